@@ -19,6 +19,7 @@ func (tx *Tx) Audit(e AuditEntry) {
 		return
 	}
 	tx.entries = append(tx.entries, pending)
+	tx.noteRemoval(e, pending.Deletes())
 }
 
 // Digest returns the digest of a record. Compute it before the transaction where the record is known by then, because

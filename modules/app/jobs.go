@@ -62,6 +62,9 @@ func (m *Modules) Jobs() []Job {
 		{"notifications.nodes", time.Second, OneNode, m.Notifications.ReleaseNodes},
 		{"privacy.resume", time.Minute, OneNode, m.Privacy.Resume},
 		{"store.clean_pages", 24 * time.Hour, OneNode, m.DB.CleanOldPages},
+		{"invoices.purge", time.Hour, OneNode, m.Invoices.Purge},
+		{"tasks.remind", 10 * time.Minute, OneNode, m.Tasks.Remind},
+		{"customers.assignments", time.Hour, OneNode, m.Customers.EndAssignments},
 		{"customers.expiry", 24 * time.Hour, OneNode, m.Customers.RunExpiry},
 	}
 }

@@ -120,7 +120,7 @@ func (s *Service) Entries(ctx context.Context, p list.Params, where ...list.Wher
 var entries = list.New(list.Source[Entry]{
 	From:    "audit_trail",
 	Columns: "seq, at, actor, kind, action, rec_type, rec_id, session_id, network, request_id, detail, before_hash, after_hash, prev_hash, hash, form",
-	ID:      "seq", Tables: []string{"audit_entries"},
+	ID:      "seq", Tables: []string{"audit_entries.seq"},
 	Fields: list.Fields{
 		{Name: "seq", Type: list.Number, Column: "seq"},
 		{Name: "at", Type: list.Time, Column: "at"},

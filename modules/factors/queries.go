@@ -42,7 +42,7 @@ var factorList = list.New(list.Source[Factor]{
 	Columns: columns,
 	ID:      "id",
 	Created: "created_at",
-	Tables:  []string{"factors", "recovery_codes"},
+	Tables:  []string{"factors"},
 	Fields: list.Fields{
 		{Name: "id", Type: list.UUID, Column: "id"},
 		{Name: "user_id", Type: list.UUID, Column: "user_id"},

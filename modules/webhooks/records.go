@@ -111,7 +111,7 @@ func Proofs() []records.Proof {
 }
 
 var webhookList = list.New(list.Source[Webhook]{
-	From: webhooksTable, Columns: columns, ID: "id", Created: "created_at", Tables: []string{webhooksTable, "webhook_progress"}, Scan: scan,
+	From: webhooksTable, Columns: columns, ID: "id", Created: "created_at", Tables: []string{webhooksTable}, Scan: scan,
 	Fields: list.Fields{
 		{Name: "id", Type: list.UUID, Column: "id"},
 		{Name: "account_id", Type: list.UUID, Column: "account_id"},

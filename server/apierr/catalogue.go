@@ -120,6 +120,10 @@ var (
 	CustomerNotFound     = kind("customers.customer_not_found", http.StatusNotFound)
 	InvalidKYCTransition = kind("customers.invalid_kyc_transition", http.StatusConflict)
 	SelfVerification     = kind("customers.self_verification", http.StatusForbidden)
+	SecondPersonRequired = kind("customers.second_person_required", http.StatusForbidden)
+	DecisionNotFound     = kind("customers.decision_not_found", http.StatusNotFound)
+	DecisionNotPending   = kind("customers.decision_not_pending", http.StatusConflict)
+	DecisionWaits        = kind("customers.decision_waits", http.StatusConflict)
 
 	// Personas.
 	PersonaNotFound     = kind("personas.persona_not_found", http.StatusNotFound)
@@ -161,6 +165,8 @@ var (
 	InvalidFileType = kind("profile.invalid_file_type", http.StatusBadRequest)
 	InvalidImage    = kind("profile.invalid_image", http.StatusBadRequest)
 	AvatarNotFound  = kind("profile.avatar_not_found", http.StatusNotFound)
+	ViewNotFound    = kind("profile.view_not_found", http.StatusNotFound)
+	TooManyViews    = kind("profile.too_many_views", http.StatusConflict)
 
 	// Notifications.
 	NotificationNotFound = kind("notifications.notification_not_found", http.StatusNotFound)
@@ -170,6 +176,7 @@ var (
 
 	// Invoices. The code has no module, as the specification shows it.
 	InvoiceInvalid = kind("invalid_input", http.StatusBadRequest)
+	BillNotFound   = kind("invoices.bill_not_found", http.StatusNotFound)
 )
 
 var catalogue []Kind

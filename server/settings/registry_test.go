@@ -77,6 +77,8 @@ func TestLoad_RoundTrip(t *testing.T) {
 		"notifications.sms.token":                "t0ken",
 		"profile.avatar_max_bytes":               "2MiB",
 		"profile.avatar_max_pixels":              "12MP",
+		"tasks.reminder_hour":                    "7",
+		"invoices.keep_days":                     "30",
 		"invoices.max_bytes":                     "1500kB",
 		"invoices.max_pages":                     "9",
 		"invoices.timeout_seconds":               "8",

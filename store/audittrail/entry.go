@@ -76,6 +76,9 @@ func (p *Pending) Keep(v *Values) {
 // Forget makes the entry delete the changed fields of its record.
 func (p *Pending) Forget() { p.forget = true }
 
+// Deletes reports whether the entry shows a record before a change and none after it.
+func (p *Pending) Deletes() bool { return p.before != "" && p.after == "" }
+
 // NewPending prepares an entry. It returns the error of a digest that could not be computed.
 func NewPending(e Entry, before, after Digest, at clock.Time) (Pending, error) {
 	for _, d := range []Digest{before, after} {
