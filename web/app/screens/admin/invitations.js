@@ -62,7 +62,7 @@ const columns = (reload) => [
   { key: 'sent', label: t('invite.sent_at'), cell: (row) => html`<${When} at=${row.sent_at} />` },
   {
     key: 'until', label: t('invite.until'),
-    cell: (row) => (row.status === 'expired' ? html`<${Badge} value=${t('invite.expired')} tone="warn" />` : html`<${When} at=${row.expires_at} />`),
+    cell: (row) => (row.status === 'expired' ? html`<${Badge} value=${t('invite.expired')} tone="warn" />` : html`<${When} at=${row.expires_at} exact />`),
   },
   { key: 'do', label: '', cell: (row) => html`<${Buttons} row=${row} reload=${reload} />` },
 ];
