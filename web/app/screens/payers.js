@@ -17,6 +17,7 @@ import { Filter, Filters, Search } from '../ui/filters.js';
 import { Icon } from '../ui/icon.js';
 import { Card, PageHead } from '../ui/page.js';
 import { RecordList } from '../ui/record_list.js';
+import { WhoSees } from '../ui/who_sees.js';
 import { PayerDialog } from './payer_form.js';
 
 const LIMIT = 20;
@@ -149,6 +150,7 @@ function Payer({ id }) {
       ${payer && rights.update && html`<button class="quiet" onClick=${() => setEditing(true)}>
         <${Icon} name="edit" size=${16} />${t('do.edit')}
       </button>`}
+      <${WhoSees} type="payers" id=${id} />
     <//>
     <${Loaded} load=${load} lines=${6}>${() => html`<${Details} payer=${payer} />`}<//>
     ${editing && html`<${PayerDialog} payer=${payer} etag=${load.data.etag} close=${close} done=${saved} />`}`;
