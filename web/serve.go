@@ -43,10 +43,25 @@ func (s *Site) Serve(c *fiber.Ctx, path string) bool {
 	}
 	state := s.state(true)
 	if !state.screens.MatchString(path) {
-		return false
+		return s.serveMissing(c, state, path)
 	}
 	c.Set("Permissions-Policy", "camera=(self), microphone=(), geolocation=()")
 	s.write(c, state.index, cacheRevalidate)
+	return true
+}
+
+// serveMissing answers browsers that open an address that does not exist. The page says so, with 404. Addresses of the API
+// and clients that do not name HTML get JSON: it does nothing for them and returns false.
+func (s *Site) serveMissing(c *fiber.Ctx, state *snapshot, path string) bool {
+	inAPI := path == "/v1" || strings.HasPrefix(path, "/v1/")
+	if inAPI || !strings.Contains(c.Get(fiber.HeaderAccept), fiber.MIMETextHTML) {
+		return false
+	}
+	c.Vary(fiber.HeaderAccept)
+	c.Request().Header.Del(fiber.HeaderIfNoneMatch) // The page itself has a validator; its absence has none.
+	s.write(c, state.index, cacheNoStore)
+	c.Response().Header.Del(fiber.HeaderETag)
+	c.Status(http.StatusNotFound)
 	return true
 }
 

@@ -91,6 +91,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	db.SetOrigin(origin)
 	var err error
 	m := &Modules{Options: o, DB: db, Texts: texts, Policy: &access.Current{}}
+	m.keepChanges()
 	if m.Notifications, err = newNotifications(m); err != nil {
 		return nil, err
 	}
@@ -119,9 +120,10 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	}
 	m.Auth.SetServiceTokens(m.Services)
 	m.Personas = personas.New(db, texts)
-	m.Customers = customers.New(db, m.Notifications, m.Users, m.Personas)
+	m.Customers = customers.New(db, m.Notifications, m.Users, m.Personas, customers.Options{FourEyes: o.Settings.KYC.FourEyes, Texts: texts})
 	m.Payers = payers.New(db, m.Customers, texts)
 	m.Tasks = tasks.New(db, m.Notifications, m.Customers, m.Users, texts)
+	m.Tasks.SetReminderHour(o.Settings.Tasks.ReminderHour)
 	m.Chats = chats.New(db, inbox{m.Notifications}, people{m.Users}, texts)
 	m.Notifications.SetDirectory(m.Users)
 	m.Notifications.SetChats(m.Chats)
@@ -131,7 +133,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		Limits:   qrbill.Limits{Bytes: int(o.Settings.Invoices.MaxBytes), Pages: o.Settings.Invoices.MaxPages, Time: o.Settings.Invoices.Timeout},
 		CacheDir: o.CacheDir, Now: db.Clock().Now,
 	})
-	m.Invoices = invoices.New(m.bills, texts)
+	m.Invoices = invoices.New(db, m.bills, texts, o.Settings.Invoices.KeepDays)
 	m.Audit = audit.New(db, texts, o.Log)
 	m.Certificates = certificates.New(db, o.Log)
 	m.Changes = newChanges(m)

@@ -162,6 +162,9 @@ func (e *Engine) prepareDatabase(
 			return false, nil, err
 		}
 	}
+	if err := restoreWords(ctx, conn, e.config.Texts); err != nil {
+		return checked, nil, err
+	}
 	missing, err := restoreTriggers(ctx, conn, e.appendOnly)
 	if err != nil || !known {
 		return checked, nil, err
