@@ -20,6 +20,7 @@ type credentialPath struct {
 }
 
 type listInput struct {
+	Role  string      `query:"role" example:"Advisor" doc:"Only users who hold the role with this name or id."`
 	Query list.Params `query:"*"`
 	Text  list.Words  `query:"q"`
 }

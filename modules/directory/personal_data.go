@@ -18,6 +18,7 @@ func (s *Service) PersonalData() []personal.Table {
 		{Name: "otps", Holds: "keyed hashes of the one-time codes of a credential"},
 		{Name: "otp_sends", Holds: "keyed hashes of the addresses to which codes were sent"},
 		{Name: "user_roles", Holds: "the roles of a user"},
+		{Name: "invitations", Why: "It holds people who are not users yet. A row ends with the acceptance, the withdrawal, or 30 days after it expired."},
 		{Name: "credential_key_rules", Why: "It holds a version number."},
 	}
 }
