@@ -30,6 +30,8 @@ func (s *scenario) customers(p people) (id string) {
 	s.do(p.customer, "PUT", path, map[string]any{"phone": nil})
 	s.do(p.advisor, "GET", path+"/kyc", nil)
 	s.do(p.advisor, "GET", "/v1/customers?search.kyc_status=verified&stack=kyc_status", nil)
+	s.do(p.advisor, "GET", "/v1/customers?q=keller&sort=last_name", nil)
+	s.do(p.customer, "GET", "/v1/search?q=keller", nil)
 	s.expect(s.server.User(), "GET", path, nil, 403, "common.rbac_no_rec_access")
 	return id
 }
