@@ -33,7 +33,7 @@ var table = &records.Table[Factor]{
 	From:      "factors",
 	Columns:   columns,
 	Scan:      scanFactor,
-	Relations: []records.Relation{{Allows: access.Read | access.Update | access.Delete, SQL: "user_id = $1"}},
+	Relations: []records.Relation{{Name: access.RelationHolder, Allows: access.Read | access.Update | access.Delete, SQL: "user_id = $1"}},
 	Missing:   apierr.FactorNotFound,
 }
 

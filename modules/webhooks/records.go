@@ -88,7 +88,7 @@ func split(stored string) []string {
 // table holds the webhooks as records. An account may see and change its own.
 var table = records.Table[Webhook]{
 	Type: access.Webhooks, From: webhooksTable, Columns: columns, Scan: scan, Missing: apierr.WebhookNotFound,
-	Relations: []records.Relation{{Allows: access.Read | access.Update | access.Delete, SQL: "account_id = $1"}},
+	Relations: []records.Relation{{Name: access.RelationHolder, Allows: access.Read | access.Update | access.Delete, SQL: "account_id = $1"}},
 	Record: func(w Webhook) store.Record {
 		version := w.version
 		w.FailingSince, w.DeliveredAt = nil, nil
