@@ -62,6 +62,9 @@ func (q *query) shape(expression, condition string) *shape {
 	from, left := q.countedFrom(expression, condition)
 	s := &shape{sql: "SELECT " + expression + " AS value, count(*) AS rows FROM " + from + condition}
 	main, _, _ := strings.Cut(from, " ")
+	if q.hidden != "" && condition == q.base && expression == noValue {
+		s.sql = "SELECT " + noValue + " AS value, (SELECT count(*) FROM " + main + ") - (SELECT count(*) FROM " + main + " WHERE " + q.hidden + ") AS rows"
+	}
 	view := !slices.Contains(plainNames(q.tables), main)
 	var seen []string
 	for _, text := range q.tables {

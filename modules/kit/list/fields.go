@@ -34,6 +34,7 @@ const (
 	NoIndex     Index = iota
 	ThenID            // (column, id)
 	ThenCreated       // (column, created, id): equal rows are in the order of their creation
+	NullsApart        // (column, id) of the rows that have a value; the others are read in the order of their ids
 )
 
 // Field is a member of a record for search, sort, stack and distinct.

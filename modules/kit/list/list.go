@@ -64,6 +64,9 @@ type Source[T any] struct {
 	Fields Fields
 	Scan   func(row Row) (T, error)
 	Base   Where // a condition that always holds
+	// Hidden is the opposite of Base, if few rows meet it and an index has them: all visible rows are then counted as the rows of
+	// the table less these.
+	Hidden string
 }
 
 // List reads pages of one source. It is safe for concurrent use.
@@ -171,6 +174,7 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 // view is the order and grouping of the rows.
 type view struct {
 	orders    []order
+	apart     bool // the rows without a value have another index
 	unindexed bool // the order has no index
 	distinct  *Field
 	stack     *stack
@@ -195,6 +199,10 @@ func (l *List[T]) view(p Params) (view, error) {
 	var err error
 	if v.orders, v.unindexed, err = l.orders(p.sort); err != nil {
 		refusal = err
+	}
+	if len(p.sort) > 0 && len(v.orders) > 0 && v.orders[0].null {
+		f := l.field(strings.TrimPrefix(p.sort[0], "-"))
+		v.apart = f != nil && f.Index == NullsApart
 	}
 	return v, refusal
 }

@@ -18,6 +18,8 @@ type query struct {
 	nothing  bool // no row can match
 
 	shapes *shapes
+	base   string // the condition that always holds, as it begins visible
+	hidden string
 
 	// The first condition with alternatives, and the position of its text in visible and matching.
 	restriction Where
@@ -37,6 +39,7 @@ func (l *List[T]) query(p Params, conditions []Where) (*query, error) {
 	q := &query{name: name, from: l.source.From, id: l.source.ID, tables: l.source.Tables, shapes: &l.shapes}
 	q.visible = &builder{}
 	q.restrict(l.source.Base)
+	q.base, q.hidden = q.visible.sql(), l.source.Hidden
 	for _, w := range conditions {
 		q.restrict(w)
 	}

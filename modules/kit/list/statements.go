@@ -20,6 +20,8 @@ func (q *query) page(ctx context.Context, db Store, columns string, v view, p Pa
 	if after != nil {
 		w.limit++
 		w.segments = segments(b, v.orders, after)
+	} else if v.apart {
+		w.segments = []string{v.orders[0].column + " IS NOT NULL", v.orders[0].column + " IS NULL"}
 	}
 	alternatives := q.merges()
 	if alternatives && w.depth() > maxMergedRows {
@@ -36,7 +38,7 @@ func (q *query) page(ctx context.Context, db Store, columns string, v view, p Pa
 		q.distinctPage(b, columns, v, w)
 	case w.depth() <= maxMergedRows && (alternatives || len(w.segments) > 1):
 		q.mergedPage(b, columns, v, w)
-	case w.depth() > maxMergedRows || v.unindexed:
+	case w.depth() > maxMergedRows || v.unindexed && !v.apart:
 		q.latePage(b, columns, v, w)
 	default:
 		b.add("SELECT ", columns, " FROM ", q.from, q.condition(w))
