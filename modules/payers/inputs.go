@@ -40,6 +40,8 @@ type ListInput struct {
 	CustomerID *string `query:"customer_id" doc:"Only the payers of this customer."`
 	Cursor     *string `query:"cursor" doc:"The next_cursor of an answer to the same search: the page continues after its last row."`
 
+	Text list.Words `query:"q"`
+
 	query   list.Params
 	company string // folded
 }
@@ -76,6 +78,8 @@ func (in *ListInput) Validate(v *apierr.Fields) {
 	}
 	in.company = types.Fold(validate.Line(v, "company", in.Company, maxCompany))
 	in.query.BindQuery(query, v)
+	in.Text.Validate(v)
+	in.query = in.query.WithText(in.Text, source)
 }
 
 // isCountryForm reports whether a text has the form of an alpha-3 code. The filter accepts unassigned codes, which match

@@ -100,7 +100,7 @@ var joined = regexp.MustCompile(`^(\w+) (?:LEFT )?JOIN (\w+) ON [^()]*$`)
 // Joins neither add nor remove rows. left is the table that was left out.
 func (q *query) countedFrom(expression, condition string) (from, left string) {
 	m := joined.FindStringSubmatch(q.from)
-	if m == nil || slices.Contains(engine.Words(expression+" "+condition), m[2]) {
+	if m == nil || strings.Count(q.from, " JOIN ") > 1 || slices.Contains(engine.Words(expression+" "+condition), m[2]) {
 		return q.from, ""
 	}
 	return m[1], m[2]

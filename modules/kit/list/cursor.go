@@ -6,6 +6,7 @@ import (
 	"crypto/cipher"
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -41,6 +42,9 @@ func (q *query) binding(v view, p Params) []byte {
 	h.Write([]byte(terms(v.orders)))
 	if v.distinct != nil {
 		h.Write([]byte(" distinct " + v.distinct.Name))
+	}
+	if p.text != nil {
+		writeArg(h, fmt.Sprint(p.text.Any))
 	}
 	for _, s := range p.search {
 		writeArg(h, s.name)

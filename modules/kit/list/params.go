@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"kontor/server/apierr"
+	"kontor/store"
 )
 
 const (
@@ -37,6 +38,7 @@ type Params struct {
 	distinct string
 	cursor   string
 	search   []search
+	text     *store.TextSearch // see WithText
 }
 
 // search is one searched field with all its values. null is the word null without quotation marks.

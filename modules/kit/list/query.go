@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"kontor/server/apierr"
+	"kontor/store"
 )
 
 // query is a list with its conditions and searches, before the view is known.
@@ -20,6 +21,12 @@ type query struct {
 	shapes *shapes
 	base   string // the condition that always holds, as it begins visible
 	hidden string
+
+	// The searched text, see matchText. Without one, counted is nil.
+	text    *store.TextSearch
+	matches int64 // documents, at most manyMatches
+	few     bool  // so few match that they are collected first
+	counted *builder
 
 	// The first condition with alternatives, and the position of its text in visible and matching.
 	restriction Where

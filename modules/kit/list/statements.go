@@ -12,8 +12,10 @@ func (q *query) page(ctx context.Context, db Store, columns string, v view, p Pa
 	if v.stack != nil {
 		columns += ", " + v.stack.field.valueColumn()
 	}
-	for _, o := range v.orders {
-		columns += ", " + o.column
+	if !v.alone {
+		for _, o := range v.orders {
+			columns += ", " + o.column
+		}
 	}
 	w := window{limit: int64(p.Limit()), offset: p.Offset()}
 	b := &builder{args: q.matching.args[:len(q.matching.args):len(q.matching.args)]}
@@ -23,7 +25,7 @@ func (q *query) page(ctx context.Context, db Store, columns string, v view, p Pa
 	} else if v.apart {
 		w.segments = []string{v.orders[0].column + " IS NOT NULL", v.orders[0].column + " IS NULL"}
 	}
-	alternatives := q.merges()
+	alternatives := q.merges() && !q.few
 	if alternatives && w.depth() > maxMergedRows {
 		ungranted, err := q.onlyAlternative(ctx, db)
 		if err != nil {
