@@ -62,7 +62,7 @@ var things = list.New(list.Source[thing]{
 		{Name: "title", Type: list.Blank},
 		{Name: "name", Type: list.Text, Column: "t.name", Key: "t.name_key", Index: list.ThenID},
 		{Name: "plain", Type: list.Text, Column: "t.name"},
-		{Name: "status", Type: list.Text, Column: "t.status", Key: "t.status"},
+		{Name: "status", Type: list.Text, Column: "t.status", Key: "t.status", Index: list.ThenCreated},
 		{Name: "code", Type: list.Text, Column: "upper(t.status)", Key: "upper(t.status)", Fold: strings.ToUpper},
 		{Name: "active", Type: list.Bool, Column: "t.active"},
 		{Name: "size", Type: list.Number, Column: "t.size", Null: true, Index: list.ThenID},

@@ -45,6 +45,7 @@ func (q *query) countValues(ctx context.Context, db Store, f *Field) (int64, err
 	c.MaxGroups = maxDistinct
 	groups, err := db.Count(ctx, memoKey(c.SQL, c.Args), c)
 	if err == nil {
+		q.values = groups
 		return int64(len(groups)), nil
 	}
 	if !errors.Is(err, store.ErrTooManyGroups) {

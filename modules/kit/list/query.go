@@ -19,7 +19,8 @@ type query struct {
 	nothing  bool // no row can match
 
 	shapes *shapes
-	base   string // the condition that always holds, as it begins visible
+	values []store.Group // of the distinct field, when they are few
+	base   string        // the condition that always holds, as it begins visible
 	hidden string
 
 	// The searched text, see matchText. Without one, counted is nil.

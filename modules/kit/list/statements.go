@@ -171,8 +171,39 @@ func (q *query) latePage(b *builder, columns string, v view, w window) {
 
 // distinctPage appends the statement for the first row of each value.
 func (q *query) distinctPage(b *builder, columns string, v view, w window) {
+	if v.distinct.Index != NoIndex && q.matching.sql() == q.base && len(q.values) > 0 && len(q.values) <= maxLookups {
+		q.lookups(b, columns, v, w)
+		return
+	}
 	rows := q.rowsOf(v, "SELECT ", columns)
 	b.add(rows.sql())
+	if len(w.segments) > 0 {
+		b.add(" AND (", strings.Join(w.segments, " OR "), ")")
+	}
+	b.end(v, w)
+}
+
+// maxLookups bounds the values whose first rows are looked up one by one.
+const maxLookups = 50
+
+// lookups appends the statement for the first row of each known value, which an index of the field finds without reading the others.
+// A value that came up a moment ago may be missing: the total does not count it either.
+func (q *query) lookups(b *builder, columns string, v view, w window) {
+	b.add("SELECT ", columns, " FROM ", q.from, " WHERE ", q.id, " IN (")
+	for i, g := range q.values {
+		if i > 0 {
+			b.add(" UNION ALL ")
+		}
+		b.add("SELECT part.id FROM (SELECT ", q.id, " AS id FROM ", q.from, q.matching.sql(), conjunction(q.matching.sql()), v.distinct.valueColumn())
+		if g.Value == nil {
+			b.add(" IS NULL")
+		} else {
+			b.add(" = ")
+			b.arg(g.Value)
+		}
+		b.add(" ORDER BY ", terms(v.orders), " LIMIT 1) AS part")
+	}
+	b.add(")")
 	if len(w.segments) > 0 {
 		b.add(" AND (", strings.Join(w.segments, " OR "), ")")
 	}
