@@ -42,13 +42,13 @@ func TestDocs_UseTheConsolesSessionWhenWanted(t *testing.T) {
 	v.see("Requests are sent without a token.")
 	v.see(me.login)
 	try := func() {
-		v.eval(`document.querySelector('#operations-Users-users\\.me .try-out__btn:not(.cancel)')?.click()`)
-		v.until(`document.querySelector('#operations-Users-users\\.me .execute')`)
-		v.eval(`document.querySelector('#operations-Users-users\\.me .execute').click()`)
+		v.eval(`document.querySelector('[id$=".me"] .try-out__btn:not(.cancel)')?.click()`)
+		v.until(`document.querySelector('[id$=".me"] .execute')`)
+		v.eval(`document.querySelector('[id$=".me"] .execute').click()`)
 	}
 	v.write(`.side input`, "users.me")
 	v.keys(kb.Enter)
-	v.until(`document.querySelector('#operations-Users-users\\.me.is-open')`)
+	v.until(`document.querySelector('[id$=".me"].is-open')`)
 	try()
 	v.until(`document.querySelector('.live-responses-table .response-col_status')?.innerText.startsWith('401')`)
 	v.click(`#session input`)

@@ -152,7 +152,7 @@ func TestCountryField_FindsByName(t *testing.T) {
 	v.write(`input[name=email]`, "elsa@example.ch")
 	v.write(`input[name=nationality]`, "etats")
 	v.until(`document.querySelector('dialog [role=option][aria-selected=true]')?.innerText.includes('États-Unis')`)
-	v.keys(kb.Enter)
+	v.click(`dialog [role=option][aria-selected=true]`)
 	v.until(`document.querySelector('input[name=nationality]').value === 'États-Unis'`)
 	v.write(`input[name="address.country"]`, "it")
 	v.keys(kb.Escape)
