@@ -17,6 +17,7 @@ import { Filter, Filters, Search } from '../ui/filters.js';
 import { Icon } from '../ui/icon.js';
 import { Card, PageHead } from '../ui/page.js';
 import { RecordList } from '../ui/record_list.js';
+import { WhoSees } from '../ui/who_sees.js';
 import { PayerDialog } from './payer_form.js';
 
 const LIMIT = 20;
@@ -47,7 +48,7 @@ function usePayers() {
   const { query, path: screen } = useStore(route);
   const { limit, ...settings } = useListSettings(screen, LIMIT);
   const get = (name) => query.get(name) ?? '';
-  const filters = { company: get('company'), country: get('country'), active: get('active') };
+  const filters = { q: get('q'), country: get('country'), active: get('active') };
   const offset = Math.max(0, Number(get('offset')) || 0);
   const isCode = /^[A-Z]{3}$/.test(filters.country);
   const selected = { ...filters, country: isCode ? filters.country : '' };
@@ -61,14 +62,14 @@ function usePayers() {
     ...load, limit, ...settings, path: '/v1/payers', selected, set,
     state: { ...filters, offset }, filtered: Object.values(filters).some(Boolean),
     move: (to, { replace = false } = {}) => setQuery({ offset: to || '' }, { replace }),
-    clear: () => set({ company: '', country: '', active: '' }),
+    clear: () => set({ q: '', country: '', active: '' }),
   };
 }
 
 function PayerFilters({ list }) {
-  const { company, country: code, active } = list.state;
+  const { q, country: code, active } = list.state;
   return html`<${Filters}>
-    <${Search} label=${t('payers.search')} value=${company} onSearch=${(value) => list.set({ company: value })} />
+    <${Search} label=${t('payers.search')} value=${q} onSearch=${(value) => list.set({ q: value })} />
     <${Filter} label=${t('field.country')} value=${code} options=${countries()} onChange=${(value) => list.set({ country: value })} />
     <${Filter} label=${t('field.state')} value=${active} onChange=${(value) => list.set({ active: value })}
       options=${[['true', t('active.active')], ['false', t('active.inactive')]]} />
@@ -149,6 +150,7 @@ function Payer({ id }) {
       ${payer && rights.update && html`<button class="quiet" onClick=${() => setEditing(true)}>
         <${Icon} name="edit" size=${16} />${t('do.edit')}
       </button>`}
+      <${WhoSees} type="payers" id=${id} />
     <//>
     <${Loaded} load=${load} lines=${6}>${() => html`<${Details} payer=${payer} />`}<//>
     ${editing && html`<${PayerDialog} payer=${payer} etag=${load.data.etag} close=${close} done=${saved} />`}`;

@@ -11,8 +11,10 @@ import { usePreferences } from '../preferences.js';
 import { Avatar, Badge, Facts, Progress } from '../ui/display.js';
 import { Empty, Loaded, toast, useAction } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
+import { FileList } from '../ui/files.js';
 import { Card, PageHead } from '../ui/page.js';
 import { Person } from '../ui/person.js';
+import { WhoSees } from '../ui/who_sees.js';
 import { AssigneeDialog, TaskDialog } from './task_form.js';
 import { NEXT } from './tasks.js';
 
@@ -131,12 +133,16 @@ export default function Task({ customer: customerId, id }) {
         <${Icon} name="edit" size=${16} />${t('do.edit')}
       </button>`}
       ${rights.update && next.map(moveButton)}
+      <${WhoSees} type="tasks" id=${id} />
     <//>
     <${Loaded} load=${load} lines=${8}>${() => html`<div class="grid-main">
       <div class="stack">
         <${ProgressCard} task=${task} />
         <${Assignees} task=${task} base=${base} manages=${rights.update} reload=${load.reload}
           add=${rights.update && next.length > 0 && (() => setDialog('assign'))} />
+        <${Card} title=${t('files.title')}>
+          <${FileList} of=${{ type: 'tasks', parent: customerId, record: id }} readOnly=${!next.length} />
+        <//>
       </div>
       <div class="stack">
         <${TaskFacts} task=${task} />
