@@ -154,6 +154,7 @@ func TestCountryField_FindsByName(t *testing.T) {
 	v.until(`document.querySelector('dialog [role=option][aria-selected=true]')?.innerText.includes('États-Unis')`)
 	v.click(`dialog [role=option][aria-selected=true]`)
 	v.until(`document.querySelector('input[name=nationality]').value === 'États-Unis'`)
+	v.write(`input[name="address.city"]`, "Aoste")
 	v.write(`input[name="address.country"]`, "it")
 	v.keys(kb.Escape)
 	v.click(`dialog button[type=submit]`)
