@@ -50,11 +50,11 @@ func TestDocs_UseTheConsolesSessionWhenWanted(t *testing.T) {
 	v.keys(kb.Enter)
 	v.until(`document.querySelector('[id$=".me"].is-open')`)
 	try()
-	v.until(`document.querySelector('.live-responses-table .response-col_status')?.innerText.startsWith('401')`)
+	v.until(`document.querySelector('.live-responses-table tbody .response-col_status')?.innerText.startsWith('401')`)
 	v.click(`#session input`)
 	v.see("Requests are real")
 	try()
-	v.until(`document.querySelector('.live-responses-table .response-col_status')?.innerText.startsWith('200')`)
+	v.until(`document.querySelector('.live-responses-table tbody .response-col_status')?.innerText.startsWith('200')`)
 	v.open("/docs")
 	v.until(`document.querySelector('#session input') && !document.querySelector('#session input').checked`)
 }

@@ -91,7 +91,7 @@ func explorer() []view {
 		{name: "explorer", path: "/docs", drawn: ".opblock-tag"},
 		{name: "explorer: an operation", steps: []step{tap(tag), tap(operation + ".opblock-summary-control")}, drawn: operation + ".responses-table"},
 		{name: "explorer: trying it", steps: []step{tap(operation + ".try-out__btn"), tap(operation + ".execute")}, drawn: operation + ".live-responses-table"},
-		{name: "explorer: search", steps: []step{write(`.side input`, "customers"), see(`.side-group[open]`)}, drawn: ".side-group[open] li"},
+		{name: "explorer: search", steps: []step{func(v *visitor) { v.eval(`document.querySelector('#side-box').open = true`) }, write(`.side input`, "customers"), see(`.side-group[open]`)}, drawn: ".side-group[open] li"},
 		{name: "explorer: tokens", steps: []step{tap(".btn.authorize")}, drawn: ".auth-container"},
 	}
 }
