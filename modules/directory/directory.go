@@ -122,9 +122,10 @@ type OTPMessage struct {
 	Channel   string // email or sms
 	Recipient string
 	Language  string
-	Purpose   string // validation, recovery, or taken for a message without a code
+	Purpose   string // validation, registration, recovery, or taken for a message without a code
 	Code      string
-	Minutes   int // validity of the code
+	Minutes   int    // validity of the code
+	Path      string // of the console's screen for the code; empty for none
 }
 
 // Options are the settings of the module. A zero value means the default.

@@ -23,12 +23,22 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Access: access.APIKey, Summary: "Register a user.",
 			Faults: []apierr.Kind{apierr.CredentialExists, apierr.DisplayNameReserved, apierr.OTPSendLimited},
 			Handle: endpoint.JSON(http.StatusCreated, s.register)},
+		// Public: an applicant who has left the page or changed the device has no token. The service limits by address and network.
+		{Name: "users.complete_registration", Method: http.MethodPost, Path: "/v1/users/complete-registration",
+			Access: access.Public, Summary: "Complete a registration with the code and the password.",
+			Faults: []apierr.Kind{apierr.InvalidOTP, apierr.OTPExpired, apierr.OTPAttemptsExceeded, apierr.CredentialExists, apierr.LockedOut},
+			Handle: endpoint.JSON(http.StatusOK, s.completeRegistration)},
+		{Name: "users.resend_registration", Method: http.MethodPost, Path: "/v1/users/resend-registration-code",
+			Access: access.Public, Summary: "Send a new code for a registration.",
+			Faults: []apierr.Kind{apierr.OTPSendLimited},
+			Handle: endpoint.JSON(http.StatusOK, s.resendRegistration)},
+		// Public: people who cannot sign in have no key of a program either. The service limits by address and network.
 		{Name: "users.recover", Method: http.MethodPost, Path: "/v1/users/initiate-recovery",
-			Access: access.APIKey, Summary: "Start the recovery of an account.",
+			Access: access.Public, Summary: "Start the recovery of an account.",
 			Faults: []apierr.Kind{apierr.OTPSendLimited}, Reports: endpoint.Event{Kind: endpoint.Recovery, Action: "users.recovery_started"},
 			Handle: endpoint.JSON(http.StatusOK, s.initiateRecovery)},
 		{Name: "users.complete_recovery", Method: http.MethodPost, Path: "/v1/users/complete-recovery",
-			Access: access.APIKey, Summary: "Complete the recovery of an account.",
+			Access: access.Public, Summary: "Complete the recovery of an account.",
 			Faults: []apierr.Kind{apierr.InvalidOTP}, Reports: endpoint.Event{Kind: endpoint.Recovery, Action: "users.recovery_completed"},
 			Handle: endpoint.JSON(http.StatusOK, s.completeRecovery)},
 		{Name: "users.list", Method: http.MethodGet, Path: "/v1/users",
@@ -91,6 +101,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			rows[i].Faults = append(rows[i].Faults, apierr.RecordErased)
 		}
 		rows[i].Tag, rows[i].Limit = tag, ratelimit.Private
+		if rows[i].Access.IsPublic() {
+			rows[i].Limit = ratelimit.Public
+		}
 	}
 	return rows
 }

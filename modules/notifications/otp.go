@@ -13,15 +13,16 @@ type OTPMessage struct {
 	Channel   string // Email or SMS
 	Recipient string
 	Language  string
-	Purpose   string // validation, recovery, or taken (for a message without a code)
+	Purpose   string // validation, registration, recovery, or taken (for a message without a code)
 	Code      string
-	Minutes   int // for which the code is valid
+	Minutes   int    // for which the code is valid
+	Path      string // of the console's screen for the code; empty for none
 }
 
 // PrepareOTP renders a message and returns the function that writes it to the outbox.
 func (s *Service) PrepareOTP(m OTPMessage) func(ctx context.Context, tx *store.Tx) error {
 	key := "notification." + string(event.CredentialOTP) + "." + m.Channel + "." + m.Purpose + "."
-	args := map[string]any{"Code": m.Code, "Minutes": m.Minutes}
+	args := map[string]any{"Code": m.Code, "Minutes": m.Minutes, "Link": s.options.BaseURL + m.Path}
 	d := Delivery{
 		UserID: m.UserID, Channel: m.Channel, Recipient: m.Recipient, Secret: true,
 		Text: s.texts.Text(m.Language, key+"text", args),
