@@ -43,10 +43,25 @@ func (s *Site) Serve(c *fiber.Ctx, path string) bool {
 	}
 	state := s.state(true)
 	if !state.screens.MatchString(path) {
-		return false
+		return s.serveMissing(c, state, path)
 	}
 	c.Set("Permissions-Policy", "camera=(self), microphone=(), geolocation=()")
 	s.write(c, state.index, cacheRevalidate)
+	return true
+}
+
+// serveMissing answers browsers that open an address that does not exist. The page says so, with 404. Addresses of the API
+// and clients that do not name HTML get JSON: it does nothing for them and returns false.
+func (s *Site) serveMissing(c *fiber.Ctx, state *snapshot, path string) bool {
+	inAPI := path == "/v1" || strings.HasPrefix(path, "/v1/")
+	if inAPI || !strings.Contains(c.Get(fiber.HeaderAccept), fiber.MIMETextHTML) {
+		return false
+	}
+	c.Vary(fiber.HeaderAccept)
+	c.Request().Header.Del(fiber.HeaderIfNoneMatch) // The page itself has a validator; its absence has none.
+	s.write(c, state.index, cacheNoStore)
+	c.Response().Header.Del(fiber.HeaderETag)
+	c.Status(http.StatusNotFound)
 	return true
 }
 
@@ -74,8 +89,8 @@ func (s *Site) write(c *fiber.Ctx, f file, caching string) {
 	body, etag := f.plain, f.etag
 	if f.gzip != nil {
 		c.Vary(fiber.HeaderAcceptEncoding)
-		if TakesGzip(acceptEncoding(c)) {
-			body, etag = f.gzip, strings.TrimSuffix(f.etag, `"`)+`-gzip"`
+		if packed := f.packed(c); packed != nil {
+			body, etag = packed, strings.TrimSuffix(f.etag, `"`)+`-gzip"`
 			c.Set(fiber.HeaderContentEncoding, "gzip")
 		}
 	}
@@ -92,6 +107,14 @@ func (s *Site) write(c *fiber.Ctx, f file, caching string) {
 		return
 	}
 	c.Status(http.StatusOK).Response().SetBodyRaw(body) // fasthttp omits the body of a HEAD answer.
+}
+
+// packed returns the compressed file for a client that accepts it, otherwise nil.
+func (f file) packed(c *fiber.Ctx) []byte {
+	if !TakesGzip(acceptEncoding(c)) {
+		return nil
+	}
+	return f.gzip()
 }
 
 // acceptEncoding returns the Accept-Encoding lines as one list.

@@ -36,11 +36,7 @@ func newApp(t *testing.T, site *web.Site) *fiber.App {
 
 func newSite(t *testing.T) *web.Site {
 	t.Helper()
-	site, err := web.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return site
+	return web.New()
 }
 
 func get(t *testing.T, app *fiber.App, path string, headers ...string) (*http.Response, string) {
@@ -198,8 +194,8 @@ func TestFirstLoad_IsUnder120KilobytesCompressed(t *testing.T) {
 	}
 	count("/")
 	base := assetAddress.FindString(page)[:len("/assets/012345678901/")]
-	for _, name := range []string{"i18n/de.json", "vendor/pico.min.css", "vendor/uplot.min.css", "vendor/uplot.mjs", "style/tokens.css", "style/base.css",
-		"style/shell.css", "style/parts.css", "style/screens.css", "style/chevron.svg", "app/screens/overview.js", "app/screens/activity.js",
+	for _, name := range []string{"i18n/de.json", "vendor/pico.min.css", "style/tokens.css", "style/base.css",
+		"style/shell.css", "style/parts.css", "style/lists.css", "style/screens.css", "style/chevron.svg", "app/screens/overview.js", "app/screens/activity.js",
 		"app/customers.js", "app/ui/chart.js", "app/ui/display.js", "app/ui/page.js", "app/format.js"} {
 		count(base + name)
 	}
@@ -352,5 +348,21 @@ func TestModules_NeverMakeMarkupFromText(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Browsers that open an unknown address get the console, which says that the page does not exist.
+func TestServe_UnknownAddressIsAPageForBrowsers(t *testing.T) {
+	app := newApp(t, newSite(t))
+	const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+	page, _ := get(t, app, "/")
+	answer, body := get(t, app, "/nowhere", "Accept", browser, "If-None-Match", page.Header.Get("ETag"))
+	if answer.StatusCode != http.StatusNotFound || !strings.Contains(body, `id="console"`) || answer.Header.Get("ETag") != "" {
+		t.Errorf("got %d, ETag %q", answer.StatusCode, answer.Header.Get("ETag"))
+	}
+	for path, accept := range map[string]string{"/nowhere": "*/*", "/v1": browser, "/v1/nowhere": browser, "/assets/x/nothing.js": browser} {
+		if answer, body := get(t, app, path, "Accept", accept); answer.StatusCode != http.StatusNotFound || strings.Contains(body, "console") {
+			t.Errorf("%s: got %d and the page", path, answer.StatusCode)
+		}
 	}
 }

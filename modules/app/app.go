@@ -78,6 +78,7 @@ type Modules struct {
 	Changes       *changes.Service
 	Webhooks      *webhooks.Service
 
+	table   []endpoint.Endpoint
 	backup  atomic.Pointer[continuous.Shipper] // nil before Work, and without a target
 	bills   *qrbill.Reader
 	metrics *prometheus.Registry
@@ -86,12 +87,11 @@ type Modules struct {
 
 // New builds the modules. Every request is rejected before [Modules.Start].
 func New(db *store.DB, o Options) (*Modules, error) {
-	texts, err := locales.Load()
-	if err != nil {
-		return nil, err
-	}
+	texts := locales.Lazy()
 	db.SetOrigin(origin)
+	var err error
 	m := &Modules{Options: o, DB: db, Texts: texts, Policy: &access.Current{}}
+	m.keepChanges()
 	if m.Notifications, err = newNotifications(m); err != nil {
 		return nil, err
 	}
@@ -123,6 +123,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Customers = customers.New(db, m.Notifications, m.Users, m.Personas, customers.Options{FourEyes: o.Settings.KYC.FourEyes, Texts: texts})
 	m.Payers = payers.New(db, m.Customers, texts)
 	m.Tasks = tasks.New(db, m.Notifications, m.Customers, m.Users, texts)
+	m.Tasks.SetReminderHour(o.Settings.Tasks.ReminderHour)
 	m.Chats = chats.New(db, inbox{m.Notifications}, people{m.Users}, texts)
 	m.Notifications.SetDirectory(m.Users)
 	m.Notifications.SetChats(m.Chats)
@@ -132,18 +133,19 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		Limits:   qrbill.Limits{Bytes: int(o.Settings.Invoices.MaxBytes), Pages: o.Settings.Invoices.MaxPages, Time: o.Settings.Invoices.Timeout},
 		CacheDir: o.CacheDir, Now: db.Clock().Now,
 	})
-	m.Invoices = invoices.New(m.bills, texts)
+	m.Invoices = invoices.New(db, m.bills, texts, o.Settings.Invoices.KeepDays)
 	m.Audit = audit.New(db, texts, o.Log)
 	m.Certificates = certificates.New(db, o.Log)
 	m.Changes = newChanges(m)
 	m.Webhooks = newWebhooks(m)
 	m.Privacy = m.newPrivacy(o)
 	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Records: m.records(), Texts: texts, Log: o.Log})
-	if err := m.Changes.SetTable(m.Endpoints()); err != nil {
+	m.table = m.endpoints()
+	if err := m.Changes.SetTable(m.table); err != nil {
 		return nil, err
 	}
-	m.Auth.SetScopes(keyScopes(m.Endpoints()))
-	m.Services.SetScopes(m.Endpoints())
+	m.Auth.SetScopes(keyScopes(m.table))
+	m.Services.SetScopes(m.table)
 	m.jobRuns = newJobRuns(m.Jobs())
 	m.metrics = prometheus.NewRegistry()
 	m.metrics.MustRegister(newStoreMetrics(db), newClusterMetrics(db), m.jobRuns, m.Notifications.Metrics())
@@ -189,8 +191,10 @@ func (m *Modules) records() map[access.RecordType]access.Records {
 	return owners
 }
 
-// Endpoints returns the endpoints of all modules.
-func (m *Modules) Endpoints() []endpoint.Endpoint {
+// Endpoints returns the endpoints of all modules. Callers must not change the slice.
+func (m *Modules) Endpoints() []endpoint.Endpoint { return m.table }
+
+func (m *Modules) endpoints() []endpoint.Endpoint {
 	var table []endpoint.Endpoint
 	for _, module := range []interface{ Endpoints() []endpoint.Endpoint }{
 		m.Auth,

@@ -108,7 +108,7 @@ func (s *scenario) chats(p people) {
 // tasks creates a task and assigns it to the customer.
 func (s *scenario) tasks(p people, customer string) {
 	tasks := "/v1/customers/" + customer + "/tasks"
-	task := tasks + "/" + s.id(p.advisor, tasks, map[string]any{"title": "Sign <the contract>", "category": "sign", "weight": 3})
+	task := tasks + "/" + s.id(p.advisor, tasks, map[string]any{"title": "Sign <the contract>", "category": "sign", "weight": 3, "due_on": "2026-02-10"})
 	s.do(p.advisor, "GET", task, nil)
 	s.do(p.advisor, "GET", tasks, nil)
 	s.do(p.advisor, "PUT", task, map[string]any{"title": "Sign the contract", "category": "sign", "is_urgent": true})
@@ -128,6 +128,7 @@ func (s *scenario) tasks(p people, customer string) {
 		theirs = assigned.Assignees[n-1].ID
 	}
 	s.do(p.customer, "GET", "/v1/tasks", nil)
+	s.do(p.advisor, "GET", "/v1/tasks?scope=all&overdue=true&assignee_id="+p.customer.UserID, nil)
 	s.do(p.advisor, "PATCH", task+"/status", map[string]any{"status": "in_progress"})
 	s.do(p.customer, "PATCH", task+"/assignees/"+theirs, map[string]any{"task_completed": true})
 	s.do(p.advisor, "DELETE", task, nil)
@@ -164,7 +165,12 @@ func (s *scenario) invoices() {
 	if err != nil {
 		s.Fatal(err)
 	}
-	s.do(s.admin, "POST", "/v1/invoices/qrcode", map[string]any{"base64_file": base64.StdEncoding.EncodeToString(file)})
+	var read struct {
+		BillID string `json:"bill_id"`
+	}
+	s.do(s.admin, "POST", "/v1/invoices/qrcode", map[string]any{"base64_file": base64.StdEncoding.EncodeToString(file), "options": map[string]any{"keep": true}}).Into(s, &read)
+	s.do(s.admin, "GET", "/v1/invoices/bills", nil)
+	s.do(s.admin, "DELETE", "/v1/invoices/bills/"+read.BillID, nil)
 }
 
 // notifications triggers notifications, reads and deletes them, and retries a dead delivery.
@@ -182,6 +188,7 @@ func (s *scenario) notifications(p people, customer string) {
 	s.do(p.customer, "GET", "/v1/notifications/"+page.Data[0].ID, nil)
 	s.do(p.customer, "PATCH", "/v1/notifications/"+page.Data[0].ID+"/read", map[string]any{"read": true})
 	s.do(p.customer, "POST", "/v1/notifications/read", map[string]any{"rec_type": "customers", "rec_id": customer})
+	s.do(p.customer, "POST", "/v1/notifications/read-all", nil)
 	s.do(p.customer, "GET", "/v1/notifications/preferences", nil)
 	s.do(p.customer, "PUT", "/v1/notifications/preferences", map[string]any{})
 	var triggered struct {

@@ -140,10 +140,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Customer, error) 
 		}
 		table.Audit(ctx, tx, "customers.create", c.ID, nil, after)
 		tx.Respond(answer)
-		return s.notify.Notify(ctx, tx, event.Event{
-			Kind: event.CustomerCreated, CustomerID: c.ID, Type: access.Customers, RecordID: c.ID,
-			Recipients: []string{c.createdBy}, Args: map[string]any{"Name": c.name()},
-		})
+		return nil
 	})
 	return c, err
 }

@@ -51,7 +51,7 @@ func (s *Service) prepareUpdate(ctx context.Context, q store.Querier, before, af
 	changes := identityChanges(before, after)
 	after = s.nextVersion(before, after)
 	change := preparedChange{before: before, keys: after.searchKeys()}
-	change.audits = []auditRecord{{updateAction, s.db.Digest(audited(before)), s.db.Digest(audited(after))}}
+	change.audits = []auditRecord{s.auditRecord(updateAction, before, after)}
 	if len(changes) > 0 && before.KYCStatus == Verified {
 		after.KYCStatus, after.VerificationLevel, after.verifiedAt = InReview, LevelNone, nil
 		change.verification = true

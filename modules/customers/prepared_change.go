@@ -53,11 +53,17 @@ func (s *Service) nextVersion(before, after Customer) Customer {
 func (s *Service) prepareVerification(before, after Customer, action, reason string) preparedChange {
 	after = s.nextVersion(before, after)
 	change := preparedChange{before: before, after: after, verification: true,
-		audits: []auditRecord{{action, s.db.Digest(audited(before)), s.db.Digest(audited(after))}}}
+		audits: []auditRecord{s.auditRecord(action, before, after)}}
 	if before.KYCStatus != after.KYCStatus || before.VerificationLevel != after.VerificationLevel || !sameTime(before.verifiedAt, after.verifiedAt) {
 		change.entry = &historyEntry{id: store.NewID(), reason: reason}
 	}
 	return change
+}
+
+// auditRecord returns the audit entry of a change, with digests and changed fields.
+func (s *Service) auditRecord(action string, before, after Customer) auditRecord {
+	was := s.db.Digest(audited(before))
+	return auditRecord{action, was, s.db.DigestChange(access.Customers.Name, was, s.db.Digest(audited(after)))}
 }
 
 func sameTime(a, b *store.Time) bool { return a == b || a != nil && b != nil && *a == *b }

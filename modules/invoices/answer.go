@@ -9,6 +9,7 @@ import (
 // ReadResult is the response for a file with a bill.
 type ReadResult struct {
 	QRInfo QRInfo `json:"qr_info"`
+	BillID string `json:"bill_id,omitzero" doc:"Of the kept bill, with options.keep."`
 }
 
 // QRInfo is the payment that a QR-bill requests.

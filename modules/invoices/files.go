@@ -35,7 +35,7 @@ var ErrFilesFailed = errors.New("some files contain no readable bill; see their 
 // ReadFiles reads bills from files and writes one line of JSON per file. The name "-" stands for in. It implements the command "kontor qrbill". It
 // returns ErrFilesFailed when no bill was read from some file; the line of that file states the reason.
 func ReadFiles(ctx context.Context, reader *qrbill.Reader, texts endpoint.Texts, in io.Reader, out io.Writer, options qrbill.Options, names ...string) error {
-	service, failed := New(reader, texts), false
+	service, failed := &Service{reader: reader, texts: texts}, false
 	for _, name := range names {
 		answer := service.readFile(ctx, in, name, options)
 		failed = failed || answer.Error != nil

@@ -1,26 +1,36 @@
-// Package invoices reads the Swiss QR-bill of an uploaded invoice. It neither stores nor logs the file or its contents.
-// Package qrbill does the reading.
+// Package invoices reads the Swiss QR-bill of an uploaded invoice. It neither stores nor logs the file. It stores what a bill says only
+// if the caller asks for that: in a list that only this user sees, sealed, until they delete it or it has not been read for
+// invoices.keep_days. Package qrbill does the reading.
+//
+// The module owns the table bills and publishes no views.
 package invoices
 
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"kontor/modules/invoices/qrbill"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
+	"kontor/store"
 )
 
 // Service reads QR-bills.
 type Service struct {
-	reader *qrbill.Reader
-	texts  endpoint.Texts
+	db       *store.DB
+	reader   *qrbill.Reader
+	texts    endpoint.Texts
+	keepDays int
 }
 
-// New returns the service.
-func New(reader *qrbill.Reader, texts endpoint.Texts) *Service { return &Service{reader, texts} }
+// New returns the service on a database. Kept bills stay for keepDays days after they were read last.
+func New(db *store.DB, reader *qrbill.Reader, texts endpoint.Texts, keepDays int) *Service {
+	db.RegisterSealed(sealedBills)
+	return &Service{db: db, reader: reader, texts: texts, keepDays: keepDays}
+}
 
 // retryBusy is the time after which a client should retry when all workers are busy.
 const retryBusy = 2 * time.Second
@@ -44,7 +54,13 @@ func (s *Service) Read(ctx context.Context, in ReadInput) (ReadResult, error) {
 	if err != nil {
 		return ReadResult{}, s.apiError(lang, err)
 	}
-	return ReadResult{QRInfo: newQRInfo(result, func(w Warning) string { return s.describe(lang, w) })}, nil
+	read := ReadResult{QRInfo: newQRInfo(result, func(w Warning) string { return s.describe(lang, w) })}
+	if in.Options.Keep {
+		kept := read.QRInfo
+		kept.Warnings = slices.Clone(kept.Warnings)
+		read.BillID, err = s.keep(ctx, kept)
+	}
+	return read, err
 }
 
 // Reasons of errors in the request, in addition to those of package qrbill.

@@ -42,6 +42,7 @@ func (f File) decode() ([]byte, bool) {
 type Options struct {
 	Page           int  `json:"page" minimum:"0" doc:"Page to search, counted from 1; 0 or absent: all pages."`
 	ValidateFormat bool `json:"validate_format" doc:"Reject a bill that violates the standard."`
+	Keep           bool `json:"keep" doc:"Keep what the bill says in the caller's list of bills."`
 	malformed      bool
 }
 
@@ -51,12 +52,16 @@ func (o *Options) UnmarshalJSON(raw []byte) error {
 	var members struct {
 		Page           *int  `json:"page"`
 		ValidateFormat *bool `json:"validate_format"`
+		Keep           *bool `json:"keep"`
 	}
 	if o.malformed = json.Unmarshal(raw, &members) != nil; o.malformed {
 		return nil
 	}
 	if members.Page != nil {
 		o.Page = *members.Page
+	}
+	if members.Keep != nil {
+		o.Keep = *members.Keep
 	}
 	if members.ValidateFormat != nil {
 		o.ValidateFormat = *members.ValidateFormat

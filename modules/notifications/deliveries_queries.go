@@ -43,13 +43,13 @@ var deliveryList = list.New(list.Source[Delivery]{
 	Scan: scanDelivery,
 })
 
-const deliveryArgs = 14
+const deliveryArgs = 15
 
 func insertDeliveriesStatement(n int) string {
 	return statement("deliveries", n, func() string {
 		return `
 	INSERT INTO deliveries (id, notification_id, user_id, channel, recipient, recipient_key, subject, text, html, secret,
-		status, next_attempt_at, created_at, sent_at)
+		status, attempts, next_attempt_at, created_at, sent_at)
 	VALUES ` + placeholders(n, deliveryArgs, 0)
 	})
 }

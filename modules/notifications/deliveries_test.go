@@ -52,7 +52,7 @@ func TestDeliveries_AreListedForAdministrators(t *testing.T) {
 	if got := slices.Sorted(maps.Keys(row)); !slices.Equal(got, members) {
 		t.Errorf("the members are %v, want %v", got, members)
 	}
-	if row["text"] != "Hello Anna@bank.example" || row["notification_id"] != nil || row["attempts"] != 0.0 {
+	if row["text"] != "Hello Anna@bank.example" || row["notification_id"] != nil || row["attempts"] != 1.0 {
 		t.Errorf("got %v", row)
 	}
 }

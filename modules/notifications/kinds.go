@@ -14,6 +14,10 @@ type kind struct {
 
 	everywhere bool // sent to all addresses of the recipient, not only to the first of each channel
 
+	// ownAccount: it is about the security of the recipient's account, and sent to them although they caused it. Users are not notified
+	// of anything else that they did themselves.
+	ownAccount bool
+
 	titleKey, contentKey string // set by withKeys
 }
 
@@ -27,14 +31,15 @@ var kinds = withKeys(map[event.Kind]kind{
 	event.KYCDecisionClosed:     {},
 	event.TaskAssigned:          {channels: []string{Email}},
 	event.TaskStatusChanged:     {},
-	event.PasswordChanged:       {system: true, channels: []string{Email, SMS}, everywhere: true},
-	event.CredentialAdded:       {system: true, channels: []string{Email, SMS}, everywhere: true},
-	event.CredentialRemoved:     {system: true, channels: []string{Email, SMS}, everywhere: true},
-	event.FactorChanged:         {system: true, channels: []string{Email}, everywhere: true},
+	event.TaskDue:               {channels: []string{Email}},
+	event.PasswordChanged:       {system: true, channels: []string{Email, SMS}, everywhere: true, ownAccount: true},
+	event.CredentialAdded:       {system: true, channels: []string{Email, SMS}, everywhere: true, ownAccount: true},
+	event.CredentialRemoved:     {system: true, channels: []string{Email, SMS}, everywhere: true, ownAccount: true},
+	event.FactorChanged:         {system: true, channels: []string{Email}, everywhere: true, ownAccount: true},
 	event.ServiceTokenExpiring:  {system: true, channels: []string{Email}},
 	event.WebhookPaused:         {system: true, channels: []string{Email}},
 	event.WebhookDisabled:       {system: true, channels: []string{Email}},
-	event.NewDeviceLogin:        {system: true, channels: []string{Email}},
+	event.NewDeviceLogin:        {system: true, channels: []string{Email}, ownAccount: true},
 })
 
 // withKeys sets the keys of the texts.

@@ -3,12 +3,14 @@ package notifications
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 
 	"kontor/modules/kit/event"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
+	"kontor/server/access"
 	"kontor/store"
 )
 
@@ -47,10 +49,20 @@ type recipientCopy struct {
 }
 
 // Notify notifies the recipients of an event: a notification for each, a delivery for each channel of the event for which
-// they have an address, and after the commit a frame on their open streams. Call it in the transaction of the change.
+// they have an address, and after the commit a frame on their open streams. Call it in the transaction of the change. The caller, who
+// caused the event, is no recipient, except of events about the security of their account.
 func (s *Service) Notify(ctx context.Context, tx *store.Tx, e event.Event) error {
-	_, _, err := s.store(ctx, tx, parentOf(e), e.Recipients)
+	_, _, err := s.store(ctx, tx, parentOf(e), recipientsOf(ctx, e))
 	return err
+}
+
+// recipientsOf returns the recipients of an event.
+func recipientsOf(ctx context.Context, e event.Event) []string {
+	actor := access.From(ctx).UserID
+	if actor == "" || kinds[e.Kind].ownAccount || !slices.Contains(e.Recipients, actor) {
+		return e.Recipients
+	}
+	return slices.DeleteFunc(slices.Clone(e.Recipients), func(id string) bool { return id == actor })
 }
 
 // parentOf returns the event as it is stored.

@@ -93,7 +93,7 @@ func (s *Service) enqueue(ctx context.Context, tx *store.Tx, deliveries []Delive
 		d := &deliveries[i]
 		d.ID, d.CreatedAt = store.NewID(), now
 		if s.queues[d.Channel] == nil {
-			d.Status, d.SentAt = Sent, &now // kept in the local outbox
+			d.Status, d.SentAt, d.Attempts = Sent, &now, 1 // Keeping it in the local outbox is the attempt.
 		} else {
 			d.Status, d.NextAttemptAt = Queued, &now
 		}
@@ -105,7 +105,7 @@ func (s *Service) enqueue(ctx context.Context, tx *store.Tx, deliveries []Delive
 		args := make([]any, 0, deliveryArgs*len(part))
 		for _, d := range part {
 			args = append(args, d.ID, d.NotificationID, d.UserID, d.Channel, d.Recipient, types.Fold(d.Recipient),
-				d.Subject, d.Text, d.HTML, d.Secret, d.Status, d.NextAttemptAt, d.CreatedAt, d.SentAt)
+				d.Subject, d.Text, d.HTML, d.Secret, d.Status, d.Attempts, d.NextAttemptAt, d.CreatedAt, d.SentAt)
 		}
 		if _, err := tx.Exec(ctx, insertDeliveriesStatement(len(part)), args...); err != nil {
 			return fmt.Errorf("write to the outbox: %w", err)

@@ -13,7 +13,7 @@ type messageKey struct{ lang, channel string }
 // renders those that are missing because a recipient has just changed their language. Recipients and Args must not change
 // afterwards.
 func (s *Service) Prerender(ctx context.Context, e event.Event) event.Event {
-	e.Rendered = s.renderMessages(ctx, parentOf(e), e.Recipients)
+	e.Rendered = s.renderMessages(ctx, parentOf(e), recipientsOf(ctx, e))
 	return e
 }
 

@@ -55,7 +55,7 @@ const (
 	// Without a gateway the waiting deliveries of a channel stay in the local outbox.
 	moveToLocalOutbox = `
 	UPDATE deliveries
-	SET status = 'sent', sent_at = $1, next_attempt_at = NULL, version = version + 1
+	SET status = 'sent', attempts = attempts + 1, sent_at = $1, next_attempt_at = NULL, version = version + 1
 	WHERE channel = $2 AND status IN ('queued', 'retrying')`
 
 	retryDead = `
@@ -66,7 +66,7 @@ const (
 
 	retryDeadLocally = `
 	UPDATE deliveries
-	SET status = 'sent', sent_at = $2, next_attempt_at = NULL, version = version + 1
+	SET status = 'sent', attempts = 1, sent_at = $2, next_attempt_at = NULL, version = version + 1
 	WHERE id = $1 AND status = 'dead'
 	RETURNING ` + deliveryColumns
 

@@ -32,11 +32,12 @@ type OneInput struct {
 
 // ListInput contains the parameters of the list. Unlike other lists, this one rejects invalid values.
 type ListInput struct {
-	Limit   *int    `query:"limit" minimum:"1" maximum:"100" default:"20"`
-	Offset  *int    `query:"offset" minimum:"0" default:"0" example:"0"`
-	Company string  `query:"company" doc:"A part of the company's name; case is ignored."`
-	Country *string `query:"country" pattern:"^[A-Z]{3}$"`
-	Active  *bool   `query:"active"`
+	Limit      *int    `query:"limit" minimum:"1" maximum:"100" default:"20"`
+	Offset     *int    `query:"offset" minimum:"0" default:"0" example:"0"`
+	Company    string  `query:"company" doc:"A part of the company's name; case is ignored."`
+	Country    *string `query:"country" pattern:"^[A-Z]{3}$"`
+	Active     *bool   `query:"active"`
+	CustomerID *string `query:"customer_id" doc:"Only the payers of this customer."`
 
 	query   list.Params
 	company string // folded
@@ -65,6 +66,9 @@ func (in *ListInput) Validate(v *apierr.Fields) {
 	}
 	if in.Active != nil {
 		query["search.active"] = []string{strconv.FormatBool(*in.Active)}
+	}
+	if in.CustomerID != nil {
+		query["search.customer_id"] = []string{validate.Parsed(v, "customer_id", *in.CustomerID, types.ParseID)}
 	}
 	in.company = types.Fold(validate.Line(v, "company", in.Company, maxCompany))
 	in.query.BindQuery(query, v)

@@ -277,3 +277,24 @@ func TestList_RejectsInvalidParameters(t *testing.T) {
 		t.Errorf("not all invalid parameters are named: %v", details)
 	}
 }
+
+func TestList_OfOneCustomer(t *testing.T) {
+	s := servertest.Start(t)
+	owner, other := s.User(access.Customer), s.User(access.Customer)
+	first, second, foreign := newCustomer(owner), newCustomer(owner), newCustomer(other)
+	var own []string
+	for i := range 3 {
+		own = append(own, owner.Create("/v1/payers", payer(first, "company", fmt.Sprint("Müller ", i))))
+	}
+	owner.Create("/v1/payers", payer(second))
+	hidden := other.Create("/v1/payers", payer(foreign))
+	servertest.Run(t, s, []servertest.Scenario{
+		{Name: "all of a customer", As: owner, Method: "GET", Path: "/v1/payers?customer_id=" + strings.ToUpper(first), Status: 200, Contains: []string{`"total":3`, own[0], own[2]}},
+		{Name: "with another filter", As: owner, Method: "GET", Path: "/v1/payers?company=ller%201&customer_id=" + first, Status: 200, Contains: []string{`"total":1`, own[1]}},
+		{Name: "a page of them", As: owner, Method: "GET", Path: "/v1/payers?limit=2&customer_id=" + first, Status: 200, Contains: []string{`"total":3`, `"has_more":true`}, Excludes: []string{own[0]}},
+		{Name: "of a foreign customer", As: owner, Method: "GET", Path: "/v1/payers?customer_id=" + foreign, Status: 200, Contains: []string{`"total":0`}, Excludes: []string{hidden}},
+		{Name: "of a foreign customer, as staff", As: s.User(access.Advisor), Method: "GET", Path: "/v1/payers?customer_id=" + foreign, Status: 200, Contains: []string{hidden}},
+		{Name: "of no customer", As: owner, Method: "GET", Path: "/v1/payers?customer_id=" + store.NewID(), Status: 200, Contains: []string{`"payers":[]`}},
+		{Name: "not an id", As: owner, Method: "GET", Path: "/v1/payers?customer_id=x", Status: 400, Contains: []string{`"customer_id"`}},
+	})
+}

@@ -33,6 +33,14 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "profile.avatar.remove", Method: http.MethodDelete, Path: "/v1/profile/avatar",
 			Summary: "Remove the caller's picture.",
 			Faults:  []apierr.Kind{apierr.AvatarNotFound}, Handle: endpoint.JSON(http.StatusOK, s.RemoveAvatar)},
+		{Name: "profile.views.list", Method: http.MethodGet, Path: "/v1/profile/views", PeopleOnly: true,
+			Summary: "List the caller's saved views.", Doc: endpoint.Doc{Search: viewList.Search()}, Handle: endpoint.JSON(http.StatusOK, s.views)},
+		{Name: "profile.views.save", Method: http.MethodPut, Path: "/v1/profile/views", PeopleOnly: true,
+			Summary: "Save a view of a list.", Faults: []apierr.Kind{apierr.TooManyViews},
+			Doc:    endpoint.Doc{Description: "It replaces the caller's view of the list with the same name."},
+			Handle: endpoint.JSON(http.StatusOK, s.SaveView)},
+		{Name: "profile.views.remove", Method: http.MethodDelete, Path: "/v1/profile/views/{id}", PeopleOnly: true,
+			Summary: "Delete a saved view.", Faults: []apierr.Kind{apierr.ViewNotFound}, Handle: endpoint.JSON(http.StatusOK, s.RemoveView)},
 	}
 	for i := range rows {
 		rows[i].Access, rows[i].Limit, rows[i].Roles = access.SignedIn, ratelimit.Private, []string{access.Advisor, access.Customer}

@@ -12,6 +12,7 @@ import (
 func (s *Service) PersonalData() []personal.Table {
 	return []personal.Table{
 		{Name: "profile_preferences", Holds: "how the console shows dates, amounts and colours to a user"},
+		{Name: "list_views", Holds: "the lists of the console that a user has saved"},
 		{Name: "avatars", Holds: "the picture of a user in two sizes"},
 	}
 }
@@ -23,7 +24,7 @@ type exportedPicture struct {
 	Content   []byte `json:"content"`
 }
 
-// ExportPerson writes preferences and pictures of a user.
+// ExportPerson writes preferences, saved views and pictures of a user.
 func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject personal.Subject, w *personal.Writer) error {
 	if subject.Kind != personal.User {
 		return nil
@@ -34,6 +35,15 @@ func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject per
 	}
 	if err := w.Add("preferences", stored.withDefaults()); err != nil {
 		return err
+	}
+	views, err := selectViews(ctx, q, subject.ID)
+	if err != nil {
+		return err
+	}
+	for _, view := range views {
+		if err := w.Add("views", view); err != nil {
+			return err
+		}
 	}
 	pictures, err := store.All(ctx, q, scanPicture, selectPictures, subject.ID)
 	if err != nil {
@@ -55,7 +65,7 @@ func scanPicture(row store.Scanner) (p picture, err error) {
 
 const deletePreferences = `DELETE FROM profile_preferences WHERE user_id = $1`
 
-// ErasePerson deletes preferences and pictures of a user.
+// ErasePerson deletes preferences, saved views and pictures of a user.
 func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject personal.Subject, cursor string) (string, error) {
 	if subject.Kind != personal.User {
 		return "", nil
@@ -69,7 +79,7 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 		if err != nil {
 			return err
 		}
-		for _, statement := range []string{deletePreferences, deleteAvatarStatement} {
+		for _, statement := range []string{deletePreferences, deleteViews, deleteAvatarStatement} {
 			if _, err := tx.Exec(ctx, statement, subject.ID); err != nil {
 				return err
 			}

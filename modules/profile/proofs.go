@@ -19,7 +19,7 @@ func Proofs() []records.Proof { return []records.Proof{proof} }
 // preferences are covered instead.
 var proof = records.Proof{
 	Type: access.Profiles.Name, Read: readProfile,
-	From: "(SELECT user_id FROM profile_preferences UNION SELECT user_id FROM avatars) AS chosen", Key: "user_id",
+	From: "(SELECT user_id FROM profile_preferences UNION SELECT user_id FROM avatars UNION SELECT user_id FROM list_views) AS chosen", Key: "user_id",
 	Outside: map[string]string{"preferences": `{"theme":"","date_format":"","currency_display":"","number_format":""}`},
 }
 
@@ -36,6 +36,7 @@ type storedProfile struct {
 	NumberFormat    *string         `json:"number_format"`
 	Version         int64           `json:"version"`
 	Pictures        []storedPicture `json:"pictures"`
+	Views           []View          `json:"views,omitempty"`
 }
 
 type storedPicture struct {
@@ -66,10 +67,16 @@ func readProfile(ctx context.Context, q store.Querier, userID string) (store.Rec
 		s.Pictures = append(s.Pictures, storedPicture{p.pixels, p.mediaType, hex.EncodeToString(sum[:])})
 		pictures = append(pictures, picture{pixels: p.pixels, token: p.token, mediaType: p.mediaType})
 	}
+	if err := rows.Err(); err != nil {
+		return store.Record{}, err
+	}
+	if s.Views, err = selectViews(ctx, q, userID); err != nil {
+		return store.Record{}, err
+	}
 	answer := Profile{UserID: userID}
 	if len(pictures) > 0 {
 		avatar := avatarOf(pictures)
 		answer.Avatar = &avatar
 	}
-	return store.Record{Answer: answer, Stored: s}, rows.Err()
+	return store.Record{Answer: answer, Stored: s}, nil
 }

@@ -54,14 +54,14 @@ const (
 )
 
 // selectSet returns the set of texts that a statement with one column selects.
-func selectSet(ctx context.Context, q store.Querier, statement string) (map[string]bool, error) {
+func selectSet(ctx context.Context, q store.Querier, statement string, args ...any) (map[string]bool, error) {
 	found := map[string]bool{}
 	err := each(ctx, q, func(rows *store.Rows) error {
 		var text string
 		err := rows.Scan(&text)
 		found[text] = true
 		return err
-	}, statement)
+	}, statement, args...)
 	return found, err
 }
 

@@ -55,6 +55,7 @@ func (s *Service) Start(ctx context.Context, table []endpoint.Endpoint) error {
 	for _, e := range table {
 		s.endpoints[e.Key()] = describe(e)
 	}
+	s.readers = readersOf(table)
 	if err := s.seed(ctx, table); err != nil {
 		return fmt.Errorf("initial grants: %w", err)
 	}
@@ -67,10 +68,11 @@ type missingSeeds struct {
 	types     []access.RecordType
 	endpoints []endpoint.Endpoint // new ones
 	changed   []Endpoint          // with a new description, or removed (not active)
+	later     []laterGrant        // about which nothing was decided
 }
 
 func (missing missingSeeds) empty() bool {
-	return len(missing.roles)+len(missing.types)+len(missing.endpoints)+len(missing.changed) == 0
+	return len(missing.roles)+len(missing.types)+len(missing.endpoints)+len(missing.changed)+len(missing.later) == 0
 }
 
 // seed writes only if something is missing, so that an ordinary start needs no transaction.
@@ -100,6 +102,11 @@ func (s *Service) seed(ctx context.Context, table []endpoint.Endpoint) error {
 				return fmt.Errorf("endpoint %s: %w", e.Endpoint, err)
 			}
 		}
+		for _, g := range found.later {
+			if err := decide(ctx, tx, g, table); err != nil {
+				return fmt.Errorf("grant on %s: %w", g.endpoint, err)
+			}
+		}
 		tx.Audit(store.AuditEntry{Actor: store.NilID, Action: "rbac.seed", RecType: access.Grants.Name, RecID: store.NilID})
 		return nil
 	})
@@ -124,6 +131,9 @@ func (s *Service) missingSeeds(ctx context.Context, table []endpoint.Endpoint) (
 		if !types[t.ID] {
 			missing.types = append(missing.types, t)
 		}
+	}
+	if missing.later, err = s.undecided(ctx); err != nil {
+		return missing, err
 	}
 	known, err := knownEndpoints(ctx, s.db)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"kontor/modules/rbac"
 	"kontor/server/access"
 )
 
@@ -119,4 +120,43 @@ func TestCatalogue_ListsEndpointsAndRecordTypes(t *testing.T) {
 	if got := h.do(h.root, "GET", "/v1/rbac/record-types?limit=2&sort=-name", nil); len(got.data()) != 2 || got.body["has_more"] != true || got.data()[0]["name"] != "webhooks" {
 		t.Errorf("page is %s", got.text)
 	}
+}
+
+// A later version gives customers an endpoint, unless administrators have changed the grants of the role.
+func TestStart_GivesALaterGrantOnce(t *testing.T) {
+	const bills = "POST /v1/invoices/qrcode"
+	for name, c := range map[string]struct {
+		before func(h *harness)
+		want   bool
+	}{
+		"as installed": {func(*harness) {}, true},
+		"with a grant of the bank": {func(h *harness) {
+			h.want(201, "", h.root, "POST", "/v1/rbac/grants", map[string]any{"role_id": access.Customer, "endpoint": "GET /v1/rbac/roles"})
+		}, false},
+		"without an initial grant": {func(h *harness) {
+			revoke(h, "POST /v1/rbac/check")
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t)
+			rbac.AsBeforeLaterGrants(t)
+			revoke(h, bills)
+			c.before(h)
+			for range 2 {
+				if err := h.newService().Start(t.Context(), h.endpoints()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := h.Policy.Load().MayCall(access.Customer, bills); got != c.want {
+				t.Errorf("customers may read bills: %t, want %t", got, c.want)
+			}
+		})
+	}
+}
+
+// revoke deletes the grant of customers on an endpoint.
+func revoke(h *harness, key string) {
+	h.t.Helper()
+	grants := h.do(h.root, "GET", "/v1/rbac/grants?search.role_id="+access.Customer+"&"+escape("search.endpoint="+key), nil).data()
+	h.want(200, "", h.root, "DELETE", "/v1/rbac/grants/"+grants[0]["id"].(string), nil)
 }

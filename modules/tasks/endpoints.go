@@ -21,7 +21,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Faults: []apierr.Kind{apierr.CustomerNotFound}, Doc: endpoint.Doc{Search: taskList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.List)},
 		{Name: "tasks.mine", Method: http.MethodGet, Path: "/v1/tasks", Roles: all,
-			Access: access.On(access.Tasks, access.Read), Summary: "List the caller's tasks.",
+			Access: access.On(access.Tasks, access.Read), Summary: "List the caller's tasks, or all that the caller may read.",
 			Doc:    endpoint.Doc{Search: taskList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.Mine)},
 		{Name: "tasks.get", Method: http.MethodGet, Path: "/v1/customers/{customer_id}/tasks/{id}", Roles: all,

@@ -30,12 +30,41 @@ type OneInput struct {
 // ListInput holds the parameters of the list of a customer's tasks.
 type ListInput struct {
 	CustomerID string      `path:"customer_id"`
+	AssigneeID string      `query:"assignee_id" doc:"Only tasks of which this user has a part."`
+	Overdue    bool        `query:"overdue" doc:"Only tasks that have not ended and whose due_on is before today, in UTC."`
 	Query      list.Params `query:"*"`
 }
 
+// Validate checks the id of the assignee.
+func (in *ListInput) Validate(v *apierr.Fields) { in.AssigneeID = checkAssignee(v, in.AssigneeID) }
+
+func checkAssignee(v *apierr.Fields, id string) string {
+	if id == "" {
+		return ""
+	}
+	return validate.Parsed(v, "assignee_id", id, types.ParseID)
+}
+
+// The scopes of the list of tasks of all customers.
+const (
+	scopeMine = "mine" // created by the caller or assigned to them
+	scopeAll  = "all"  // all that the caller may read
+)
+
 // MineInput holds the parameters of the list of the caller's tasks.
 type MineInput struct {
-	Query list.Params `query:"*"`
+	Scope      string      `query:"scope" enum:"mine,all" default:"mine" doc:"mine: the tasks that the caller has created or is assigned to; all: those that the caller may read."`
+	AssigneeID string      `query:"assignee_id" doc:"Only tasks of which this user has a part."`
+	Overdue    bool        `query:"overdue" doc:"Only tasks that have not ended and whose due_on is before today, in UTC."`
+	Query      list.Params `query:"*"`
+}
+
+// Validate checks the scope and the id of the assignee.
+func (in *MineInput) Validate(v *apierr.Fields) {
+	if in.Scope != "" {
+		validate.OneOf(v, "scope", in.Scope, scopeMine, scopeAll)
+	}
+	in.AssigneeID = checkAssignee(v, in.AssigneeID)
 }
 
 // CreateInput is the data of a new task. Title and category are required. The default of weights is 1.
@@ -46,6 +75,7 @@ type CreateInput struct {
 	Description string         `json:"description"`
 	IsUrgent    bool           `json:"is_urgent"`
 	Weight      *int64         `json:"weight" minimum:"0"`
+	DueOn       string         `json:"due_on" format:"date" doc:"The day by which the task should be done."`
 	Assignees   []AssigneeData `json:"assignees"`
 	Metadata    jsontext.Value `json:"metadata"`
 
@@ -84,6 +114,7 @@ func (in *CreateInput) check(v *apierr.Fields) Task {
 		Category:       validate.OneOf(v, "category", in.Category, "sign", "approve", "update", "delete"),
 		Description:    validate.Text(v, "description", in.Description, maxDescription),
 		IsUrgent:       in.IsUrgent,
+		DueOn:          validate.Parsed(v, "due_on", in.DueOn, types.ParseDate),
 		givenWeight:    checkWeight(v, "weight", in.Weight),
 		clientMetadata: checkMetadata(v, in.Metadata),
 	}
@@ -141,15 +172,18 @@ type UpdateInput struct {
 	Description endpoint.Optional[string]         `json:"description"`
 	IsUrgent    endpoint.Optional[bool]           `json:"is_urgent"`
 	Weight      endpoint.Optional[*int64]         `json:"weight"`
+	DueOn       endpoint.Optional[string]         `json:"due_on" format:"date"`
 	Metadata    endpoint.Optional[jsontext.Value] `json:"metadata"`
 }
 
 // Validate checks the members that are given.
 func (in *UpdateInput) Validate(v *apierr.Fields) {
 	given := map[string]bool{
-		"title": in.Title.Given, "category": in.Category.Given, "description": in.Description.Given, "weight": in.Weight.Given, "metadata": in.Metadata.Given,
+		"title": in.Title.Given, "category": in.Category.Given, "description": in.Description.Given, "weight": in.Weight.Given, "due_on": in.DueOn.Given,
+		"metadata": in.Metadata.Given,
 	}
-	alone := CreateInput{Title: in.Title.Or(""), Category: in.Category.Or(""), Description: in.Description.Or(""), Weight: in.Weight.Or(nil), Metadata: in.Metadata.Or(nil)}
+	alone := CreateInput{Title: in.Title.Or(""), Category: in.Category.Or(""), Description: in.Description.Or(""), Weight: in.Weight.Or(nil),
+		DueOn: in.DueOn.Or(""), Metadata: in.Metadata.Or(nil)}
 	var problems apierr.Fields
 	alone.check(&problems)
 	validate.Given(v, &problems, given)
@@ -163,16 +197,18 @@ func (in UpdateInput) apply(t *Task) (changed []string, err error) {
 		Description: in.Description.Or(t.Description),
 		IsUrgent:    in.IsUrgent.Or(t.IsUrgent),
 		Weight:      in.Weight.Or(&t.givenWeight),
+		DueOn:       in.DueOn.Or(t.DueOn.String()),
 		Metadata:    in.Metadata.Or(jsontext.Value(t.clientMetadata)),
 	}
 	var problems apierr.Fields
 	next := merged.check(&problems)
-	t.Title, t.Category, t.Description, t.IsUrgent, t.givenWeight, t.clientMetadata = next.Title, next.Category, next.Description, next.IsUrgent, next.givenWeight, next.clientMetadata
+	t.Title, t.Category, t.Description, t.IsUrgent, t.DueOn = next.Title, next.Category, next.Description, next.IsUrgent, next.DueOn
+	t.givenWeight, t.clientMetadata = next.givenWeight, next.clientMetadata
 	for _, member := range []struct {
 		name  string
 		given bool
 	}{{"title", in.Title.Given}, {"category", in.Category.Given}, {"description", in.Description.Given}, {"is_urgent", in.IsUrgent.Given},
-		{"weight", in.Weight.Given}, {"metadata", in.Metadata.Given}} {
+		{"weight", in.Weight.Given}, {"due_on", in.DueOn.Given}, {"metadata", in.Metadata.Given}} {
 		if member.given {
 			changed = append(changed, member.name)
 		}

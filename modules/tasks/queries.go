@@ -12,20 +12,20 @@ import (
 )
 
 const columns = `
-	tasks.id, tasks.customer_id, tasks.title, tasks.category, tasks.description, tasks.is_urgent, tasks.status, tasks.given_weight,
-	tasks.weight, tasks.performed_weight, tasks.assignees, tasks.metadata, tasks.created_at, tasks.created_by, tasks.version, tasks.erased_at`
+	tasks.id, tasks.customer_id, tasks.title, tasks.category, tasks.description, tasks.is_urgent, tasks.status, tasks.due_on,
+	tasks.given_weight, tasks.weight, tasks.performed_weight, tasks.assignees, tasks.metadata, tasks.created_at, tasks.created_by, tasks.version, tasks.erased_at`
 
 const (
 	insertTaskStatement = `
 		INSERT INTO tasks (
 			id, customer_id, title, title_key, category, description, is_urgent, status, given_weight, weight, performed_weight,
-			assignees, metadata, created_at, created_by, updated_at, updated_by)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $14, $15)`
+			assignees, metadata, created_at, created_by, updated_at, updated_by, due_on)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $14, $15, $16)`
 
 	updateTaskStatement = `
 		UPDATE tasks SET
 			title = $2, title_key = $3, category = $4, description = $5, is_urgent = $6, status = $7, given_weight = $8, weight = $9,
-			performed_weight = $10, assignees = $11, metadata = $12, updated_at = $13, updated_by = $14, version = $15
+			performed_weight = $10, assignees = $11, metadata = $12, updated_at = $13, updated_by = $14, version = $15, due_on = $16
 		WHERE id = $1`
 
 	deleteTaskStatement = `DELETE FROM tasks WHERE id = $1`
@@ -43,7 +43,11 @@ var table = &records.Table[Task]{
 	Type: access.Tasks, From: "tasks", Columns: columns, Scan: scanTask, Missing: apierr.TaskNotFound, Record: audited,
 	Relations: []records.Relation{
 		records.Created,
-		{Allows: access.Read, SQL: "EXISTS (SELECT 1 FROM task_members t WHERE t.task_id = tasks.id AND t.user_id = $1)", Tables: []string{"task_members"}},
+		{
+			Name: access.RelationAssignee, Allows: access.Read, Tables: []string{"task_members.task_id"},
+			SQL:   "EXISTS (SELECT 1 FROM task_members t WHERE t.task_id = tasks.id AND t.user_id = $1)",
+			Users: "SELECT user_id FROM task_members WHERE task_id = $1",
+		},
 	},
 }
 
@@ -56,7 +60,7 @@ var taskList = list.New(list.Source[Task]{
 // without reading tasks.
 var memberList = list.New(list.Source[Task]{
 	From:    "task_members LEFT JOIN tasks ON tasks.id = task_members.task_id",
-	Columns: columns, ID: "task_members.task_id", Created: "task_members.created_at", Tables: []string{"task_members", "tasks"}, Scan: scanTask, Fields: fields,
+	Columns: columns, ID: "task_members.task_id", Created: "task_members.created_at", Tables: []string{"task_members", "tasks.id"}, Scan: scanTask, Fields: fields,
 })
 
 var fields = list.Fields{
@@ -68,21 +72,44 @@ var fields = list.Fields{
 	{Name: "weight", Type: list.Number, Column: "tasks.weight"},
 	{Name: "performed_weight", Type: list.Number, Column: "tasks.performed_weight"},
 	{Name: "customer_id", Type: list.UUID, Column: "tasks.customer_id"},
+	{Name: "due_on", Type: list.Date, Column: "tasks.due_on", Null: true},
+	// A sort by due has the tasks without a day last.
+	{Name: "due", Type: list.Date, Column: "COALESCE(tasks.due_on, '9999-12-31')"},
 	{Name: "created_at", Type: list.Time, Column: "tasks.created_at"},
 	{Name: "created_by", Type: list.UUID, Column: "tasks.created_by"},
 	{Name: "updated_at", Type: list.Time, Column: "tasks.updated_at"},
 }
 
+// assignedTo returns the condition that the user has a part of the task. Creators are members, too: the JSON decides.
+func assignedTo(userID string) list.Where {
+	if userID == "" {
+		return list.Where{}
+	}
+	return list.Where{
+		SQL:    "tasks.id IN (SELECT m.task_id FROM task_members m WHERE m.user_id = $1) AND tasks.assignees LIKE $2",
+		Args:   []any{userID, `%"user_id":"` + userID + `"%`},
+		Tables: []string{"task_members.task_id"},
+	}
+}
+
+// overdue returns the condition that the task has not ended after the day by which it should have.
+func overdue(wanted bool, now store.Time) list.Where {
+	if !wanted {
+		return list.Where{}
+	}
+	return list.Where{SQL: "tasks.due_on < $1 AND tasks.status IN ('pending', 'in_progress')", Args: []any{types.DateOf(now.Std()).String()}}
+}
+
 func scanTask(row records.Row) (Task, error) {
 	var t Task
-	err := row.Scan(&t.ID, &t.CustomerID, &t.Title, &t.Category, &t.Description, &t.IsUrgent, (*string)(&t.Status), &t.givenWeight,
-		&t.Weight, &t.PerformedWeight, (*[]byte)(&t.Assignees), (*[]byte)(&t.Metadata), &t.CreatedAt, &t.CreatedBy, &t.version, &t.ErasedAt)
+	err := row.Scan(&t.ID, &t.CustomerID, &t.Title, &t.Category, &t.Description, &t.IsUrgent, (*string)(&t.Status), &t.DueOn,
+		&t.givenWeight, &t.Weight, &t.PerformedWeight, (*[]byte)(&t.Assignees), (*[]byte)(&t.Metadata), &t.CreatedAt, &t.CreatedBy, &t.version, &t.ErasedAt)
 	return t, err
 }
 
 func insertTask(ctx context.Context, tx *store.Tx, t Task) error {
 	_, err := tx.Exec(ctx, insertTaskStatement, t.ID, t.CustomerID, t.Title, types.Fold(t.Title), t.Category, t.Description, t.IsUrgent,
-		string(t.Status), t.givenWeight, t.Weight, t.PerformedWeight, string(t.Assignees), string(t.Metadata), t.CreatedAt, t.CreatedBy)
+		string(t.Status), t.givenWeight, t.Weight, t.PerformedWeight, string(t.Assignees), string(t.Metadata), t.CreatedAt, t.CreatedBy, t.DueOn)
 	members := append([]string{t.CreatedBy}, t.users()...)
 	for i := 0; err == nil && i < len(members); i++ {
 		err = insertMember(ctx, tx, t, members[i])
@@ -92,7 +119,7 @@ func insertTask(ctx context.Context, tx *store.Tx, t Task) error {
 
 func updateTask(ctx context.Context, tx *store.Tx, t Task, by string) error {
 	_, err := tx.Exec(ctx, updateTaskStatement, t.ID, t.Title, types.Fold(t.Title), t.Category, t.Description, t.IsUrgent,
-		string(t.Status), t.givenWeight, t.Weight, t.PerformedWeight, string(t.Assignees), string(t.Metadata), tx.Now(), by, t.version)
+		string(t.Status), t.givenWeight, t.Weight, t.PerformedWeight, string(t.Assignees), string(t.Metadata), tx.Now(), by, t.version, t.DueOn)
 	return err
 }
 

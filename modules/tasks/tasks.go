@@ -5,6 +5,10 @@
 // has a part with a weight. The progress of the task is the sum of the weights of completed parts out of all. Assignees set
 // the status of their own parts; users who may update the task may set any. When all parts are completed, so is the task.
 //
+// A task may have a day by which it should be done. It is overdue while it has not ended after that day, in UTC. A job of the leader
+// reminds the assignees whose parts are open, or the creator of a task without assignees: once a day, from the day before until a
+// week after. The module keeps the last day of a reminder beside the task; it is no part of the record.
+//
 // The metadata belong to the client, except for two members: actions is an object of the client's, and logs is kept here. It
 // has the last hundred changes; the audit trail has all. The name of an assignee is a note by the user who assigned them. Answers
 // name users in the member people.
@@ -19,6 +23,7 @@ import (
 	"kontor/modules/kit/event"
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -36,6 +41,7 @@ type Task struct {
 	Weight          int64          `json:"weight" doc:"Sum of the weights of all assignees; the given weight while there are none."`
 	PerformedWeight int64          `json:"performed_weight" example:"0" doc:"Sum of the weights of completed parts."`
 	CustomerID      string         `json:"customer_id"`
+	DueOn           types.Date     `json:"due_on" doc:"The day by which the task should be done; null for none."`
 	Assignees       Assignees      `json:"assignees" doc:"In the order of their assignment."`
 	CreatedAt       store.Time     `json:"created_at"`
 	CreatedBy       string         `json:"created_by"`
@@ -107,12 +113,17 @@ type Service struct {
 	directory directory
 	texts     endpoint.Texts
 	quota     records.Quota
+
+	reminderHour int // of the day in UTC, from which reminders are sent
 }
 
 // New returns the module on a database.
 func New(db *store.DB, notify notifier, customers customers, directory directory, texts endpoint.Texts) *Service {
 	return &Service{Records: records.Of(db, table), db: db, notify: notify, customers: customers, directory: directory, texts: texts}
 }
+
+// SetReminderHour sets the hour of the day in UTC from which reminders are sent.
+func (s *Service) SetReminderHour(hour int) { s.reminderHour = hour }
 
 // SetQuota limits what one user may store. Without a quota nothing is counted.
 func (s *Service) SetQuota(q records.Quota) { s.quota = q }
@@ -182,7 +193,8 @@ func read(ctx context.Context, q store.Querier, in OneInput, wanted access.Permi
 // List returns a page of the tasks of a customer that the caller may read. Assignees may read their tasks even if they may
 // not read the customer. If there are none, List returns apierr.CustomerNotFound and apierr.NoAccess for the customer.
 func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Task], error) {
-	page, err := taskList.Page(ctx, s.db, in.Query, table.Visible(access.From(ctx)), list.Where{SQL: "tasks.customer_id = $1", Args: []any{in.CustomerID}})
+	page, err := taskList.Page(ctx, s.db, in.Query, table.Visible(access.From(ctx)), list.Where{SQL: "tasks.customer_id = $1", Args: []any{in.CustomerID}},
+		assignedTo(in.AssigneeID), overdue(in.Overdue, s.db.Now()))
 	if page.TotalUnfiltered == 0 {
 		// A caller who may read a task may know that its customer exists. Without tasks the customer decides.
 		if refused := s.customers.Allow(ctx, s.db, in.CustomerID, access.Read); refused != nil {
@@ -192,9 +204,16 @@ func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Task], erro
 	return page, err
 }
 
-// Mine returns a page of the tasks that the caller has created or is assigned to.
+// Mine returns a page of the tasks that the caller has created or is assigned to; with the scope all, of those that the caller may
+// read.
 func (s *Service) Mine(ctx context.Context, in MineInput) (list.Page[Task], error) {
-	return memberList.Page(ctx, s.db, in.Query, list.Where{SQL: "task_members.user_id = $1", Args: []any{access.From(ctx).UserID}})
+	caller := access.From(ctx)
+	conditions := []list.Where{assignedTo(in.AssigneeID), overdue(in.Overdue, s.db.Now())}
+	if in.Scope == scopeAll {
+		return taskList.Page(ctx, s.db, in.Query, append([]list.Where{table.Visible(caller)}, conditions...)...)
+	}
+	own := list.Where{SQL: "task_members.user_id = $1", Args: []any{caller.UserID}}
+	return memberList.Page(ctx, s.db, in.Query, append([]list.Where{own}, conditions...)...)
 }
 
 // Update replaces the given data and keeps the rest. It returns apierr.TaskNotFound, apierr.NoAccess and, if the task has

@@ -111,6 +111,8 @@ var (
 	GrantNotHeld     = kind("rbac.grant_not_held", http.StatusForbidden)
 	GrantToSelf      = kind("rbac.grant_to_self", http.StatusForbidden)
 	EndpointNotFound = kind("rbac.endpoint_not_found", http.StatusNotFound)
+	RecordNotFound   = kind("rbac.record_not_found", http.StatusNotFound)
+	FixedPermissions = kind("rbac.fixed_permissions", http.StatusConflict)
 
 	// Customers.
 	CustomerNotFound     = kind("customers.customer_not_found", http.StatusNotFound)
@@ -144,6 +146,9 @@ var (
 	TaskAssigneeNotFound  = kind("tasks.assignee_not_found", http.StatusNotFound)
 	TaskAssigneeExists    = kind("tasks.assignee_exists", http.StatusConflict)
 
+	// The audit trail.
+	AuditEntryNotFound = kind("audit.entry_not_found", http.StatusNotFound)
+
 	// Personal data.
 	RecordErased     = kind("privacy.record_erased", http.StatusConflict)
 	ErasureNotFound  = kind("privacy.erasure_not_found", http.StatusNotFound)
@@ -158,6 +163,8 @@ var (
 	InvalidFileType = kind("profile.invalid_file_type", http.StatusBadRequest)
 	InvalidImage    = kind("profile.invalid_image", http.StatusBadRequest)
 	AvatarNotFound  = kind("profile.avatar_not_found", http.StatusNotFound)
+	ViewNotFound    = kind("profile.view_not_found", http.StatusNotFound)
+	TooManyViews    = kind("profile.too_many_views", http.StatusConflict)
 
 	// Notifications.
 	NotificationNotFound = kind("notifications.notification_not_found", http.StatusNotFound)
@@ -167,6 +174,7 @@ var (
 
 	// Invoices. The code has no module, as the specification shows it.
 	InvoiceInvalid = kind("invalid_input", http.StatusBadRequest)
+	BillNotFound   = kind("invoices.bill_not_found", http.StatusNotFound)
 )
 
 var catalogue []Kind

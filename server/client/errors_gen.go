@@ -59,6 +59,7 @@ const (
 	ErrFactorsPasskeysUnavailable         ErrorCode = "factors.passkeys_unavailable"
 	ErrFactorsTooMany                     ErrorCode = "factors.too_many"
 	ErrInvalidInput                       ErrorCode = "invalid_input"
+	ErrInvoicesBillNotFound               ErrorCode = "invoices.bill_not_found"
 	ErrNotificationsDeliveryNotDead       ErrorCode = "notifications.delivery_not_dead"
 	ErrNotificationsDeliveryNotFound      ErrorCode = "notifications.delivery_not_found"
 	ErrNotificationNotFound               ErrorCode = "notifications.notification_not_found"

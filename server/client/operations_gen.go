@@ -1131,12 +1131,13 @@ func (a *TasksAPI) Create(ctx context.Context, customerID string, in TaskCreateI
 	return fetch[Task](ctx, a.client, operation{name: "tasks.create", method: "POST", path: "/v1/customers/{customer_id}/tasks", bearer: true, keyed: true}, input{path: []string{customerID}, body: in}, options)
 }
 
-// Mine calls GET /v1/tasks: list the caller's tasks.
+// Mine calls GET /v1/tasks: list the caller's tasks, or all that the caller may read.
 func (a *TasksAPI) Mine(ctx context.Context, params TasksMineParams, options ...CallOption) (*TaskPage, error) {
 	return fetch[TaskPage](ctx, a.client, operation{name: "tasks.mine", method: "GET", path: "/v1/tasks", bearer: true}, input{query: params}, options)
 }
 
-// MineStacked calls GET /v1/tasks: list the caller's tasks. The rows are grouped by a field.
+// MineStacked calls GET /v1/tasks: list the caller's tasks, or all that the caller may read. The rows are grouped by a
+// field.
 func (a *TasksAPI) MineStacked(ctx context.Context, stack string, params TasksMineParams, options ...CallOption) (*TaskStackedPage, error) {
 	return fetch[TaskStackedPage](ctx, a.client, operation{name: "tasks.mine", method: "GET", path: "/v1/tasks", bearer: true}, input{query: stacked{stack, params}}, options)
 }
@@ -1263,6 +1264,33 @@ func (a *InvoicesAPI) ReadQRCode(ctx context.Context, in InvoiceReadInput, optio
 	return fetch[InvoiceReadResult](ctx, a.client, operation{name: "invoices.read_qr_code", method: "POST", path: "/v1/invoices/qrcode", bearer: true}, input{body: in}, options)
 }
 
+// Bills calls GET /v1/invoices/bills: list the bills that the caller has kept.
+func (a *InvoicesAPI) Bills(ctx context.Context, params InvoicesBillsParams, options ...CallOption) (*InvoiceBillPage, error) {
+	return fetch[InvoiceBillPage](ctx, a.client, operation{name: "invoices.bills", method: "GET", path: "/v1/invoices/bills", bearer: true}, input{query: params}, options)
+}
+
+// BillsStacked calls GET /v1/invoices/bills: list the bills that the caller has kept. The rows are grouped by a field.
+func (a *InvoicesAPI) BillsStacked(ctx context.Context, stack string, params InvoicesBillsParams, options ...CallOption) (*InvoiceBillStackedPage, error) {
+	return fetch[InvoiceBillStackedPage](ctx, a.client, operation{name: "invoices.bills", method: "GET", path: "/v1/invoices/bills", bearer: true}, input{query: stacked{stack, params}}, options)
+}
+
+// AllBills returns the rows of all pages of [InvoicesAPI.Bills].
+func (a *InvoicesAPI) AllBills(ctx context.Context, params InvoicesBillsParams, options ...CallOption) iter.Seq2[InvoiceBill, error] {
+	return rows(params.Limit, params.Offset, func(limit, offset int) ([]InvoiceBill, bool, error) {
+		params.Limit, params.Offset = limit, offset
+		page, err := a.Bills(ctx, params, options...)
+		if err != nil {
+			return nil, false, err
+		}
+		return page.Data, page.HasMore, nil
+	})
+}
+
+// Forget calls DELETE /v1/invoices/bills/{id}: delete a bill that the caller has kept.
+func (a *InvoicesAPI) Forget(ctx context.Context, id string, options ...CallOption) (*Message, error) {
+	return fetch[Message](ctx, a.client, operation{name: "invoices.forget", method: "DELETE", path: "/v1/invoices/bills/{id}", bearer: true}, input{path: []string{id}}, options)
+}
+
 // NotificationsAPI has the operations notifications.*.
 type NotificationsAPI struct {
 	client *Client
@@ -1312,6 +1340,11 @@ func (a *NotificationsAPI) MarkRead(ctx context.Context, notificationID string, 
 // MarkRecord calls POST /v1/notifications/read: mark the notifications about a record as read.
 func (a *NotificationsAPI) MarkRecord(ctx context.Context, in NotificationRecordInput, options ...CallOption) (*NotificationUpdated, error) {
 	return fetch[NotificationUpdated](ctx, a.client, operation{name: "notifications.mark_record", method: "POST", path: "/v1/notifications/read", bearer: true}, input{body: in}, options)
+}
+
+// MarkAll calls POST /v1/notifications/read-all: mark all of the caller's notifications that match a search as read.
+func (a *NotificationsAPI) MarkAll(ctx context.Context, params NotificationsMarkAllParams, options ...CallOption) (*NotificationUpdated, error) {
+	return fetch[NotificationUpdated](ctx, a.client, operation{name: "notifications.mark_all", method: "POST", path: "/v1/notifications/read-all", bearer: true}, input{query: params}, options)
 }
 
 // UnreadCount calls GET /v1/notifications/unread-count: count unread notifications.

@@ -427,6 +427,8 @@ type PayersListParams struct {
 	Country string `query:"country"`
 	// Only active, or only inactive records.
 	Active *bool `query:"active"`
+	// Only the payers of this customer.
+	CustomerID string `query:"customer_id"`
 }
 
 // ChatsListParams are the parameters of GET /v1/chats. Zero values are not sent.
@@ -449,6 +451,10 @@ type ChatsMessagesParams struct {
 
 // TasksListParams are the parameters of GET /v1/customers/{customer_id}/tasks. Zero values are not sent.
 type TasksListParams struct {
+	// Only tasks of which this user has a part.
+	AssigneeID string `query:"assignee_id"`
+	// Only tasks that have not ended and whose due_on is before today, in UTC.
+	Overdue *bool `query:"overdue"`
 	// Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
 	// totals only.
 	Limit int `query:"limit"`
@@ -466,6 +472,8 @@ type TasksListParams struct {
 	SearchWeight          Filter `query:"search.weight"`
 	SearchPerformedWeight Filter `query:"search.performed_weight"`
 	SearchCustomerID      Filter `query:"search.customer_id"`
+	SearchDueOn           Filter `query:"search.due_on"`
+	SearchDue             Filter `query:"search.due"`
 	SearchCreatedAt       Filter `query:"search.created_at"`
 	SearchCreatedBy       Filter `query:"search.created_by"`
 	SearchUpdatedAt       Filter `query:"search.updated_at"`
@@ -473,6 +481,12 @@ type TasksListParams struct {
 
 // TasksMineParams are the parameters of GET /v1/tasks. Zero values are not sent.
 type TasksMineParams struct {
+	// mine: the tasks that the caller has created or is assigned to; all: those that the caller may read.
+	Scope string `query:"scope"`
+	// Only tasks of which this user has a part.
+	AssigneeID string `query:"assignee_id"`
+	// Only tasks that have not ended and whose due_on is before today, in UTC.
+	Overdue *bool `query:"overdue"`
 	// Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
 	// totals only.
 	Limit int `query:"limit"`
@@ -490,9 +504,26 @@ type TasksMineParams struct {
 	SearchWeight          Filter `query:"search.weight"`
 	SearchPerformedWeight Filter `query:"search.performed_weight"`
 	SearchCustomerID      Filter `query:"search.customer_id"`
+	SearchDueOn           Filter `query:"search.due_on"`
+	SearchDue             Filter `query:"search.due"`
 	SearchCreatedAt       Filter `query:"search.created_at"`
 	SearchCreatedBy       Filter `query:"search.created_by"`
 	SearchUpdatedAt       Filter `query:"search.updated_at"`
+}
+
+// InvoicesBillsParams are the parameters of GET /v1/invoices/bills. Zero values are not sent.
+type InvoicesBillsParams struct {
+	// Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+	// totals only.
+	Limit int `query:"limit"`
+	// Number of rows to skip. A negative number means zero.
+	Offset int `query:"offset"`
+	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
+	Sort string `query:"sort"`
+	// A field: of the rows with the same value of it, only the first in the order is returned.
+	Distinct     string `query:"distinct"`
+	SearchID     Filter `query:"search.id"`
+	SearchReadAt Filter `query:"search.read_at"`
 }
 
 // NotificationsListParams are the parameters of GET /v1/notifications. Zero values are not sent.
@@ -520,6 +551,31 @@ type NotificationsListParams struct {
 	SearchReadAt     Filter `query:"search.read_at"`
 	// Selects the language of rendered texts by the customer; not a filter.
 	CustomerID string `query:"customer_id"`
+}
+
+// NotificationsMarkAllParams are the parameters of POST /v1/notifications/read-all. Zero values are not sent.
+type NotificationsMarkAllParams struct {
+	// Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+	// totals only.
+	Limit int `query:"limit"`
+	// Number of rows to skip. A negative number means zero.
+	Offset int `query:"offset"`
+	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
+	Sort string `query:"sort"`
+	// A field: of the rows with the same value of it, only the first in the order is returned.
+	Distinct         string `query:"distinct"`
+	SearchID         Filter `query:"search.id"`
+	SearchCustomerID Filter `query:"search.customer_id"`
+	SearchUserID     Filter `query:"search.user_id"`
+	SearchEvent      Filter `query:"search.event"`
+	SearchTitle      Filter `query:"search.title"`
+	SearchContent    Filter `query:"search.content"`
+	SearchRecID      Filter `query:"search.rec_id"`
+	SearchRecType    Filter `query:"search.rec_type"`
+	SearchCreatedAt  Filter `query:"search.created_at"`
+	SearchSentAt     Filter `query:"search.sent_at"`
+	SearchRead       Filter `query:"search.read"`
+	SearchReadAt     Filter `query:"search.read_at"`
 }
 
 // NotificationsDeliveriesParams are the parameters of GET /v1/notifications/deliveries. Zero values are not sent.

@@ -2190,13 +2190,15 @@ type ChatAddInput struct {
 
 // TaskCreateInput is part of a request.
 type TaskCreateInput struct {
-	Title       string                  `json:"title"`
-	Category    TaskCategory            `json:"category"`
-	Description string                  `json:"description,omitzero"`
-	IsUrgent    bool                    `json:"is_urgent,omitzero"`
-	Weight      Opt[int64]              `json:"weight,omitzero"`
-	Assignees   []TaskAssigneeDataInput `json:"assignees,omitzero"`
-	Metadata    map[string]any          `json:"metadata,omitzero"`
+	Title       string       `json:"title"`
+	Category    TaskCategory `json:"category"`
+	Description string       `json:"description,omitzero"`
+	IsUrgent    bool         `json:"is_urgent,omitzero"`
+	Weight      Opt[int64]   `json:"weight,omitzero"`
+	// The day by which the task should be done.
+	DueOn     Date                    `json:"due_on,omitzero"`
+	Assignees []TaskAssigneeDataInput `json:"assignees,omitzero"`
+	Metadata  map[string]any          `json:"metadata,omitzero"`
 }
 
 // TaskCategory is one of the values below. Later versions of the service may add values.
@@ -2232,6 +2234,8 @@ type Task struct {
 	// Sum of the weights of completed parts.
 	PerformedWeight int64  `json:"performed_weight"`
 	CustomerID      string `json:"customer_id"`
+	// The day by which the task should be done; null for none.
+	DueOn *Date `json:"due_on"`
 	// In the order of their assignment.
 	Assignees []TaskAssignee `json:"assignees"`
 	CreatedAt time.Time      `json:"created_at"`
@@ -2328,6 +2332,7 @@ type TaskUpdateInput struct {
 	Description Opt[string]         `json:"description,omitzero"`
 	IsUrgent    Opt[bool]           `json:"is_urgent,omitzero"`
 	Weight      Opt[int64]          `json:"weight,omitzero"`
+	DueOn       Opt[Date]           `json:"due_on,omitzero"`
 	Metadata    Opt[map[string]any] `json:"metadata,omitzero"`
 }
 
@@ -2452,11 +2457,15 @@ type InvoiceOptionsInput struct {
 	Page int64 `json:"page,omitzero"`
 	// Reject a bill that violates the standard.
 	ValidateFormat bool `json:"validate_format,omitzero"`
+	// Keep what the bill says in the caller's list of bills.
+	Keep bool `json:"keep,omitzero"`
 }
 
 // InvoiceReadResult is part of an answer.
 type InvoiceReadResult struct {
 	QRInfo InvoiceQRInfo `json:"qr_info"`
+	// Of the kept bill, with options.keep.
+	BillID string `json:"bill_id"`
 }
 
 // InvoiceQRInfo is part of an answer.
@@ -2538,6 +2547,40 @@ const (
 	InvoiceWarningKindNotice    InvoiceWarningKind = "notice"
 	InvoiceWarningKindOtherBill InvoiceWarningKind = "other_bill"
 )
+
+// InvoiceBillPage is part of an answer.
+type InvoiceBillPage struct {
+	Data []InvoiceBill `json:"data"`
+	// Number of matching rows that the caller may see.
+	Total int64 `json:"total"`
+	// Number of rows that the caller may see.
+	TotalUnfiltered int64 `json:"total_unfiltered"`
+	// Whether there are further rows.
+	HasMore bool `json:"has_more"`
+}
+
+// InvoiceBill is part of an answer.
+type InvoiceBill struct {
+	ID string `json:"id"`
+	// When it was read last.
+	ReadAt time.Time     `json:"read_at"`
+	QRInfo InvoiceQRInfo `json:"qr_info"`
+}
+
+// InvoiceBillStackedPage is part of an answer.
+type InvoiceBillStackedPage struct {
+	// The rows of each group.
+	Data map[string][]InvoiceBill `json:"data"`
+	// The members of data, in their order.
+	Keys     []string  `json:"keys"`
+	Metadata *Metadata `json:"metadata"`
+	// Number of matching rows that the caller may see.
+	Total int64 `json:"total"`
+	// Number of rows that the caller may see.
+	TotalUnfiltered int64 `json:"total_unfiltered"`
+	// Whether there are further rows.
+	HasMore bool `json:"has_more"`
+}
 
 // NotificationListedPage is part of an answer.
 type NotificationListedPage struct {

@@ -138,6 +138,10 @@ var otherRows = []Setting{
 		"Largest picture that a user may upload, in pixels (width times height).",
 		func(s *Settings) *int64 { return &s.Profile.AvatarMaxPixels }),
 
+	row("tasks.reminder_hour", number(0, 23), "6",
+		"Hour of the day in UTC from which assignees are reminded of tasks that are due.",
+		func(s *Settings) *int { return &s.Tasks.ReminderHour }),
+
 	row("invoices.max_bytes", size(1<<10, 100<<20), "20MiB",
 		"Largest invoice file that is searched for a QR-bill.",
 		func(s *Settings) *int64 { return &s.Invoices.MaxBytes }),
@@ -147,6 +151,9 @@ var otherRows = []Setting{
 	row("invoices.timeout_seconds", seconds(3600), "20",
 		"Time limit for processing one invoice file.",
 		func(s *Settings) *time.Duration { return &s.Invoices.Timeout }),
+	row("invoices.keep_days", number(1, 36_500), "400",
+		"Days for which the QR-bills stay that users have kept.",
+		func(s *Settings) *int { return &s.Invoices.KeepDays }),
 
 	row("kyc.four_eyes", choice("off", "enhanced", "always"), "enhanced",
 		"Which decisions about a customer's verification a second person must confirm: none, those that give the level enhanced, or all that verify or reject.",
@@ -182,6 +189,9 @@ var otherRows = []Setting{
 		"Days for which finished deliveries of webhooks are listed.",
 		func(s *Settings) *time.Duration { return &s.Webhooks.Keep }),
 
+	row("audit.changed_fields_days", orNone(days(36500), 1, 36500), "3650",
+		"Days for which the audit trail shows the values of changed fields, before and after; 0: never. The entries themselves stay.",
+		func(s *Settings) *time.Duration { return &s.Audit.ChangedFields }),
 	row("audit.export_file", optional(path), "",
 		"File to which every entry of the audit trail is appended, with signed heads; empty: none.",
 		func(s *Settings) *string { return &s.Audit.ExportFile }),

@@ -26,6 +26,7 @@ type Settings struct {
 	Quotas        Quotas
 	Notifications Notifications
 	Profile       Profile
+	Tasks         Tasks
 	Invoices      Invoices
 	Privacy       Privacy
 	KYC           KYC
@@ -179,11 +180,17 @@ type Profile struct {
 	AvatarMaxPixels int64
 }
 
-// Invoices limits the files with QR-bills.
+// Tasks configures the reminders of tasks.
+type Tasks struct {
+	ReminderHour int // of the day, in UTC
+}
+
+// Invoices limits the files with QR-bills, and how long kept bills stay.
 type Invoices struct {
 	MaxBytes int64
 	MaxPages int
 	Timeout  time.Duration
+	KeepDays int
 }
 
 // Privacy configures the retention of personal data.

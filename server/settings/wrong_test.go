@@ -82,6 +82,8 @@ func TestLoad_RejectsWrongValues(t *testing.T) {
 		"notifications.sms.token":                {"a\nb", " a"},
 		"profile.avatar_max_bytes":               {"", "0", "MiB", "5XB", "-5MiB", "1.5MiB", "101MiB", "9223372036854775807GiB", "5MiBMiB"},
 		"profile.avatar_max_pixels":              {"0", "40 megapixels", "1001MP"},
+		"tasks.reminder_hour":                    {"-1", "24", "noon"},
+		"invoices.keep_days":                     {"0", "36501", "x"},
 		"invoices.max_bytes":                     {"1B", "1TB"},
 		"invoices.max_pages":                     {"0", "10001"},
 		"invoices.timeout_seconds":               {"0", "3601"},

@@ -17,6 +17,22 @@ TKLTK TKMTM TLSTL TONTO TTOTT TUNTN TURTR TUVTV TWNTW TZATZ UGAUG UKRUA UMIUM UR
 VIRVI VNMVN VUTVU WLFWF WSMWS YEMYE ZAFZA ZMBZM ZWEZW
 `;
 
+const PAIRS = ALPHA3.trim().split(/\s+/).map((pair) => [pair.slice(0, 3), pair.slice(3)]);
+const FIRST = ['CH', 'LI', 'DE', 'FR', 'IT', 'AT']; // Swiss banks meet these most often
+
+/**
+ * All countries by name in the user's language: [code, name], the neighbours first.
+ * @param {2|3} [letters] of the codes
+ */
+export function countries(letters = 3) {
+  const names = new Intl.DisplayNames(language.get(), { type: 'region' });
+  const rank = (short) => (FIRST.includes(short) ? FIRST.indexOf(short) : FIRST.length);
+  return PAIRS
+    .map(([long, short]) => ({ short, code: letters === 3 ? long : short, name: names.of(short) }))
+    .sort((a, b) => rank(a.short) - rank(b.short) || a.name.localeCompare(b.name, language.get()))
+    .map(({ code, name }) => [code, name]);
+}
+
 /** Returns a country's name for its alpha-2 or alpha-3 code; unknown codes stay as they are. */
 export function country(code) {
   const upper = code?.toUpperCase() ?? '';

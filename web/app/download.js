@@ -13,9 +13,14 @@ export function offerFile(name, content) {
   setTimeout(() => URL.revokeObjectURL(link.href));
 }
 
-/** Downloads a file of the API, with the name that the server suggests. A link could not carry the access token. */
-export async function downloadFile(path, name) {
-  const response = await send('GET', path);
+/**
+ * Downloads a file of the API, with the name that the server suggests. A link could not carry the access token.
+ * @param {string} path
+ * @param {string} name for an answer that suggests none
+ * @param {{query?: object, headers?: object}} [options]
+ */
+export async function downloadFile(path, name, options) {
+  const response = await send('GET', path, options);
   const suggested = /filename="([^"/\\]+)"/.exec(response.headers.get('Content-Disposition') ?? '')?.[1];
   offerFile(suggested ?? name, await response.blob());
 }

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from './lib.js';
 import { api } from './api.js';
+import { useListSettings } from './list_settings.js';
 import { useLoad } from './load.js';
 import { route, setQuery } from './router.js';
 import { useStore } from './store.js';
@@ -10,23 +11,27 @@ const DEBOUNCE_MS = 250;
  * Loads a list whose search, filters, order and page are kept in the address, so that it can be shared and revisited.
  * @param {string} path
  * @param {{filters?: string[], sort?: string, limit?: number, fixed?: object, search?: (text: string, field: string) => object}} options
- *   filters: query parameters that become search.<name>; search: returns the parameters for the text typed.
+ *   filters: query parameters that become search.<name>; search: returns the parameters for the text typed; limit: the rows
+ *   of a page until the user chooses another number.
  */
-export function useList(path, { filters = [], sort = '', limit = 20, fixed = {}, search } = {}) {
-  const { query } = useStore(route);
+export function useList(path, { filters = [], sort = '', limit: usual = 20, fixed = {}, search } = {}) {
+  const { query, path: screen } = useStore(route);
+  const { limit, columns, ...settings } = useListSettings(screen, usual);
   const state = {
     q: query.get('q') ?? '', in: query.get('in') ?? '', sort: query.get('sort') ?? sort,
     offset: Math.max(0, Number(query.get('offset')) || 0), ...Object.fromEntries(filters.map((name) => [name, query.get(name) ?? ''])),
   };
-  const params = { limit, offset: state.offset, sort: state.sort, ...fixed };
-  for (const name of filters) params[`search.${name}`] = state[name];
-  if (search && state.q.trim()) Object.assign(params, search(state.q.trim(), state.in));
+  const selected = { sort: state.sort, ...fixed };
+  for (const name of filters) selected[`search.${name}`] = state[name];
+  if (search && state.q.trim()) Object.assign(selected, search(state.q.trim(), state.in));
+  const params = { limit, offset: state.offset, ...selected };
   const load = useLoad(() => api.get(path, params), [path, JSON.stringify(params)]);
   return {
-    ...load, state, limit,
+    ...load, state, limit, columns, ...settings,
+    path, selected, // the same rows on all pages, such as for an export
     filtered: Boolean(state.q || filters.some((name) => state[name])),
     set: (changes) => setQuery({ offset: '', ...changes }),
-    move: (offset) => setQuery({ offset: offset || '' }, { replace: false }),
+    move: (offset, { replace = false } = {}) => setQuery({ offset: offset || '' }, { replace }),
     clear: () => setQuery(Object.fromEntries(['q', 'offset', ...filters].map((name) => [name, '']))),
   };
 }

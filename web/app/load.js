@@ -2,10 +2,30 @@ import { useCallback, useEffect, useRef, useState } from './lib.js';
 import { useLanguage } from './i18n.js';
 import { onFrame } from './stream.js';
 
+/** Whether an error may be gone when the connection returns. */
+const isTemporary = (error) => Boolean(error) && (error.status === 0 || error.status >= 500);
+
+/**
+ * Calls fn when the network returns or the stream connects again.
+ * @param {boolean} wanted false: not now
+ * @param {() => void} fn
+ */
+export function useReconnected(wanted, fn) {
+  useEffect(() => {
+    if (!wanted) return undefined;
+    const stop = onFrame((frame) => frame.event === 'open' && fn());
+    window.addEventListener('online', fn);
+    return () => {
+      stop();
+      window.removeEventListener('online', fn);
+    };
+  }, [wanted]);
+}
+
 /**
  * Loads the data of a component. The former data stays visible during a reload. A change of the language reloads,
  * because the server translates part of the data. A load that failed because the server was unavailable is repeated
- * when the stream connects again.
+ * when the connection returns.
  * @param {() => Promise<any>} fetcher
  * @param {any[]} inputs the values that the fetcher depends on
  * @returns {{data: any, error: Error|null, loading: boolean, reload: () => void, setData: (data: any) => void}}
@@ -38,7 +58,6 @@ export function useLoad(fetcher, inputs = []) {
     setState((was) => ({ ...was, data: typeof next === 'function' ? next(was.data) : next }));
     if (loading.current) reload(); // The load in progress may return older data.
   }, []);
-  const temporary = state.error && (state.error.status === 0 || state.error.status >= 500);
-  useEffect(() => (temporary ? onFrame((frame) => frame.event === 'open' && reload()) : undefined), [temporary]);
+  useReconnected(isTemporary(state.error), reload);
   return { ...state, reload, setData };
 }

@@ -6,10 +6,12 @@ import { forgetPeople } from './people.js';
 import { expired, factorRequest, proofRequest, session } from './session.js';
 import { useStore } from './store.js';
 import { go, interceptLinks, match, nextPath, route } from './router.js';
-import { NOT_FOUND, PUBLIC_SCREENS, SCREENS } from './screens.js';
+import { NOT_FOUND, PUBLIC_SCREENS, SCREENS, titleOf } from './screens.js';
 import { AuthLayout } from './ui/auth_layout.js';
 import { ConfirmDialog } from './ui/dialog.js';
+import { useReconnected } from './load.js';
 import { ErrorBox, Skeleton, toast, toastError, Toasts } from './ui/feedback.js';
+import { PageHead } from './ui/page.js';
 import { Shell } from './ui/shell.js';
 
 /** Loads a module together with the parts of the texts that it needs. */
@@ -23,16 +25,19 @@ function Screen({ found }) {
   const [error, setError] = useState(null);
   const [attempt, setAttempt] = useState(0);
   const key = found.row.path + (found.params.id ?? '');
+  const title = t(titleOf(found.row));
+  useReconnected(Boolean(error), () => setAttempt((n) => n + 1));
   useEffect(() => {
     let current = true;
     setError(null);
+    document.title = `${title} · Kontor`; // until the screen sets its own
     loadScreen(found.row).then(
       (module) => current && (performance.mark('screen'), setShown({ view: module.default, key, params: found.params })),
-      () => current && setError({ status: 0, message: document.title, code: 'network' }),
+      () => current && setError({ status: 0, message: t('error.network'), code: 'network' }),
     );
     return () => (current = false);
   }, [key, attempt]);
-  if (error) return html`<${ErrorBox} error=${error} retry=${() => setAttempt(attempt + 1)} />`;
+  if (error) return html`<${PageHead} title=${title} /><${ErrorBox} error=${error} retry=${() => setAttempt(attempt + 1)} />`;
   if (!shown) return html`<${Skeleton} lines=${6} />`;
   const params = shown.key === key ? found.params : shown.params; // The former screen keeps its own parameters.
   return html`<${shown.view} key=${shown.key} ...${params} />`;

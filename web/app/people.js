@@ -67,11 +67,15 @@ export function nameOf(id) {
 /** Renders the component again when something about people becomes known. */
 export const usePeople = () => useStore(people);
 
-/** One or two letters for the picture of a person. */
+const letters = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+const graphemes = (text) => Array.from(letters.segment(text.normalize()), ({ segment }) => segment);
+
+/** One or two letters for the picture of a person. A name without letters and digits is represented by its first character. */
 export function initials(name) {
-  const words = (name ?? '').replace(/@.*/, '').split(/[\s,._-]+/).filter(Boolean);
-  const first = (word) => (word ? [...word][0] : '');
-  return ((first(words[0]) || '?') + first(words[1])).toUpperCase();
+  const text = (name ?? '').replace(/@.*/, '').trim();
+  const first = (word) => graphemes(word).find((one) => /^[\p{L}\p{N}]/u.test(one));
+  const found = text.split(/[\s,._-]+/).map(first).filter(Boolean);
+  return found.slice(0, 2).join('').toUpperCase() || graphemes(text)[0] || '?';
 }
 
 /** Remembers a display name that has just been saved. */

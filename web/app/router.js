@@ -1,3 +1,4 @@
+import { restoreScroll } from './scroll.js';
 import { store } from './store.js';
 
 const currentAddress = () => ({ path: location.pathname, query: new URLSearchParams(location.search), hash: location.hash });
@@ -5,18 +6,52 @@ const currentAddress = () => ({ path: location.pathname, query: new URLSearchPar
 /** The current address: {path, query, hash}. */
 export const route = store(currentAddress());
 
-window.addEventListener('popstate', () => route.set(currentAddress()));
+const positions = new Map(); // key of an entry of the history → the position at which it was left
+const lists = new Map(); // path → {query, y}: how it was left
+let nextKey = 1;
+let entry = history.state?.key;
+
+/** Remembers how the present address is left. */
+function remember() {
+  const { path, query } = route.get();
+  const kept = new URLSearchParams(query);
+  kept.delete('new'); // A dialog does not open again.
+  lists.set(path, { query: String(kept), y: window.scrollY });
+  positions.set(entry, window.scrollY);
+}
+
+window.addEventListener('popstate', () => {
+  remember();
+  const known = history.state?.key;
+  entry = known ?? newKey();
+  if (!known) history.replaceState({ key: entry }, '');
+  route.set(currentAddress());
+  restoreScroll(positions.get(entry) ?? 0);
+});
+
+const newKey = () => `${Date.now()}-${nextKey++}`;
+
+/** Returns the address of a path as the user left it, with its filters and page. */
+export function asLeft(path) {
+  const query = lists.get(path)?.query;
+  return query ? `${path}?${query}` : path;
+}
 
 /**
  * Goes to a path of the console.
  * @param {string} to path with an optional query
- * @param {{replace?: boolean}} [options]
+ * @param {{replace?: boolean, back?: boolean}} [options] back: to the position at which the user left that path
  */
-export function go(to, { replace = false } = {}) {
-  if (to !== location.pathname + location.search) history[replace ? 'replaceState' : 'pushState'](null, '', to);
+export function go(to, { replace = false, back = false } = {}) {
   const before = route.get().path;
+  if (to !== location.pathname + location.search) {
+    remember();
+    if (!replace || !entry) entry = newKey();
+    history[replace ? 'replaceState' : 'pushState']({ key: entry }, '', to);
+  }
   route.set(currentAddress());
-  if (route.get().path !== before) window.scrollTo(0, 0);
+  const { path } = route.get();
+  if (path !== before) restoreScroll(back ? lists.get(path)?.y ?? 0 : 0);
 }
 
 /** Returns the console's path that ?next= names; anything else, such as //host, leads to the overview. */
@@ -45,8 +80,10 @@ export function interceptLinks() {
     if (link.target || link.origin !== location.origin || link.hasAttribute('download') || API_PATH.test(link.pathname)) return;
     if (link.getAttribute('href').startsWith('#')) return;
     event.preventDefault();
-    go(link.pathname + link.search);
+    go(link.pathname + link.search, { back: link.classList.contains('back') });
   });
+  history.scrollRestoration = 'manual'; // Browsers restore the position before the data are there.
+  window.addEventListener('pagehide', () => (history.scrollRestoration = 'auto')); // A reload restores it as usual.
 }
 
 // The addresses that the server answers itself; every other one belongs to the console.

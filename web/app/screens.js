@@ -25,5 +25,10 @@ export const NOT_FOUND = { path: 'not_found', module: 'not_found' };
 /** The address of a menu entry: the path of its row without parameters. */
 export const menuPath = (row) => row.path.replace(/\/:.*/, '') || '/';
 
+/** The key of the title of a screen: its own, or that of the menu entry that it belongs to. */
+export const titleOf = (row) => row.title
+  ?? SCREENS.find((one) => one.title && one.path !== '/' && (row.section ?? row.path).startsWith(menuPath(one)))?.title
+  ?? (row.public ? 'signin.title' : 'not_found.title');
+
 /** The entries of a menu group that the caller may use. */
 export const menu = (group) => SCREENS.filter((row) => row.menu === group && hasAccess(row.needs));

@@ -10,7 +10,7 @@ const FIRST_PAUSE_MS = 1_000;
 const MAX_PAUSE_MS = 30_000;
 const CLOSE_PAUSE_MS = 4_000; // After `close` the server restarts; an immediate retry would fail.
 
-/** The state of the connection: 'connecting', 'live', 'waiting' (until `retryAt`) or 'off'. */
+/** The state of the connection: 'connecting', 'live', 'waiting' (until `retryAt`), 'offline' (the browser has no network) or 'off'. */
 export const connection = store({ state: 'off' });
 
 const channel = 'BroadcastChannel' in window ? new BroadcastChannel('kontor.stream') : null;
@@ -91,7 +91,7 @@ async function read(stop) {
     if (stop.aborted || !session.get()) break;
     const backoff = Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures++) * (0.5 + Math.random() / 2);
     const pause = end.pause ?? backoff;
-    publishState({ state: 'waiting', retryAt: Date.now() + pause });
+    publishState({ state: navigator.onLine === false ? 'offline' : 'waiting', retryAt: Date.now() + pause });
     await wait(pause, stop);
   }
   reading = false;
@@ -102,6 +102,7 @@ async function readOnce(stop, onOpen) {
   const request = new AbortController();
   const abort = () => request.abort();
   stop.addEventListener('abort', abort);
+  window.addEventListener('offline', abort);
   let watchdog;
   const restartWatchdog = () => {
     clearTimeout(watchdog);
@@ -131,6 +132,7 @@ async function readOnce(stop, onOpen) {
   } finally {
     clearTimeout(watchdog);
     stop.removeEventListener('abort', abort);
+    window.removeEventListener('offline', abort);
     request.abort();
   }
 }

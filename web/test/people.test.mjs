@@ -84,8 +84,11 @@ test('everything is forgotten before another user signs in', () => {
   assert.deepEqual([people.nameOf(anna), people.isStaff(anna)], ['Unnamed user 000000a1', false]);
 });
 
-test('initials are the first letters of two words', () => {
-  for (const [name, want] of Object.entries({ 'Anna Keller': 'AK', 'a.keller@bank.ch': 'AK', Ute: 'U', '': '?', '🦊 Fuchs': '🦊F' })) {
+test('initials are the first letters of two words, also of names with marks, pictures and other scripts', () => {
+  for (const [name, want] of Object.entries({
+    'Anna Keller': 'AK', 'a.keller@bank.ch': 'AK', Ute: 'U', '': '?', '🦊 Fuchs': 'F', '🦊Fuchs Reto': 'FR', '👩‍👩‍👧': '👩‍👩‍👧', '🇨🇭 🇮🇹': '🇨🇭',
+    'e\u0301mile Zola': 'ÉZ', 'q\u0307uinn': 'Q\u0307', '3M Schweiz': '3S', 'משה כהן': 'מכ', '(Lea) Frei': 'LF', '—': '—',
+  })) {
     assert.equal(people.initials(name), want, name);
   }
 });

@@ -15,13 +15,14 @@ type Kind string
 // The kinds of events.
 const (
 	MessageReceived       Kind = "message_received"
-	CustomerCreated       Kind = "customer_created"
+	CustomerCreated       Kind = "customer_created" // of earlier versions and test notifications: creators know of their customers
 	CustomerStatusChanged Kind = "customer_status_changed"
 	KYCDocumentExpiring   Kind = "kyc_document_expiring"
 	KYCDecisionPending    Kind = "kyc_decision_pending"
 	KYCDecisionClosed     Kind = "kyc_decision_closed"
 	TaskAssigned          Kind = "task_assigned"
 	TaskStatusChanged     Kind = "task_status_changed"
+	TaskDue               Kind = "task_due"
 	CredentialOTP         Kind = "credential_otp"
 	PasswordChanged       Kind = "password_changed"
 	NewDeviceLogin        Kind = "new_device_login"

@@ -1,6 +1,7 @@
 import { html, useMemo } from '../lib.js';
 import { api, idempotencyKey } from '../api.js';
 import { LANGUAGES, language, t, term } from '../i18n.js';
+import { CountryField } from '../ui/country.js';
 import { Dialog } from '../ui/dialog.js';
 import { Actions, Field, Form, useForm, useEditedRecord } from '../ui/form.js';
 
@@ -42,8 +43,7 @@ export function CustomerDialog({ customer, etag, close, done }) {
         <${Field} form=${form} name="email" type="email" label=${t('field.email')} autocomplete="off" />
         <${Field} form=${form} name="phone" type="tel" label=${t('field.phone')} optional hint="+41 79 123 45 67" autocomplete="off" />
         <${Field} form=${form} name="date_of_birth" type="date" label=${t('field.date_of_birth')} optional />
-        <${Field} form=${form} name="nationality" label=${t('field.nationality')} optional hint=${t('hint.nationality')} maxlength="3"
-          autocapitalize="characters" />
+        <${CountryField} form=${form} name="nationality" label=${t('field.nationality')} optional />
         <${Field} form=${form} name="type" label=${t('customers.type')}
           options=${['individual', 'business'].map((value) => [value, term('customer_type', value)])} />
         <${Field} form=${form} name="language" label=${t('customers.language')} options=${Object.entries(LANGUAGES)} />
@@ -53,8 +53,7 @@ export function CustomerDialog({ customer, etag, close, done }) {
           <${Field} class="wide" form=${form} name="address.street" label=${t('field.street')} optional autocomplete="off" />
           <${Field} form=${form} name="address.postal_code" label=${t('field.postal_code')} optional autocomplete="off" />
           <${Field} form=${form} name="address.city" label=${t('field.city')} optional autocomplete="off" />
-          <${Field} form=${form} name="address.country" label=${t('field.country')} optional hint=${t('hint.country')} maxlength="3"
-            autocomplete="off" />
+          <${CountryField} form=${form} name="address.country" label=${t('field.country')} optional letters=${2} />
         </div>
       </fieldset>
       <${Actions} form=${form} label=${customer ? t('do.save') : t('customers.create')} cancel=${close} />

@@ -18,7 +18,7 @@ function LinkDialog({ path, close, done }) {
   const form = useForm({ subject: '' }, async ({ subject }) => done(await api.post(path, { subject: subject.trim() })));
   return html`<${Dialog} title=${t('identities.title')} close=${close}><${Form} form=${form}>
     <${Field} form=${form} name="subject" label=${t('identities.subject')} hint=${t('identities.subject_hint')} autocomplete="off"
-      autocapitalize="none" spellcheck="false" />
+      autocapitalize="none" spellcheck=${false} />
     <${Actions} form=${form} label=${t('identities.add')} cancel=${close} />
   <//><//>`;
 }

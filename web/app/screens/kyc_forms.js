@@ -2,6 +2,7 @@ import { html, useState } from '../lib.js';
 import { api } from '../api.js';
 import { may } from '../access.js';
 import { t, term } from '../i18n.js';
+import { CountryField } from '../ui/country.js';
 import { Dialog } from '../ui/dialog.js';
 import { Actions, Field, Form, useForm } from '../ui/form.js';
 
@@ -31,10 +32,9 @@ export function DocumentDialog({ customer, close, done }) {
     <${Form} form=${form}>
       <div class="fields">
         <${Field} form=${form} name="type" label=${t('field.type')} options=${TYPES.map((type) => [type, term('document', type)])} />
-        <${Field} form=${form} name="number" label=${t('field.number')} autocomplete="off" spellcheck="false" />
+        <${Field} form=${form} name="number" label=${t('field.number')} autocomplete="off" spellcheck=${false} />
         <${Field} form=${form} name="expiry_date" type="date" label=${t('field.expiry_date')} />
-        <${Field} form=${form} name="country" label=${t('field.country')} hint=${t('hint.country')} maxlength="3"
-          autocapitalize="characters" />
+        <${CountryField} form=${form} name="country" label=${t('field.country')} />
       </div>
       ${isReviewer && html`<${Field} form=${form} name="verify" type="checkbox" label=${t('kyc.verify_now')} />`}
       <${Actions} form=${form} label=${t('kyc.add')} cancel=${close} />

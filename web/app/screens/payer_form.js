@@ -2,6 +2,7 @@ import { html, useMemo } from '../lib.js';
 import { api, idempotencyKey } from '../api.js';
 import { fullName } from '../customers.js';
 import { t } from '../i18n.js';
+import { CountryField } from '../ui/country.js';
 import { Dialog } from '../ui/dialog.js';
 import { Actions, Field, Form, useForm, useEditedRecord } from '../ui/form.js';
 import { CustomerPicker } from '../ui/picker.js';
@@ -30,8 +31,7 @@ export function PayerDialog({ payer, etag, customer, close, done }) {
         <${Field} form=${form} name="name" label=${t('field.name')} autocomplete="off" />
         <${Field} form=${form} name="company" label=${t('field.company')} optional autocomplete="off" />
         <${Field} form=${form} name="email" type="email" label=${t('field.email')} optional autocomplete="off" />
-        <${Field} form=${form} name="country" label=${t('field.country')} hint=${t('hint.nationality')} maxlength="3"
-          autocapitalize="characters" />
+        <${CountryField} form=${form} name="country" label=${t('field.country')} />
       </div>
       <${Actions} form=${form} label=${payer ? t('do.save') : t('payers.create')} cancel=${close} />
     <//>

@@ -2,7 +2,7 @@ import { html, useState } from '../lib.js';
 import { api } from '../api.js';
 import { customersOf, fullName } from '../customers.js';
 import { may, useRights } from '../access.js';
-import { country } from '../countries.js';
+import { countries, country } from '../countries.js';
 import { dateTime } from '../format.js';
 import { t } from '../i18n.js';
 import { useLoad } from '../load.js';
@@ -64,11 +64,7 @@ function PayerFilters({ list }) {
   const { company, country: code, active } = list.state;
   return html`<${Filters}>
     <${Search} label=${t('payers.search')} value=${company} onSearch=${(value) => list.set({ company: value })} />
-    <div class="filter">
-      <label for="payer-country">${t('field.country')}</label>
-      <input id="payer-country" class="code" size="4" value=${code} maxlength="3" placeholder="CHE"
-        onInput=${(event) => list.set({ country: event.target.value.toUpperCase() })} />
-    </div>
+    <${Filter} label=${t('field.country')} value=${code} options=${countries()} onChange=${(value) => list.set({ country: value })} />
     <${Filter} label=${t('field.state')} value=${active} onChange=${(value) => list.set({ active: value })}
       options=${[['true', t('active.active')], ['false', t('active.inactive')]]} />
   <//>`;

@@ -1,6 +1,7 @@
 import { html, useMemo } from '../lib.js';
 import { api, idempotencyKey } from '../api.js';
 import { t, term } from '../i18n.js';
+import { CountryField } from '../ui/country.js';
 import { Dialog } from '../ui/dialog.js';
 import { Actions, Field, Form, useForm, useEditedRecord } from '../ui/form.js';
 import { PersonaPicker } from '../ui/picker.js';
@@ -36,8 +37,7 @@ export function PersonaDialog({ persona, etag, close, done }) {
         <${Field} form=${form} name="last_name" label=${t('field.last_name')} autocomplete="off" />
         <${Field} form=${form} name="date_of_birth" type="date" label=${t('field.date_of_birth')} />
         <${Field} form=${form} name="date_of_death" type="date" label=${t('field.date_of_death')} optional />
-        <${Field} form=${form} name="nationality" label=${t('field.nationality')} optional hint=${t('hint.nationality')} maxlength="3"
-          autocapitalize="characters" />
+        <${CountryField} form=${form} name="nationality" label=${t('field.nationality')} optional />
         <${Field} form=${form} name="hash_id" label=${t('field.hash_id')} optional autocomplete="off" />
       </div>
       ${persona && html`<${Field} form=${form} name="active" type="checkbox" label=${t('active.active')} />`}

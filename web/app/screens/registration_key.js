@@ -27,4 +27,4 @@ export function useRegistrationKey() {
 
 /** The field for the key, shown when the browser has none. */
 export const KeyField = ({ form }) => html`<${Field} form=${form} name="api_key" label=${t('register.key')} hint=${t('register.key_hint')}
-  autocomplete="off" spellcheck="false" />`;
+  autocomplete="off" spellcheck=${false} />`;

@@ -41,6 +41,8 @@ function FirstStep({ next, returned }) {
         return;
       }
       form.set('password', '');
+      const { user_id: login, ...others } = error.details ?? {};
+      if (login) error.details = { ...others, login };
       throw error;
     }
   });
@@ -58,7 +60,7 @@ function FirstStep({ next, returned }) {
     <//>`}
     <${Form} form=${form}>
       <${Field} form=${form} name="login" label=${t('signin.login')} autocomplete="username webauthn" autocapitalize="none"
-        spellcheck="false" autofocus />
+        spellcheck=${false} autofocus />
       <${PasswordField} form=${form} label=${t('signin.password')} autocomplete="current-password" />
       <button type="submit" disabled=${form.busy || isLockedOut}>${form.busy ? t('signin.doing') : t('signin.do')}</button>
     <//>

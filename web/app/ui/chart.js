@@ -1,4 +1,4 @@
-import { html, useEffect, useRef } from '../lib.js';
+import { html } from '../lib.js';
 import { number } from '../format.js';
 
 /**
@@ -24,79 +24,36 @@ export function ShareBar({ label, parts }) {
   </div>`;
 }
 
-const MIN_LABEL_WIDTH = 26; // pixels; when columns are narrower, every other label is omitted
-let Plot; // the plotting library, loaded with the first chart
+const STEPS = [1, 2, 5, 10];
+const MOST_LINES = 4; // horizontal lines above zero
+
+/** The distance of the horizontal lines: 1, 2 or 5 times a power of ten, so that few lines reach the highest value. */
+function lineStep(highest) {
+  const least = Math.max(1, highest / MOST_LINES);
+  const power = 10 ** Math.floor(Math.log10(least));
+  return power * STEPS.find((step) => step * power >= least);
+}
 
 /**
- * A small series over time as columns, with the same numbers in a table for screen readers.
+ * A small series over time as columns, with the same numbers in a table for screen readers. Style sheets draw it, so it
+ * follows the theme and the width by itself; a narrow chart omits every other label.
  * @param {{label: string, points: [string, number][], height?: number}} props points: [label of the column, value]
  */
 export function ColumnChart({ label, points, height = 150 }) {
-  const place = useRef();
-  useEffect(() => {
-    const element = place.current;
-    let chart;
-    let gone = false;
-    (async () => {
-      Plot ??= (await import('../../vendor/uplot.mjs')).default;
-      if (!gone) chart = draw(element, points, height);
-    })();
-    const fit = new ResizeObserver(() => chart?.setSize({ width: element.clientWidth, height }));
-    fit.observe(element);
-    const scheme = matchMedia('(prefers-color-scheme: dark)');
-    const redraw = () => chart?.redraw(false);
-    scheme.addEventListener('change', redraw);
-    const theme = new MutationObserver(redraw);
-    theme.observe(document.documentElement, { attributes: true, attributeFilter: ['data-theme'] });
-    return () => {
-      gone = true;
-      fit.disconnect();
-      theme.disconnect();
-      scheme.removeEventListener('change', redraw);
-      chart?.destroy();
-    };
-  }, [JSON.stringify(points), height]);
+  const highest = Math.max(4, ...points.map(([, value]) => value));
+  const step = lineStep(highest);
+  const top = Math.ceil(highest / step) * step;
+  const lines = Array.from({ length: top / step + 1 }, (_, i) => i * step);
+  const share = (value) => `${(100 * value) / top}%`;
   return html`<figure class="series">
-    <div ref=${place} aria-hidden="true" style=${{ height: `${height}px` }}></div>
+    <div class="plot" aria-hidden="true" style=${{ height: `${height}px` }}>
+      <div class="plot-lines">${lines.map((value) => html`<i key=${value} style=${{ bottom: share(value) }}>${number(value)}</i>`)}</div>
+      <ol>${points.map(([name, value]) => html`<li key=${name} title=${`${name}: ${number(value)}`}>
+        <b style=${{ height: share(value) }}></b><span>${name}</span>
+      </li>`)}</ol>
+    </div>
     <table class="sr"><caption>${label}</caption><tbody>
       ${points.map(([name, value]) => html`<tr key=${name}><th scope="row">${name}</th><td>${number(value)}</td></tr>`)}
     </tbody></table>
   </figure>`;
-}
-
-/** Returns the present value of a colour variable, because a canvas cannot use CSS variables. */
-function colour(element, name) {
-  const probe = document.createElement('i');
-  probe.style.color = `var(${name})`;
-  element.append(probe);
-  const value = getComputedStyle(probe).color;
-  probe.remove();
-  return value;
-}
-
-function draw(element, points, height) {
-  const font = `12px ${getComputedStyle(element).fontFamily}`;
-  const axis = { stroke: () => colour(element, '--ink-2'), font, ticks: { show: false } };
-  const labels = (chart, at) => {
-    const width = (chart.bbox?.width / devicePixelRatio || element.clientWidth) / points.length;
-    return at.map((i) => (width < MIN_LABEL_WIDTH && i % 2 ? '' : points[i]?.[0] ?? ''));
-  };
-  const integers = (_, at) => at.map((n) => (Number.isInteger(n) ? number(n) : ''));
-  const columns = {
-    fill: () => colour(element, '--accent'), stroke: 'transparent', points: { show: false },
-    paths: Plot.paths.bars({ size: [0.55, 34], radius: 0.15 }),
-  };
-  const options = {
-    width: element.clientWidth, height, legend: { show: false }, cursor: { show: false }, padding: [8, 4, 0, 0],
-    scales: {
-      x: { time: false, range: (_, min, max) => [min - 0.6, max + 0.6] },
-      y: { range: (_, min, max) => [0, Math.max(4, max * 1.1)] },
-    },
-    axes: [
-      { ...axis, grid: { show: false }, splits: points.map((_, i) => i), values: labels, size: 26, gap: 6 },
-      { ...axis, grid: { stroke: () => colour(element, '--line'), width: 1 }, size: 34, values: integers },
-    ],
-    series: [{}, columns],
-  };
-  return new Plot(options, [points.map((_, i) => i), points.map(([, value]) => value)], element);
 }

@@ -92,7 +92,7 @@ export function CommandPalette({ close }) {
   return html`<${Dialog} title=${t('palette.title')} close=${close} class="palette">
     <div class="palette-field">
       <${Icon} name="search" />
-      <input role="combobox" autofocus autocomplete="off" spellcheck="false" aria-label=${t('palette.label')}
+      <input role="combobox" autofocus autocomplete="off" spellcheck=${false} aria-label=${t('palette.label')}
         placeholder=${t('palette.label')} aria-autocomplete="list" aria-expanded=${rows.length > 0} aria-controls=${id}
         aria-activedescendant=${rows[at] ? `${id}-${at}` : undefined} value=${text} onInput=${onInput} onKeyDown=${onKeyDown} />
     </div>

@@ -32,24 +32,35 @@ function focusFirst(dialog) {
 /**
  * A modal dialog.
  * @param {{title: string, close?: () => void, wide?: boolean, class?: string, children: any}} props
- *   close: absent when the user must not dismiss the dialog
+ *   close: absent when the user must not dismiss the dialog. The user is asked before Escape and the button in the corner
+ *   discard what was typed into a form.
  */
 export function Dialog({ title, close, wide, class: name = '', children }) {
   const element = useRef();
   const id = useId();
+  const typed = useRef(false); // into a form, which a user must not lose by mistake
   useModal(element, focusFirst);
+  const asking = useRef(false);
+  async function dismiss() {
+    if (asking.current) return; // One Escape may reach both dialogs.
+    asking.current = true;
+    const asks = typed.current && element.current.querySelector('form');
+    if (!asks || (await confirm({ title: t('discard.title'), text: t('discard.text'), action: t('discard.do') }))) close();
+    setTimeout(() => (asking.current = false));
+  }
   const cancel = (event) => {
     if (event.target !== element.current) return;
     event.preventDefault();
-    close?.();
+    if (close) dismiss();
   };
+  const onInput = (event) => (typed.current ||= Boolean(event.target.closest('form')));
   // Browsers let a page prevent the first Escape only; the second one closes the dialog, which this reopens.
   const closed = (event) => event.target === element.current && element.current.isConnected && element.current.showModal();
   return html`<dialog ref=${element} aria-labelledby=${id} onCancel=${cancel} onClose=${closed} class=${wide ? 'wide' : name}>
-    <article>
+    <article onInput=${onInput}>
       <header>
         <h2 id=${id}>${title}</h2>
-        ${close && html`<button class="bare" type="button" aria-label=${t('do.close')} onClick=${close}><${Icon} name="close" /></button>`}
+        ${close && html`<button class="bare" type="button" aria-label=${t('do.close')} onClick=${dismiss}><${Icon} name="close" /></button>`}
       </header>
       ${children}
     </article>

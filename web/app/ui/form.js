@@ -175,7 +175,7 @@ export function Field({ form, name, label, hint, type = 'text', options, rows, o
 }
 
 /** The value that another user saved in a field that this user has changed too. */
-function Conflict({ form, name, options }) {
+export function Conflict({ form, name, options }) {
   const value = form.conflicts[name];
   const option = options?.find(([key]) => String(key) === String(value))?.[1];
   const plain = typeof value === 'boolean' ? t(value ? 'do.yes' : 'do.no') : String(value) || t('conflict.empty');
@@ -204,7 +204,7 @@ export function PasswordField({ form, name = 'password', label, autocomplete, hi
   const [shown, setShown] = useState(false);
   return html`<div class="password">
     <${Field} form=${form} name=${name} label=${label} hint=${hint} type=${shown ? 'text' : 'password'}
-      autocomplete=${autocomplete} spellcheck="false" autocapitalize="none" />
+      autocomplete=${autocomplete} spellcheck=${false} autocapitalize="none" />
     <button type="button" class="bare" aria-pressed=${shown} onClick=${() => setShown(!shown)}>
       ${shown ? t('do.hide') : t('do.show')}
     </button>

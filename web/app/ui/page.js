@@ -1,10 +1,11 @@
 import { html, useEffect, useRef } from '../lib.js';
+import { asLeft } from '../router.js';
 import { Icon } from './icon.js';
 
 /**
  * The head of a screen. It takes the focus when the screen opens, so that keyboards and screen readers start there.
  * @param {{title: any, plainTitle?: string, note?: any, back?: [string, string], picture?: any, children?: any}} props
- *   plainTitle: the title as text, where it is not; back: [path, text]; picture: beside the title; children: buttons
+ *   plainTitle: the title as text, where it is not; back: [path, text], which leads to the path as the user left it; picture: beside the title; children: buttons
  */
 export function PageHead({ title, plainTitle = title, note, back, picture, children }) {
   const heading = useRef();
@@ -16,7 +17,7 @@ export function PageHead({ title, plainTitle = title, note, back, picture, child
     if (focused === document.body || focused?.closest('nav')) heading.current?.focus({ preventScroll: true });
   }, []);
   return html`<header class="page-head">
-    ${back && html`<a class="back" href=${back[0]}><${Icon} name="left" size=${14} />${back[1]}</a>`}
+    ${back && html`<a class="back" href=${asLeft(back[0])}><${Icon} name="left" size=${14} />${back[1]}</a>`}
     <div class="page-title">
       ${picture}
       <div class="grow"><h1 tabindex="-1" ref=${heading}>${title}</h1>${note && html`<p class="page-note">${note}</p>`}</div>

@@ -25,10 +25,11 @@ function Suggestions({ id, label, rows, at, hidden, choose }) {
  * A text field with suggestions, as the ARIA practices describe a combobox.
  * @param {{label: string, find: (text: string) => Promise<{id: string, name: string, note?: string}[]>,
  *   pick: (found: {id: string, name: string}) => void, chosen?: string, error?: string, hint?: string, name?: string,
- *   several?: boolean}} props
- *   several: the field is cleared for the next choice; the choices are shown elsewhere
+ *   several?: boolean, onType?: (text: string) => void, whole?: boolean, listLabel?: string, after?: any}} props
+ *   onType: called with the text after each key; whole: focusing the field selects its text and suggests everything; listLabel:
+ *   the label as text, where it is not; after: below the field; several: the field is cleared for the next choice; the choices are shown elsewhere
  */
-export function Combobox({ label, find, pick, chosen = '', error, hint, name, several }) {
+export function Combobox({ label, find, pick, chosen = '', error, hint, name, several, onType, whole, listLabel = label, after }) {
   const id = useId();
   const [text, setText] = useState(chosen);
   const [open, setOpen] = useState(false);
@@ -47,7 +48,12 @@ export function Combobox({ label, find, pick, chosen = '', error, hint, name, se
   function onInput(event) {
     setText(event.target.value);
     setOpen(true);
+    onType?.(event.target.value);
     search(event.target.value);
+  }
+  function onFocus(event) {
+    if (whole) event.target.select();
+    search(whole ? '' : text);
   }
   function moveBy(step) {
     if (open) return setAt((at + step + found.length) % Math.max(1, found.length));
@@ -72,11 +78,12 @@ export function Combobox({ label, find, pick, chosen = '', error, hint, name, se
   };
   return html`<div class="field lookup">
     <label for=${id}>${label}</label>
-    <input id=${id} name=${name} autocomplete="off" spellcheck="false" ...${aria} value=${text} onInput=${onInput}
-      onFocus=${() => search(text)} onClick=${() => setOpen(true)} onBlur=${() => setOpen(false)} onKeyDown=${onKeyDown} />
-    <${Suggestions} id=${id} label=${label} rows=${found} at=${at} hidden=${!open || !found.length} choose=${choose} />
+    <input id=${id} name=${name} autocomplete="off" spellcheck=${false} ...${aria} value=${text} onInput=${onInput}
+      onFocus=${onFocus} onClick=${() => setOpen(true)} onBlur=${() => setOpen(false)} onKeyDown=${onKeyDown} />
+    <${Suggestions} id=${id} label=${listLabel} rows=${found} at=${at} hidden=${!open || !found.length} choose=${choose} />
     ${hint && !error && html`<small id=${`${id}-hint`}>${hint}</small>`}
     ${error && html`<small class="field-error" id=${`${id}-error`}>${error}</small>`}
+    ${after}
   </div>`;
 }
 

@@ -19,7 +19,7 @@ function ProofField({ form, method }) {
     return html`<${PasswordField} form=${form} label=${t('signin.password')} autocomplete="current-password" />`;
   }
   return html`<${Field} form=${form} name="recovery_code" label=${t('proof.recovery_code')} autocomplete="off" autocapitalize="none"
-    spellcheck="false" class="recovery" />`;
+    spellcheck=${false} class="recovery" />`;
 }
 
 /** Returns the proof that the form asks for. */

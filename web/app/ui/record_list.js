@@ -1,6 +1,8 @@
 import { html } from '../lib.js';
 import { t } from '../i18n.js';
 import { Empty, Loaded } from './feedback.js';
+import { ListTools, shownColumns } from './list_tools.js';
+import { BulkActions, useSelection } from './selection.js';
 import { Pager, Table } from './table.js';
 
 /** The message of a list whose filters match nothing, with a button that clears them. */
@@ -10,19 +12,26 @@ export const NoMatch = ({ clear }) => html`<${Empty} icon="search" title=${t('li
 /**
  * A list of records as a table with a pager.
  * @param {{list: ReturnType<import('../list.js').useList>, title: string, columns: any[], link?: (row: any) => string,
- *   rowsOf?: (page: any) => any[], empty?: any, lines?: number}} props
- *   empty: what to show when there are no records at all; rowsOf: the rows of a page, by default its data
+ *   rowsOf?: (page: any) => any[], empty?: any, lines?: number, bulk?: any[], nameOf?: (row: any) => string, tools?: boolean}} props
+ *   empty: what to show when there are no records at all; rowsOf: the rows of a page, by default its data; bulk: actions for
+ *   selected rows, see BulkActions; nameOf: a row's name for screen readers; tools: false leaves out views, columns and export
  */
-export function RecordList({ list, title, columns, link, empty, rowsOf = (page) => page.data, lines = 8 }) {
+export function RecordList({
+  list, title, columns, link, empty, rowsOf = (page) => page.data, lines = 8, bulk = [], nameOf, tools = true,
+}) {
+  const rows = list.data === undefined ? [] : rowsOf(list.data);
+  const selection = useSelection(rows, nameOf);
   const sorting = { sort: list.state.sort, onSort: (sort) => list.set({ sort }) };
   const nothing = () => (list.filtered ? html`<${NoMatch} clear=${list.clear} />` : empty ?? html`<${NoMatch} />`);
+  const pager = (page) => html`<${Pager} offset=${list.state.offset} limit=${list.limit} total=${page.total} onMove=${list.move}
+    onSize=${list.setLimit} />`;
   return html`<section class="card flush" aria-label=${title}>
+    ${tools && html`<${ListTools} list=${list} columns=${columns}>
+      ${bulk.length > 0 && html`<${BulkActions} selection=${selection} actions=${bulk} done=${list.reload} />`}<//>`}
     <${Loaded} load=${list} lines=${lines}>${(page) => {
-      const rows = rowsOf(page);
-      return rows.length
-        ? html`<${Table} caption=${title} columns=${columns} rows=${rows} link=${link} ...${sorting} />
-            <${Pager} offset=${list.state.offset} limit=${list.limit} total=${page.total} onMove=${list.move} />`
-        : nothing();
+      if (!rows.length) return page.total > 0 && list.state.offset > 0 ? pager(page) : nothing();
+      return html`<${Table} caption=${title} columns=${shownColumns(columns, list.columns)} rows=${rows} link=${link}
+        selection=${bulk.length > 0 ? selection : undefined} ...${sorting} />${pager(page)}`;
     }}<//>
   </section>`;
 }

@@ -44,9 +44,9 @@ var (
 
 // The overview comes first, because opening a chat marks its messages as read.
 var asAdvisor = []shot{
-	{name: "overview", path: "/", drawn: `document.querySelector('.series canvas')`, look: desk},
-	{name: "overview-dark", path: "/", drawn: `document.querySelector('.series canvas')`, look: night},
-	{name: "narrow", path: "/", drawn: `document.querySelector('.series canvas')`, look: phone},
+	{name: "overview", path: "/", drawn: `document.querySelector('.plot b')`, look: desk},
+	{name: "overview-dark", path: "/", drawn: `document.querySelector('.plot b')`, look: night},
+	{name: "narrow", path: "/", drawn: `document.querySelector('.plot b')`, look: phone},
 	{name: "customers", path: "/customers", drawn: `document.querySelector('.row-link')`, look: desk},
 	{name: "customer-kyc", path: "/customers?kyc_status=in_review&type=individual", drawn: `document.querySelector('.row-link')`, look: desk,
 		steps: []string{follow(""), `document.querySelector('.tabs a[href$="/kyc"]')?.click() ?? document.querySelector('.tabs')`, `document.querySelector('.timeline')`}},

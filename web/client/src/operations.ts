@@ -504,6 +504,8 @@ export interface PayersListQuery {
   country?: string;
   /** Only active, or only inactive records. */
   active?: boolean;
+  /** Only the payers of this customer. */
+  customer_id?: string;
 }
 
 /** Parameters of GET /v1/chats. */
@@ -526,6 +528,10 @@ export interface ChatsMessagesQuery {
 
 /** Parameters of GET /v1/customers/{customer_id}/tasks. */
 export interface TasksListQuery {
+  /** Only tasks of which this user has a part. */
+  assignee_id?: string;
+  /** Only tasks that have not ended and whose due_on is before today, in UTC. */
+  overdue?: boolean;
   /**
    * Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
    * totals only.
@@ -546,6 +552,8 @@ export interface TasksListQuery {
     weight?: Filter;
     performed_weight?: Filter;
     customer_id?: Filter;
+    due_on?: Filter;
+    due?: Filter;
     created_at?: Filter;
     created_by?: Filter;
     updated_at?: Filter;
@@ -554,6 +562,12 @@ export interface TasksListQuery {
 
 /** Parameters of GET /v1/tasks. */
 export interface TasksMineQuery {
+  /** mine: the tasks that the caller has created or is assigned to; all: those that the caller may read. */
+  scope?: string;
+  /** Only tasks of which this user has a part. */
+  assignee_id?: string;
+  /** Only tasks that have not ended and whose due_on is before today, in UTC. */
+  overdue?: boolean;
   /**
    * Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
    * totals only.
@@ -574,9 +588,30 @@ export interface TasksMineQuery {
     weight?: Filter;
     performed_weight?: Filter;
     customer_id?: Filter;
+    due_on?: Filter;
+    due?: Filter;
     created_at?: Filter;
     created_by?: Filter;
     updated_at?: Filter;
+  };
+}
+
+/** Parameters of GET /v1/invoices/bills. */
+export interface InvoicesBillsQuery {
+  /**
+   * Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+   * totals only.
+   */
+  limit?: number;
+  /** Number of rows to skip. A negative number means zero. */
+  offset?: number;
+  /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
+  sort?: string;
+  /** A field: of the rows with the same value of it, only the first in the order is returned. */
+  distinct?: string;
+  search?: {
+    id?: Filter;
+    read_at?: Filter;
   };
 }
 
@@ -595,6 +630,35 @@ export interface NotificationsListQuery {
   distinct?: string;
   /** Selects the language of rendered texts by the customer; not a filter. */
   customer_id?: string;
+  search?: {
+    id?: Filter;
+    customer_id?: Filter;
+    user_id?: Filter;
+    event?: Filter;
+    title?: Filter;
+    content?: Filter;
+    rec_id?: Filter;
+    rec_type?: Filter;
+    created_at?: Filter;
+    sent_at?: Filter;
+    read?: Filter;
+    read_at?: Filter;
+  };
+}
+
+/** Parameters of POST /v1/notifications/read-all. */
+export interface NotificationsMarkAllQuery {
+  /**
+   * Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+   * totals only.
+   */
+  limit?: number;
+  /** Number of rows to skip. A negative number means zero. */
+  offset?: number;
+  /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
+  sort?: string;
+  /** A field: of the rows with the same value of it, only the first in the order is returned. */
+  distinct?: string;
   search?: {
     id?: Filter;
     customer_id?: Filter;
@@ -1558,7 +1622,7 @@ export class TasksOperations extends Group {
     return this.connection.json({ name: 'tasks.create', method: 'POST', path: `/v1/customers/${segment(customerId)}/tasks`, bearer: true, keyed: true }, { input }, options);
   }
 
-  /** GET /v1/tasks: list the caller's tasks. */
+  /** GET /v1/tasks: list the caller's tasks, or all that the caller may read. */
   async mine(query: TasksMineQuery = {}, options: CallOptions = {}): Promise<t.TaskPage> {
     return this.connection.json({ name: 'tasks.mine', method: 'GET', path: '/v1/tasks', bearer: true }, { query }, options);
   }
@@ -1659,6 +1723,26 @@ export class InvoicesOperations extends Group {
   async readQrCode(input: t.InvoiceReadInput, options: CallOptions = {}): Promise<t.InvoiceReadResult> {
     return this.connection.json({ name: 'invoices.read_qr_code', method: 'POST', path: '/v1/invoices/qrcode', bearer: true }, { input }, options);
   }
+
+  /** GET /v1/invoices/bills: list the bills that the caller has kept. */
+  async bills(query: InvoicesBillsQuery = {}, options: CallOptions = {}): Promise<t.InvoiceBillPage> {
+    return this.connection.json({ name: 'invoices.bills', method: 'GET', path: '/v1/invoices/bills', bearer: true }, { query }, options);
+  }
+
+  /** The rows of {@link bills}, grouped by a field. */
+  async billsStacked(stack: string, query: InvoicesBillsQuery = {}, options: CallOptions = {}): Promise<t.InvoiceBillStackedPage> {
+    return this.connection.json({ name: 'invoices.bills', method: 'GET', path: '/v1/invoices/bills', bearer: true }, { query: { ...query, stack } }, options);
+  }
+
+  /** The rows of all pages of {@link bills}. */
+  allBills(query: InvoicesBillsQuery = {}, options: CallOptions = {}): AsyncGenerator<t.InvoiceBill, void, undefined> {
+    return pages(query, (next) => this.bills(next, options), (page) => page.data);
+  }
+
+  /** DELETE /v1/invoices/bills/{id}: delete a bill that the caller has kept. */
+  async forget(id: string, options: CallOptions = {}): Promise<t.Message> {
+    return this.connection.json({ name: 'invoices.forget', method: 'DELETE', path: `/v1/invoices/bills/${segment(id)}`, bearer: true }, {}, options);
+  }
 }
 
 export class NotificationsOperations extends Group {
@@ -1695,6 +1779,11 @@ export class NotificationsOperations extends Group {
   /** POST /v1/notifications/read: mark the notifications about a record as read. */
   async markRecord(input: t.NotificationRecordInput, options: CallOptions = {}): Promise<t.NotificationUpdated> {
     return this.connection.json({ name: 'notifications.mark_record', method: 'POST', path: '/v1/notifications/read', bearer: true }, { input }, options);
+  }
+
+  /** POST /v1/notifications/read-all: mark all of the caller's notifications that match a search as read. */
+  async markAll(query: NotificationsMarkAllQuery = {}, options: CallOptions = {}): Promise<t.NotificationUpdated> {
+    return this.connection.json({ name: 'notifications.mark_all', method: 'POST', path: '/v1/notifications/read-all', bearer: true }, { query }, options);
   }
 
   /** GET /v1/notifications/unread-count: count unread notifications. */

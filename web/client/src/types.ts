@@ -1817,6 +1817,8 @@ export interface TaskCreateInput {
   description?: string;
   is_urgent?: boolean;
   weight?: number | null;
+  /** The day by which the task should be done. */
+  due_on?: string;
   assignees?: TaskAssigneeDataInput[];
   metadata?: { [name: string]: unknown };
 }
@@ -1841,6 +1843,8 @@ export interface Task {
   /** Sum of the weights of completed parts. */
   performed_weight: number;
   customer_id: string;
+  /** The day by which the task should be done; null for none. */
+  due_on: string | null;
   /** In the order of their assignment. */
   assignees: TaskAssignee[];
   created_at: string;
@@ -1917,6 +1921,7 @@ export interface TaskUpdateInput {
   description?: string | null;
   is_urgent?: boolean | null;
   weight?: number | null;
+  due_on?: string | null;
   metadata?: { [name: string]: unknown } | null;
 }
 
@@ -1993,10 +1998,14 @@ export interface InvoiceOptionsInput {
   page?: number;
   /** Reject a bill that violates the standard. */
   validate_format?: boolean;
+  /** Keep what the bill says in the caller's list of bills. */
+  keep?: boolean;
 }
 
 export interface InvoiceReadResult {
   qr_info: InvoiceQRInfo;
+  /** Of the kept bill, with options.keep. */
+  bill_id?: string;
 }
 
 export interface InvoiceQRInfo {
@@ -2064,6 +2073,37 @@ export interface InvoiceWarning {
 }
 
 export type InvoiceWarningKind = 'violation' | 'notice' | 'other_bill';
+
+export interface InvoiceBillPage {
+  data: InvoiceBill[];
+  /** Number of matching rows that the caller may see. */
+  total: number;
+  /** Number of rows that the caller may see. */
+  total_unfiltered: number;
+  /** Whether there are further rows. */
+  has_more: boolean;
+}
+
+export interface InvoiceBill {
+  id: string;
+  /** When it was read last. */
+  read_at: string;
+  qr_info: InvoiceQRInfo;
+}
+
+export interface InvoiceBillStackedPage {
+  /** The rows of each group. */
+  data: { [name: string]: InvoiceBill[] };
+  /** The members of data, in their order. */
+  keys?: string[];
+  metadata?: Metadata | null;
+  /** Number of matching rows that the caller may see. */
+  total: number;
+  /** Number of rows that the caller may see. */
+  total_unfiltered: number;
+  /** Whether there are further rows. */
+  has_more: boolean;
+}
 
 export interface NotificationListedPage {
   data: NotificationListed[];
@@ -2832,6 +2872,7 @@ export type ErrorCode =
   | 'factors.passkeys_unavailable'
   | 'factors.too_many'
   | 'invalid_input'
+  | 'invoices.bill_not_found'
   | 'notifications.delivery_not_dead'
   | 'notifications.delivery_not_found'
   | 'notifications.notification_not_found'

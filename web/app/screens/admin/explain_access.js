@@ -38,7 +38,7 @@ export function ExplainAccess({ userId }) {
         <${Field} form=${form} name="permission" label=${t('access.permission')}
           options=${PERMISSIONS.map((one) => [one, term('permission', one)])} />
         <${Field} form=${form} name="rec_type" label=${t('access.type')} options=${TYPES.map((one) => [one, term('rec_type', one)])} />
-        <${Field} class="wide" form=${form} name="rec_id" label=${t('access.record')} optional spellcheck="false" />
+        <${Field} class="wide" form=${form} name="rec_id" label=${t('access.record')} optional spellcheck=${false} />
       </div>
       <div class="actions"><button type="submit" class="quiet" disabled=${form.busy}>${t('access.check')}</button></div>
     <//>

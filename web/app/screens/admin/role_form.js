@@ -52,7 +52,7 @@ function RecordFields({ form }) {
       </div>
       ${form.errors.permissions && html`<small class="field-error">${form.errors.permissions}</small>`}
     </fieldset>
-    <${Field} form=${form} name="rec_id" label=${t('access.record')} optional spellcheck="false" />`;
+    <${Field} form=${form} name="rec_id" label=${t('access.record')} optional spellcheck=${false} />`;
 }
 
 /** Adds a grant to a role. */

@@ -1,0 +1,160 @@
+package invoices
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"kontor/modules/kit/list"
+	"kontor/server/access"
+	"kontor/server/apierr"
+	"kontor/server/endpoint"
+	"kontor/store"
+)
+
+// Bill is a bill that a user has kept.
+type Bill struct {
+	ID     string     `json:"id"`
+	ReadAt store.Time `json:"read_at" doc:"When it was read last."`
+	QRInfo QRInfo     `json:"qr_info"`
+
+	sealed string
+}
+
+// maxBills is the number of bills that a user may keep. A further one replaces the oldest.
+const maxBills = 200
+
+// BillsInput holds the parameters of the list.
+type BillsInput struct {
+	Query list.Params `query:"*"`
+}
+
+// BillInput names a kept bill.
+type BillInput struct {
+	ID string `path:"id"`
+}
+
+// keep stores a bill for the caller and returns its id. A bill that they have kept already only gets the new time.
+func (s *Service) keep(ctx context.Context, info QRInfo) (string, error) {
+	for i := range info.Warnings {
+		info.Warnings[i].Message = "" // in the language of this request; Bills renders it again
+	}
+	content, err := json.Marshal(info, json.Deterministic(true))
+	if err != nil {
+		return "", fmt.Errorf("encode a bill: %w", err)
+	}
+	userID := access.From(ctx).UserID
+	id, err := s.sameBill(ctx, userID, content)
+	if err != nil {
+		return "", err
+	}
+	known := id != ""
+	if !known {
+		id = store.NewID()
+	}
+	sealed, err := s.db.Seal(billsTable, contentColumn, id, content)
+	if err != nil {
+		return "", err
+	}
+	return id, s.db.InTx(ctx, func(tx *store.Tx) error {
+		if known {
+			if changed, err := tx.Exec(ctx, touchBill, id, userID, tx.Now()); err != nil || changed > 0 {
+				return err
+			}
+		}
+		if _, err := tx.Exec(ctx, insertBill, id, userID, sealed, tx.Now()); err != nil {
+			return fmt.Errorf("keep a bill: %w", err)
+		}
+		if _, err := tx.Exec(ctx, deleteSurplusBills, userID, maxBills); err != nil {
+			return fmt.Errorf("delete the oldest bills: %w", err)
+		}
+		tx.Audit(store.AuditEntry{Actor: userID, Action: "invoices.keep", RecType: access.Invoices.Name, RecID: id})
+		return nil
+	})
+}
+
+// sameBill returns the id of the caller's bill with the same content, or an empty text.
+func (s *Service) sameBill(ctx context.Context, userID string, content []byte) (string, error) {
+	bills, err := store.All(ctx, s.db, scanBill, selectBillsOf, userID)
+	if err != nil {
+		return "", fmt.Errorf("read the kept bills: %w", err)
+	}
+	for _, b := range bills {
+		plain, err := s.db.Unseal(billsTable, contentColumn, b.ID, b.sealed)
+		if err != nil {
+			return "", err
+		}
+		if bytes.Equal(plain, content) {
+			return b.ID, nil
+		}
+	}
+	return "", nil
+}
+
+// Bills returns a page of the bills that the caller has kept.
+func (s *Service) Bills(ctx context.Context, in BillsInput) (list.Page[Bill], error) {
+	page, err := billList.Page(ctx, s.db, in.Query, list.Where{SQL: "user_id = $1", Args: []any{access.From(ctx).UserID}})
+	for i := range page.Data.Rows {
+		if err == nil {
+			err = s.open(endpoint.Language(ctx), &page.Data.Rows[i])
+		}
+	}
+	return page, err
+}
+
+// open reads the content of a bill, with its warnings in a language.
+func (s *Service) open(lang string, b *Bill) error {
+	plain, err := s.db.Unseal(billsTable, contentColumn, b.ID, b.sealed)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(plain, &b.QRInfo); err != nil {
+		return fmt.Errorf("decode the bill %s: %w", b.ID, err)
+	}
+	for i, w := range b.QRInfo.Warnings {
+		b.QRInfo.Warnings[i].Message = s.describe(lang, w)
+	}
+	return nil
+}
+
+// Forget deletes a bill of the caller. It returns apierr.BillNotFound, also for a bill of another user.
+func (s *Service) Forget(ctx context.Context, in BillInput) (endpoint.Message, error) {
+	userID := access.From(ctx).UserID
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		deleted, err := tx.Exec(ctx, deleteBill, in.ID, userID)
+		if err != nil {
+			return err
+		}
+		if deleted == 0 {
+			return apierr.BillNotFound
+		}
+		tx.Audit(store.AuditEntry{Actor: userID, Action: "invoices.forget", RecType: access.Invoices.Name, RecID: in.ID})
+		return nil
+	})
+	return endpoint.Confirm(ctx, s.texts, "invoices.forgotten"), err
+}
+
+// purgeBatch is the number of bills that one transaction deletes.
+const purgeBatch = 500
+
+// Purge deletes the bills that were read last more than the given number of days ago.
+func (s *Service) Purge(ctx context.Context) error {
+	before := s.db.Now().Add(-time.Duration(s.keepDays) * 24 * time.Hour)
+	for {
+		var deleted int64
+		err := s.db.InTx(ctx, func(tx *store.Tx) error {
+			var err error
+			deleted, err = tx.Exec(ctx, purgeBills, before, purgeBatch)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("delete old bills: %w", err)
+		}
+		if deleted < purgeBatch {
+			return nil
+		}
+	}
+}

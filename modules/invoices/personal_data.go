@@ -1,0 +1,46 @@
+package invoices
+
+import (
+	"context"
+
+	"kontor/modules/kit/personal"
+	"kontor/server/endpoint"
+	"kontor/store"
+)
+
+// PersonalData lists the tables of the module.
+func (s *Service) PersonalData() []personal.Table {
+	return []personal.Table{{Name: billsTable, Holds: "QR-bills that a user has kept: creditors, debtors, amounts and references, sealed"}}
+}
+
+const (
+	selectBillsAfter = `
+		SELECT ` + billColumns + ` FROM bills
+		WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`
+
+	selectBillIDs = `SELECT id FROM bills WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`
+
+	eraseBill = `DELETE FROM bills WHERE id = $1`
+)
+
+// ExportPerson writes the bills that a user has kept.
+func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject personal.Subject, w *personal.Writer) error {
+	if subject.Kind != personal.User {
+		return nil
+	}
+	return personal.Each(ctx, q, w, "bills", selectBillsAfter, subject.ID, func(rows *store.Rows) (any, string, error) {
+		b, err := scanBill(rows)
+		if err == nil {
+			err = s.open(endpoint.Language(ctx), &b)
+		}
+		return b, b.ID, err
+	})
+}
+
+// ErasePerson deletes the bills that a user has kept.
+func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject personal.Subject, cursor string) (string, error) {
+	if subject.Kind != personal.User {
+		return "", nil
+	}
+	return personal.Run(ctx, tx, cursor, personal.Delete(selectBillIDs, eraseBill, subject.ID))
+}

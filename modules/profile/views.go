@@ -1,0 +1,138 @@
+package profile
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
+	"kontor/modules/kit/validate"
+	"kontor/server/access"
+	"kontor/server/apierr"
+	"kontor/server/endpoint"
+	"kontor/store"
+)
+
+// The limits of saved views.
+const (
+	maxViews     = 200 // of a user
+	maxViewList  = 200 // characters
+	maxViewName  = 60
+	maxViewQuery = 2000
+)
+
+// View is a list of the console as a user has saved it: filters, order, columns and rows of a page.
+type View struct {
+	ID         string     `json:"id"`
+	List       string     `json:"list" doc:"Path of the list in the console." example:"/customers"`
+	Name       string     `json:"name" example:"In review"`
+	Query      string     `json:"query" doc:"Query of the list's address." example:"kyc_status=in_review&sort=created_at"`
+	CreatedAt  store.Time `json:"created_at"`
+	ModifiedAt store.Time `json:"modified_at"`
+}
+
+// ViewInput is a view to save.
+type ViewInput struct {
+	List  string `json:"list"`
+	Name  string `json:"name"`
+	Query string `json:"query"`
+}
+
+// Validate checks the lengths, and that the list is a path.
+func (in *ViewInput) Validate(v *apierr.Fields) {
+	in.List = validate.Required(v, "list", in.List, maxViewList)
+	in.Name = validate.Required(v, "name", in.Name, maxViewName)
+	in.Query = validate.Line(v, "query", in.Query, maxViewQuery)
+	if in.List != "" && (!strings.HasPrefix(in.List, "/") || strings.HasPrefix(in.List, "//")) {
+		v.Add("list", "invalid.console_path")
+	}
+}
+
+type viewsInput struct {
+	Query list.Params `query:"*"`
+}
+
+type viewInput struct {
+	ID string `path:"id"`
+}
+
+// views lists the views of the caller.
+func (s *Service) views(ctx context.Context, in viewsInput) (list.Page[View], error) {
+	return viewList.Page(ctx, s.db, in.Query, list.Where{SQL: "user_id = $1", Args: []any{access.From(ctx).UserID}})
+}
+
+// SaveView saves a view of the caller. It replaces the view of the list with the same name. It returns apierr.TooManyViews.
+func (s *Service) SaveView(ctx context.Context, in ViewInput) (View, error) {
+	var saved View
+	userID := access.From(ctx).UserID
+	err := s.changeViews(ctx, "profile.save_view", func(tx *store.Tx) error {
+		now := tx.Now()
+		saved = View{ID: store.NewID(), List: in.List, Name: in.Name, Query: in.Query, CreatedAt: now, ModifiedAt: now}
+		former, err := selectView(ctx, tx, userID, in.List, in.Name)
+		switch {
+		case err == nil:
+			saved.ID, saved.CreatedAt = former.ID, former.CreatedAt
+			return updateView(ctx, tx, saved)
+		case !errors.Is(err, store.ErrNotFound):
+			return err
+		}
+		count, err := countViews(ctx, tx, userID)
+		if err != nil {
+			return err
+		}
+		if count >= maxViews {
+			return apierr.TooManyViews
+		}
+		return insertView(ctx, tx, userID, saved)
+	})
+	return saved, err
+}
+
+// RemoveView deletes a view of the caller. It returns apierr.ViewNotFound, also for a view of another user.
+func (s *Service) RemoveView(ctx context.Context, in viewInput) (endpoint.Message, error) {
+	err := s.changeViews(ctx, "profile.remove_view", func(tx *store.Tx) error {
+		found, err := deleteView(ctx, tx, access.From(ctx).UserID, in.ID)
+		if err == nil && !found {
+			return apierr.ViewNotFound
+		}
+		return err
+	})
+	return endpoint.Confirm(ctx, s.texts, "profile.view_removed"), err
+}
+
+// changeViews runs a change of the caller's views in a transaction with its audit entry.
+func (s *Service) changeViews(ctx context.Context, action string, change func(tx *store.Tx) error) error {
+	userID := access.From(ctx).UserID
+	return s.db.InTx(ctx, func(tx *store.Tx) error {
+		if err := requireEnabled(ctx, tx, userID); err != nil {
+			return err
+		}
+		before, err := readProfile(ctx, tx, userID)
+		if err != nil {
+			return err
+		}
+		if err := change(tx); err != nil {
+			return err
+		}
+		return proof.Audit(ctx, tx, action, userID, before)
+	})
+}
+
+const viewColumns = "id, list, name, query, created_at, modified_at"
+
+func scanView(row records.Row) (v View, err error) {
+	err = row.Scan(&v.ID, &v.List, &v.Name, &v.Query, &v.CreatedAt, &v.ModifiedAt)
+	return v, err
+}
+
+var viewList = list.New(list.Source[View]{
+	From: "list_views", Columns: viewColumns, ID: "id", Created: "created_at", Tables: []string{"list_views"}, Scan: scanView,
+	Fields: list.Fields{
+		{Name: "id", Type: list.UUID, Column: "id"},
+		{Name: "list", Type: list.Text, Column: "list"},
+		{Name: "name", Type: list.Text, Column: "name"},
+		{Name: "created_at", Type: list.Time, Column: "created_at"},
+		{Name: "modified_at", Type: list.Time, Column: "modified_at"},
+	},
+})
