@@ -87,6 +87,7 @@ func TestLoad_RejectsWrongValues(t *testing.T) {
 		"invoices.max_bytes":                     {"1B", "1TB"},
 		"invoices.max_pages":                     {"0", "10001"},
 		"invoices.timeout_seconds":               {"0", "3601"},
+		"kyc.four_eyes":                          {"", "two", "true"},
 		"privacy.retention_years":                {"0", "101", "x"},
 		"audit.export_file":                      {"a\nb"},
 		"audit.syslog_url":                       {"logs.example", "http://logs.example", "tls://", "tls://logs.example/x", "tcp://u@logs.example", "udp://logs.example:0", "udp://logs.example?x=1"},
