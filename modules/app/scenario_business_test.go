@@ -6,6 +6,7 @@ import (
 	"image"
 	"image/png"
 	"mime/multipart"
+	"net/http"
 	"os"
 	"strings"
 
@@ -44,7 +45,10 @@ func (s *scenario) review(p people, path string) {
 		var proposed struct {
 			PendingDecision struct{ ID string } `json:"pending_decision"`
 		}
-		s.do(p.advisor, "PATCH", path+"/status", map[string]any{"verification_level": "enhanced", "reason": "funds <documented>"}).Into(s, &proposed)
+		s.asked()
+		p.advisor.Do("PATCH", path+"/status", map[string]any{"verification_level": "enhanced", "reason": "funds <documented>"}).
+			Expect(s, http.StatusAccepted).Into(s, &proposed)
+		s.answered(s.row("PATCH", path+"/status"))
 		s.do(second, "GET", "/v1/kyc/cases?search.second_person=true", nil)
 		s.do(end.by, "POST", path+"/decisions/"+proposed.PendingDecision.ID+"/"+end.verb, map[string]any{"reason": "no <proof>"})
 	}

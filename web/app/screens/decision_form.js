@@ -15,15 +15,15 @@ import { requirementText } from './kyc_steps.js';
 const LEVELS = ['basic', 'standard', 'enhanced'];
 const BLANK = { choice: '', level: '', reason: '' };
 
-let templates; // the load of the reasons, shared by all forms of the page
+let reasons; // the load of the templates, shared by all forms of the page
 
 /** The templates for reasons, read once. */
 function reasonTemplates() {
-  templates ??= api.get('/v1/kyc/reasons').then(({ reasons }) => reasons, (error) => {
-    templates = undefined;
+  reasons ??= api.get('/v1/kyc/reasons').then((answer) => answer.reasons, (error) => {
+    reasons = undefined;
     throw error;
   });
-  return templates;
+  return reasons;
 }
 
 const wrongField = (name, text) => new ApiError({ status: 400, message: text, details: { [name]: text } });
@@ -41,9 +41,11 @@ async function takeIntoReview(kyc) {
 
 /**
  * The state of a decision. Nothing is chosen at first; the level follows from the documents once the reviewer verifies.
- * @param {{kyc: any, etag: string, done: (answer: any) => void, reload: () => any}} about
+ * @param {{kyc: any, etag: string, customer: any, done: (answer: any) => void, reload: () => any}} about
  */
-export function useDecision({ kyc, etag, done, reload }) {
+export function useDecision({ kyc, etag, customer, done, reload }) {
+  const [tag, setTag] = useState(LANGUAGES[customer?.metadata?.language] ? customer.metadata.language : language.get()); // of the templates
+  const templates = useLoad(reasonTemplates, []);
   const form = useForm(BLANK, async (decision) => {
     if (!decision.choice) throw wrongField('choice', t('review.choose'));
     if (givesLevel(decision.choice) && !decision.level) throw wrongField('level', t('review.choose_level'));
@@ -64,7 +66,13 @@ export function useDecision({ kyc, etag, done, reload }) {
     form.set('choice', choice);
     form.set('level', givesLevel(choice) ? (choice === 'verified' ? suggestedLevel(kyc) : '') : '');
   }
-  return { form, choices, choose, kyc };
+  const fitting = (all) => (all ?? []).filter((one) => one.kyc_status === form.values.choice);
+  /** Takes a template as the reason, by its number from 1. */
+  async function pick(n) {
+    const template = fitting(await reasonTemplates().catch(() => []))[n - 1];
+    if (template) form.set('reason', template.texts[tag]);
+  }
+  return { form, choices, choose, kyc, tag, setTag, templates: fitting(templates.data), pick };
 }
 
 function Choices({ decision, keys }) {
@@ -103,13 +111,11 @@ export function Derivation({ kyc }) {
 }
 
 /** The reasons that a reviewer can start from, in the language of the customer; the text stays editable. */
-function Templates({ form, customer, element }) {
-  const [tag, setTag] = useState(LANGUAGES[customer?.metadata?.language] ? customer.metadata.language : language.get());
-  const load = useLoad(reasonTemplates, []);
-  const fitting = (load.data ?? []).filter((one) => one.kyc_status === form.values.choice);
+function Templates({ decision }) {
+  const { tag, setTag, templates: fitting, pick } = decision;
   const id = useId();
   if (!fitting.length) return null;
-  return html`<div class="templates" ref=${element}>
+  return html`<div class="templates">
     <div class="row">
       <span class="grow fine">${t('review.templates')}</span>
       <label class="sr" for=${id}>${t('review.template_language')}</label>
@@ -118,7 +124,7 @@ function Templates({ form, customer, element }) {
       </select>
     </div>
     <ol>${fitting.map((one, i) => html`<li key=${one.id}>
-      <button type="button" class="quiet small template" lang=${tag} onClick=${() => form.set('reason', one.texts[tag])}>
+      <button type="button" class="quiet small template" lang=${tag} onClick=${() => pick(i + 1)}>
         <kbd aria-hidden="true">${i + 1}</kbd><span>${one.texts[tag]}</span>
       </button>
     </li>`)}</ol>
@@ -136,10 +142,10 @@ function Warnings({ kyc, values }) {
 
 /**
  * The form for a decision.
- * @param {{decision: ReturnType<typeof useDecision>, customer: any, cancel?: () => void, keys?: object, element?: any}} props
- *   keys: the key of each choice, to be shown; element: gets the list of templates
+ * @param {{decision: ReturnType<typeof useDecision>, cancel?: () => void, keys?: object}} props
+ *   keys: the key of each choice, to be shown
  */
-export function DecisionForm({ decision, customer, cancel, keys, element }) {
+export function DecisionForm({ decision, cancel, keys }) {
   const { form, kyc } = decision;
   const { values } = form;
   const required = values.choice && needsReason(kyc, values);
@@ -156,7 +162,7 @@ export function DecisionForm({ decision, customer, cancel, keys, element }) {
         options=${[['', t('review.choose_level')], ...LEVELS.map((level) => [level, term('verification_level', level)])]} />`}
     <${Warnings} kyc=${kyc} values=${values} />
     ${values.choice && html`
-      <${Templates} form=${form} customer=${customer} element=${element} />
+      <${Templates} decision=${decision} />
       <${Field} form=${form} name="reason" label=${t('kyc.reason')} rows=${3} optional=${!required} maxlength="1000"
         required=${required ? true : undefined} hint=${t('review.reason_hint')} />`}
     <${Actions} form=${form} cancel=${cancel}

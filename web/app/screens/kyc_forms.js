@@ -43,8 +43,8 @@ export function DocumentDialog({ customer, close, done }) {
 
 /** A reviewer's decision in a dialog. */
 export function DecisionDialog({ customer, kyc, etag, close, done, reload }) {
-  const decision = useDecision({ kyc, etag, done, reload });
+  const decision = useDecision({ kyc, etag, customer, done, reload });
   return html`<${Dialog} title=${t('kyc.decide')} close=${close}>
-    <${DecisionForm} decision=${decision} customer=${customer} cancel=${close} />
+    <${DecisionForm} decision=${decision} cancel=${close} />
   <//>`;
 }

@@ -49,9 +49,8 @@ function Assignment({ row, change }) {
 /** A decision by the form, or by keys: a letter chooses, a digit takes a template, Enter sends. */
 function Decide({ load, done }) {
   const { kyc, etag, customer } = load.data;
-  const templates = useRef();
-  const decision = useDecision({ kyc, etag, done, reload: load.reload });
-  const { form, choose } = decision;
+  const decision = useDecision({ kyc, etag, customer, done, reload: load.reload });
+  const { choose } = decision;
   const box = useRef();
   const wanted = useRef(false);
   const byKey = (choice) => () => {
@@ -63,8 +62,8 @@ function Decide({ load, done }) {
     wanted.current = false;
     box.current.querySelector('button[type="submit"]')?.focus();
   });
-  const pick = (n) => () => {
-    templates.current?.querySelectorAll('.template')[n - 1]?.click();
+  const pick = (n) => async () => {
+    await decision.pick(n);
     wanted.current = true;
   };
   const digits = Object.fromEntries(Array.from({ length: 9 }, (_, i) => [String(i + 1), pick(i + 1)]));
@@ -72,7 +71,7 @@ function Decide({ load, done }) {
   return html`<div ref=${box}>
     <${Card} title=${t('review.decision')}>
       ${decision.choices.length
-        ? html`<${DecisionForm} decision=${decision} customer=${customer} keys=${CHOICE_KEYS} element=${templates} />`
+        ? html`<${DecisionForm} decision=${decision} keys=${CHOICE_KEYS} />`
         : html`<${Empty} icon="check" title=${t('review.closed')} />`}
     <//>
   </div>`;
