@@ -26,10 +26,10 @@ function Identity({ customer }) {
   <//>`;
 }
 
-function Documents({ kyc }) {
+function Documents({ kyc, customer }) {
   return html`<${Card} title=${t('kyc.documents')}>
     ${kyc.documents.length
-      ? html`<ul class="items">${kyc.documents.map((one) => html`<${DocumentLine} key=${one.id} document=${one} />`)}</ul>`
+      ? html`<ul class="items">${kyc.documents.map((one) => html`<${DocumentLine} key=${one.id} document=${one} customer=${customer} />`)}</ul>`
       : html`<${Empty} icon="audit" title=${t('kyc.no_documents')} />`}
   <//>`;
 }
@@ -42,7 +42,7 @@ function Due({ kyc }) {
 /** What a reviewer decides by: what the customer states, the documents, what is due, and what happened before. */
 export const Evidence = ({ customer, kyc }) => html`<div class="stack evidence">
   <p class="row"><${Badge} group="kyc_status" value=${kyc.kyc_status} /></p>
-  <${Documents} kyc=${kyc} />
+  <${Documents} kyc=${kyc} customer=${customer} />
   <${Identity} customer=${customer} />
   <${Due} kyc=${kyc} />
   <${History} entries=${kyc.history} />
