@@ -80,7 +80,7 @@ function Choices({ decision, keys }) {
   const error = form.errors.choice;
   const id = useId();
   return html`<fieldset class="choices" aria-describedby=${error ? id : undefined}>
-    <legend>${t('review.decision')}</legend>
+    <legend class="sr">${t('review.decision')}</legend>
     ${choices.map((choice) => html`<label key=${choice} class=${`choice ${choice}`}>
       <input type="radio" name="choice" value=${choice} checked=${form.values.choice === choice} aria-invalid=${error ? 'true' : undefined}
         onChange=${() => choose(choice)} />
