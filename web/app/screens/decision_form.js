@@ -1,4 +1,4 @@
-import { html, useEffect, useId, useRef, useState } from '../lib.js';
+import { html, useEffect, useId, useState } from '../lib.js';
 import { api, ApiError } from '../api.js';
 import { date } from '../format.js';
 import { LANGUAGES, language, t, term } from '../i18n.js';
@@ -63,6 +63,7 @@ export function useDecision({ kyc, etag, customer, done, reload }) {
   /** Chooses an outcome, with the level that the documents support. */
   function choose(choice) {
     if (!choices.includes(choice)) return;
+    if (choice !== form.values.choice) form.set('reason', ''); // It was written for another decision.
     form.set('choice', choice);
     form.set('level', givesLevel(choice) ? (choice === 'verified' ? suggestedLevel(kyc) : '') : '');
   }
@@ -149,11 +150,6 @@ export function DecisionForm({ decision, cancel, keys }) {
   const { form, kyc } = decision;
   const { values } = form;
   const required = values.choice && needsReason(kyc, values);
-  const last = useRef(values.choice);
-  useEffect(() => {
-    if (last.current !== values.choice) form.set('reason', '');
-    last.current = values.choice;
-  }, [values.choice]);
   return html`<${Form} form=${form} class="decision">
     <${Choices} decision=${decision} keys=${keys} />
     ${givesLevel(values.choice) && html`

@@ -1,4 +1,4 @@
-import { html, useEffect, useRef, useState } from '../lib.js';
+import { html, useLayoutEffect, useRef, useState } from '../lib.js';
 import { myId } from '../access.js';
 import { api } from '../api.js';
 import { fullName } from '../customers.js';
@@ -52,22 +52,31 @@ function Decide({ load, done }) {
   const decision = useDecision({ kyc, etag, customer, done, reload: load.reload });
   const { choose } = decision;
   const box = useRef();
-  const wanted = useRef(false);
+  const wanted = useRef(''); // what to do with the button once the last key has had its effect: focus or click
+  const [, render] = useState(0);
+  const then = (what) => {
+    wanted.current = what;
+    render((n) => n + 1);
+  };
+  useLayoutEffect(() => {
+    const button = wanted.current && box.current.querySelector('button[type="submit"]');
+    if (!button) return;
+    button[wanted.current]();
+    wanted.current = '';
+  });
   const byKey = (choice) => () => {
     choose(choice);
-    wanted.current = true;
+    then('focus');
   };
-  useEffect(() => { // The button takes the focus, so that Enter sends; a template that is needed comes first.
-    if (!wanted.current) return;
-    wanted.current = false;
-    box.current.querySelector('button[type="submit"]')?.focus();
-  });
-  const pick = (n) => async () => {
-    await decision.pick(n);
-    wanted.current = true;
+  const picked = useRef(Promise.resolve());
+  const pick = (n) => () => {
+    picked.current = decision.pick(n).then(() => then('focus'));
   };
   const digits = Object.fromEntries(Array.from({ length: 9 }, (_, i) => [String(i + 1), pick(i + 1)]));
-  useKeys({ a: byKey('verified'), r: byKey('rejected'), n: byKey('action_required'), ...digits });
+  useKeys({
+    a: byKey('verified'), r: byKey('rejected'), n: byKey('action_required'), ...digits,
+    Enter: () => picked.current.then(() => then('click')), // also when the button has not got the focus yet
+  });
   return html`<div ref=${box}>
     <${Card} title=${t('review.decision')}>
       ${decision.choices.length

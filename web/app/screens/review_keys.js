@@ -1,4 +1,4 @@
-import { html, useEffect, useState } from '../lib.js';
+import { html, useLayoutEffect, useState } from '../lib.js';
 import { t } from '../i18n.js';
 import { Dialog } from '../ui/dialog.js';
 
@@ -13,11 +13,12 @@ export const keysAreOn = () => localStorage.getItem(OFF) !== 'off';
  * @param {Record<string, () => void>} actions by key
  */
 export function useKeys(actions) {
-  useEffect(() => {
+  useLayoutEffect(() => { // before the next key: it must meet the state that the last one led to
     const onKeyDown = (event) => {
       const action = actions[event.key];
       const typing = event.target.closest?.(TEXT_FIELDS) || document.querySelector('dialog[open]');
-      if (!action || typing || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+      const pressing = event.key === 'Enter' && event.target.closest?.('a, button, summary');
+      if (!action || typing || pressing || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
       if (!keysAreOn() && event.key !== '?') return;
       event.preventDefault();
       action();
