@@ -39,7 +39,8 @@ const enter = "\r"
 // shown waits until the decision of another case than the given one can be made, and returns its path.
 func (r *reviewer) shown(after string) (path string) {
 	r.t.Helper()
-	r.until(fmt.Sprintf(`location.pathname !== %q && (location.pathname === '/review' || document.querySelector('.review-decision [type=radio]'))`, after))
+	r.until(fmt.Sprintf(`location.pathname !== %q && (location.pathname === '/review' ||
+		location.pathname === '/review/' + document.querySelector('.review-grid')?.dataset.case && document.querySelector('.review-decision [type=radio]'))`, after))
 	return ask[string](r.visitor, `location.pathname`)
 }
 

@@ -102,7 +102,7 @@ function Workspace({ load, done }) {
   const other = row?.assignee && row.assignee !== myId();
   return html`
     ${other && html`<${Notice} tone="warn"><${Person} id=${row.assignee} signIn /> ${t('review.works_on_it')}<//>`}
-    <div class="review-grid">
+    <div class="review-grid" data-case=${customer.id}>
       <${Evidence} customer=${customer} kyc=${kyc} />
       <div class="review-decision">
         ${kyc.pending_decision
