@@ -119,7 +119,9 @@ var queryNames = map[string]string{
 	"company": "Part of the company's name, case-insensitive.", "country": "ISO 3166-1 alpha-3 code of the country.",
 	"active":      "Only active, or only inactive records.",
 	"customer_id": "Selects the language of rendered texts by the customer; not a filter.",
-	"before":      "Only records that are older than the one with this id.",
+	"q": "Words that occur in the record, in any order; the last one may be the beginning of a word. Case and accents are ignored, and Müller, Mueller " +
+		"and Muller are the same. Telephone numbers are found in any notation, ids by their beginning.",
+	"before": "Only records that are older than the one with this id.",
 }
 
 // errorEnvelope is the body of all errors.

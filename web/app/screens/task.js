@@ -14,6 +14,7 @@ import { Icon } from '../ui/icon.js';
 import { FileList } from '../ui/files.js';
 import { Card, PageHead } from '../ui/page.js';
 import { Person } from '../ui/person.js';
+import { WhoSees } from '../ui/who_sees.js';
 import { AssigneeDialog, TaskDialog } from './task_form.js';
 import { NEXT } from './tasks.js';
 
@@ -132,6 +133,7 @@ export default function Task({ customer: customerId, id }) {
         <${Icon} name="edit" size=${16} />${t('do.edit')}
       </button>`}
       ${rights.update && next.map(moveButton)}
+      <${WhoSees} type="tasks" id=${id} />
     <//>
     <${Loaded} load=${load} lines=${8}>${() => html`<div class="grid-main">
       <div class="stack">
