@@ -18,6 +18,7 @@ const (
 	CustomerCreated       Kind = "customer_created" // of earlier versions and test notifications: creators know of their customers
 	CustomerStatusChanged Kind = "customer_status_changed"
 	KYCDocumentExpiring   Kind = "kyc_document_expiring"
+	CustomerNotice        Kind = "customer_notice" // a message that staff wrote
 	TaskAssigned          Kind = "task_assigned"
 	TaskStatusChanged     Kind = "task_status_changed"
 	TaskDue               Kind = "task_due"

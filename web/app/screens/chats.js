@@ -1,4 +1,4 @@
-import { html, useState } from '../lib.js';
+import { html } from '../lib.js';
 import { api } from '../api.js';
 import { conversations, loadConversations, loadMoreConversations } from '../conversations.js';
 import { shortTime } from '../format.js';

@@ -77,6 +77,7 @@ export function CustomerPeople({ customer, people }) {
     toast(t('saved'));
   };
   const { first_name, last_name, date_of_birth, nationality } = customer;
+  const identity = { first_name, last_name, date_of_birth, nationality };
   const create = may('personas', 'create') && html`<button class="quiet small" onClick=${() => setDialog({ create: true })}>
     <${Icon} name="plus" size=${14} />${t('work.create_persona')}
   </button>`;
@@ -86,7 +87,7 @@ export function CustomerPeople({ customer, people }) {
           <${PersonaEntry} key=${persona.id} persona=${persona} links=${links} link=${(one) => setDialog({ persona: one })} />`)}</ul>`
       : html`<p class="fine">${customer.date_of_birth ? t('work.no_persona') : t('work.no_birthday')}</p>`)}<//>
     ${dialog?.persona && html`<${LinkUserDialog} persona=${dialog.persona} close=${close} done=${done} />`}
-    ${dialog?.create && html`<${PersonaDialog} initial=${{ first_name, last_name, date_of_birth, nationality }} close=${close} done=${done} />`}
+    ${dialog?.create && html`<${PersonaDialog} initial=${identity} close=${close} done=${done} />`}
   <//>`;
 }
 

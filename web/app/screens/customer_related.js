@@ -1,5 +1,4 @@
 import { html, useState } from '../lib.js';
-import { api } from '../api.js';
 import { may } from '../access.js';
 import { country } from '../countries.js';
 import { t, term } from '../i18n.js';

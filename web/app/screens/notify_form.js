@@ -1,5 +1,5 @@
-import { html, useMemo, useState } from '../lib.js';
-import { api, idempotencyKey } from '../api.js';
+import { html, useState } from '../lib.js';
+import { api } from '../api.js';
 import { t } from '../i18n.js';
 import { Dialog } from '../ui/dialog.js';
 import { toast } from '../ui/feedback.js';
@@ -12,11 +12,10 @@ import { ChosenUsers } from './chosen_users.js';
  * @param {{customer: any, users: {id: string, name: string}[], close: () => void}} props users: who is chosen at first
  */
 export function NotifyDialog({ customer, users: chosen, close }) {
-  const key = useMemo(idempotencyKey, []);
   const [users, setUsers] = useState(chosen);
   const form = useForm({ text: '' }, async ({ text }) => {
     const body = { text, user_ids: users.map((one) => one.id) };
-    await api.post(`/v1/customers/${customer.id}/notify`, body, { headers: { 'Idempotency-Key': key } });
+    await api.post(`/v1/customers/${customer.id}/notify`, body);
     toast(t('work.notified'));
     close();
   });
