@@ -30,7 +30,6 @@ require (
 	github.com/klippa-app/go-pdfium v1.19.8
 	github.com/makiuchi-d/gozxing v0.1.1
 	github.com/minio/minio-go/v7 v7.4.1
-	github.com/nicksnyder/go-i18n/v2 v2.7.0
 	github.com/nyaruka/phonenumbers v1.8.1
 	github.com/petermattis/goid v0.0.0-20260820044319-269ab09b5261
 	github.com/pquerna/otp v1.5.0
@@ -104,3 +103,5 @@ require (
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
 )
+
+replace github.com/alecthomas/kong => ./third_party/kong

@@ -5,14 +5,11 @@ package locales
 
 import (
 	"embed"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
-
-	"github.com/nicksnyder/go-i18n/v2/i18n"
-	"golang.org/x/text/language"
+	"sync"
 )
 
 //go:embed */*.json
@@ -30,42 +27,88 @@ func Languages() []string { return slices.Clone(languages) }
 func Known(lang string) bool { return slices.Contains(languages, lang) }
 
 // Bundle holds the texts by language and key.
-type Bundle struct{ localizers map[string]*i18n.Localizer }
+type Bundle struct {
+	texts map[string]func() (map[string]text, error)
+}
 
-// Load parses the embedded files. An error means that a file is invalid.
-func Load() (*Bundle, error) {
-	b := &Bundle{localizers: map[string]*i18n.Localizer{}}
+// Lazy returns a bundle that reads a language at its first use, which takes about a millisecond, so that the program starts
+// without them. The files are embedded, and tests call [Load], which reports invalid ones.
+func Lazy() *Bundle {
+	b := &Bundle{texts: map[string]func() (map[string]text, error){}}
 	for _, lang := range languages {
-		bundle := i18n.NewBundle(language.Make(lang))
-		names, err := fs.Glob(files, lang+"/*.json")
-		if err != nil {
+		b.texts[lang] = sync.OnceValues(func() (map[string]text, error) { return read(lang) })
+	}
+	return b
+}
+
+// Load reads all languages. An error means that a file is invalid.
+func Load() (*Bundle, error) {
+	b := Lazy()
+	for _, lang := range languages {
+		if _, err := b.texts[lang](); err != nil {
 			return nil, err
 		}
-		for _, name := range names {
-			data, err := files.ReadFile(name)
-			if err != nil {
-				return nil, err
-			}
-			// The library takes the language from a name such as "kernel.en.json".
-			alias := path.Base(name[:len(name)-len(".json")]) + "." + lang + ".json"
-			if _, err := bundle.ParseMessageFileBytes(data, alias); err != nil {
-				return nil, fmt.Errorf("locale file %s: %w", name, err)
-			}
-		}
-		b.localizers[lang] = i18n.NewLocalizer(bundle, lang)
 	}
 	return b, nil
 }
 
-// Lookup returns the text of a key with its placeholders filled. ok is false if the language lacks the key or the
-// placeholders do not match.
+// read parses the files of a language.
+func read(lang string) (map[string]text, error) {
+	names, err := fs.Glob(files, lang+"/*.json")
+	if err != nil {
+		return nil, err
+	}
+	texts := map[string]text{}
+	for _, name := range names {
+		data, err := files.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		if err := add(texts, data); err != nil {
+			return nil, fmt.Errorf("locale file %s: %w", name, err)
+		}
+	}
+	return texts, nil
+}
+
+// add parses one file.
+func add(texts map[string]text, data []byte) error {
+	var file map[string]string
+	if err := json.Unmarshal(data, &file); err != nil {
+		return err
+	}
+	for key, source := range file {
+		if _, exists := texts[key]; exists {
+			return fmt.Errorf("another file has %s, too", key)
+		}
+		parsed, err := parse(source)
+		if err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+		texts[key] = parsed
+	}
+	return nil
+}
+
+// find returns the text of a key. ok is false if the language or the key is unknown.
+func (b *Bundle) find(lang, key string) (t text, ok bool) {
+	get := b.texts[lang]
+	if get == nil {
+		return t, false
+	}
+	texts, _ := get() // nil with an error
+	t, ok = texts[key]
+	return t, ok
+}
+
+// Lookup returns the text of a key with its placeholders filled. ok is false if the language lacks the key, or args a
+// placeholder.
 func (b *Bundle) Lookup(lang, key string, args map[string]any) (text string, ok bool) {
-	localizer := b.localizers[lang]
-	if localizer == nil || key == "" {
+	t, ok := b.find(lang, key)
+	if !ok {
 		return "", false
 	}
-	text, err := localizer.Localize(&i18n.LocalizeConfig{MessageID: key, TemplateData: args})
-	return text, err == nil
+	return t.fill(args)
 }
 
 // Text returns the text of a key. It falls back to English, then to the key itself.
@@ -84,7 +127,6 @@ func Files() fs.FS { return files }
 
 // Has reports whether the language has the key, whatever its placeholders.
 func (b *Bundle) Has(lang, key string) bool {
-	_, err := b.localizers[lang].Localize(&i18n.LocalizeConfig{MessageID: key})
-	_, missing := errors.AsType[*i18n.MessageNotFoundErr](err)
-	return !missing
+	_, ok := b.find(lang, key)
+	return ok
 }

@@ -9,12 +9,17 @@ import (
 
 // Audit appends an entry to the audit trail, in the same commit as the change that it describes.
 func (tx *Tx) Audit(e AuditEntry) {
-	pending, err := audittrail.NewPending(e, tx.db.Digest(e.Before), tx.db.Digest(e.After), tx.now)
+	before, after := tx.db.Digest(e.Before), tx.db.Digest(e.After)
+	pending, err := audittrail.NewPending(e, before, after, tx.now)
+	if err == nil && (before.Present() || len(e.Changes) > 0) { // an insert has no changed fields
+		err = tx.prepareValues(&pending, e, before, after)
+	}
 	if err != nil {
 		_ = tx.tx.Failed(err)
 		return
 	}
 	tx.entries = append(tx.entries, pending)
+	tx.noteRemoval(e, pending.Deletes())
 }
 
 // Digest returns the digest of a record. Compute it before the transaction where the record is known by then, because

@@ -24,6 +24,7 @@ import (
 	"kontor/store/clock"
 	"kontor/store/datadir"
 	"kontor/store/engine"
+	"kontor/store/fulltext"
 	"kontor/store/migrations"
 	"kontor/store/postgres"
 	"kontor/store/query"
@@ -76,8 +77,11 @@ type DB struct {
 	guard   *audittrail.Guard
 	engine  engine.Engine
 	memo    memo
+	totals  totals
 	origin  func(ctx context.Context) Origin
 	audited func(seq int64) // nil: nothing follows the audit trail
+	changes Changes
+	texts   TextFollower
 	watch   atomic.Pointer[func(work string)]
 	latest  atomic.Int64
 	recall  atomic.Uint64 // see Tx.Recall
@@ -108,6 +112,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	}
 	db.RegisterSealed(sealedUnshown)
 	db.RegisterSealed(db.sealedAnswers())
+	db.RegisterSealed(db.sealedChanges())
 	report, err := db.openEngine(ctx, o)
 	if err != nil {
 		return nil, errors.Join(err, db.leave())
@@ -169,7 +174,7 @@ func (db *DB) openEngine(ctx context.Context, o Options) (report engine.Report, 
 		open = sqlite.Open
 	}
 	db.engine, report, err = open(ctx, engine.Config{
-		Dir: db.dir, URL: o.URL, Readers: o.Connections, Clock: o.Clock, Node: o.Node, Program: o.Program, Log: db.log, Migrations: migrations.Files, AppendOnly: audittrail.AppendOnlyTables(),
+		Dir: db.dir, URL: o.URL, Readers: o.Connections, Clock: o.Clock, Node: o.Node, Program: o.Program, Log: db.log, Migrations: migrations.Files, AppendOnly: audittrail.AppendOnlyTables(), Texts: fulltext.Index(),
 		Guard: func(fresh bool) (engine.Guard, error) { return db.newGuard(o, fresh) },
 		Fatal: o.Fatal, AcceptLoss: o.AcceptLoss, LogLimit: o.LogLimit,
 	})

@@ -21,6 +21,8 @@ type Tx struct {
 	entry   [1]audittrail.Pending // the first of entries, which saves an allocation
 	answer  *Answer
 
+	removals [][2]string // types and ids of audit entries whose documents are removed
+
 	claim     *idempotency.Claim // nil without an idempotency key
 	responder Responder          // nil: the plain JSON of the record is sent
 }
@@ -70,6 +72,9 @@ func (tx *Tx) run(ctx context.Context, fn func(tx *Tx) error) error {
 		return err
 	}
 	if err := tx.tx.Err(); err != nil { // fn continued after a failed statement
+		return err
+	}
+	if err := tx.removeTexts(ctx); err != nil {
 		return err
 	}
 	if err := tx.storeAnswer(ctx); err != nil {

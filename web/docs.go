@@ -82,7 +82,7 @@ func explorerFile(name string, body []byte, packed bool) (file, error) {
 		return file{}, err
 	}
 	sum := sha256.Sum256(plain)
-	return file{kind: contentType(name), etag: `"` + hex.EncodeToString(sum[:8]) + `"`, plain: plain, gzip: body}, nil
+	return file{kind: contentType(name), etag: `"` + hex.EncodeToString(sum[:8]) + `"`, plain: plain, gzip: func() []byte { return body }}, nil
 }
 
 // serveDocs answers /docs and the addresses below it.

@@ -89,8 +89,8 @@ func (s *Site) write(c *fiber.Ctx, f file, caching string) {
 	body, etag := f.plain, f.etag
 	if f.gzip != nil {
 		c.Vary(fiber.HeaderAcceptEncoding)
-		if TakesGzip(acceptEncoding(c)) {
-			body, etag = f.gzip, strings.TrimSuffix(f.etag, `"`)+`-gzip"`
+		if packed := f.packed(c); packed != nil {
+			body, etag = packed, strings.TrimSuffix(f.etag, `"`)+`-gzip"`
 			c.Set(fiber.HeaderContentEncoding, "gzip")
 		}
 	}
@@ -107,6 +107,14 @@ func (s *Site) write(c *fiber.Ctx, f file, caching string) {
 		return
 	}
 	c.Status(http.StatusOK).Response().SetBodyRaw(body) // fasthttp omits the body of a HEAD answer.
+}
+
+// packed returns the compressed file for a client that accepts it, otherwise nil.
+func (f file) packed(c *fiber.Ctx) []byte {
+	if !TakesGzip(acceptEncoding(c)) {
+		return nil
+	}
+	return f.gzip()
 }
 
 // acceptEncoding returns the Accept-Encoding lines as one list.

@@ -13,6 +13,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"io/fs"
 	"mime"
 	"path"
@@ -30,7 +31,7 @@ type Site struct {
 	files   fs.FS
 	dev     bool
 	mutex   sync.Mutex // guards current, which changes in dev mode
-	current *snapshot
+	current *snapshot  // nil until the first use of the embedded files
 }
 
 // snapshot is a version of all files.
@@ -46,27 +47,33 @@ type file struct {
 	kind  string
 	etag  string
 	plain []byte
-	gzip  []byte // nil if compression saves nothing
+	gzip  func() []byte // compresses on the first call; nil for small files; returns nil if compression saves nothing
 }
 
-// New returns a Site that serves the embedded files.
-func New() (*Site, error) { return open(embedded, false) }
+// New returns a Site that serves the embedded files. It reads them on the first request, which takes some milliseconds, so
+// that the program starts without them.
+func New() *Site { return &Site{files: embedded} }
 
 // NewDev returns a Site that reads the files again for each request of the page, so that changes show on reload.
-func NewDev(files fs.FS) (*Site, error) { return open(files, true) }
-
-func open(files fs.FS, dev bool) (*Site, error) {
+func NewDev(files fs.FS) (*Site, error) {
 	current, err := read(files)
 	if err != nil {
 		return nil, fmt.Errorf("console: %w", err)
 	}
-	return &Site{files: files, dev: dev, current: current}, nil
+	return &Site{files: files, dev: true, current: current}, nil
 }
 
 // state returns the present files. In dev mode it reads them again if page is true.
 func (s *Site) state(page bool) *snapshot {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	if s.current == nil {
+		current, err := read(s.files)
+		if err != nil {
+			panic(err) // A test reads the embedded files, so this does not happen in practice.
+		}
+		s.current = current
+	}
 	if s.dev && page {
 		if fresh, err := read(s.files); err == nil { // An invalid file keeps the former version.
 			s.current = fresh
@@ -161,14 +168,28 @@ func newFile(kind string, body []byte) file {
 	if len(body) < minCompressed {
 		return f
 	}
-	var packed bytes.Buffer
-	writer, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // The level is valid, so there is no error.
-	_, _ = writer.Write(body)                                       // A bytes.Buffer returns no errors.
-	_ = writer.Close()
-	if packed.Len() < len(body) {
-		f.gzip = packed.Bytes()
-	}
+	f.gzip = sync.OnceValue(func() []byte { return compress(body) })
 	return f
+}
+
+// writers are gzip writers with the best compression. One takes 0.8 MB.
+var writers = sync.Pool{New: func() any {
+	writer, _ := gzip.NewWriterLevel(io.Discard, gzip.BestCompression) // The level is valid, so there is no error.
+	return writer
+}}
+
+// compress returns the body compressed, or nil if that saves nothing.
+func compress(body []byte) []byte {
+	writer := writers.Get().(*gzip.Writer)
+	defer writers.Put(writer)
+	var packed bytes.Buffer
+	writer.Reset(&packed)
+	_, _ = writer.Write(body) // A bytes.Buffer returns no errors.
+	_ = writer.Close()
+	if packed.Len() >= len(body) {
+		return nil
+	}
+	return bytes.Clone(packed.Bytes())
 }
 
 // contentType returns the type of the files that are served, independently of the system's table of types.

@@ -36,11 +36,7 @@ func newApp(t *testing.T, site *web.Site) *fiber.App {
 
 func newSite(t *testing.T) *web.Site {
 	t.Helper()
-	site, err := web.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return site
+	return web.New()
 }
 
 func get(t *testing.T, app *fiber.App, path string, headers ...string) (*http.Response, string) {

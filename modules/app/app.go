@@ -78,6 +78,7 @@ type Modules struct {
 	Changes       *changes.Service
 	Webhooks      *webhooks.Service
 
+	table   []endpoint.Endpoint
 	backup  atomic.Pointer[continuous.Shipper] // nil before Work, and without a target
 	bills   *qrbill.Reader
 	metrics *prometheus.Registry
@@ -86,12 +87,11 @@ type Modules struct {
 
 // New builds the modules. Every request is rejected before [Modules.Start].
 func New(db *store.DB, o Options) (*Modules, error) {
-	texts, err := locales.Load()
-	if err != nil {
-		return nil, err
-	}
+	texts := locales.Lazy()
 	db.SetOrigin(origin)
+	var err error
 	m := &Modules{Options: o, DB: db, Texts: texts, Policy: &access.Current{}}
+	m.keepChanges()
 	if m.Notifications, err = newNotifications(m); err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	}
 	m.Auth.SetServiceTokens(m.Services)
 	m.Personas = personas.New(db, texts)
-	m.Customers = customers.New(db, m.Notifications, m.Users, m.Personas)
+	m.Customers = customers.New(db, m.Notifications, m.Users, m.Personas, customers.Options{FourEyes: o.Settings.KYC.FourEyes, Texts: texts})
 	m.Payers = payers.New(db, m.Customers, texts)
 	m.Tasks = tasks.New(db, m.Notifications, m.Customers, m.Users, texts)
 	m.Tasks.SetReminderHour(o.Settings.Tasks.ReminderHour)
@@ -140,11 +140,12 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Webhooks = newWebhooks(m)
 	m.Privacy = m.newPrivacy(o)
 	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Records: m.records(), Texts: texts, Log: o.Log})
-	if err := m.Changes.SetTable(m.Endpoints()); err != nil {
+	m.table = m.endpoints()
+	if err := m.Changes.SetTable(m.table); err != nil {
 		return nil, err
 	}
-	m.Auth.SetScopes(keyScopes(m.Endpoints()))
-	m.Services.SetScopes(m.Endpoints())
+	m.Auth.SetScopes(keyScopes(m.table))
+	m.Services.SetScopes(m.table)
 	m.jobRuns = newJobRuns(m.Jobs())
 	m.metrics = prometheus.NewRegistry()
 	m.metrics.MustRegister(newStoreMetrics(db), newClusterMetrics(db), m.jobRuns, m.Notifications.Metrics())
@@ -190,8 +191,10 @@ func (m *Modules) records() map[access.RecordType]access.Records {
 	return owners
 }
 
-// Endpoints returns the endpoints of all modules.
-func (m *Modules) Endpoints() []endpoint.Endpoint {
+// Endpoints returns the endpoints of all modules. Callers must not change the slice.
+func (m *Modules) Endpoints() []endpoint.Endpoint { return m.table }
+
+func (m *Modules) endpoints() []endpoint.Endpoint {
 	var table []endpoint.Endpoint
 	for _, module := range []interface{ Endpoints() []endpoint.Endpoint }{
 		m.Auth,

@@ -69,7 +69,7 @@ func perCaller(limits settings.RateLimits) int {
 // newConsole returns the console that is embedded in the executable or, during its development, the one in dir.
 func newConsole(dir string) (*web.Site, error) {
 	if dir == "" {
-		return web.New()
+		return web.New(), nil
 	}
 	return web.NewDev(os.DirFS(dir))
 }

@@ -37,6 +37,7 @@ func (m *Modules) Jobs() []Job {
 		{"auth.session_use", 15 * time.Second, EveryNode, m.Auth.FlushSessionUse},
 		{"auth.sessions", time.Minute, EveryNode, m.Auth.SweepSessions},
 		{"audit.events", 2 * time.Second, EveryNode, m.Audit.WriteEvents},
+		{"audit.values", 24 * time.Hour, OneNode, m.purgeChanges},
 		{"auth.purge", time.Hour, OneNode, m.Auth.Purge},
 		{"auth.signing_keys", time.Hour, OneNode, m.Auth.MaintainSigningKeys},
 		{"auth.key_hashes", time.Hour, OneNode, m.Auth.ForgetOlderHashes},
@@ -63,6 +64,7 @@ func (m *Modules) Jobs() []Job {
 		{"store.clean_pages", 24 * time.Hour, OneNode, m.DB.CleanOldPages},
 		{"invoices.purge", time.Hour, OneNode, m.Invoices.Purge},
 		{"tasks.remind", 10 * time.Minute, OneNode, m.Tasks.Remind},
+		{"customers.assignments", time.Hour, OneNode, m.Customers.EndAssignments},
 		{"customers.expiry", 24 * time.Hour, OneNode, m.Customers.RunExpiry},
 	}
 }

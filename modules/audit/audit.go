@@ -39,11 +39,14 @@ type Entry struct {
 	Network    string     `json:"network" example:"198.51.100.0/24" doc:"The client's address, shortened to 24 bits (IPv4) or 48 bits (IPv6)."`
 	RequestID  string     `json:"request_id" format:"-" doc:"The X-Request-ID of the request; of the latest one if the entry stands for several events."`
 	Detail     *Detail    `json:"detail" doc:"More about a security event; null for a change."`
+	HasChanges bool       `json:"has_changes" doc:"Whether GET /v1/audit/{seq} shows changed fields, as long as they are kept."`
 	BeforeHash string     `json:"before_hash" example:"" doc:"Keyed digest of the record before the change; empty for a new record."`
 	AfterHash  string     `json:"after_hash" example:"9f86d081884c7d65" doc:"Keyed digest of the record after the change; empty for a deleted record."`
 	PrevHash   string     `json:"prev_hash" example:"2c26b46b68ffc68f" doc:"Hash of the previous entry."`
 	Hash       string     `json:"hash" example:"fcde2b2edba56bf4" doc:"Hash of this entry, which covers the previous hash."`
 	Form       int        `json:"form" example:"2" doc:"Version of the hash's input; the documentation of the export describes it."`
+
+	detail string // as stored
 }
 
 // EachUser names the actor and, if the record is a user, that user.
@@ -78,13 +81,17 @@ func New(db *store.DB, texts endpoint.Texts, log *slog.Logger) *Service {
 	return &Service{db: db, texts: texts, log: log, recorder: newRecorder(db, log)}
 }
 
-// Endpoints returns the endpoints of the module. Both are for administrators, unless they grant them to others.
+// Endpoints returns the endpoints of the module. All are for administrators, unless they grant them to others.
 func (s *Service) Endpoints() []endpoint.Endpoint {
 	return []endpoint.Endpoint{
 		{Name: "audit.list", Method: http.MethodGet, Path: "/v1/audit", Access: access.On(access.Audit, access.Read),
 			Limit: ratelimit.Private, Tag: "Operations", Summary: "List audit entries, newest first.",
 			Doc:    endpoint.Doc{Search: entries.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.list)},
+		{Name: "audit.get", Method: http.MethodGet, Path: "/v1/audit/{seq}", Access: access.On(access.Audit, access.Read),
+			Limit: ratelimit.Private, Tag: "Operations", Summary: "Get an audit entry with the changed fields.",
+			Faults: []apierr.Kind{apierr.AuditEntryNotFound},
+			Handle: endpoint.JSON(http.StatusOK, s.get)},
 		{Name: "audit.status", Method: http.MethodGet, Path: "/v1/audit/status", Access: access.On(access.Audit, access.Read),
 			Limit: ratelimit.Private, Tag: "Operations", Summary: "Verify the next part of the audit trail and get the result so far.",
 			Handle: endpoint.JSON(http.StatusOK, s.status)},
@@ -113,7 +120,7 @@ func (s *Service) Entries(ctx context.Context, p list.Params, where ...list.Wher
 var entries = list.New(list.Source[Entry]{
 	From:    "audit_trail",
 	Columns: "seq, at, actor, kind, action, rec_type, rec_id, session_id, network, request_id, detail, before_hash, after_hash, prev_hash, hash, form",
-	ID:      "seq", Tables: []string{"audit_entries"},
+	ID:      "seq", Tables: []string{"audit_entries.seq"},
 	Fields: list.Fields{
 		{Name: "seq", Type: list.Number, Column: "seq"},
 		{Name: "at", Type: list.Time, Column: "at"},
@@ -140,6 +147,7 @@ var entries = list.New(list.Source[Entry]{
 		if err != nil {
 			return e, err
 		}
+		e.detail, e.HasChanges = detail, kind == nil && store.HasChangedFields(detail)
 		if e.Kind = kindChange; kind != nil {
 			e.Kind = *kind
 		}

@@ -27,7 +27,7 @@ func (s *Session) fields() []any {
 
 var sessionTable = records.Table[Session]{
 	Type: access.Sessions, From: "sessions", Columns: sessionColumns, Scan: scanSession,
-	Relations: []records.Relation{{Allows: access.Read | access.Delete, SQL: "user_id = $1"}},
+	Relations: []records.Relation{{Name: access.RelationHolder, Allows: access.Read | access.Delete, SQL: "user_id = $1"}},
 	Missing:   apierr.SessionNotFound,
 	Record:    auditedSession,
 }

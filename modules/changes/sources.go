@@ -35,6 +35,7 @@ var sources = []source{
 	{RecType: "customers", Of: access.Customers, Get: "GET /v1/customers/{id}", Verbs: []string{created, updated, erased}, Created: []string{"customers.create"}},
 	{RecType: "kyc_documents", Why: "the submission is an event of the customer"},
 	{RecType: "kyc_changes", Why: "the change of state is an event of the customer"},
+	{RecType: "kyc_decisions", Why: "a proposed or closed decision is an event of the customer"},
 	{RecType: "relationships", Of: access.Customers, Get: "GET /v1/customers/{id}/relationship", Part: "relationship_changed"},
 	{RecType: "legal_holds", Of: access.Customers, Get: "GET /v1/customers/{id}/legal-hold", Part: "legal_hold_changed"},
 	{RecType: "personas", Of: access.Personas, Get: "GET /v1/personas/{persona_id}", Verbs: []string{created, updated, erased}, Created: []string{"personas.create"}},

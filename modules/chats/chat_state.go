@@ -37,8 +37,9 @@ var chatTable = &records.Table[chatState]{
 		return c, err
 	},
 	Relations: []records.Relation{{
-		Allows: access.Read | access.Update, Tables: []string{"chat_participants"},
-		SQL: "EXISTS (SELECT 1 FROM chat_participants t WHERE t.chat_id = chats.id AND t.user_id = $1)",
+		Name: access.RelationParticipant, Allows: access.Read | access.Update, Tables: []string{"chat_participants"},
+		SQL:   "EXISTS (SELECT 1 FROM chat_participants t WHERE t.chat_id = chats.id AND t.user_id = $1)",
+		Users: "SELECT user_id FROM chat_participants WHERE chat_id = $1",
 	}},
 	Missing: apierr.ChatNotFound,
 }

@@ -36,7 +36,7 @@ func serveDemo(ctx context.Context, p Process, r *settings.Result, o openOptions
 		if err := demo.PrintSignIns(p.Stdout, s.Server.BaseURL, manifest); err != nil {
 			o.log.Warn("the sign-ins of the demo could not be printed", "err", err)
 		}
-		return run(ctx, p, m, r, o.log, open)
+		return run(ctx, p, m, r, o, open)
 	})
 }
 

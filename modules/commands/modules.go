@@ -19,6 +19,7 @@ type openOptions struct {
 	command    bool        // for a command beside the nodes that serve
 	acceptLoss bool
 	fatal      func(error) // see [Process.fatal]
+	settle     func()      // ends the start, see [collectLess]
 }
 
 // withModules opens the database, builds the modules on it, and runs work. It closes both when work has returned. No other

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"sync"
 	"syscall"
 	"time"
 
@@ -31,6 +32,8 @@ func (serveCommand) examples() []string {
 // Run serves until the context ends.
 func (c serveCommand) Run(ctx context.Context, p Process, r *settings.Result) (err error) {
 	limitMemory()
+	settle := collectLess()
+	defer settle()
 	// The process must survive the end of the program that reads its log.
 	signal.Ignore(syscall.SIGPIPE)
 	log, closeLog := openLog(r.Settings.Log, p.Stderr)
@@ -38,7 +41,7 @@ func (c serveCommand) Run(ctx context.Context, p Process, r *settings.Result) (e
 	for _, w := range r.Warnings {
 		log.Warn(w)
 	}
-	if err := c.serve(ctx, p, r, openOptions{log: log, acceptLoss: c.AcceptLoss, fatal: p.fatal(closeLog)}); err != nil && ctx.Err() == nil {
+	if err := c.serve(ctx, p, r, openOptions{log: log, acceptLoss: c.AcceptLoss, fatal: p.fatal(closeLog), settle: settle}); err != nil && ctx.Err() == nil {
 		return err
 	} else if err != nil {
 		log.Warn("stopped before the start was complete", "err", err)
@@ -48,7 +51,7 @@ func (c serveCommand) Run(ctx context.Context, p Process, r *settings.Result) (e
 }
 
 func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, o openOptions) error {
-	s, log := &r.Settings, o.log
+	s := &r.Settings
 	if err := checkPaths(s); err != nil {
 		return err
 	}
@@ -62,19 +65,20 @@ func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, 
 	}
 	s.Server.BaseURL = s.BaseURLFor(open.main.Addr().String())
 	if c.Demo {
+		o.settle()
 		return serveDemo(ctx, p, r, o, open)
 	}
 	return withModules(ctx, r, o, func(m *app.Modules) error {
 		if err := firstBoot(ctx, p.Stdout, m, r); err != nil {
 			return err
 		}
-		return run(ctx, p, m, r, log, open)
+		return run(ctx, p, m, r, o, open)
 	})
 }
 
 // run serves the modules, which are started, until the context ends.
-func run(ctx context.Context, p Process, m *app.Modules, r *settings.Result, log *slog.Logger, open *listeners) error {
-	s := r.Settings
+func run(ctx context.Context, p Process, m *app.Modules, r *settings.Result, o openOptions, open *listeners) error {
+	s, log := r.Settings, o.log
 	web, err := m.Server()
 	if err != nil {
 		return err
@@ -85,7 +89,10 @@ func run(ctx context.Context, p Process, m *app.Modules, r *settings.Result, log
 	}
 	defer work.Stop()
 	// Most installations are idle most of the time: return the memory of the start to the system.
-	releaseTimer := time.AfterFunc(memoryReleaseDelay, debug.FreeOSMemory)
+	releaseTimer := time.AfterFunc(memoryReleaseDelay, func() {
+		o.settle()
+		debug.FreeOSMemory()
+	})
 	defer releaseTimer.Stop()
 	if !isShared(r) { // otherwise commands about keys are nodes of their own
 		defer startControl(ctx, m, s.Data.Dir, log)()
@@ -186,6 +193,20 @@ Kontor was set up in %s. These secrets are shown only once:
 
 `, placeName(r), r.Settings.Server.BaseURL, boot.AdminEmail, password, key)
 	return err
+}
+
+// startGCPercent is the growth of the heap between two collections during the start, which allocates some megabytes and keeps
+// most of them.
+const startGCPercent = 400
+
+// collectLess makes the garbage collector run less often until settle is called, unless GOGC says more.
+func collectLess() (settle func()) {
+	before := debug.SetGCPercent(startGCPercent)
+	settle = sync.OnceFunc(func() { debug.SetGCPercent(before) })
+	if before < 0 || before > startGCPercent {
+		settle()
+	}
+	return settle
 }
 
 // limitMemory sets the memory limit of the garbage collector, unless GOMEMLIMIT sets it.

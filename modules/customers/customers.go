@@ -3,12 +3,14 @@
 // A caller creates a customer, users with access add documents, and reviewers decide. The module sends notifications in the
 // transaction of the change. Payers, tasks and chats of a customer belong to their own modules.
 //
-// The module owns the tables customers, customer_keys, kyc_documents, kyc_changes and customer_identities. It publishes one view:
+// The module owns the tables customers, customer_keys, kyc_documents, kyc_changes, kyc_decisions, kyc_cases and customer_identities. It
+// publishes one view:
 //
 //   - customer_languages (id, language): the language for messages to a customer, empty for none.
 package customers
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -85,6 +87,10 @@ type users interface {
 type identities interface {
 	// Identities returns the present and former identities of a user, from the personas linked to them.
 	Identities(ctx context.Context, q store.Querier, userID string) ([]types.Identity, error)
+	// LinkedIdentities returns the identities of the personas that are linked to those of a user.
+	LinkedIdentities(ctx context.Context, q store.Querier, userID string) ([]types.Identity, error)
+	// RelatedUsers returns the users who are the same person as a user, or whose personas are linked to theirs.
+	RelatedUsers(ctx context.Context, q store.Querier, userID string) (map[string]bool, error)
 }
 
 // Service manages customers. Create one with [New].
@@ -96,11 +102,20 @@ type Service struct {
 	users      users
 	identities identities
 	quota      records.Quota
+	texts      endpoint.Texts
+	fourEyes   string
+}
+
+// Options are the settings of the module.
+type Options struct {
+	FourEyes string // which decisions need a second person; empty: FourEyesEnhanced
+	Texts    endpoint.Texts
 }
 
 // New returns a service on a database.
-func New(db *store.DB, notify notifier, users users, identities identities) *Service {
-	s := &Service{Records: records.Of(db, table), db: db, notify: notify, users: users, identities: identities}
+func New(db *store.DB, notify notifier, users users, identities identities, o Options) *Service {
+	s := &Service{Records: records.Of(db, table), db: db, notify: notify, users: users, identities: identities,
+		texts: o.Texts, fourEyes: cmp.Or(o.FourEyes, FourEyesEnhanced)}
 	registerKeys(db)
 	db.RegisterSealed(store.SealedColumn{Table: documentsTable, Column: numberColumn, Next: s.oldDocuments})
 	db.RegisterSealed(store.SealedColumn{Table: changesTable, Column: changesColumn, Next: s.oldChanges})

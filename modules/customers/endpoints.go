@@ -11,6 +11,10 @@ import (
 
 // Endpoints returns the endpoints of the module.
 func (s *Service) Endpoints() []endpoint.Endpoint {
+	waits := endpoint.Doc{Answers: []endpoint.Answer{
+		{Status: http.StatusOK, Body: Customer{}},
+		{Status: http.StatusAccepted, Says: "The decision waits for a second person; the customer is as before.", Body: Decision{}},
+	}}
 	staff, all := []string{access.Advisor}, []string{access.Advisor, access.Customer}
 	rows := []endpoint.Endpoint{
 		{Name: "customers.create", Method: http.MethodPost, Path: "/v1/customers", Roles: all,
@@ -36,18 +40,19 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Access: access.On(access.Customers, access.Update), Summary: "Submit documents of a customer. With verified_at, a reviewer also verifies the customer.",
 			Assurance: endpoint.Fresh.When("the request verifies the customer"),
 			Faults:    []apierr.Kind{apierr.CustomerNotFound, apierr.InvalidKYCTransition, apierr.SelfVerification, apierr.PreconditionFailed},
-			Handle:    endpoint.JSON(http.StatusOK, s.SubmitKYC)},
+			Doc:       waits, Handle: endpoint.JSON(http.StatusOK, s.SubmitKYC)},
 		{Name: "customers.kyc_decide", Method: http.MethodPatch, Path: "/v1/customers/{id}/kyc/status", Roles: staff,
 			Access: access.On(access.Customers, access.Update), Summary: "Decide on the verification of a customer.",
 			Assurance: endpoint.Fresh,
-			Faults:    []apierr.Kind{apierr.CustomerNotFound, apierr.InvalidKYCTransition, apierr.SelfVerification, apierr.PreconditionFailed},
-			Handle:    endpoint.JSON(http.StatusOK, s.Decide)},
+			Faults:    []apierr.Kind{apierr.CustomerNotFound, apierr.InvalidKYCTransition, apierr.SelfVerification, apierr.DecisionWaits, apierr.PreconditionFailed},
+			Doc:       waits, Handle: endpoint.JSON(http.StatusOK, s.Decide)},
 	}
+	rows = append(rows, s.reviewEndpoints(staff)...)
 	for i := range rows {
 		if m := rows[i].Method; m == http.MethodPut || m == http.MethodPatch {
 			rows[i].Faults = append(rows[i].Faults, apierr.RecordErased)
 		}
-		if m := rows[i].Method; m == http.MethodPost || m == http.MethodPut { // these may exceed the owner's quota
+		if m := rows[i].Method; m == http.MethodPut || rows[i].Name == "customers.create" { // these may exceed the owner's quota
 			rows[i].Faults = append(rows[i].Faults, apierr.QuotaExceeded)
 		}
 		rows[i].Tag, rows[i].Limit = "Customers", ratelimit.Private

@@ -14,7 +14,7 @@ import (
 const expiryBatch = 100
 
 // RunExpiry expires verified customers whose last valid identity document has expired. It also notifies the creators of
-// customers, once for each document that expires soon. It runs daily; it may run at any time and repeatedly.
+// customers, once for each document that expires soon, and updates the levels of open cases. It runs daily; it may run at any time and repeatedly.
 func (s *Service) RunExpiry(ctx context.Context) error {
 	today := types.DateOf(s.db.Now().Std())
 	prepared := map[string]preparedChange{} // by customer, for one batch: digests are computed before its transaction
@@ -42,6 +42,9 @@ func (s *Service) RunExpiry(ctx context.Context) error {
 	}
 	if err := s.inBatches(ctx, today, selectExpired, prepare, expire); err != nil {
 		return fmt.Errorf("expire customers: %w", err)
+	}
+	if err := s.refreshCases(ctx); err != nil {
+		return fmt.Errorf("update the open cases: %w", err)
 	}
 	if err := s.inBatches(ctx, today.AddDays(expiringSoonDays), selectExpiring, nil, s.warnExpiring); err != nil {
 		return fmt.Errorf("warn of expiring documents: %w", err)

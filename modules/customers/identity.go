@@ -51,13 +51,13 @@ func (s *Service) prepareUpdate(ctx context.Context, q store.Querier, before, af
 	changes := identityChanges(before, after)
 	after = s.nextVersion(before, after)
 	change := preparedChange{before: before, keys: after.searchKeys()}
-	change.audits = []auditRecord{{updateAction, s.db.Digest(audited(before)), s.db.Digest(audited(after))}}
+	change.audits = []auditRecord{s.auditRecord(updateAction, before, after)}
 	if len(changes) > 0 && before.KYCStatus == Verified {
 		after.KYCStatus, after.VerificationLevel, after.verifiedAt = InReview, LevelNone, nil
 		change.verification = true
 		change.audits = append(change.audits, auditRecord{reopenAction, change.audits[0].after, s.db.Digest(audited(after))})
 	}
-	change.after = after
+	change.after, change.identity, change.residence = after, len(changes) > 0, before.residence() != after.residence()
 	if len(changes) > 0 && before.KYCStatus != NotStarted {
 		change.entry = &historyEntry{id: store.NewID()}
 		dataKey, err := s.readKey(ctx, q, before.ID)
@@ -145,20 +145,32 @@ func (s *Service) rejectSelfReview(ctx context.Context, q store.Querier, c Custo
 		return apierr.SelfVerification
 	}
 	identities, err := s.identities.Identities(ctx, q, reviewer)
-	if err != nil || len(identities) == 0 {
+	if err != nil {
 		return err
+	}
+	same, err = s.matchesAny(ctx, q, c, identities)
+	if err == nil && same {
+		err = apierr.SelfVerification
+	}
+	return err
+}
+
+// matchesAny reports whether a present or former identity of the customer may be one of the identities.
+func (s *Service) matchesAny(ctx context.Context, q store.Querier, c Customer, identities []types.Identity) (bool, error) {
+	if len(identities) == 0 {
+		return false, nil
 	}
 	customer, err := selectIdentities(ctx, q, c.ID)
 	if err != nil {
-		return err
+		return false, err
 	}
 	customer = append(customer, s.hashOf(c))
 	for _, identity := range identities {
 		for _, hash := range s.hashes(identity) {
 			if slices.ContainsFunc(customer, hash.matches) {
-				return apierr.SelfVerification
+				return true, nil
 			}
 		}
 	}
-	return nil
+	return false, nil
 }

@@ -39,6 +39,7 @@ type SubmitInput struct {
 	ID         string          `path:"id"`
 	VerifiedAt *string         `json:"verified_at" format:"date-time" example:"2026-01-31T08:15:30.123Z" doc:"The time at which a reviewer verified the customer. Ignored from other callers."`
 	Documents  []DocumentInput `json:"documents" maxItems:"20" required:"false"`
+	Reason     string          `json:"reason" maxLength:"1000" doc:"Of a verification that needs a second person."`
 
 	verifiedAt *store.Time
 	documents  []submitted
@@ -54,6 +55,7 @@ func (in *SubmitInput) Validate(ctx context.Context, v *apierr.Fields) {
 		}
 		in.verifiedAt = &at
 	}
+	in.Reason = checkReason(v, in.Reason)
 	if len(in.Documents) == 0 && in.verifiedAt == nil {
 		v.Add("documents", "invalid.required")
 	}
@@ -104,7 +106,7 @@ type DecideInput struct {
 	ID                string `path:"id"`
 	KYCStatus         Status `json:"kyc_status" required:"false" example:"verified"`
 	VerificationLevel Level  `json:"verification_level" example:"standard"`
-	Reason            string `json:"reason" maxLength:"1000"`
+	Reason            string `json:"reason" maxLength:"1000" doc:"Required for a decision that needs a second person."`
 }
 
 // Validate checks that the decision names an existing state or level.
@@ -118,5 +120,9 @@ func (in *DecideInput) Validate(v *apierr.Fields) {
 	if in.VerificationLevel != "" {
 		validate.OneOf(v, "verification_level", string(in.VerificationLevel), in.VerificationLevel.Values()...)
 	}
-	in.Reason = validate.Text(v, "reason", in.Reason, maxReason)
+	in.Reason = checkReason(v, in.Reason)
+}
+
+func checkReason(v *apierr.Fields, reason string) string {
+	return validate.Text(v, "reason", reason, maxReason)
 }

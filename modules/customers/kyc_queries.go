@@ -53,11 +53,13 @@ const selectChangesStatement = `
 		LIMIT 100) AS identities
 	ORDER BY changed_at DESC, id DESC`
 
-// hasDecidedStatement finds a decision about a customer by a reviewer.
+// hasDecidedStatement finds a decision about a customer by a reviewer, also one that they only proposed.
 const hasDecidedStatement = `
 	SELECT 1 FROM kyc_changes
 	WHERE customer_id = $1 AND changed_by = $2 AND to_status IN ('verified', 'rejected', 'action_required', 'expired')
 		AND (from_status <> to_status OR changes_sealed = '')
+	UNION
+	SELECT 1 FROM kyc_decisions WHERE customer_id = $1 AND proposed_by = $2
 	LIMIT 1`
 
 const selectValidity = `

@@ -67,7 +67,7 @@ func TestSubmitKYC_VerifiesForAReviewer(t *testing.T) {
 	if answer.JSON(t)["verification_level"] != "standard" {
 		t.Errorf("got %s, want standard", answer.Body)
 	}
-	advisor.Do("PATCH", path+"/status", map[string]any{"verification_level": "enhanced"}).Expect(t, http.StatusOK)
+	advisor.Do("PATCH", path+"/status", map[string]any{"verification_level": "enhanced", "reason": "funds documented"}).Expect(t, http.StatusAccepted)
 	if got := advisor.Do("GET", path, nil).JSON(t)["verified_at"]; got != "2026-01-31T08:00:00.000Z" {
 		t.Errorf("verified_at is %v", got)
 	}

@@ -19,6 +19,8 @@ func (s *Service) PersonalData() []personal.Table {
 		{Name: "customer_identities", Holds: "keyed hashes of former names and dates of birth"},
 		{Name: "kyc_documents", Holds: "types, sealed numbers, countries and expiry dates of documents"},
 		{Name: "kyc_changes", Holds: "the history of the verification with its reasons and sealed changes"},
+		{Name: "kyc_decisions", Holds: "decisions that needed a second person, with their reasons"},
+		{Name: "kyc_cases", Holds: "open verifications: country, level of the documents, and the reviewer who works on it"},
 	}
 }
 
@@ -30,9 +32,11 @@ const (
 	selectAllChanges = `
 		SELECT id, from_status, to_status, verification_level, reason, changed_at, changed_by, changes_sealed FROM kyc_changes
 		WHERE customer_id = $1 AND id > $2 ORDER BY id LIMIT $3`
+
+	selectAllDecisions = `SELECT ` + decisionColumns + ` FROM kyc_decisions WHERE customer_id = $1 AND id > $2 ORDER BY id LIMIT $3`
 )
 
-// ExportPerson writes the customer, the documents with their numbers, and the history. Only reviewers get the changes of the
+// ExportPerson writes the customer, the documents with their numbers, decisions and the history. Only reviewers get the changes of the
 // identity, as in the history.
 func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject personal.Subject, w *personal.Writer) error {
 	if subject.Kind != personal.Customer {
@@ -60,6 +64,12 @@ func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject per
 		return d, d.ID, err
 	}); err != nil {
 		return fmt.Errorf("export documents: %w", err)
+	}
+	if err := personal.Each(ctx, q, w, "decisions", selectAllDecisions, c.ID, func(rows *store.Rows) (any, string, error) {
+		d, err := scanDecision(rows)
+		return d, d.ID, err
+	}); err != nil {
+		return fmt.Errorf("export decisions: %w", err)
 	}
 	reviewer := mayReview(access.From(ctx))
 	return personal.Each(ctx, q, w, "verification_history", selectAllChanges, c.ID, func(rows *store.Rows) (any, string, error) {
@@ -105,6 +115,16 @@ const (
 		WHERE customer_id = $1 AND id > $2 AND (reason <> '' OR changes_sealed <> '') ORDER BY id LIMIT $3`
 
 	eraseChange = `UPDATE kyc_changes SET reason = '', changes_sealed = '' WHERE id = $1`
+
+	selectUnerasedDecisions = `
+		SELECT id FROM kyc_decisions
+		WHERE customer_id = $1 AND id > $2 AND (reason <> '' OR closing_reason <> '' OR state = 'pending') ORDER BY id LIMIT $3`
+
+	eraseDecision = `
+		UPDATE kyc_decisions SET reason = '', closing_reason = '', state = CASE WHEN state = 'pending' THEN 'void' ELSE state END
+		WHERE id = $1`
+
+	eraseCase = `DELETE FROM kyc_cases WHERE customer_id = $1`
 )
 
 // ErasePerson erases a customer: first the record and the key of all sealed values, then documents and history.
@@ -119,6 +139,9 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 		}),
 		personal.EachID(selectUnerasedChanges, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
 			return eraseProven(ctx, tx, changeProof, id, eraseChange, id)
+		}),
+		personal.EachID(selectUnerasedDecisions, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
+			return eraseProven(ctx, tx, decisionProof, id, eraseDecision, id)
 		}))
 }
 
@@ -139,7 +162,7 @@ func (s *Service) eraseRecord(ctx context.Context, tx *store.Tx, id string) erro
 	if err != nil || before.Erased() {
 		return err
 	}
-	for _, statement := range []string{deleteKeyStatement, deleteIdentities} {
+	for _, statement := range []string{deleteKeyStatement, deleteIdentities, eraseCase} {
 		if _, err := tx.Exec(ctx, statement, id); err != nil {
 			return err
 		}

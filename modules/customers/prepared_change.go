@@ -18,11 +18,16 @@ type preparedChange struct {
 	before, after Customer
 	audits        []auditRecord
 	keys          searchKeys // set when the data of the customer changed
-	verification  bool       // the state or level of the verification changed
+	verification  bool       // the state, level or documents of the verification changed
+	identity      bool       // the identity changed
+	residence     bool       // the country of the address or the nationality changed
 	entry         *historyEntry
 	former        *identityHash // the identity before the change; nil when it is the same
 	documents     []sealedDocument
-	newDocuments  int64 // how many of the documents are new to the customer
+	newDocuments  int64            // how many of the documents are new to the customer
+	proposal      *PendingDecision // a decision that waits for a second person
+	reviewers     []string         // whom to notify of the proposal
+	closing       *PendingDecision // a decision that the change closes
 }
 
 // auditRecord is an audit entry that the transaction writes.
@@ -48,11 +53,17 @@ func (s *Service) nextVersion(before, after Customer) Customer {
 func (s *Service) prepareVerification(before, after Customer, action, reason string) preparedChange {
 	after = s.nextVersion(before, after)
 	change := preparedChange{before: before, after: after, verification: true,
-		audits: []auditRecord{{action, s.db.Digest(audited(before)), s.db.Digest(audited(after))}}}
+		audits: []auditRecord{s.auditRecord(action, before, after)}}
 	if before.KYCStatus != after.KYCStatus || before.VerificationLevel != after.VerificationLevel || !sameTime(before.verifiedAt, after.verifiedAt) {
 		change.entry = &historyEntry{id: store.NewID(), reason: reason}
 	}
 	return change
+}
+
+// auditRecord returns the audit entry of a change, with digests and changed fields.
+func (s *Service) auditRecord(action string, before, after Customer) auditRecord {
+	was := s.db.Digest(audited(before))
+	return auditRecord{action, was, s.db.DigestChange(access.Customers.Name, was, s.db.Digest(audited(after)))}
 }
 
 func sameTime(a, b *store.Time) bool { return a == b || a != nil && b != nil && *a == *b }
@@ -121,6 +132,9 @@ func (s *Service) write(ctx context.Context, tx *store.Tx, change preparedChange
 	for _, a := range change.audits {
 		table.Audit(ctx, tx, a.action, c.ID, a.before, a.after)
 	}
+	if err := s.writeReview(ctx, tx, change); err != nil {
+		return err
+	}
 	if change.entry != nil {
 		if err := s.sealCurrent(tx, c.ID, change.entry); err != nil {
 			return err
@@ -136,6 +150,24 @@ func (s *Service) write(ctx context.Context, tx *store.Tx, change preparedChange
 		Kind: event.CustomerStatusChanged, CustomerID: c.ID, Type: access.Customers, RecordID: c.ID, Recipients: []string{c.createdBy},
 		Args: map[string]any{"Name": c.name(), "From": string(change.before.KYCStatus), "To": string(c.KYCStatus)},
 	})
+}
+
+// writeReview stores what a change means for the case of the customer: a proposed or closed decision, a decision that became void
+// because its subject changed, and whether the case is open.
+func (s *Service) writeReview(ctx context.Context, tx *store.Tx, change preparedChange) error {
+	var err error
+	switch {
+	case change.proposal != nil:
+		err = s.writeProposal(ctx, tx, change.after, *change.proposal, change.reviewers)
+	case change.closing != nil:
+		err = s.writeClosing(ctx, tx, change.after, *change.closing)
+	case change.verification || change.identity:
+		err = s.voidPending(ctx, tx, change.after)
+	}
+	if err != nil || !change.verification && !change.residence {
+		return err
+	}
+	return s.refreshCase(ctx, tx, change.after)
 }
 
 // quotaGrowth returns how many records and bytes a change adds to the quota of the customer's creator.

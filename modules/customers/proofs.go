@@ -9,11 +9,12 @@ import (
 )
 
 // Proofs declares how the audit trail reads the records of this module. Not covered are the columns updated_by of customers,
-// because the audit entry of the update names the actor, and warned_at of documents.
+// because the audit entry of the update names the actor, and warned_at of documents. Nor are the open cases, which follow from the customers,
+// except for who works on them.
 func Proofs() []records.Proof {
 	customers := table.Proof()
 	customers.Read = readCustomer
-	return []records.Proof{customers, documentProof, changeProof}
+	return []records.Proof{customers, documentProof, changeProof, decisionProof}
 }
 
 // audited returns the record that audit entries digest: the customer, and the columns that the API does not show. All

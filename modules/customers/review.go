@@ -1,6 +1,7 @@
 package customers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -22,6 +23,10 @@ type KYC struct {
 	Requirements      Requirements        `json:"requirements"`
 	Transitions       map[Status][]string `json:"transitions" doc:"The possible next states, and who can cause each: reviewer, owner or system."`
 	History           []Change            `json:"history" doc:"Newest first."`
+	Suggestion        Suggestion          `json:"suggestion"`
+	FourEyes          string              `json:"four_eyes" enum:"off,enhanced,always" doc:"Which decisions need a second person."`
+	PendingDecision   *PendingDecision    `json:"pending_decision" doc:"The decision that waits for a second person; null without one, and for callers who may not review."`
+	Decisions         []PendingDecision   `json:"decisions" doc:"Closed decisions that needed a second person, newest first; empty for callers who may not review."`
 
 	version int64
 }
@@ -33,6 +38,15 @@ func (k KYC) ETag() string { return endpoint.VersionTag(k.version) }
 func (k KYC) EachUser(add func(id string)) {
 	for _, c := range k.History {
 		add(c.ChangedBy)
+	}
+	if k.PendingDecision != nil {
+		add(k.PendingDecision.ProposedBy)
+	}
+	for _, d := range k.Decisions {
+		add(d.ProposedBy)
+		if d.ClosedBy != "" {
+			add(d.ClosedBy)
+		}
 	}
 }
 
@@ -74,7 +88,10 @@ func (s *Service) GetKYC(ctx context.Context, in OneInput) (KYC, error) {
 	if k.History, err = s.history(ctx, c.ID); err != nil {
 		return KYC{}, err
 	}
-	k.Requirements = requirements(c, k.Documents, today)
+	k.Requirements, k.Suggestion, k.FourEyes = requirements(c, k.Documents, today), suggest(k.Documents, today), s.fourEyes
+	if err := s.addDecisions(ctx, &k); err != nil {
+		return KYC{}, err
+	}
 	read := endpoint.Event{Kind: endpoint.Reading, Action: "customers.kyc_read", RecType: access.Customers.Name, RecID: c.ID}
 	if !masked && len(k.Documents) > 0 {
 		read.Note = "document_numbers"
@@ -86,6 +103,23 @@ func (s *Service) GetKYC(ctx context.Context, in OneInput) (KYC, error) {
 		}
 	}
 	return k, nil
+}
+
+// addDecisions adds the decisions that needed a second person, for reviewers.
+func (s *Service) addDecisions(ctx context.Context, k *KYC) error {
+	k.Decisions = []PendingDecision{}
+	if !mayReview(access.From(ctx)) {
+		return nil
+	}
+	all, err := selectDecisions(ctx, s.db, k.CustomerID)
+	for _, d := range all {
+		if d.State == DecisionPending {
+			k.PendingDecision = &d
+		} else {
+			k.Decisions = append(k.Decisions, d)
+		}
+	}
+	return err
 }
 
 // history returns the newest changes of a customer's state and identity.
@@ -115,14 +149,14 @@ func (s *Service) history(ctx context.Context, customerID string) ([]Change, err
 // SubmitKYC adds documents to a customer. It moves a customer whose verification has not started, was rejected or expired to
 // pending. With verified_at from a reviewer it moves the customer to verified, which is a decision. It returns
 // apierr.InvalidKYCTransition when the documents do not support that, and apierr.SelfVerification for a reviewer who is the
-// customer.
-func (s *Service) SubmitKYC(ctx context.Context, in SubmitInput) (Customer, error) {
+// customer. A verification that needs a second person waits for them.
+func (s *Service) SubmitKYC(ctx context.Context, in SubmitInput) (endpoint.Result, error) {
 	if err := s.Allow(ctx, s.db, in.ID, access.Update); err != nil {
-		return Customer{}, err
+		return endpoint.Result{}, err
 	}
 	sealed, err := s.sealDocuments(ctx, in.ID, in.documents)
 	if err != nil {
-		return Customer{}, err
+		return endpoint.Result{}, err
 	}
 	prepare := func(ctx context.Context, q store.Querier, before Customer) (preparedChange, error) {
 		now := s.db.Now()
@@ -142,6 +176,11 @@ func (s *Service) SubmitKYC(ctx context.Context, in SubmitInput) (Customer, erro
 			}
 		}
 		change := s.prepareVerification(before, c, "customers.kyc_submit", "")
+		if s.needsSecondPerson(before, c) {
+			if change, err = s.propose(ctx, q, before, c, in.Reason, sealed); err != nil {
+				return preparedChange{}, err
+			}
+		}
 		change.documents = sealed
 		if change.newDocuments, err = newDocuments(ctx, q, before.ID, sealed); err != nil {
 			return preparedChange{}, err
@@ -149,7 +188,7 @@ func (s *Service) SubmitKYC(ctx context.Context, in SubmitInput) (Customer, erro
 		return change, nil
 	}
 	change, err := records.UpdatePrepared(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
-	return change.after, err
+	return Decision{change.after, change.proposal}.answer(), err
 }
 
 // verify sets a customer to verified, at the highest level that its documents support, including those just submitted.
@@ -177,9 +216,10 @@ func (s *Service) verify(ctx context.Context, q store.Querier, c *Customer, subm
 // nextStatuses returns the states that a reviewer may choose. It never returns nil.
 func nextStatuses(status Status) []Status { return append([]Status{}, transitions[status]...) }
 
-// Decide changes the state or the level of a customer. It returns apierr.NoAccess for callers who are no reviewers,
-// apierr.SelfVerification for a reviewer who is the customer, and apierr.InvalidKYCTransition with the possible next states.
-func (s *Service) Decide(ctx context.Context, in DecideInput) (Customer, error) {
+// Decide changes the state or the level of a customer, or stores a decision that waits for a second person. It returns
+// apierr.NoAccess for callers who are no reviewers, apierr.SelfVerification for a reviewer who is the customer,
+// apierr.InvalidKYCTransition with the possible next states, and apierr.DecisionWaits while a decision waits.
+func (s *Service) Decide(ctx context.Context, in DecideInput) (endpoint.Result, error) {
 	prepare := func(ctx context.Context, q store.Querier, before Customer) (preparedChange, error) {
 		if !mayReview(access.From(ctx)) {
 			return preparedChange{}, apierr.NoAccess
@@ -187,14 +227,20 @@ func (s *Service) Decide(ctx context.Context, in DecideInput) (Customer, error) 
 		if err := s.rejectSelfReview(ctx, q, before); err != nil {
 			return preparedChange{}, err
 		}
+		if _, waits, err := selectPending(ctx, q, before.ID); err != nil || waits {
+			return preparedChange{}, cmp.Or(err, error(apierr.DecisionWaits))
+		}
 		c, err := s.applyDecision(ctx, q, before, in)
 		if err != nil {
 			return preparedChange{}, err
 		}
+		if s.needsSecondPerson(before, c) {
+			return s.propose(ctx, q, before, c, in.Reason, nil)
+		}
 		return s.prepareVerification(before, c, "customers.kyc_decide", in.Reason), nil
 	}
 	change, err := records.UpdatePrepared(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
-	return change.after, err
+	return Decision{change.after, change.proposal}.answer(), err
 }
 
 // applyDecision returns the customer after a decision. Only verified customers have a level. Without a level in the decision,

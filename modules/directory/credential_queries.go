@@ -27,7 +27,7 @@ var credentialTable = records.Table[Credential]{
 	From:      "credentials",
 	Columns:   credentialColumns,
 	Scan:      scanCredential,
-	Relations: []records.Relation{{Allows: access.Read | access.Update | access.Delete, SQL: "user_id = $1"}},
+	Relations: []records.Relation{{Name: access.RelationHolder, Allows: access.Read | access.Update | access.Delete, SQL: "user_id = $1"}},
 	Missing:   apierr.UserNotFound,
 }
 

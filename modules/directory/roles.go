@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
@@ -108,6 +109,7 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, u User, wanted []str
 	if err != nil {
 		return u, err
 	}
+	names := strings.Join(u.Roles, ", ")
 	if _, err := tx.Exec(ctx, touchUser, u.ID, tx.Now(), records.Actor(ctx)); err != nil {
 		return u, err
 	}
@@ -119,7 +121,9 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, u User, wanted []str
 		return u, err
 	}
 	s.changed(tx, u.ID)
-	return u, userRolesProof.Audit(ctx, tx, actionUserRoles, u.ID, nil)
+	entry := store.AuditEntry{Actor: records.Actor(ctx), Action: actionUserRoles, RecType: userRolesProof.Type, RecID: u.ID}
+	entry.Changes = []store.FieldChange{store.Changed("roles", names, strings.Join(u.Roles, ", "))}
+	return u, userRolesProof.AuditEntry(ctx, tx, entry)
 }
 
 // keepAdministrator returns apierr.LastAdministrator if the user is the last active administrator.

@@ -27,7 +27,7 @@ var userTable = records.Table[User]{
 	From:      "users",
 	Columns:   userColumns,
 	Scan:      scanUser,
-	Relations: []records.Relation{{Allows: access.Read | access.Update, SQL: "id = $1"}},
+	Relations: []records.Relation{{Name: access.RelationSelf, Allows: access.Read | access.Update, SQL: "id = $1"}},
 	Missing:   apierr.UserNotFound,
 }
 

@@ -33,7 +33,7 @@ var table = &records.Table[Factor]{
 	From:      "factors",
 	Columns:   columns,
 	Scan:      scanFactor,
-	Relations: []records.Relation{{Allows: access.Read | access.Update | access.Delete, SQL: "user_id = $1"}},
+	Relations: []records.Relation{{Name: access.RelationHolder, Allows: access.Read | access.Update | access.Delete, SQL: "user_id = $1"}},
 	Missing:   apierr.FactorNotFound,
 }
 
@@ -42,7 +42,7 @@ var factorList = list.New(list.Source[Factor]{
 	Columns: columns,
 	ID:      "id",
 	Created: "created_at",
-	Tables:  []string{"factors", "recovery_codes"},
+	Tables:  []string{"factors"},
 	Fields: list.Fields{
 		{Name: "id", Type: list.UUID, Column: "id"},
 		{Name: "user_id", Type: list.UUID, Column: "user_id"},

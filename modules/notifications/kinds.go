@@ -28,6 +28,8 @@ var kinds = withKeys(map[event.Kind]kind{
 	event.CustomerStatusChanged: {system: true, channels: []string{Email}},
 	event.CustomerNotice:        {channels: []string{Email}},
 	event.KYCDocumentExpiring:   {system: true, channels: []string{Email}},
+	event.KYCDecisionPending:    {},
+	event.KYCDecisionClosed:     {},
 	event.TaskAssigned:          {channels: []string{Email}},
 	event.TaskStatusChanged:     {},
 	event.TaskDue:               {channels: []string{Email}},

@@ -93,7 +93,7 @@ const notificationsTable = "notifications"
 // table declares notifications as records: the recipient may read one, others by a grant on it or on the type.
 var table = &records.Table[Notification]{
 	Type: access.Notifications, From: notificationsTable, Columns: columns, Scan: scanNotification,
-	Relations: []records.Relation{{Allows: access.Read, SQL: "user_id = $1"}}, Missing: apierr.NotificationNotFound,
+	Relations: []records.Relation{{Name: access.RelationHolder, Allows: access.Read, SQL: "user_id = $1"}}, Missing: apierr.NotificationNotFound,
 }
 
 var notificationList = list.New(list.Source[Listed]{

@@ -24,7 +24,7 @@ const (
 	UPDATE notifications SET read = TRUE, read_at = $4, version = version + 1
 	WHERE rec_id = $1 AND user_id = $2 AND rec_type = $3 AND read = FALSE AND deleted = FALSE`
 
-	countUnread = `SELECT COUNT(*) FROM notifications WHERE user_id = $1 AND read = FALSE AND deleted = FALSE`
+	countUnread = `SELECT NULL AS value, count(*) AS rows FROM notifications WHERE user_id = $1 AND read = FALSE AND deleted = FALSE`
 
 	deleteParent = `
 	UPDATE notices SET deleted = TRUE, deleted_at = $2, deleted_by = $3, version = version + 1
@@ -112,10 +112,11 @@ type Unread struct {
 // CountUnread returns the number of the caller's unread notifications.
 func (s *Service) CountUnread(ctx context.Context, _ endpoint.None) (Unread, error) {
 	userID := access.From(ctx).UserID
-	n, err := s.db.Memo(ctx, "unread notifications "+userID, []string{notificationsTable}, func() (int64, error) {
-		var n int64
-		err := s.db.QueryRow(ctx, countUnread, userID).Scan(&n)
-		return n, err
+	n, err := s.db.CountRows(ctx, "unread notifications "+userID, &store.Counting{
+		SQL: countUnread, Args: []any{userID}, Rows: []store.KeyedTable{{Table: notificationsTable, Key: "id"}},
+		Only: func(context.Context) ([]store.Alternatives, error) {
+			return []store.Alternatives{{Equal: []store.Equal{{Column: "user_id", Value: userID}}}}, nil
+		},
 	})
 	return Unread{UnreadCount: n}, err
 }

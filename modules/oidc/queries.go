@@ -24,7 +24,7 @@ func scanIdentity(row records.Row) (Identity, error) {
 
 var identityTable = records.Table[Identity]{
 	Type: access.Identities, From: "identities", Columns: identityColumns, Scan: scanIdentity,
-	Relations: []records.Relation{{Allows: access.Read | access.Delete, SQL: "user_id = $1"}},
+	Relations: []records.Relation{{Name: access.RelationHolder, Allows: access.Read | access.Delete, SQL: "user_id = $1"}},
 	Missing:   apierr.IdentityNotFound,
 }
 

@@ -29,7 +29,9 @@ const updateStatement = `
 
 // linked is the relation of a user to the personas linked to them. Pending links have no effect.
 var linked = records.Relation{
-	Allows: access.Read, SQL: "id IN (SELECT persona_id FROM persona_users WHERE user_id = $1 AND accepted_at IS NOT NULL)", Tables: []string{"persona_users"},
+	Name: access.RelationLinked, Allows: access.Read, Tables: []string{"persona_users.persona_id"},
+	SQL:   "id IN (SELECT persona_id FROM persona_users WHERE user_id = $1 AND accepted_at IS NOT NULL)",
+	Users: "SELECT user_id FROM persona_users WHERE persona_id = $1 AND accepted_at IS NOT NULL",
 }
 
 var table = &records.Table[Persona]{

@@ -26,7 +26,7 @@ var erasureList = list.New(list.Source[Erasure]{
 
 var dueList = list.New(list.Source[Due]{
 	From: "relationships", Columns: "customer_id, ended_at", ID: "customer_id", Created: "ended_at",
-	Tables: []string{"relationships", "legal_holds", "erasures"},
+	Tables: []string{"relationships", "legal_holds.customer_id", "erasures.subject_id"},
 	Base: list.Where{SQL: `ended_at IS NOT NULL
 		AND NOT EXISTS (SELECT 1 FROM erasures e WHERE e.kind = 'customer' AND e.subject_id = relationships.customer_id)`},
 	Fields: list.Fields{

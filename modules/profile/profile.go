@@ -151,6 +151,6 @@ func (s *Service) RemoveAvatar(ctx context.Context, _ endpoint.None) (endpoint.M
 // profiles declares profiles as records. Each user has one, with the id of the user.
 var profiles = &records.Table[string]{
 	Type: access.Profiles, From: "people", Columns: "id",
-	Relations: []records.Relation{{Allows: access.Read | access.Update, SQL: "id = $1"}},
+	Relations: []records.Relation{{Name: access.RelationSelf, Allows: access.Read | access.Update, SQL: "id = $1"}},
 	Missing:   apierr.UserNotFound,
 }

@@ -20,6 +20,13 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Summary: "Check permissions on record types or records, and report their sources.", WithoutFactor: true,
 			Faults: []apierr.Kind{apierr.UserNotFound}, Handle: endpoint.JSON(http.StatusOK, s.check)},
 
+		{Name: "rbac.explain", Method: http.MethodGet, Path: "/v1/rbac/explain",
+			// For callers who may read all grants or the audit trail; the service checks it.
+			Access:  access.SignedIn,
+			Summary: "List the users who have a permission on a record, with all reasons.",
+			Doc:     endpoint.Doc{Search: holderList.Search()},
+			Faults:  []apierr.Kind{apierr.RecordNotFound}, Handle: endpoint.JSON(http.StatusOK, s.explain)},
+
 		{Name: "rbac.roles.create", Method: http.MethodPost, Path: "/v1/rbac/roles", Access: access.On(access.Roles, access.Create),
 			Assurance: endpoint.SecondFactor,
 			Summary:   "Create a role.", Faults: []apierr.Kind{apierr.RoleExists},
@@ -41,6 +48,16 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Summary:   "Delete a role and its grants, and take it from its holders.",
 			Faults:    []apierr.Kind{apierr.RoleNotFound, apierr.RoleBuiltIn, apierr.GrantToSelf, apierr.PreconditionFailed},
 			Handle:    endpoint.JSON(http.StatusOK, s.deleteRole)},
+
+		{Name: "rbac.roles.permissions.get", Method: http.MethodGet, Path: "/v1/rbac/roles/{id}/permissions", Access: access.On(access.Roles, access.Read),
+			Summary: "Get all permissions and endpoints of a role.", Faults: []apierr.Kind{apierr.RoleNotFound},
+			Handle: endpoint.JSON(http.StatusOK, s.matrix)},
+		{Name: "rbac.roles.permissions.set", Method: http.MethodPut, Path: "/v1/rbac/roles/{id}/permissions", Access: access.On(access.Grants, access.Create),
+			Assurance: endpoint.SecondFactor,
+			Summary:   "Replace the permissions and endpoints of a role at once.",
+			Faults: []apierr.Kind{apierr.RoleNotFound, apierr.EndpointNotFound, apierr.FixedPermissions, apierr.GrantToSelf, apierr.GrantNotHeld,
+				apierr.PreconditionFailed},
+			Handle: endpoint.JSON(http.StatusOK, s.setMatrix)},
 
 		{Name: "rbac.grants.create", Method: http.MethodPost, Path: "/v1/rbac/grants", Access: access.On(access.Grants, access.Create),
 			Assurance: endpoint.SecondFactor,

@@ -55,6 +55,7 @@ type Service struct {
 	policy    policyLoader
 	changed   *store.Topic        // the policy; the key does not matter
 	endpoints map[string]Endpoint // by key, the endpoints that this process serves; set by Start
+	readers   map[string][]string // by record type, the endpoints that read a record; set by Start
 }
 
 // New returns a service. No policy is in force before [Service.Start].

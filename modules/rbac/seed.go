@@ -55,6 +55,7 @@ func (s *Service) Start(ctx context.Context, table []endpoint.Endpoint) error {
 	for _, e := range table {
 		s.endpoints[e.Key()] = describe(e)
 	}
+	s.readers = readersOf(table)
 	if err := s.seed(ctx, table); err != nil {
 		return fmt.Errorf("initial grants: %w", err)
 	}

@@ -32,7 +32,7 @@ var accountTable = records.Table[Account]{
 }
 
 var accountList = list.New(list.Source[Account]{
-	From: "service_accounts", Columns: accountColumns, ID: "id", Created: "created_at", Tables: []string{"service_accounts", "users"},
+	From: "service_accounts", Columns: accountColumns, ID: "id", Created: "created_at", Tables: []string{"service_accounts"},
 	Scan: scanAccount,
 	Fields: list.Fields{
 		{Name: "id", Type: list.UUID, Column: "id"},

@@ -43,7 +43,11 @@ var table = &records.Table[Task]{
 	Type: access.Tasks, From: "tasks", Columns: columns, Scan: scanTask, Missing: apierr.TaskNotFound, Record: audited,
 	Relations: []records.Relation{
 		records.Created,
-		{Allows: access.Read, SQL: "EXISTS (SELECT 1 FROM task_members t WHERE t.task_id = tasks.id AND t.user_id = $1)", Tables: []string{"task_members"}},
+		{
+			Name: access.RelationAssignee, Allows: access.Read, Tables: []string{"task_members.task_id"},
+			SQL:   "EXISTS (SELECT 1 FROM task_members t WHERE t.task_id = tasks.id AND t.user_id = $1)",
+			Users: "SELECT user_id FROM task_members WHERE task_id = $1",
+		},
 	},
 }
 
@@ -56,7 +60,7 @@ var taskList = list.New(list.Source[Task]{
 // without reading tasks.
 var memberList = list.New(list.Source[Task]{
 	From:    "task_members LEFT JOIN tasks ON tasks.id = task_members.task_id",
-	Columns: columns, ID: "task_members.task_id", Created: "task_members.created_at", Tables: []string{"task_members", "tasks"}, Scan: scanTask, Fields: fields,
+	Columns: columns, ID: "task_members.task_id", Created: "task_members.created_at", Tables: []string{"task_members", "tasks.id"}, Scan: scanTask, Fields: fields,
 })
 
 var fields = list.Fields{
@@ -84,7 +88,7 @@ func assignedTo(userID string) list.Where {
 	return list.Where{
 		SQL:    "tasks.id IN (SELECT m.task_id FROM task_members m WHERE m.user_id = $1) AND tasks.assignees LIKE $2",
 		Args:   []any{userID, `%"user_id":"` + userID + `"%`},
-		Tables: []string{"task_members"},
+		Tables: []string{"task_members.task_id"},
 	}
 }
 

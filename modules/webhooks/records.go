@@ -88,7 +88,7 @@ func split(stored string) []string {
 // table holds the webhooks as records. An account may see and change its own.
 var table = records.Table[Webhook]{
 	Type: access.Webhooks, From: webhooksTable, Columns: columns, Scan: scan, Missing: apierr.WebhookNotFound,
-	Relations: []records.Relation{{Allows: access.Read | access.Update | access.Delete, SQL: "account_id = $1"}},
+	Relations: []records.Relation{{Name: access.RelationHolder, Allows: access.Read | access.Update | access.Delete, SQL: "account_id = $1"}},
 	Record: func(w Webhook) store.Record {
 		version := w.version
 		w.FailingSince, w.DeliveredAt = nil, nil
@@ -111,7 +111,7 @@ func Proofs() []records.Proof {
 }
 
 var webhookList = list.New(list.Source[Webhook]{
-	From: webhooksTable, Columns: columns, ID: "id", Created: "created_at", Tables: []string{webhooksTable, "webhook_progress"}, Scan: scan,
+	From: webhooksTable, Columns: columns, ID: "id", Created: "created_at", Tables: []string{webhooksTable}, Scan: scan,
 	Fields: list.Fields{
 		{Name: "id", Type: list.UUID, Column: "id"},
 		{Name: "account_id", Type: list.UUID, Column: "account_id"},

@@ -111,11 +111,17 @@ var (
 	GrantNotHeld     = kind("rbac.grant_not_held", http.StatusForbidden)
 	GrantToSelf      = kind("rbac.grant_to_self", http.StatusForbidden)
 	EndpointNotFound = kind("rbac.endpoint_not_found", http.StatusNotFound)
+	RecordNotFound   = kind("rbac.record_not_found", http.StatusNotFound)
+	FixedPermissions = kind("rbac.fixed_permissions", http.StatusConflict)
 
 	// Customers.
 	CustomerNotFound     = kind("customers.customer_not_found", http.StatusNotFound)
 	InvalidKYCTransition = kind("customers.invalid_kyc_transition", http.StatusConflict)
 	SelfVerification     = kind("customers.self_verification", http.StatusForbidden)
+	SecondPersonRequired = kind("customers.second_person_required", http.StatusForbidden)
+	DecisionNotFound     = kind("customers.decision_not_found", http.StatusNotFound)
+	DecisionNotPending   = kind("customers.decision_not_pending", http.StatusConflict)
+	DecisionWaits        = kind("customers.decision_waits", http.StatusConflict)
 
 	// Personas.
 	PersonaNotFound     = kind("personas.persona_not_found", http.StatusNotFound)
@@ -139,6 +145,9 @@ var (
 	TaskInvalidTransition = kind("tasks.invalid_transition", http.StatusConflict)
 	TaskAssigneeNotFound  = kind("tasks.assignee_not_found", http.StatusNotFound)
 	TaskAssigneeExists    = kind("tasks.assignee_exists", http.StatusConflict)
+
+	// The audit trail.
+	AuditEntryNotFound = kind("audit.entry_not_found", http.StatusNotFound)
 
 	// Personal data.
 	RecordErased     = kind("privacy.record_erased", http.StatusConflict)

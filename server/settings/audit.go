@@ -1,9 +1,14 @@
 package settings
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
-// Audit configures the targets of the continuous export of the audit trail.
+// Audit configures the changed fields of the audit trail, and the targets of its continuous export.
 type Audit struct {
+	ChangedFields time.Duration // how long they are kept; 0: not at all
+
 	ExportFile string // empty: no file
 	SyslogURL  string // empty: no server
 }

@@ -87,6 +87,7 @@ func TestLoad_RoundTrip(t *testing.T) {
 		"webhooks.timeout_seconds":               "5",
 		"webhooks.pause_after_days":              "2",
 		"webhooks.keep_days":                     "7",
+		"audit.changed_fields_days":              "365",
 		"audit.export_file":                      "/var/log/kontor/audit.jsonl", "audit.syslog_url": "tls://logs.example:6514",
 		"log.level":                  "debug",
 		"log.format":                 "json",

@@ -155,6 +155,10 @@ var otherRows = []Setting{
 		"Days for which the QR-bills stay that users have kept.",
 		func(s *Settings) *int { return &s.Invoices.KeepDays }),
 
+	row("kyc.four_eyes", choice("off", "enhanced", "always"), "enhanced",
+		"Which decisions about a customer's verification a second person must confirm: none, those that give the level enhanced, or all that verify or reject.",
+		func(s *Settings) *string { return &s.KYC.FourEyes }),
+
 	row("privacy.retention_years", number(1, 100), "10",
 		"Years for which the data of a customer must be kept after the end of the business relationship.",
 		func(s *Settings) *int { return &s.Privacy.RetentionYears }),
@@ -185,6 +189,9 @@ var otherRows = []Setting{
 		"Days for which finished deliveries of webhooks are listed.",
 		func(s *Settings) *time.Duration { return &s.Webhooks.Keep }),
 
+	row("audit.changed_fields_days", orNone(days(36500), 1, 36500), "3650",
+		"Days for which the audit trail shows the values of changed fields, before and after; 0: never. The entries themselves stay.",
+		func(s *Settings) *time.Duration { return &s.Audit.ChangedFields }),
 	row("audit.export_file", optional(path), "",
 		"File to which every entry of the audit trail is appended, with signed heads; empty: none.",
 		func(s *Settings) *string { return &s.Audit.ExportFile }),

@@ -29,12 +29,18 @@ type Settings struct {
 	Tasks         Tasks
 	Invoices      Invoices
 	Privacy       Privacy
+	KYC           KYC
 	Backup        Backup
 	Events        Events
 	Webhooks      Webhooks
 	Audit         Audit
 	Log           Log
 	Secrets       Secrets
+}
+
+// KYC configures decisions about the verification of customers.
+type KYC struct {
+	FourEyes string // which decisions need a second person: off, enhanced or always
 }
 
 // Quotas bound what one user may store.

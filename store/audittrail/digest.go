@@ -33,15 +33,23 @@ func (r Record) As(answer interface{ EncodedRecord() ([]byte, error) }) Record {
 // key and the JSON that the API answered, the first half can be compared without the database. Without the key, a reader
 // of the trail cannot confirm a guess about a record.
 type Digest struct {
-	text string
-	err  error // reported by NewPending
+	text   string
+	err    error   // reported by NewPending
+	answer []byte  // the JSON of the answer, for changed fields
+	values *Values // the changed fields that lead to the record; nil: not prepared
 }
+
+// Present reports whether there is a record.
+func (d Digest) Present() bool { return d.text != "" }
+
+// Values returns the changed fields that were prepared, or nil.
+func (d Digest) Values() *Values { return d.values }
 
 // digestHalf is the length of each half of a digest, in bytes.
 const digestHalf = 16
 
 // Digester computes digests. It may be used by any goroutine.
-type Digester struct{ answers, rests macs }
+type Digester struct{ answers, rests, values macs }
 
 // NewDigester returns a digester with the keys of a database. Digests stay under the keys of its first generation, because
 // entries cannot be changed. The database must have been recognised before the first digest.
@@ -49,6 +57,7 @@ func NewDigester(keys *sealing.Keys) *Digester {
 	d := &Digester{}
 	d.answers.use(func() []byte { return keys.DeriveFirst("audit answer", sha256.Size) })
 	d.rests.use(func() []byte { return keys.DeriveFirst("audit rest", sha256.Size) })
+	d.values.use(func() []byte { return keys.DeriveFirst("audit values", sha256.Size) })
 	return d
 }
 
@@ -80,7 +89,7 @@ func (d *Digester) ofRecord(r Record) Digest {
 	var sum [2 * sha256.Size]byte
 	half := d.answers.sum(sum[:0], answer)[:digestHalf]
 	both := d.rests.sum(half, rest)[:2*digestHalf]
-	return Digest{text: hex.EncodeToString(both)}
+	return Digest{text: hex.EncodeToString(both), answer: answer}
 }
 
 // EncodeAnswer returns the JSON of a body as the server writes it. It returns bytes unchanged, and nil for nil.

@@ -27,6 +27,9 @@ type Entry struct {
 	Kind, Detail string
 	// Origin is where an event came from; nil means the origin of the transaction's context.
 	Origin *Origin
+	// Changes are the changed fields of an entry that says nothing about the state of its record. Others have those that differ
+	// between Before and After.
+	Changes []FieldChange
 }
 
 // Origin is where a change or an event came from.
@@ -58,8 +61,23 @@ type row struct {
 type Pending struct {
 	row
 
-	fromContext bool // the origin is that of the transaction's context
+	fromContext bool    // the origin is that of the transaction's context
+	values      *Values // nil for none
+	forget      bool    // the values of earlier changes of the record are deleted
 }
+
+// Keep adds changed fields; nil for none. The entry must be that of a change, without a detail.
+func (p *Pending) Keep(v *Values) {
+	if v != nil && p.detail == "" && p.kind == "" {
+		p.values, p.detail = v, v.detail()
+	}
+}
+
+// Forget makes the entry delete the changed fields of its record.
+func (p *Pending) Forget() { p.forget = true }
+
+// Deletes reports whether the entry shows a record before a change and none after it.
+func (p *Pending) Deletes() bool { return p.before != "" && p.after == "" }
 
 // NewPending prepares an entry. It returns the error of a digest that could not be computed.
 func NewPending(e Entry, before, after Digest, at clock.Time) (Pending, error) {

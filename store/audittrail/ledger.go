@@ -91,6 +91,11 @@ func (l *Ledger) Append(ctx context.Context, tx engine.Source, entries []Pending
 		if err != nil {
 			return err
 		}
+		if e.values != nil || e.forget {
+			if err := writeValues(ctx, tx, next.seq, e); err != nil {
+				return err
+			}
+		}
 		l.now.head, l.now.text = next, text
 	}
 	return nil

@@ -37,6 +37,8 @@ type Config struct {
 	// AppendOnly are tables whose rows no statement may update or delete. An engine must reject such statements, and must
 	// restore a protection that was removed, see Report.
 	AppendOnly []string
+	// Texts is the table that the engine indexes word by word; nil: none.
+	Texts *TextIndex
 	// Guard returns what the layers above add. The engine calls it once, as soon as it is certain whether the database is
 	// new, and before it creates a new one.
 	Guard func(fresh bool) (Guard, error)

@@ -92,6 +92,9 @@ type Engine interface {
 	// processes write must count the commits of all of them, and reads the number from the database; its errors are those of Source.
 	Version(ctx context.Context, tables ...string) (uint64, error)
 
+	// Texts returns how statements search Config.Texts.
+	Texts() TextSearch
+
 	// Ready returns nil when the engine can read and write, and writes make progress. It returns ErrStalled when one piece
 	// of work has taken too long. After a storage failure it must try a write of its own, so that it notices when there is
 	// space again. It must return within a few seconds.

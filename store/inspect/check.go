@@ -89,6 +89,8 @@ type Report struct {
 	Schema       int64
 	Bytes        int64
 	AuditEntries int64
+	// ChangedFields is how many entries have changed fields, which were compared with their digests.
+	ChangedFields int64
 	// Pages is how many pages were compared with their checksums; 0 for a database from before there were any.
 	Pages int64
 	// KeyChecked says that the master key was present: without it the signature of the newest audit entry is not verified.
@@ -201,6 +203,11 @@ func check(ctx context.Context, f engine.Inspection, keys *sealing.Keys, further
 	v := query.NewView(f, 0)
 	if report.AuditEntries, err = audittrail.Verify(ctx, v, keys); err != nil {
 		return report, err
+	}
+	if keys != nil && report.Schema >= audittrail.ValuesSchema {
+		if report.ChangedFields, err = audittrail.VerifyValues(ctx, v, keys); err != nil {
+			return report, err
+		}
 	}
 	missing, err := f.Unprotected(ctx, audittrail.AppendOnlyTables())
 	if err == nil && len(missing) > 0 {

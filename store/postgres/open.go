@@ -163,6 +163,9 @@ func (e *Engine) bringUp(ctx context.Context, m maintenance, version int64) (err
 	if _, _, err := e.guard.Anchor(ctx, m); err != nil { // the guard remembers the time of the newest entry
 		return err
 	}
+	if err := restoreWords(m, e.config.Texts); err != nil {
+		return err
+	}
 	missing, err := restoreTriggers(ctx, m, e.config.AppendOnly)
 	if known {
 		e.report.Unprotected = missing

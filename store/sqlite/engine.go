@@ -43,6 +43,8 @@ type Engine struct {
 	rollback func(*reader) error
 	writer   *writer
 	versions engine.Versions
+	touches  touches
+	plans    countPlans
 	disk     *disk
 	mark     *mark
 
@@ -61,8 +63,10 @@ func (e *Engine) Version(_ context.Context, tables ...string) (uint64, error) {
 // start starts the goroutines that serve a database. found is its position.
 func (e *Engine) start(conn *binding.Conn, found position) error {
 	path := e.dir.File(datadir.Database)
+	e.touches.committed.Store(found.commits)
+	conn.OnRowChange(e.touches.note)
 	w := &writer{
-		log: e.log, clock: e.clock, conn: conn, disk: e.disk, guard: e.guard, versions: &e.versions,
+		log: e.log, clock: e.clock, conn: conn, disk: e.disk, guard: e.guard, versions: &e.versions, touches: &e.touches,
 		position: found, progress: jobs.Progress{Start: time.Now()},
 		queue: jobs.NewQueue[*job](), ended: make(chan struct{}),
 	}

@@ -53,6 +53,7 @@ func (w *writer) begin() error {
 		return err
 	}
 	w.changed = w.conn.TotalChanged()
+	w.touches.begin(w.position.commits)
 	return runKept(w.conn, beginWrite)
 }
 
@@ -118,14 +119,21 @@ func (w *writer) commit() {
 	}
 	next, err := w.recordPosition()
 	if err == nil {
+		if next.commits > w.position.commits {
+			w.touches.publish(next.commits)
+		}
 		err = runKept(w.conn, commit)
 	}
 	if err != nil {
+		w.touches.withdraw(w.position.commits + 1)
 		w.undo()
 		err = w.disk.prefer(err)
 		w.noteFailure(err)
 		w.answerGroup(err)
 		return
+	}
+	if next.commits > w.position.commits {
+		w.touches.done(next.commits)
 	}
 	w.position = next
 	written := w.countGroup()

@@ -38,7 +38,7 @@ func latestVersion(migrations fs.FS) (int64, error) {
 }
 
 const (
-	selectTableNames = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' AND name <> 'goose_db_version'`
+	selectTableNames = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' AND name NOT LIKE 'kontor\_words%' ESCAPE '\' AND name <> 'goose_db_version'`
 
 	selectTables  = `SELECT COUNT(*), COUNT(CASE WHEN name = 'goose_db_version' THEN 1 END) FROM sqlite_schema WHERE type = 'table'`
 	selectVersion = `SELECT COUNT(*), COALESCE(MAX(version_id), 0) FROM goose_db_version WHERE is_applied = TRUE`

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"time"
 
@@ -15,9 +16,14 @@ import (
 	"kontor/store/sqlite/internal/binding"
 )
 
-// checkAtStart is how long the start waits for the check of the database. A longer check continues in the background: a
-// start is measured in milliseconds, a check of gigabytes in minutes.
-const checkAtStart = 25 * time.Millisecond
+const (
+	// checkAtStart is how long the start waits for the check of the database, and checkedAtStart is the size in bytes from which
+	// it does not wait: a start is measured in milliseconds, a check of gigabytes in minutes.
+	checkAtStart   = 25 * time.Millisecond
+	checkedAtStart = 16 << 20
+	// checkDelay is the pause before a check in the background, so that it does not slow down the first requests.
+	checkDelay = 2 * time.Second
+)
 
 // Open opens the database in the data directory, or creates it. See [engine.Config] for what it guarantees.
 func Open(ctx context.Context, c engine.Config) (engine.Engine, engine.Report, error) {
@@ -134,7 +140,7 @@ func (e *Engine) prepareDatabase(
 	}
 	checked = fresh
 	if !fresh {
-		if checked, err = checkBriefly(ctx, path); err != nil {
+		if checked, err = e.checkBriefly(ctx, path, scan); err != nil {
 			return false, nil, explain(path, err)
 		}
 	}
@@ -155,6 +161,9 @@ func (e *Engine) prepareDatabase(
 		if err := e.settle(ctx, conn, path); err != nil {
 			return false, nil, err
 		}
+	}
+	if err := restoreWords(ctx, conn, e.config.Texts); err != nil {
+		return checked, nil, err
 	}
 	missing, err := restoreTriggers(ctx, conn, e.appendOnly)
 	if err != nil || !known {
@@ -189,14 +198,33 @@ func isStorageError(err error) bool {
 }
 
 // checkBriefly checks the database for as long as a start may wait. done reports whether the check was completed.
-func checkBriefly(ctx context.Context, path string) (done bool, err error) {
+//
+// A database that was closed in order is complete on the disk, so that only its file can have changed since: its pages are
+// compared with their checksums, and the structure of its tables is checked in the background. After a crash, or if a page
+// differs, all of it is checked at once.
+func (e *Engine) checkBriefly(ctx context.Context, path string, scan binding.LogScan) (done bool, err error) {
+	if info, err := os.Stat(path); err == nil && info.Size() > checkedAtStart {
+		return false, nil
+	}
 	short, cancel := context.WithTimeout(ctx, checkAtStart)
 	defer cancel()
-	err = quickCheck(short, path)
+	intact := false
+	if e.closedInOrder(scan) {
+		intact, err = binding.ComparePages(short, path)
+	}
+	if !intact && short.Err() == nil { // an error of the file shows again
+		done, err = true, quickCheck(short, path)
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return false, ctx.Err()
 	}
-	return err == nil, err
+	return done && err == nil, err
+}
+
+// closedInOrder reports whether the mark says that all of the database is in its file.
+func (e *Engine) closedInOrder(scan binding.LogScan) bool {
+	mark, err := findMark(e.dir, e.guard)
+	return err == nil && mark != nil && mark.clean && scan.Bytes == 0
 }
 
 // quickCheck checks the pages of the database until the context ends. It uses a connection of its own, so that the page
@@ -232,9 +260,14 @@ func preferReadError(conn *binding.Conn, err error) error {
 	return err
 }
 
-// checkInBackground checks a database that is too large to be checked at the start. Damage is logged and makes the database
+// checkInBackground checks a database that was not checked completely at the start. Damage is logged and makes the database
 // unready.
 func (e *Engine) checkInBackground(ctx context.Context, path string) {
+	select {
+	case <-time.After(checkDelay):
+	case <-ctx.Done():
+		return
+	}
 	err := quickCheck(ctx, path)
 	if err == nil || ctx.Err() != nil || e.disk.err() != nil {
 		return

@@ -21,18 +21,16 @@ type reader struct {
 	conn   *binding.Conn
 }
 
-// openPool connects the readers. allowed rejects a goroutine that must not wait for one.
+// openPool connects the reader that the pool lends first. The others are connected when several queries run at once for the
+// first time: each reads the whole schema, which takes about a millisecond and 0.5 MB. allowed rejects a goroutine that must
+// not wait for a reader.
 func (e *Engine) openPool(path string, allowed func() error) (*readers.Pool[*reader], error) {
-	var all []*reader
-	for range poolSize {
-		r := &reader{engine: e}
-		if err := r.open(path); err != nil {
-			for _, opened := range all {
-				opened.Close()
-			}
-			return nil, err
-		}
-		all = append(all, r)
+	all := make([]*reader, poolSize)
+	for i := range all {
+		all[i] = &reader{engine: e}
+	}
+	if err := all[poolSize-1].open(path); err != nil {
+		return nil, err
 	}
 	return readers.New(all, allowed), nil
 }

@@ -29,6 +29,7 @@ type writer struct {
 	disk     *disk
 	guard    engine.Guard
 	versions *engine.Versions
+	touches  *touches
 	queue    *jobs.Queue[*job]
 	ended    chan struct{} // closed when the last job is answered
 	hooks    *jobs.Hooks

@@ -19,6 +19,8 @@ const (
 	CustomerStatusChanged Kind = "customer_status_changed"
 	KYCDocumentExpiring   Kind = "kyc_document_expiring"
 	CustomerNotice        Kind = "customer_notice" // a message that staff wrote
+	KYCDecisionPending    Kind = "kyc_decision_pending"
+	KYCDecisionClosed     Kind = "kyc_decision_closed"
 	TaskAssigned          Kind = "task_assigned"
 	TaskStatusChanged     Kind = "task_status_changed"
 	TaskDue               Kind = "task_due"

@@ -54,14 +54,16 @@ type Row = store.Scanner
 
 // Source declares a list.
 type Source[T any] struct {
-	From    string   // the table, with joins that neither add nor remove rows
-	Columns string   // what Scan reads, separated by commas
-	ID      string   // the column of the id: unique, never NULL
-	Created string   // the column of the default order, newest first; empty: by id
-	Tables  []string // all tables in From
-	Fields  Fields
-	Scan    func(row Row) (T, error)
-	Base    Where // a condition that always holds
+	From    string // the table, with joins that neither add nor remove rows
+	Columns string // what Scan reads, separated by commas
+	ID      string // the column of the id: unique, never NULL
+	Created string // the column of the default order, newest first; empty: by id
+	// Tables are all tables in From, which has no aliases. A table whose rows decide only about the row with the id in one of its columns is
+	// named with that column, "task_members.task_id": totals survive its changes, too. So is the table below a view.
+	Tables []string
+	Fields Fields
+	Scan   func(row Row) (T, error)
+	Base   Where // a condition that always holds
 }
 
 // List reads pages of one source. It is safe for concurrent use.
@@ -71,6 +73,7 @@ type List[T any] struct {
 	byName map[string]int
 	newest []order
 	long   []int // columns that count for the size of a page
+	shapes shapes
 }
 
 // Store is the database of a list: *store.DB.
@@ -130,7 +133,7 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 		return Page[T]{}, err
 	}
 	page := Page[T]{Data: Data[T]{Rows: []T{}, stacked: p.Stacked()}}
-	if page.TotalUnfiltered, err = q.count(ctx, db, q.allRows(q.visible)); err != nil {
+	if page.TotalUnfiltered, err = q.countRows(ctx, db, q.visible); err != nil {
 		return Page[T]{}, err
 	}
 	matched := page.TotalUnfiltered
@@ -138,7 +141,7 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 	case q.nothing:
 		matched = 0
 	case q.searched && matched > 0:
-		if matched, err = q.count(ctx, db, q.allRows(q.matching)); err != nil {
+		if matched, err = q.countRows(ctx, db, q.matching); err != nil {
 			return Page[T]{}, err
 		}
 	}
@@ -151,7 +154,7 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 		return Page[T]{}, refusal
 	}
 	if v.distinct != nil {
-		if page.Total, err = q.count(ctx, db, q.distinctValues(v.distinct)); err != nil {
+		if page.Total, err = q.countValues(ctx, db, v.distinct); err != nil {
 			return Page[T]{}, err
 		}
 	}

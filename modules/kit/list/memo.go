@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"hash"
 	"reflect"
@@ -12,21 +13,58 @@ import (
 	"kontor/store"
 )
 
-// counter caches a number until one of the tables changes, as *store.DB does.
+// counter counts and remembers, as *store.DB does.
 type counter interface {
+	Count(ctx context.Context, key string, c *store.Counting) ([]store.Group, error)
 	Memo(ctx context.Context, key string, tables []string, load func() (int64, error)) (int64, error)
 }
 
-// count returns the result of a counting statement, from the cache if possible.
-func (q *query) count(ctx context.Context, db Store, b *builder) (int64, error) {
-	sql := b.sql()
-	return db.Memo(ctx, memoKey(sql, b.args), q.tables, func() (int64, error) {
-		var n int64
-		if err := db.QueryRow(ctx, sql, b.args...).Scan(&n); err != nil {
-			return 0, fmt.Errorf("count %s: %w", q.name, err)
+// maxDistinct bounds the values whose numbers of rows are remembered for a total of distinct values.
+const maxDistinct = 1000
+
+// countRows returns the number of rows that meet a condition.
+func (q *query) countRows(ctx context.Context, db Store, condition *builder) (int64, error) {
+	c := q.counting(db, "NULL", condition)
+	groups, err := db.Count(ctx, memoKey(c.SQL, c.Args), c)
+	if err != nil {
+		return 0, fmt.Errorf("count %s: %w", q.name, err)
+	}
+	if len(groups) == 0 {
+		return 0, nil
+	}
+	return groups[0].Rows, nil
+}
+
+// countValues returns the number of different values of a field in the matching rows. NULL counts as a value.
+func (q *query) countValues(ctx context.Context, db Store, f *Field) (int64, error) {
+	c := q.counting(db, f.valueColumn(), q.matching)
+	c.SQL += " GROUP BY 1"
+	c.MaxGroups = maxDistinct
+	groups, err := db.Count(ctx, memoKey(c.SQL, c.Args), c)
+	if err == nil {
+		return int64(len(groups)), nil
+	}
+	if !errors.Is(err, store.ErrTooManyGroups) {
+		return 0, fmt.Errorf("count the values of %s: %w", q.name, err)
+	}
+	b := q.distinctValues(f)
+	return db.Memo(ctx, memoKey(b.sql(), b.args), plainNames(q.tables), func() (n int64, err error) {
+		if err = db.QueryRow(ctx, b.sql(), b.args...).Scan(&n); err != nil {
+			err = fmt.Errorf("count the values of %s: %w", q.name, err)
 		}
-		return n, nil
+		return n, err
 	})
+}
+
+// countGroups returns the number of matching rows for each value of an expression.
+func (q *query) countGroups(ctx context.Context, db Store, expression string) ([]store.Group, error) {
+	c := q.counting(db, expression, q.matching)
+	c.SQL += " GROUP BY 1"
+	groups, err := db.Count(ctx, memoKey(c.SQL, c.Args), c)
+	if err != nil {
+		return nil, fmt.Errorf("count the groups of %s: %w", q.name, err)
+	}
+	return groups, nil
 }
 
 // memoKey returns the cache key of a statement with its arguments. The digest keeps searched values out of the cache, and keys

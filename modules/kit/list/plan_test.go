@@ -19,6 +19,14 @@ type recorder struct {
 	mu         sync.Mutex
 	statements []string
 	args       [][]any
+	counts     []*store.Counting // also those that were remembered
+}
+
+func (r *recorder) Count(ctx context.Context, key string, c *store.Counting) ([]store.Group, error) {
+	r.mu.Lock()
+	r.counts = append(r.counts, c)
+	r.mu.Unlock()
+	return r.Store.Count(ctx, key, c)
 }
 
 func (r *recorder) note(sql string, args []any) {
@@ -85,9 +93,13 @@ func TestPage_UsesIndexes(t *testing.T) {
 		}
 		for i, sql := range r.statements {
 			plan := strings.Join(storetest.Plan(t, db, sql, r.args[i]...), "; ")
-			counting := strings.HasPrefix(sql, "SELECT count(*)")
-			if strings.Contains(plan, "TEMP B-TREE") || (counting && !strings.Contains(plan, "COVERING INDEX")) || (!counting && plan != want) {
+			if plan != want {
 				t.Errorf("%s: %s\n got %s\nwant %s", query, sql, plan, want)
+			}
+		}
+		for _, c := range r.counts {
+			if plan := strings.Join(storetest.Plan(t, db, c.SQL, c.Args...), "; "); strings.Contains(plan, "TEMP B-TREE") || !strings.Contains(plan, "COVERING INDEX") {
+				t.Errorf("%s: %s\n got %s", query, c.SQL, plan)
 			}
 		}
 	}
@@ -139,8 +151,8 @@ func TestPage_ReadsAlternativesByTheirIndexes(t *testing.T) {
 	}
 }
 
-// Totals are counted once for each version of the table.
-func TestPage_CountsOnce(t *testing.T) {
+// A page is read by one statement; totals are remembered, see [store.DB.Count].
+func TestPage_ReadsOnlyThePage(t *testing.T) {
 	if storetest.SQLiteOnly(t, "query plans are in the words of SQLite") {
 		return
 	}
@@ -153,23 +165,16 @@ func TestPage_CountsOnce(t *testing.T) {
 		}
 		return len(r.statements) - before
 	}
-	for i, want := range []int{3, 1, 1} {
+	for i, want := range []int{1, 1, 1} {
 		if got := ask(fmt.Sprintf("search.status=open&limit=1&offset=%d", i)); got != want {
 			t.Errorf("request %d ran %d statements, want %d", i+1, got, want)
 		}
 	}
-	if got := ask("search.status=done"); got != 2 {
-		t.Errorf("another value ran %d statements, want 2", got)
-	}
 	if got := ask("search.size=x&sort=nope"); got != 0 {
 		t.Errorf("a search that cannot match ran %d statements", got)
 	}
-	insert(t, db, thing{ID: id(9), Owner: bob, Status: "open"})
-	if got := ask("search.status=open&limit=1"); got != 3 {
-		t.Errorf("after a change %d statements ran, want 3", got)
-	}
-	if got := ask("search.status=open,done,late"); got != 2 {
-		t.Errorf("three values ran %d statements, want 2", got)
+	if got := ask("search.status=open,done,late"); got != 1 {
+		t.Errorf("three values ran %d statements, want 1", got)
 	}
 	three := r.statements[len(r.statements)-1]
 	ask("search.status=open,done,late,x")

@@ -17,10 +17,13 @@ type query struct {
 	searched bool
 	nothing  bool // no row can match
 
+	shapes *shapes
+
 	// The first condition with alternatives, and the position of its text in visible and matching.
-	any        []string
-	granted    string
-	begin, end int
+	restriction Where
+	any         []string
+	granted     string
+	begin, end  int
 }
 
 // query combines the conditions. It returns apierr.QueryInvalidSearchField.
@@ -31,7 +34,7 @@ func (l *List[T]) query(p Params, conditions []Where) (*query, error) {
 		}
 	}
 	name, _, _ := strings.Cut(l.source.From, " ")
-	q := &query{name: name, from: l.source.From, id: l.source.ID, tables: l.source.Tables}
+	q := &query{name: name, from: l.source.From, id: l.source.ID, tables: l.source.Tables, shapes: &l.shapes}
 	q.visible = &builder{}
 	q.restrict(l.source.Base)
 	for _, w := range conditions {
@@ -86,7 +89,7 @@ func (q *query) addAlternatives(w Where, base int) {
 	}
 	or.close()
 	if q.begin == 0 {
-		q.any, q.granted, q.begin, q.end = texts, granted, begin, b.text.Len()
+		q.any, q.granted, q.begin, q.end, q.restriction = texts, granted, begin, b.text.Len(), w
 	}
 }
 

@@ -19,7 +19,8 @@ type Where struct {
 	// is read from the beginning of each index, independent of the number of rows.
 	Granted string
 	Args    []any
-	// Tables are the further tables that the condition reads: totals are counted again when one of them changes.
+	// Tables are the further tables that the condition reads: totals are counted again when one of them changes. A table that decides
+	// only about the row with the id in one of its columns is named with that column, see [Source.Tables].
 	Tables []string
 }
 

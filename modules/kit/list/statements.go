@@ -3,8 +3,6 @@ package list
 import (
 	"context"
 	"strconv"
-
-	"kontor/store"
 )
 
 // page returns the statement that reads a page. With a stack, the value of the stacked field is the last column.
@@ -72,11 +70,6 @@ func (q *query) rowsOf(v view, columns ...string) *builder {
 	return b
 }
 
-// allRows counts the rows of a condition.
-func (q *query) allRows(condition *builder) *builder {
-	return condition.after("SELECT count(*) FROM ", q.from)
-}
-
 // distinctValues counts the values of a field among the matching rows. NULL counts as one value.
 func (q *query) distinctValues(f *Field) *builder {
 	b := q.matching.after("SELECT count(*) FROM (SELECT DISTINCT ", f.valueColumn(), " AS value FROM ", q.from)
@@ -88,7 +81,15 @@ func (q *query) distinctValues(f *Field) *builder {
 const maxGroups = 1000
 
 // groupTotals counts the matching rows of each group.
-func (q *query) groupTotals(ctx context.Context, db store.Querier, v view, keys []string) (Totals, error) {
+func (q *query) groupTotals(ctx context.Context, db Store, v view, keys []string) (Totals, error) {
+	counts := newTally(keys)
+	if v.distinct == nil {
+		groups, err := q.countGroups(ctx, db, v.stack.bucket())
+		for _, g := range groups {
+			counts.add(v.stack.group(g.Value), g.Rows)
+		}
+		return counts.totals(v.stack), err
+	}
 	b := q.rowsOf(v, "SELECT ", v.stack.bucket(), " AS bucket, count(*)")
 	b.add(" GROUP BY 1")
 	rows, err := db.Query(ctx, b.sql(), b.args...)
@@ -96,7 +97,6 @@ func (q *query) groupTotals(ctx context.Context, db store.Querier, v view, keys 
 		return nil, err
 	}
 	defer rows.Close()
-	counts := newTally(keys)
 	for rows.Next() {
 		var stored any
 		var n int64

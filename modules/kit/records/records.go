@@ -27,13 +27,15 @@ type Row = list.Row
 
 // Relation is a relation of users to records that grants permissions without a stored grant.
 type Relation struct {
+	Name   string // one of [access.RelationNames]
 	Allows access.Permission
 	SQL    string   // condition on a row of the table; $1 is the user's id
+	Users  string   // SELECT of the users who have the relation to the record $1; empty if SQL compares one column: "user_id = $1"
 	Tables []string // further tables that the condition reads
 }
 
 // Created is the relation of creators to records of a table with a column created_by.
-var Created = Relation{Allows: access.Read | access.Update | access.Delete, SQL: "created_by = $1"}
+var Created = Relation{Name: access.RelationCreator, Allows: access.Read | access.Update | access.Delete, SQL: "created_by = $1"}
 
 // Table declares where the records of a type are and how they are read.
 type Table[T any] struct {

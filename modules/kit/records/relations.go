@@ -22,6 +22,11 @@ func (r recordsOf[T]) Relations(ctx context.Context, userID string, ids []string
 	return r.table.RelationsOf(ctx, r.db, userID, ids)
 }
 
+// Related returns the users who have a permission on a record by relations.
+func (r recordsOf[T]) Related(ctx context.Context, id string, wanted access.Permission) (users map[string][]string, exists bool, err error) {
+	return r.table.RelatedTo(ctx, r.db, id, wanted)
+}
+
 // relationsChunk is the number of records of one statement. Shorter lists are padded, so that all chunks share one prepared
 // statement.
 const relationsChunk = 20

@@ -67,7 +67,8 @@ func Update[T endpoint.Tagged](ctx context.Context, db *store.DB, t *Table[T], i
 			if err != nil || !changed {
 				return states{after: before}, false, err
 			}
-			return states{before, after, [2]store.Digest{t.Digest(db, before), t.Digest(db, after)}}, true, nil
+			was := t.Digest(db, before)
+			return states{before, after, [2]store.Digest{was, db.DigestChange(t.Type.Name, was, t.Digest(db, after))}}, true, nil
 		},
 		write: func(ctx context.Context, tx *store.Tx, s states) error {
 			if err := e.Write(ctx, tx, s.before, s.after); err != nil {

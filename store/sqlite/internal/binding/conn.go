@@ -50,6 +50,10 @@ type Conn struct {
 
 	running []*Stmt // between Begin and Reset
 	frames  int     // in the log after the last commit
+
+	rowChanged func(*RowChange) // see OnRowChange
+	changing   RowChange
+	changed    uintptr // C memory in which SQLite returns a column of the row that is being changed
 }
 
 var (
@@ -146,6 +150,10 @@ func (c *Conn) Close() error {
 			err = c.fail(rc)
 		}
 		c.db = 0
+	}
+	if c.changed != 0 {
+		libc.Xfree(c.tls, c.changed)
+		c.changed = 0
 	}
 	c.tls.Close()
 	c.tls = nil

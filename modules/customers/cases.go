@@ -1,0 +1,245 @@
+package customers
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
+	"kontor/server/access"
+	"kontor/server/apierr"
+	"kontor/store"
+)
+
+// Case is a customer whose verification waits for a reviewer: the state is pending or in_review, or a decision waits for a second
+// person.
+type Case struct {
+	CustomerID        string           `json:"customer_id"`
+	Type              string           `json:"type" enum:"individual,business"`
+	FirstName         string           `json:"first_name"`
+	LastName          string           `json:"last_name"`
+	Country           string           `json:"country" doc:"ISO 3166-1 alpha-3, of the address or else the nationality; empty for none."`
+	KYCStatus         Status           `json:"kyc_status"`
+	VerificationLevel Level            `json:"verification_level"`
+	SuggestedLevel    Level            `json:"suggested_level" doc:"The level that the documents support, as of the last submission or day."`
+	OpenedAt          store.Time       `json:"opened_at" doc:"Since when the customer waits."`
+	Assignee          *string          `json:"assignee" doc:"The reviewer who works on the case. An assignment ends after 24 hours."`
+	AssignedAt        *store.Time      `json:"assigned_at"`
+	PendingDecision   *PendingDecision `json:"pending_decision" doc:"The decision that waits for a second person; null for none."`
+}
+
+// EachUser names the reviewer who works on the case, and the one who proposed the decision.
+func (c Case) EachUser(add func(id string)) {
+	if c.Assignee != nil {
+		add(*c.Assignee)
+	}
+	if c.PendingDecision != nil {
+		add(c.PendingDecision.ProposedBy)
+	}
+}
+
+// Cases returns the open cases, for reviewers. It returns apierr.NoAccess for other callers.
+func (s *Service) Cases(ctx context.Context, in ListInput) (list.Page[Case], error) {
+	caller := access.From(ctx)
+	if !mayReview(caller) {
+		return list.Page[Case]{}, apierr.NoAccess
+	}
+	return caseList.Page(ctx, s.db, in.Query, table.Visible(caller))
+}
+
+// maxTaken is the number of cases that one request takes or gives back.
+const maxTaken = 100
+
+// TakeInput names cases that the caller will work on.
+type TakeInput struct {
+	CustomerIDs []string `json:"customer_ids" format:"uuid" minItems:"1" maxItems:"100"`
+	TakeOver    bool     `json:"take_over" required:"false" doc:"Whether to take cases that another reviewer works on."`
+}
+
+// Validate checks the ids.
+func (in *TakeInput) Validate(v *apierr.Fields) { checkCases(v, &in.CustomerIDs) }
+
+// GiveBackInput names cases that the caller will not work on any more.
+type GiveBackInput struct {
+	CustomerIDs []string `json:"customer_ids" format:"uuid" minItems:"1" maxItems:"100"`
+}
+
+// Validate checks the ids.
+func (in *GiveBackInput) Validate(v *apierr.Fields) { checkCases(v, &in.CustomerIDs) }
+
+func checkCases(v *apierr.Fields, ids *[]string) {
+	switch {
+	case len(*ids) == 0:
+		v.Add("customer_ids", "invalid.required")
+	case len(*ids) > maxTaken:
+		v.Add("customer_ids", "invalid.max_items", apierr.Args{"Max": maxTaken})
+	default:
+		for i, id := range *ids {
+			parsed, err := types.ParseID(id)
+			if err != nil {
+				v.Add("customer_ids."+strconv.Itoa(i), "invalid.uuid")
+			}
+			(*ids)[i] = parsed
+		}
+	}
+}
+
+// The outcomes of taking a case or giving it back.
+const (
+	caseTaken     = "taken"
+	caseGivenBack = "given_back"
+	caseAssigned  = "assigned"    // another reviewer works on it
+	caseClosed    = "closed"      // the customer does not wait for a reviewer any more
+	caseForbidden = "not_allowed" // the reviewer is the customer, or may not read it
+)
+
+// CaseOutcome says what happened to one case.
+type CaseOutcome struct {
+	CustomerID string  `json:"customer_id"`
+	Outcome    string  `json:"outcome" enum:"taken,given_back,assigned,closed,not_allowed"`
+	Assignee   *string `json:"assignee" doc:"The reviewer who works on the case now."`
+}
+
+// CaseOutcomes are the outcomes for the cases of a request, in the order of the request.
+type CaseOutcomes struct {
+	Cases []CaseOutcome `json:"cases"`
+}
+
+// EachUser names the reviewers who work on the cases.
+func (o CaseOutcomes) EachUser(add func(id string)) {
+	for _, c := range o.Cases {
+		if c.Assignee != nil {
+			add(*c.Assignee)
+		}
+	}
+}
+
+// Take assigns cases to the caller, and moves those that are pending to in_review. A case of another reviewer stays theirs,
+// unless the input says otherwise. Cases are taken one by one: an error leaves those before it taken.
+func (s *Service) Take(ctx context.Context, in TakeInput) (CaseOutcomes, error) {
+	return s.eachCase(ctx, in.CustomerIDs, func(ctx context.Context, id string) (CaseOutcome, error) { return s.take(ctx, id, in.TakeOver) })
+}
+
+// GiveBack ends the assignment of cases to the caller. Their state stays.
+func (s *Service) GiveBack(ctx context.Context, in GiveBackInput) (CaseOutcomes, error) {
+	return s.eachCase(ctx, in.CustomerIDs, s.giveBack)
+}
+
+func (s *Service) eachCase(ctx context.Context, ids []string, change func(ctx context.Context, id string) (CaseOutcome, error)) (CaseOutcomes, error) {
+	out := CaseOutcomes{Cases: []CaseOutcome{}}
+	if !mayReview(access.From(ctx)) {
+		return out, apierr.NoAccess
+	}
+	for _, id := range ids {
+		outcome, err := change(ctx, id)
+		switch {
+		case errors.Is(err, apierr.CustomerNotFound), errors.Is(err, apierr.RecordErased):
+			outcome.Outcome = caseClosed
+		case errors.Is(err, apierr.NoAccess), errors.Is(err, apierr.SelfVerification):
+			outcome.Outcome = caseForbidden
+		case err != nil:
+			return out, err
+		}
+		outcome.CustomerID = id
+		out.Cases = append(out.Cases, outcome)
+	}
+	return out, nil
+}
+
+// take assigns one case to the caller.
+func (s *Service) take(ctx context.Context, id string, takeOver bool) (CaseOutcome, error) {
+	caller := access.From(ctx).UserID
+	var out CaseOutcome
+	prepare := func(ctx context.Context, q store.Querier, before Customer) (preparedChange, error) {
+		if err := s.rejectSelfReview(ctx, q, before); err != nil {
+			return preparedChange{}, err
+		}
+		c := before
+		if c.KYCStatus != Pending {
+			return preparedChange{before: before, after: before}, nil
+		}
+		c.KYCStatus = InReview
+		return s.prepareVerification(before, c, "customers.kyc_decide", ""), nil
+	}
+	write := func(ctx context.Context, tx *store.Tx, change preparedChange) error {
+		held, err := selectCase(ctx, tx, id)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			out = CaseOutcome{Outcome: caseClosed}
+			return nil
+		case err != nil:
+			return err
+		case held.assignee != nil && *held.assignee != caller && !takeOver:
+			out = CaseOutcome{Outcome: caseAssigned, Assignee: held.assignee}
+			return nil
+		}
+		out = CaseOutcome{Outcome: caseTaken, Assignee: &caller}
+		if held.decisionID == nil && change.after.KYCStatus != change.before.KYCStatus {
+			if err := s.write(ctx, tx, change); err != nil {
+				return err
+			}
+		}
+		return assignCase(ctx, tx, id, &caller, "customers.kyc_take")
+	}
+	_, err := records.UpdatePrepared(ctx, s.db, table, id, access.Update, prepare, write)
+	return out, err
+}
+
+// giveBack ends the assignment of one case to the caller.
+func (s *Service) giveBack(ctx context.Context, id string) (CaseOutcome, error) {
+	var out CaseOutcome
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		if _, err := table.Get(ctx, tx, id, access.Update); err != nil {
+			return err
+		}
+		held, err := selectCase(ctx, tx, id)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			out = CaseOutcome{Outcome: caseClosed}
+			return nil
+		case err != nil:
+			return err
+		case held.assignee != nil && *held.assignee != access.From(ctx).UserID:
+			out = CaseOutcome{Outcome: caseAssigned, Assignee: held.assignee}
+			return nil
+		}
+		out = CaseOutcome{Outcome: caseGivenBack}
+		if held.assignee == nil {
+			return nil
+		}
+		return assignCase(ctx, tx, id, nil, "customers.kyc_give_back")
+	})
+	return out, err
+}
+
+// refreshCase opens, updates or closes the case of a customer after a change of the verification.
+func (s *Service) refreshCase(ctx context.Context, tx *store.Tx, c Customer) error {
+	pending, waits, err := selectPending(ctx, tx, c.ID)
+	if err != nil {
+		return err
+	}
+	if c.Erased() || !waits && c.KYCStatus != Pending && c.KYCStatus != InReview {
+		_, err := tx.Exec(ctx, eraseCase, c.ID)
+		return err
+	}
+	documents, err := documentValidity(ctx, tx, c.ID, nil, types.DateOf(tx.Now().Std()))
+	if err != nil {
+		return err
+	}
+	var decisionID *string
+	if waits {
+		decisionID = &pending.ID
+	}
+	level := supportedLevel(documents, types.DateOf(tx.Now().Std()))
+	return upsertCase(ctx, tx, c, level, decisionID)
+}
+
+// residence returns the country of a customer: alpha-3, of the address or else the nationality; empty for none.
+func (c Customer) residence() string {
+	if country, err := types.CountryOf(c.address().Country); err == nil && country.String() != "" {
+		return country.String()
+	}
+	return types.EmptyIfNil(c.Nationality)
+}

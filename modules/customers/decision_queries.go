@@ -1,0 +1,120 @@
+package customers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"kontor/modules/kit/records"
+	"kontor/server/access"
+	"kontor/server/apierr"
+	"kontor/store"
+)
+
+const decisionColumns = `
+	id, customer_id, kyc_status, verification_level, verified_at, reason, evidence_key, state, proposed_at, proposed_by,
+	closed_at, closed_by, closing_reason`
+
+const insertDecisionStatement = `
+	INSERT INTO kyc_decisions (id, customer_id, kyc_status, verification_level, verified_at, reason, evidence_key, state, proposed_at, proposed_by)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
+
+const updateDecisionStatement = `
+	UPDATE kyc_decisions SET state = $2, closed_at = $3, closed_by = $4, closing_reason = $5 WHERE id = $1 AND state = 'pending'`
+
+const selectPendingStatement = `SELECT ` + decisionColumns + ` FROM kyc_decisions WHERE customer_id = $1 AND state = 'pending'`
+
+const selectDecisionStatement = `SELECT ` + decisionColumns + ` FROM kyc_decisions WHERE customer_id = $1 AND id = $2`
+
+const selectDecisionsStatement = `
+	SELECT ` + decisionColumns + ` FROM kyc_decisions WHERE customer_id = $1 ORDER BY proposed_at DESC, id DESC LIMIT 100`
+
+const selectEvidence = `SELECT id, updated_at, expiry_date FROM kyc_documents WHERE customer_id = $1 ORDER BY id`
+
+// selectReviewersStatement selects the active people who may update all customers, except $1. $2 is the role Administrator.
+const selectReviewersStatement = `
+	SELECT p.id FROM people p
+	WHERE p.status = 'active' AND p.kind = 'person' AND p.id <> $1 AND p.id IN (
+		SELECT h.user_id FROM held_roles h
+		WHERE h.role_id = $2 OR h.role_id IN (
+			SELECT g.principal_id FROM permissions g WHERE g.rec_type = 'customers' AND g.rec_id = '' AND g.permission = 'update')
+		UNION
+		SELECT g.principal_id FROM permissions g WHERE g.rec_type = 'customers' AND g.rec_id = '' AND g.permission = 'update')
+	ORDER BY p.id LIMIT 100`
+
+func scanDecision(row records.Row) (PendingDecision, error) {
+	var d PendingDecision
+	err := row.Scan(&d.ID, &d.customerID, (*string)(&d.KYCStatus), (*string)(&d.VerificationLevel), &d.verifiedAt, &d.Reason, &d.evidenceKey,
+		(*string)(&d.State), &d.ProposedAt, &d.ProposedBy, &d.ClosedAt, &d.ClosedBy, &d.ClosingReason)
+	return d, err
+}
+
+func selectPending(ctx context.Context, q store.Querier, customerID string) (d PendingDecision, found bool, err error) {
+	d, err = scanDecision(q.QueryRow(ctx, selectPendingStatement, customerID))
+	if errors.Is(err, store.ErrNotFound) {
+		return d, false, nil
+	}
+	return d, err == nil, err
+}
+
+// selectDecision returns a decision, or apierr.DecisionNotFound.
+func selectDecision(ctx context.Context, q store.Querier, customerID, id string) (PendingDecision, error) {
+	d, err := scanDecision(q.QueryRow(ctx, selectDecisionStatement, customerID, id))
+	if errors.Is(err, store.ErrNotFound) {
+		err = apierr.DecisionNotFound
+	}
+	return d, err
+}
+
+// selectDecisions returns the newest decisions of a customer that needed a second person.
+func selectDecisions(ctx context.Context, q store.Querier, customerID string) ([]PendingDecision, error) {
+	rows, err := q.Query(ctx, selectDecisionsStatement, customerID)
+	if err != nil {
+		return nil, fmt.Errorf("read decisions: %w", err)
+	}
+	defer rows.Close()
+	decisions := []PendingDecision{}
+	for rows.Next() {
+		d, err := scanDecision(rows)
+		if err != nil {
+			return nil, fmt.Errorf("read decision: %w", err)
+		}
+		decisions = append(decisions, d)
+	}
+	return decisions, rows.Err()
+}
+
+func insertDecision(ctx context.Context, tx *store.Tx, d PendingDecision) error {
+	_, err := tx.Exec(ctx, insertDecisionStatement, d.ID, d.customerID, string(d.KYCStatus), string(d.VerificationLevel), d.verifiedAt, d.Reason,
+		d.evidenceKey, string(d.State), d.ProposedAt, d.ProposedBy)
+	if err != nil {
+		return err
+	}
+	return decisionProof.Audit(ctx, tx, "customers.kyc_decision", d.ID, nil)
+}
+
+// updateDecision closes a pending decision.
+func updateDecision(ctx context.Context, tx *store.Tx, d PendingDecision) error {
+	was, err := readDecision(ctx, tx, d.ID)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, updateDecisionStatement, d.ID, string(d.State), d.ClosedAt, d.ClosedBy, d.ClosingReason); err != nil {
+		return err
+	}
+	return decisionProof.Audit(ctx, tx, "customers.kyc_decision_"+string(d.State), d.ID, was)
+}
+
+func selectReviewers(ctx context.Context, q store.Querier, except string) ([]string, error) {
+	return store.All(ctx, q, store.Text, selectReviewersStatement, except, access.Administrator)
+}
+
+// decisionProof covers the decisions that need a second person.
+var decisionProof = records.Proof{Type: "kyc_decisions", From: "kyc_decisions", Key: "id", Read: readDecision, Migration: 37}
+
+const selectDecisionRecord = `SELECT ` + decisionColumns + ` FROM kyc_decisions WHERE id = $1`
+
+func readDecision(ctx context.Context, q store.Querier, id string) (store.Record, error) {
+	d, err := scanDecision(q.QueryRow(ctx, selectDecisionRecord, id))
+	return store.Record{Answer: d, Stored: map[string]any{"customer_id": d.customerID, "verified_at": d.verifiedAt, "evidence_key": d.evidenceKey}}, err
+}

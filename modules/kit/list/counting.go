@@ -1,0 +1,236 @@
+package list
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"kontor/store"
+	"kontor/store/engine"
+)
+
+// shape is what all counts with one text have in common.
+type shape struct {
+	sql    string
+	rows   []store.KeyedTable
+	tables []string
+}
+
+// shapes keeps the shapes of a list.
+type shapes struct {
+	mu    sync.RWMutex
+	known map[shapeKey]*shape
+}
+
+type shapeKey struct{ expression, condition string }
+
+// maxShapes bounds the kept shapes. Beyond it all are forgotten.
+const maxShapes = 500
+
+func (s *shapes) get(key shapeKey, make func() *shape) *shape {
+	s.mu.RLock()
+	found := s.known[key]
+	s.mu.RUnlock()
+	if found != nil {
+		return found
+	}
+	made := make()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known == nil || len(s.known) >= maxShapes {
+		s.known = map[shapeKey]*shape{}
+	}
+	s.known[key] = made
+	return made
+}
+
+// counting returns the statement that counts the rows of a condition, by an expression, with what the store needs to keep the
+// numbers right while rows change.
+func (q *query) counting(db Store, expression string, condition *builder) *store.Counting {
+	s := q.shapes.get(shapeKey{expression, condition.sql()}, func() *shape { return q.shape(expression, condition.sql()) })
+	c := &store.Counting{SQL: s.sql, Args: condition.args, Rows: s.rows, Tables: s.tables}
+	if len(s.rows) > 0 && s.rows[0].View == "" {
+		c.Only = func(ctx context.Context) ([]store.Alternatives, error) { return q.only(ctx, db, s, condition) }
+	}
+	return c
+}
+
+func (q *query) shape(expression, condition string) *shape {
+	from, left := q.countedFrom(expression, condition)
+	s := &shape{sql: "SELECT " + expression + " AS value, count(*) AS rows FROM " + from + condition}
+	main, _, _ := strings.Cut(from, " ")
+	view := !slices.Contains(plainNames(q.tables), main)
+	var seen []string
+	for _, text := range q.tables {
+		table, key, keyed := strings.Cut(text, ".")
+		if slices.Contains(seen, table) || table == left {
+			continue
+		}
+		seen = append(seen, table)
+		switch {
+		case table == main:
+			s.rows = slices.Insert(s.rows, 0, store.KeyedTable{Table: table, Key: unqualified(q.id)})
+		case keyed && view:
+			s.rows = append(s.rows, store.KeyedTable{Table: table, Key: key, View: main})
+		case keyed:
+			s.rows = append(s.rows, store.KeyedTable{Table: table, Key: key})
+		default:
+			s.tables = append(s.tables, table)
+		}
+	}
+	if len(s.rows) > 0 && s.rows[0].Table != main && s.rows[0].View == "" { // the rows themselves are not followed
+		for _, t := range s.rows {
+			s.tables = append(s.tables, t.Table)
+		}
+		s.rows = nil
+	}
+	return s
+}
+
+// joined matches FROM with one join.
+var joined = regexp.MustCompile(`^(\w+) (?:LEFT )?JOIN (\w+) ON [^()]*$`)
+
+// countedFrom returns FROM without a join that a count does not need: one to a table that neither expression nor condition names.
+// Joins neither add nor remove rows. left is the table that was left out.
+func (q *query) countedFrom(expression, condition string) (from, left string) {
+	m := joined.FindStringSubmatch(q.from)
+	if m == nil || slices.Contains(engine.Words(expression+" "+condition), m[2]) {
+		return q.from, ""
+	}
+	return m[1], m[2]
+}
+
+// only returns the conditions that compare columns of the main table with values.
+func (q *query) only(ctx context.Context, db Store, s *shape, condition *builder) (all []store.Alternatives, err error) {
+	main, alone := s.rows[0].Table, !strings.Contains(q.from, " JOIN ")
+	for _, conjunct := range conjuncts(strings.TrimPrefix(condition.sql(), " WHERE ")) {
+		if equal, ok := equality(conjunct, condition.args, main, alone); ok {
+			all = append(all, store.Alternatives{Equal: []store.Equal{equal}})
+		}
+	}
+	var either store.Alternatives
+	for _, alternative := range q.any {
+		equal, ok := equality(alternative, condition.args, main, alone)
+		if !ok {
+			return all, nil
+		}
+		either.Equal = append(either.Equal, equal)
+	}
+	if len(either.Equal) == 0 {
+		return all, nil
+	}
+	if q.granted != "" {
+		few := false
+		if either.Keys, few, err = q.grantedKeys(ctx, db); err != nil || !few {
+			return all, err
+		}
+	}
+	return append(all, either), nil
+}
+
+// maxGranted bounds the ids of granted records that are compared with the changed ones.
+const maxGranted = 500
+
+// grantedKeys returns the ids of the granted records. It returns false when there are too many.
+func (q *query) grantedKeys(ctx context.Context, db Store) (map[string]bool, bool, error) {
+	w := q.restriction
+	if !strings.Contains(w.Granted, "$"+strconv.Itoa(len(w.Args))) { // it would not take all arguments
+		return nil, false, nil
+	}
+	c := &store.Counting{Args: w.Args, Tables: plainNames(w.Tables), SQL: "SELECT granted.id AS value, count(*) AS rows FROM (WITH ids (id) AS (" +
+		w.Granted + ") SELECT DISTINCT id FROM ids LIMIT " + strconv.Itoa(maxGranted+1) + ") AS granted GROUP BY 1"}
+	groups, err := db.Count(ctx, memoKey(c.SQL, c.Args), c)
+	if err != nil || len(groups) > maxGranted {
+		return nil, false, err
+	}
+	keys := make(map[string]bool, len(groups))
+	for _, g := range groups {
+		if id, ok := g.Value.(string); ok {
+			keys[id] = true
+		}
+	}
+	return keys, true, nil
+}
+
+// comparison is the condition "column = $n".
+var comparison = regexp.MustCompile(`^(?:(\w+)\.)?(\w+) = \$(\d+)$`)
+
+// equality returns the comparison of a column of the main table with a value, if the condition is one.
+func equality(condition string, args []any, main string, alone bool) (store.Equal, bool) {
+	m := comparison.FindStringSubmatch(strings.TrimSpace(condition))
+	if m == nil || m[1] != main && !alone {
+		return store.Equal{}, false
+	}
+	n, err := strconv.Atoi(m[3])
+	if err != nil || n < 1 || n > len(args) {
+		return store.Equal{}, false
+	}
+	switch value := args[n-1].(type) {
+	case string, int64, bool:
+		return store.Equal{Column: m[2], Value: value}, true
+	}
+	return store.Equal{}, false
+}
+
+// conjuncts splits a condition at AND, also within parentheses. A condition with OR is one part, and so is one with a quoted text.
+func conjuncts(condition string) []string {
+	text := strings.Join(strings.Fields(condition), " ")
+	for strings.HasPrefix(text, "(") && closing(text) == len(text)-1 {
+		text = text[1 : len(text)-1]
+	}
+	var parts []string
+	depth, start := 0, 0
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == '\'':
+			return []string{text}
+		case text[i] == '(':
+			depth++
+		case text[i] == ')':
+			depth--
+		case depth == 0 && (strings.HasPrefix(text[i:], " OR ") || strings.HasPrefix(text[i:], " BETWEEN ") || strings.HasPrefix(text[i:], "CASE ")):
+			return []string{text}
+		case depth == 0 && strings.HasPrefix(text[i:], " AND "):
+			parts = append(parts, text[start:i])
+			start = i + len(" AND ")
+		}
+	}
+	if parts == nil {
+		return []string{text}
+	}
+	var all []string
+	for _, part := range append(parts, text[start:]) {
+		all = append(all, conjuncts(part)...)
+	}
+	return all
+}
+
+// closing returns the position of the parenthesis that closes the first one.
+func closing(text string) int {
+	depth := 0
+	for i := range len(text) {
+		switch text[i] {
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// plainNames returns the names of tables without their keys.
+func plainNames(tables []string) []string {
+	names := make([]string, len(tables))
+	for i, text := range tables {
+		names[i], _, _ = strings.Cut(text, ".")
+	}
+	return names
+}
+
+func unqualified(column string) string { return column[strings.LastIndexByte(column, '.')+1:] }

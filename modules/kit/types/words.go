@@ -1,0 +1,104 @@
+package types
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+const (
+	// maxWord bounds a word in characters. Only ids and links are longer; their beginning finds them.
+	maxWord = 40
+	// maxWords bounds the words of one text.
+	maxWords = 2000
+)
+
+// Words returns the words of a text as the full-text index holds them: letters and digits in lower case without accents, with
+// one spelling for each umlaut, so that "Müller", "Mueller", "muller" and "MULLER" are the same word, and so are "Strasse" and
+// "Straße". The beginning of a text has the beginning of its words, so that a search may look for prefixes. Each character of
+// scripts without spaces is a word.
+func Words(s string) []string {
+	var words []string
+	var w wordBuilder
+	for _, r := range norm.NFKD.String(strings.ToValidUTF8(s, " ")) {
+		if len(words) == maxWords {
+			return words
+		}
+		switch {
+		case unicode.Is(unicode.Mn, r), isApostrophe(r): // "O'Brien" is one word
+			continue
+		case isIdeograph(r):
+			words = w.end(words)
+			words = append(words, string(r))
+		case unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r):
+			w.add(r)
+		default:
+			words = w.end(words)
+		}
+	}
+	return w.end(words)
+}
+
+// isApostrophe reports whether a character joins parts of a word.
+func isApostrophe(r rune) bool { return r == '\'' || r == '’' || r == 'ʼ' || r == '`' }
+
+// isIdeograph reports whether a character belongs to a script that separates no words.
+func isIdeograph(r rune) bool {
+	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer)
+}
+
+// wordBuilder folds one word.
+type wordBuilder struct {
+	text        []byte
+	characters  int
+	last, older rune // the last two characters of the word
+}
+
+func (w *wordBuilder) add(r rune) {
+	r = unicode.ToLower(r)
+	if replaced, known := spelled[r]; known {
+		for _, one := range replaced {
+			w.letter(one)
+		}
+		return
+	}
+	w.letter(r)
+}
+
+// letter appends a character, unless it is the e of an umlaut that is written with two letters.
+func (w *wordBuilder) letter(r rune) {
+	if r == 'e' && w.umlaut() || w.characters == maxWord {
+		return
+	}
+	w.text = utf8.AppendRune(w.text, r)
+	w.characters++
+	w.older, w.last = w.last, r
+}
+
+// umlaut reports whether an e after the word would make an umlaut of its last letter. The u of "Bauer", "neu" and "Quelle" is
+// none. It depends only on what stands before, so that prefixes stay prefixes.
+func (w *wordBuilder) umlaut() bool {
+	switch w.last {
+	case 'a', 'o':
+		return true
+	case 'u':
+		return !strings.ContainsRune("aeouq", w.older)
+	}
+	return false
+}
+
+func (w *wordBuilder) end(words []string) []string {
+	if w.characters > 0 {
+		words = append(words, string(w.text))
+	}
+	*w = wordBuilder{text: w.text[:0]}
+	return words
+}
+
+// spelled are letters that have no decomposition.
+var spelled = map[rune]string{
+	'ß': "ss", 'æ': "ae", 'œ': "oe", 'ø': "o", 'đ': "d", 'ð': "d", 'þ': "th", 'ł': "l", 'ħ': "h", 'ı': "i", 'ŋ': "n", 'ŧ': "t", 'ĸ': "k", 'ſ': "s",
+	'ς': "σ",
+}

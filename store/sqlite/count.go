@@ -1,0 +1,270 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"kontor/store/engine"
+	"kontor/store/query"
+)
+
+// maxLooked bounds the rows that Difference looks at. Beyond it, counting all rows is not much dearer.
+const maxLooked = 4096
+
+// Count runs the statement. Statement and commit number come from one state of the database, because they are read by one statement.
+func (e *Engine) Count(ctx context.Context, c *engine.Counting) (groups []engine.Group, at int64, err error) {
+	p, err := e.plans.plan(ctx, e, c)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, t := range p.tables {
+		e.touches.follow(t.table, t.columns)
+	}
+	return e.readGroups(ctx, p.whole, c.Args)
+}
+
+// Committed returns the number of the newest commit.
+func (e *Engine) Committed() int64 { return e.touches.committed.Load() }
+
+// Unchanged reports that no acknowledged commit after at has touched the counted tables.
+func (e *Engine) Unchanged(c *engine.Counting, at int64) bool {
+	if len(c.Rows) == 0 || at >= e.touches.committed.Load() {
+		return true
+	}
+	followed := e.touches.followed.Load()
+	if followed == nil {
+		return false
+	}
+	for _, t := range c.Rows {
+		if table := (*followed)[t.Table]; table == nil || table.last.Load() > at {
+			return false
+		}
+	}
+	return true
+}
+
+// Difference counts the touched rows as they were at the commit, from what the writer has noted, and as they are now.
+func (e *Engine) Difference(ctx context.Context, c *engine.Counting, at int64) ([]engine.Group, int64, bool, error) {
+	p, err := e.plans.plan(ctx, e, c)
+	if err != nil {
+		return nil, 0, false, err
+	}
+	var only []engine.Alternatives
+	if c.Only != nil {
+		if only, err = c.Only(ctx); err != nil {
+			return nil, 0, false, err
+		}
+	}
+	for until := e.touches.committed.Load(); ; {
+		found, ok := e.touches.gather(p, only, at, until)
+		if !ok {
+			return nil, 0, false, nil
+		}
+		if found.empty() {
+			return nil, until, true, nil
+		}
+		sql, args, ok := p.difference(c.Args, found)
+		if !ok {
+			return nil, 0, false, nil
+		}
+		groups, now, err := e.readGroups(ctx, sql, args)
+		if err != nil {
+			return nil, 0, false, err
+		}
+		// The state may be newer than the touches that were gathered. It is right unless the commits between touched the tables.
+		if now <= until || !e.touches.touchedBetween(p, until, now) {
+			return groups, now, true, nil
+		}
+		until = now
+	}
+}
+
+// readGroups runs a statement of a plan: its columns are the commit, a value and a number of rows.
+func (e *Engine) readGroups(ctx context.Context, sql string, args []any) (groups []engine.Group, at int64, err error) {
+	rows, err := query.Query(ctx, e, sql, args)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var commits string
+		var g engine.Group
+		var n *int64
+		if err := rows.Scan(&commits, &g.Value, &n); err != nil {
+			return nil, 0, err
+		}
+		number, _, _ := strings.Cut(commits, " ")
+		if at, err = strconv.ParseInt(number, 10, 64); err != nil {
+			return nil, 0, fmt.Errorf("%w: the number of the newest commit is missing", engine.ErrCorrupt)
+		}
+		if n != nil {
+			g.Rows = *n
+			groups = append(groups, g)
+		}
+	}
+	return groups, at, rows.Err()
+}
+
+// gathered are the touched rows of an interval of commits.
+type gathered struct {
+	tables []gatheredTable // as in the plan
+	keys   map[any]bool    // of all touched rows, when there is more than one table
+}
+
+type gatheredTable struct {
+	rows   []int64
+	before [][]any // the followed columns of the rows that existed
+	places []int   // of the plan's columns among the followed ones
+}
+
+func (g *gathered) empty() bool {
+	for _, t := range g.tables {
+		if len(t.rows) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// gather collects the rows that commits after the first number and up to the second have touched, as they were before.
+func (t *touches) gather(p *countPlan, given []engine.Alternatives, after, until int64) (*gathered, bool) {
+	g := &gathered{tables: make([]gatheredTable, len(p.tables)), keys: map[any]bool{}}
+	looked := 0
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, planned := range p.tables {
+		table := t.table(planned)
+		if table == nil {
+			return nil, false
+		}
+		touched, ok := table.between(after, until)
+		if !ok {
+			return nil, false
+		}
+		found := &g.tables[i]
+		for _, column := range planned.columns {
+			found.places = append(found.places, table.place(column.name))
+		}
+		var only []condition
+		if i == 0 {
+			if only, ok = conditions(table, planned, given); !ok {
+				return nil, false
+			}
+		}
+		key := table.place(planned.key)
+		seen := map[int64]bool{}
+		for j := range touched {
+			row := &touched[j]
+			if !row.meets(only) {
+				continue
+			}
+			for _, values := range [][]any{row.before, row.after} {
+				if values != nil {
+					g.keys[values[key]] = true
+				}
+			}
+			if seen[row.row] {
+				continue
+			}
+			if looked++; looked > maxLooked {
+				return nil, false
+			}
+			seen[row.row] = true
+			found.rows = append(found.rows, row.row)
+			if row.before != nil {
+				found.before = append(found.before, row.before)
+			}
+		}
+	}
+	return g, true
+}
+
+// table returns the followed table of a plan. The caller holds the lock.
+func (t *touches) table(planned plannedTable) *touchedTable {
+	f := t.followed.Load()
+	if f == nil {
+		return nil
+	}
+	if table := (*f)[planned.table]; table != nil && table.has(planned.columns) {
+		return table
+	}
+	return nil
+}
+
+func (t *touches) touchedBetween(p *countPlan, after, until int64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, planned := range p.tables {
+		table := t.table(planned)
+		if table == nil {
+			return true
+		}
+		if touched, ok := table.between(after, until); !ok || len(touched) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// condition is a condition on followed columns: one of the values, or one of the keys.
+type condition struct {
+	places []int
+	values []any
+	key    int
+	keys   map[string]bool
+}
+
+func conditions(table *touchedTable, planned plannedTable, given []engine.Alternatives) ([]condition, bool) {
+	var all []condition
+	for _, a := range given {
+		c := condition{key: table.place(planned.key), keys: a.Keys}
+		for _, equal := range a.Equal {
+			place := table.place(equal.Column)
+			if place < 0 {
+				return nil, false
+			}
+			value := equal.Value
+			if yes, isBool := value.(bool); isBool {
+				value = int64(0)
+				if yes {
+					value = int64(1)
+				}
+			}
+			c.places, c.values = append(c.places, place), append(c.values, value)
+		}
+		all = append(all, c)
+	}
+	return all, true
+}
+
+// meets reports whether the row met all conditions before or after the change.
+func (t *touch) meets(only []condition) bool {
+	return meets(t.before, only) || meets(t.after, only)
+}
+
+func meets(values []any, only []condition) bool {
+	if values == nil {
+		return false
+	}
+	for i := range only {
+		if !only[i].holds(values) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *condition) holds(values []any) bool {
+	for i, place := range c.places {
+		if values[place] == c.values[i] {
+			return true
+		}
+	}
+	if len(c.keys) > 0 {
+		key, _ := values[c.key].(string)
+		return c.keys[key]
+	}
+	return false
+}

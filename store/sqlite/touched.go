@@ -1,0 +1,240 @@
+package sqlite
+
+import (
+	"math"
+	"slices"
+	"sort"
+	"sync"
+	"sync/atomic"
+
+	"kontor/store/sqlite/internal/binding"
+)
+
+const (
+	// maxTouches and maxTouchBytes bound what is remembered of one table. Beyond it the older half is forgotten, and what was
+	// counted before that must be counted again.
+	maxTouches    = 1 << 14
+	maxTouchBytes = 4 << 20
+	// touchBytes is what a touch takes without its texts.
+	touchBytes = 160
+)
+
+// touches remembers which rows the commits of this process have touched, with some columns of the rows before and after. The
+// writer adds them; readers bring counts up to date with them. Only tables that were asked for are followed, so that a database
+// without lists remembers nothing.
+type touches struct {
+	followed  atomic.Pointer[map[string]*touchedTable] // by name; replaced, never changed
+	committed atomic.Int64                             // number of the newest commit
+	mu        sync.Mutex                               // guards the touches of all tables, and replacing followed
+
+	// The rest belongs to the writer.
+	following map[string]*touchedTable // of the open transaction
+	pending   []pendingTouch
+}
+
+// touchedTable holds the touches of one table in the order of the commits.
+type touchedTable struct {
+	columns []tableColumn
+	adopted bool  // the writer follows the table
+	since   int64 // all touches of later commits are known
+	bytes   int
+	rows    []touch
+	last    atomic.Int64 // the newest commit that touched the table
+}
+
+// tableColumn is a column with its position in the table.
+type tableColumn struct {
+	name     string
+	position int
+}
+
+// touch is one change of a row. before is nil for an insertion, after for a deletion. Both hold the columns of the table that
+// are followed.
+type touch struct {
+	commit        int64
+	row           int64
+	before, after []any
+}
+
+type pendingTouch struct {
+	table *touchedTable
+	touch touch
+}
+
+// follow returns the table when the columns of it are followed. Otherwise the writer follows them from its next transaction on.
+func (t *touches) follow(name string, columns []tableColumn) *touchedTable {
+	if f := t.followed.Load(); f != nil {
+		if found := (*f)[name]; found != nil && found.has(columns) {
+			return found
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	next := map[string]*touchedTable{}
+	if f := t.followed.Load(); f != nil {
+		for name, table := range *f {
+			next[name] = table
+		}
+	}
+	table := &touchedTable{columns: slices.Clone(columns)}
+	table.last.Store(math.MaxInt64) // not known before the writer follows it
+	if before := next[name]; before != nil {
+		if before.has(columns) {
+			return before
+		}
+		for _, c := range before.columns {
+			if !slices.Contains(table.columns, c) {
+				table.columns = append(table.columns, c)
+			}
+		}
+	}
+	next[name] = table
+	t.followed.Store(&next)
+	return table
+}
+
+func (t *touchedTable) has(columns []tableColumn) bool {
+	for _, c := range columns {
+		if !slices.Contains(t.columns, c) {
+			return false
+		}
+	}
+	return true
+}
+
+// place returns the position of a column among the followed ones, or -1.
+func (t *touchedTable) place(column string) int {
+	return slices.IndexFunc(t.columns, func(c tableColumn) bool { return c.name == column })
+}
+
+// begin is called at the beginning of each transaction. newest is the number of the commit before it.
+func (t *touches) begin(newest int64) {
+	t.pending = t.pending[:0]
+	f := t.followed.Load()
+	if f == nil || len(*f) == 0 {
+		return
+	}
+	t.following = *f
+	for _, table := range t.following {
+		if !table.adopted {
+			t.mu.Lock()
+			table.adopted, table.since = true, newest
+			table.last.Store(newest)
+			t.mu.Unlock()
+		}
+	}
+}
+
+// note is called before each change of a row.
+func (t *touches) note(r *binding.RowChange) {
+	table := t.following[r.Table]
+	if table == nil {
+		return
+	}
+	noted := touch{row: r.OldRow}
+	if r.Inserts {
+		noted.row = r.NewRow
+	}
+	values := make([]any, 2*len(table.columns))
+	if !r.Inserts {
+		noted.before = values[:len(table.columns):len(table.columns)]
+		for i, c := range table.columns {
+			noted.before[i] = r.Old(c.position)
+		}
+	}
+	if !r.Deletes {
+		noted.after = values[len(table.columns):]
+		for i, c := range table.columns {
+			noted.after[i] = r.New(c.position)
+		}
+	}
+	if !r.Inserts && !r.Deletes && r.OldRow != r.NewRow {
+		t.pending = append(t.pending, pendingTouch{table, touch{row: r.NewRow, after: noted.after}})
+		noted.after = nil
+	}
+	t.pending = append(t.pending, pendingTouch{table, noted})
+}
+
+// publish makes the touches of a transaction known, before its commit: a reader that sees the commit finds them.
+func (t *touches) publish(commit int64) {
+	if len(t.pending) == 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range t.pending {
+		p := &t.pending[i]
+		p.touch.commit = commit
+		p.table.rows = append(p.table.rows, p.touch)
+		p.table.bytes += p.touch.size()
+	}
+}
+
+// withdraw takes the touches back after the commit has failed.
+func (t *touches) withdraw(commit int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, table := range t.following {
+		for n := len(table.rows); n > 0 && table.rows[n-1].commit >= commit; n-- {
+			table.bytes -= table.rows[n-1].size()
+			table.rows[n-1] = touch{}
+			table.rows = table.rows[:n-1]
+		}
+	}
+	t.pending = t.pending[:0]
+}
+
+// done is called after a commit and before anyone is answered.
+func (t *touches) done(commit int64) {
+	for i := range t.pending {
+		t.pending[i].table.last.Store(commit)
+	}
+	t.committed.Store(commit)
+	for i := range t.pending {
+		if table := t.pending[i].table; len(table.rows) > maxTouches || table.bytes > maxTouchBytes {
+			t.mu.Lock()
+			table.forgetHalf()
+			t.mu.Unlock()
+		}
+	}
+	clear(t.pending)
+	t.pending = t.pending[:0]
+}
+
+// forgetHalf forgets the older half, in whole commits.
+func (t *touchedTable) forgetHalf() {
+	cut := len(t.rows) / 2
+	t.since = t.rows[cut].commit
+	for cut < len(t.rows) && t.rows[cut].commit == t.since {
+		cut++
+	}
+	t.rows = slices.Clone(t.rows[cut:])
+	t.bytes = 0
+	for i := range t.rows {
+		t.bytes += t.rows[i].size()
+	}
+}
+
+func (t *touch) size() int {
+	n := touchBytes
+	for _, values := range [][]any{t.before, t.after} {
+		for _, v := range values {
+			n += 16
+			if s, ok := v.(string); ok {
+				n += len(s)
+			}
+		}
+	}
+	return n
+}
+
+// between returns the touches of commits after the first number, up to the second. It returns false when they are not all known.
+// The caller holds the lock.
+func (t *touchedTable) between(after, until int64) ([]touch, bool) {
+	if !t.adopted || after < t.since {
+		return nil, false
+	}
+	first := sort.Search(len(t.rows), func(i int) bool { return t.rows[i].commit > after })
+	end := sort.Search(len(t.rows), func(i int) bool { return t.rows[i].commit > until })
+	return t.rows[first:end:end], true
+}
