@@ -1,10 +1,9 @@
 import { html, useState } from '../lib.js';
 import { api } from '../api.js';
 import { may, useRights } from '../access.js';
-import { country } from '../countries.js';
 import { fullName } from '../customers.js';
-import { date, dateTime, phone } from '../format.js';
-import { LANGUAGES, t, term } from '../i18n.js';
+import { dateTime } from '../format.js';
+import { t, term } from '../i18n.js';
 import { useLoad } from '../load.js';
 import { useNotifications } from '../live_updates.js';
 import { usePreferences } from '../preferences.js';
@@ -13,6 +12,7 @@ import { Avatar, Badge, Facts, RecordId } from '../ui/display.js';
 import { ErrorBox, Skeleton, toast } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 import { Card, PageHead, Tabs } from '../ui/page.js';
+import { ContactFacts, PersonFacts } from './customer_facts.js';
 import { CustomerDialog } from './customer_form.js';
 import { CustomerPeople, ReachCustomer, useCustomerPeople } from './customer_people.js';
 import { CustomerNotifications, CustomerPayers, CustomerTasks } from './customer_related.js';
@@ -33,35 +33,6 @@ function Verification({ customer }) {
     <${Steps} status=${customer.kyc_status} vertical />
     ${due.length > 0 && html`<${RequirementList} rows=${due} tight />`}
   <//>`;
-}
-
-function PersonFacts({ customer }) {
-  const rows = [
-    [t('field.first_name'), customer.first_name],
-    [t('field.last_name'), customer.last_name],
-    [t('field.date_of_birth'), date(customer.date_of_birth)],
-    [t('field.nationality'), country(customer.nationality)],
-    [t('customers.type'), term('customer_type', customer.type)],
-    [t('customers.language'), LANGUAGES[customer.metadata?.language]],
-  ];
-  const isBusiness = customer.type === 'business'; // A company has no birthday: its empty rows are left out.
-  return html`<${Card} title=${t('customers.person')}>
-    <${Facts} rows=${rows.filter(([, value]) => value || !isBusiness)} />
-  <//>`;
-}
-
-function Address({ street, postal_code: postalCode, city, country: code }) {
-  const lines = [street, [postalCode, city].filter(Boolean).join(' '), code && country(code)].filter(Boolean);
-  return lines.map((line, i) => html`${i > 0 && html`<br />`}${line}`);
-}
-
-function ContactFacts({ customer }) {
-  const { address, email, phone: number } = customer;
-  return html`<${Card} title=${t('customers.contact')}><${Facts} list rows=${[
-    [t('field.email'), html`<a href=${`mailto:${email}`}>${email}</a>`],
-    [t('field.phone'), number && html`<a class="num" href=${`tel:${number}`}>${phone(number)}</a>`],
-    [t('field.address'), (address?.street || address?.city || address?.postal_code) && html`<${Address} ...${address} />`],
-  ]} /><//>`;
 }
 
 function Details({ customer, people }) {
