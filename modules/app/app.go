@@ -23,6 +23,7 @@ import (
 	"kontor/modules/customers"
 	"kontor/modules/directory"
 	"kontor/modules/factors"
+	"kontor/modules/files"
 	"kontor/modules/invoices"
 	"kontor/modules/invoices/qrbill"
 	"kontor/modules/kit/records"
@@ -71,6 +72,7 @@ type Modules struct {
 	Chats         *chats.Service
 	Tasks         *tasks.Service
 	Profile       *profile.Service
+	Files         *files.Service
 	Invoices      *invoices.Service
 	Privacy       *privacy.Service
 	Notifications *notifications.Service
@@ -133,6 +135,8 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		Limits:   qrbill.Limits{Bytes: int(o.Settings.Invoices.MaxBytes), Pages: o.Settings.Invoices.MaxPages, Time: o.Settings.Invoices.Timeout},
 		CacheDir: o.CacheDir, Now: db.Clock().Now,
 	})
+	m.Files = newFiles(m)
+	m.Tasks.SetFiles(m.Files)
 	m.Invoices = invoices.New(db, m.bills, texts, o.Settings.Invoices.KeepDays)
 	m.Audit = audit.New(db, texts, o.Log)
 	m.Certificates = certificates.New(db, o.Log)
@@ -209,6 +213,7 @@ func (m *Modules) endpoints() []endpoint.Endpoint {
 		m.Payers,
 		m.Chats,
 		m.Tasks,
+		m.Files,
 		m.Profile,
 		m.Invoices,
 		m.Notifications,
@@ -256,6 +261,9 @@ func (m *Modules) start(ctx context.Context) error {
 	}
 	if err := m.Auth.WarnOfUnknownRoles(ctx); err != nil {
 		return fmt.Errorf("read the roles that require a second factor: %w", err)
+	}
+	if err := m.Files.Start(ctx); err != nil {
+		return fmt.Errorf("start the files: %w", err)
 	}
 	if err := m.Changes.Start(ctx); err != nil {
 		return fmt.Errorf("start the change feed: %w", err)

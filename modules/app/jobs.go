@@ -62,6 +62,8 @@ func (m *Modules) Jobs() []Job {
 		{"notifications.nodes", time.Second, OneNode, m.Notifications.ReleaseNodes},
 		{"privacy.resume", time.Minute, OneNode, m.Privacy.Resume},
 		{"store.clean_pages", 24 * time.Hour, OneNode, m.DB.CleanOldPages},
+		{"files.purge", time.Minute, OneNode, m.Files.Purge},
+		{"files.scan", 2 * time.Second, OneNode, m.Files.Scan},
 		{"invoices.purge", time.Hour, OneNode, m.Invoices.Purge},
 		{"tasks.remind", 10 * time.Minute, OneNode, m.Tasks.Remind},
 		{"customers.assignments", time.Hour, OneNode, m.Customers.EndAssignments},

@@ -81,7 +81,9 @@ func TestFourEyes_ClosesADecisionWithoutEffect(t *testing.T) {
 		"rejected": {func(t *testing.T, _, decision string) {
 			second.Do("POST", decision+"/reject", map[string]any{"reason": "the proof is missing"}).Expect(t, http.StatusOK)
 		}, "rejected"},
-		"withdrawn": {func(t *testing.T, _, decision string) { first.Do("POST", decision+"/withdraw", nil).Expect(t, http.StatusOK) }, "withdrawn"},
+		"withdrawn": {func(t *testing.T, _, decision string) {
+			first.Do("POST", decision+"/withdraw", nil).Expect(t, http.StatusOK)
+		}, "withdrawn"},
 		"another document": {func(t *testing.T, path, _ string) {
 			owner.Do("PUT", path, documents(document("identity_card", "C-9", "2030-01-01"))).Expect(t, http.StatusOK)
 		}, "void"},

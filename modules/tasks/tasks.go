@@ -20,6 +20,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"kontor/modules/kit/attachment"
 	"kontor/modules/kit/event"
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
@@ -113,6 +114,7 @@ type Service struct {
 	directory directory
 	texts     endpoint.Texts
 	quota     records.Quota
+	files     attachment.Remover
 
 	reminderHour int // of the day in UTC, from which reminders are sent
 }
@@ -258,6 +260,9 @@ func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, er
 			return err
 		}
 		table.Audit(ctx, tx, "tasks.delete", t.ID, was, nil)
+		if err := s.files.RemoveFiles(ctx, tx, attachment.Target{Kind: attachment.Task, Parent: t.CustomerID, Record: t.ID}); err != nil {
+			return err
+		}
 		return deleteTask(ctx, tx, t.ID)
 	})
 	return endpoint.Confirm(ctx, s.texts, "tasks.deleted"), err

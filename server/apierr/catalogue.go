@@ -166,6 +166,19 @@ var (
 	ViewNotFound    = kind("profile.view_not_found", http.StatusNotFound)
 	TooManyViews    = kind("profile.too_many_views", http.StatusConflict)
 
+	// Files.
+	FileNotFound       = kind("files.file_not_found", http.StatusNotFound)
+	FileRecordNotFound = kind("files.record_not_found", http.StatusNotFound)
+	FileType           = kind("files.invalid_file_type", http.StatusUnsupportedMediaType)
+	FileInvalid        = kind("files.invalid_file", http.StatusBadRequest)
+	FileBeingChecked   = kind("files.being_checked", http.StatusConflict)
+	FileInfected       = kind("files.infected", http.StatusConflict)
+	FileLocked         = kind("files.evidence_locked", http.StatusConflict)
+	TooManyFiles       = kind("files.too_many_files", http.StatusConflict)
+	PreviewImpossible  = kind("files.no_preview", http.StatusConflict)
+	PageNotFound       = kind("files.page_not_found", http.StatusNotFound)
+	RangeBeyondEnd     = kind("files.range_not_satisfiable", http.StatusRequestedRangeNotSatisfiable)
+
 	// Notifications.
 	NotificationNotFound = kind("notifications.notification_not_found", http.StatusNotFound)
 	DeliveryNotFound     = kind("notifications.delivery_not_found", http.StatusNotFound)

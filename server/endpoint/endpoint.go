@@ -89,6 +89,9 @@ func (e Endpoint) Check() error {
 	if e.Handle.serve == nil {
 		complain("there is no handler")
 	}
+	if e.Handle.Streams && !e.OwnTime {
+		complain("a streamed body needs OwnTime")
+	}
 	if err := e.Handle.checkPath(e.Path); err != nil {
 		problems = append(problems, err)
 	}

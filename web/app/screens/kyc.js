@@ -8,6 +8,7 @@ import { useLoad } from '../load.js';
 import { usePreferences } from '../preferences.js';
 import { Badge } from '../ui/display.js';
 import { Empty, Loaded, toast } from '../ui/feedback.js';
+import { FileList } from '../ui/files.js';
 import { Icon } from '../ui/icon.js';
 import { Card } from '../ui/page.js';
 import { Person } from '../ui/person.js';
@@ -23,7 +24,7 @@ function Requirements({ requirements }) {
   <//>`;
 }
 
-function Document({ document }) {
+function Document({ document, customer, mayAdd }) {
   const icon = document.type === 'proof_of_address' ? 'home' : 'card';
   const until = document.expiry_date && t('kyc.valid_until', { date: date(document.expiry_date) });
   return html`<li>
@@ -31,6 +32,7 @@ function Document({ document }) {
     <div class="grow two-lines">
       <span><strong>${term('document', document.type)}</strong> <span class="num">${document.number}</span></span>
       <span>${[country(document.country), until].filter(Boolean).join(' · ')}</span>
+      <${FileList} of=${{ type: 'kyc_documents', parent: customer.id, record: document.id }} readOnly=${!mayAdd} compact />
     </div>
     ${document.expired
       ? html`<${Badge} group="kyc_status" value="expired" />`
@@ -38,11 +40,11 @@ function Document({ document }) {
   </li>`;
 }
 
-function Documents({ documents, add }) {
+function Documents({ documents, customer, add }) {
   const button = add && html`<button class="quiet small" onClick=${add}><${Icon} name="plus" size=${14} />${t('kyc.add')}</button>`;
   return html`<${Card} title=${t('kyc.documents')} aside=${button}>
     ${documents.length
-      ? html`<ul class="items">${documents.map((one) => html`<${Document} key=${one.id} document=${one} />`)}</ul>`
+      ? html`<ul class="items">${documents.map((one) => html`<${Document} key=${one.id} document=${one} customer=${customer} mayAdd=${Boolean(add)} />`)}</ul>`
       : html`<${Empty} icon="audit" title=${t('kyc.no_documents')}>${t('kyc.no_documents_text')}<//>`}
   <//>`;
 }
@@ -104,7 +106,7 @@ export function Kyc({ customer, rights, changed }) {
     <${State} kyc=${kyc} decide=${isReviewer && nextStates(kyc).length > 0 && (() => setDialog('status'))} />
     <div class="grid-main">
       <div class="stack">
-        <${Documents} documents=${kyc.documents} add=${rights.update && (() => setDialog('document'))} />
+        <${Documents} documents=${kyc.documents} customer=${customer} add=${rights.update && (() => setDialog('document'))} />
         <${Requirements} requirements=${kyc.requirements} />
       </div>
       <${History} entries=${kyc.history} />

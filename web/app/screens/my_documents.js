@@ -6,23 +6,26 @@ import { t, term } from '../i18n.js';
 import { usePreferences } from '../preferences.js';
 import { Badge } from '../ui/display.js';
 import { Empty, Loaded, toast } from '../ui/feedback.js';
+import { FileList } from '../ui/files.js';
 import { Icon } from '../ui/icon.js';
 import { Card, PageHead } from '../ui/page.js';
 import { DocumentDialog } from './kyc_forms.js';
 import { Needs, needsOf, Standing, useOwnRecords } from './own_records.js';
 
-function Document({ document }) {
+/** A document with its files: the user adds scans or photos of it here. */
+function Document({ document, customer, changed }) {
   const until = document.expiry_date && t('kyc.valid_until', { date: date(document.expiry_date) });
-  return html`<li>
+  return html`<li class="own-document">
     <div class="grow two-lines">
       <span><strong>${term('document', document.type)}</strong> <span class="num">${document.number}</span></span>
       <span>${[country(document.country), until].filter(Boolean).join(' · ')}</span>
     </div>
     ${document.expired && html`<${Badge} value=${t('home.expired')} tone="warn" />`}
+    <${FileList} of=${{ type: 'kyc_documents', parent: customer.id, record: document.id }} changed=${changed} />
   </li>`;
 }
 
-function Record({ record, several, add }) {
+function Record({ record, several, add, changed }) {
   const { customer, kyc } = record;
   const needs = needsOf(record);
   const button = html`<button class=${needs.length ? '' : 'quiet'} onClick=${() => add(customer)}>
@@ -42,7 +45,8 @@ function Record({ record, several, add }) {
       </div>
       <${Card} title=${t('home.given')}>
         ${kyc.documents.length
-          ? html`<ul class="items">${kyc.documents.map((one) => html`<${Document} key=${one.id} document=${one} />`)}</ul>`
+          ? html`<ul class="items">${kyc.documents.map((one) => html`
+              <${Document} key=${one.id} document=${one} customer=${customer} changed=${changed} />`)}</ul>`
           : html`<p class="fine">${t('home.none_given')}</p>`}
       <//>
     </div>
@@ -65,7 +69,7 @@ export default function MyDocuments() {
     <${PageHead} title=${t('nav.needs')} note=${t('home.documents_note')} />
     <${Loaded} load=${load} lines=${8}>${(records) => (records.length
       ? html`<div class="stack">${records.map((record) => html`
-          <${Record} key=${record.customer.id} record=${record} several=${records.length > 1} add=${setAdding} />`)}</div>`
+          <${Record} key=${record.customer.id} record=${record} several=${records.length > 1} add=${setAdding} changed=${load.reload} />`)}</div>`
       : html`<${Card}><${Empty} icon="card" title=${t('home.no_record')} action=${begin}>${t('home.no_record_text')}<//><//>`)}<//>
     ${adding && html`<${DocumentDialog} customer=${adding} close=${close} done=${done} />`}`;
 }

@@ -12,6 +12,7 @@ import { useRecordChanges } from '../record_changes.js';
 import { Avatar, Badge, Facts, Progress } from '../ui/display.js';
 import { Empty, Loaded, toast, useAction } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
+import { FileList } from '../ui/files.js';
 import { Card, PageHead } from '../ui/page.js';
 import { Person } from '../ui/person.js';
 import { AssigneeDialog, TaskDialog } from './task_form.js';
@@ -141,6 +142,7 @@ export default function Task({ customer: customerId, id }) {
         <${ProgressCard} task=${task} />
         <${Assignees} task=${task} base=${base} manages=${rights.update} reload=${load.reload}
           add=${rights.update && next.length > 0 && (() => setDialog('assign'))} />
+        <${Card} title=${t('files.title')}><${FileList} of=${{ type: 'tasks', parent: customerId, record: id }} readOnly=${!next.length} /><//>
       </div>
       <div class="stack">
         <${TaskFacts} task=${task} />
