@@ -1,4 +1,5 @@
 import { html, useEffect, useId, useState } from '../lib.js';
+import { mayAny } from '../access.js';
 import { api } from '../api.js';
 import { t } from '../i18n.js';
 import { containing, useDebounced } from '../list.js';
@@ -116,6 +117,7 @@ const MAX_USERS = 100; // the server's limit for a page
 
 /** Finds active users by display name or sign-in name. */
 async function findUsers(text) {
+  if (!mayAny('users')) return [];
   const page = await api.get('/v1/users', { limit: MAX_USERS, 'search.status': 'active' });
   const more = page.has_more && text
     ? await api.get('/v1/users', { limit: SHOWN, 'search.status': 'active', 'search.display_name': containing(text) })
