@@ -80,9 +80,9 @@ func CompareTexts(ctx context.Context, q Querier, source string, ids []string, d
 	return fulltext.Compare(ctx, q, source, ids, documents)
 }
 
-// BeginTexts records that the documents follow the trail after an entry, and that sources are to be read.
-func (tx *Tx) BeginTexts(ctx context.Context, seq int64, sources []string) error {
-	return fulltext.Begin(ctx, tx.tx, seq, sources)
+// BeginTexts records that the documents follow the trail after an entry.
+func (tx *Tx) BeginTexts(ctx context.Context, seq int64) error {
+	return fulltext.Begin(ctx, tx.tx, seq)
 }
 
 // AdvanceTexts writes changes with the progress after them; see [fulltext.Advance].

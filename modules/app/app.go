@@ -34,6 +34,7 @@ import (
 	"kontor/modules/privacy"
 	"kontor/modules/profile"
 	"kontor/modules/rbac"
+	"kontor/modules/search"
 	"kontor/modules/serviceaccounts"
 	"kontor/modules/tasks"
 	"kontor/modules/webhooks"
@@ -79,6 +80,7 @@ type Modules struct {
 	Certificates  *certificates.Cache
 	Changes       *changes.Service
 	Webhooks      *webhooks.Service
+	Search        *search.Service
 
 	table   []endpoint.Endpoint
 	backup  atomic.Pointer[continuous.Shipper] // nil before Work, and without a target
@@ -111,7 +113,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	}
 	m.Notifications.SetSessions(m.Auth)
 	m.Users = directory.New(db, m.Auth, outbox{m.Notifications}, texts, directory.Options{
-		OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts, PerHour: codesPerHour(o.Settings.RateLimits), Log: o.Log, Policy: m.Policy})
+		OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts, InvitationLife: o.Settings.Auth.Invitation, PerHour: codesPerHour(o.Settings.RateLimits), Log: o.Log, Policy: m.Policy})
 	m.Auth.SetUsers(m.Users)
 	m.OIDC = newOIDC(m)
 	m.Auth.SetProvider(m.OIDC.Name())
@@ -142,12 +144,14 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Certificates = certificates.New(db, o.Log)
 	m.Changes = newChanges(m)
 	m.Webhooks = newWebhooks(m)
+	m.Search = newSearch(m)
 	m.Privacy = m.newPrivacy(o)
 	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Records: m.records(), Texts: texts, Log: o.Log})
 	m.table = m.endpoints()
 	if err := m.Changes.SetTable(m.table); err != nil {
 		return nil, err
 	}
+	m.Search.SetTable(m.table)
 	m.Auth.SetScopes(keyScopes(m.table))
 	m.Services.SetScopes(m.table)
 	m.jobRuns = newJobRuns(m.Jobs())
@@ -220,6 +224,7 @@ func (m *Modules) endpoints() []endpoint.Endpoint {
 		m.Privacy,
 		m.Changes,
 		m.Webhooks,
+		m.Search,
 	} {
 		table = append(table, module.Endpoints()...)
 	}

@@ -60,6 +60,10 @@ func (m *Modules) Jobs() []Job {
 			return err
 		}},
 		{"notifications.nodes", time.Second, OneNode, m.Notifications.ReleaseNodes},
+		{"customers.sort_keys", time.Hour, OneNode, m.Customers.FillSortKeys},
+		{"personas.sort_keys", time.Hour, OneNode, m.Personas.FillSortKeys},
+		{"users.sort_keys", time.Hour, OneNode, m.Users.FillSortKeys},
+		{"search.follow", 2 * time.Second, OneNode, m.Search.Follow},
 		{"privacy.resume", time.Minute, OneNode, m.Privacy.Resume},
 		{"store.clean_pages", 24 * time.Hour, OneNode, m.DB.CleanOldPages},
 		{"files.purge", time.Minute, OneNode, m.Files.Purge},

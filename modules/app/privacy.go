@@ -10,7 +10,7 @@ import (
 // need the credentials of a user, which directory deletes.
 func (m *Modules) personalModules() []personal.Module {
 	return []personal.Module{m.Notifications, m.Auth, m.Factors, m.OIDC, m.Profile, m.Files, m.Chats, m.Tasks, m.Payers, m.Invoices, m.Customers, m.Personas, m.Users,
-		m.RBAC, m.Audit, m.Services, m.Webhooks, m.Certificates, m.Privacy}
+		m.RBAC, m.Audit, m.Services, m.Webhooks, m.Certificates, m.Search, m.Privacy}
 }
 
 // PersonalData returns what every table holds about persons.

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"kontor/store"
+
+	"kontor/server/servertest"
 )
 
 // customers creates a customer and completes its verification.
@@ -21,6 +23,7 @@ func (s *scenario) customers(p people) (id string) {
 	s.do(p.customer, "PUT", path+"/kyc", map[string]any{"documents": []map[string]any{
 		{"type": "passport", "number": "X1234567", "expiry_date": "2031-05-01", "country": "CHE"}}})
 	s.expect(p.customer, "PATCH", path+"/kyc/status", map[string]any{"kyc_status": "in_review"}, 403, "common.rbac_no_rec_access")
+	s.evidence(p, path)
 	for _, status := range []string{"in_review", "verified"} {
 		s.do(p.advisor, "PATCH", path+"/kyc/status", map[string]any{"kyc_status": status, "reason": "seen <in person>"})
 	}
@@ -29,6 +32,29 @@ func (s *scenario) customers(p people) (id string) {
 	s.do(p.advisor, "GET", "/v1/customers?search.kyc_status=verified&stack=kyc_status", nil)
 	s.expect(s.server.User(), "GET", path, nil, 403, "common.rbac_no_rec_access")
 	return id
+}
+
+// evidence uploads a file of a document, reads it in all ways and deletes it.
+func (s *scenario) evidence(p people, customer string) {
+	var kyc struct{ Documents []struct{ ID string } }
+	s.do(p.customer, "GET", customer+"/kyc", nil).Into(s, &kyc)
+	file := "/v1/files/" + s.file(p.customer, customer+"/kyc/documents/"+kyc.Documents[0].ID+"/files")
+	s.do(p.customer, "GET", customer+"/kyc/files", nil)
+	for _, path := range []string{file, file + "/content", file + "/preview?width=64"} {
+		s.do(p.advisor, "GET", path, nil)
+	}
+	s.expect(s.server.User(), "GET", file+"/content", nil, 403, "common.rbac_no_rec_access")
+	s.do(p.customer, "DELETE", file, nil)
+}
+
+// file uploads a picture and returns the id of the file.
+func (s *scenario) file(c *servertest.Client, path string) string {
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 40, 20))); err != nil {
+		s.Fatal(err)
+	}
+	named := c.With("Content-Type", "image/png", "Content-Disposition", `attachment; filename="Beleg <1>.png"`)
+	return s.id(named, path, picture.Bytes())
 }
 
 // personas creates two personas, links them, and links one to its user.
@@ -96,7 +122,9 @@ func (s *scenario) chats(p people) {
 	third, fourth := s.server.User(), s.server.User()
 	chat := s.id(p.advisor, "/v1/chats", map[string]any{"participants": []string{p.customer.UserID, third.UserID}, "metadata": map[string]any{"topic": "<&>"}})
 	path := "/v1/chats/" + chat
-	s.do(p.advisor, "POST", path+"/messages", map[string]any{"content": "Grüezi <b>miteinander</b> & willkommen"})
+	message := s.id(p.advisor, path+"/messages", map[string]any{"content": "Grüezi <b>miteinander</b> & willkommen"})
+	s.file(p.advisor, path+"/messages/"+message+"/files")
+	s.do(p.customer, "GET", path+"/files", nil)
 	s.do(p.customer, "GET", "/v1/chats", nil)
 	s.do(p.customer, "GET", path, nil)
 	s.do(p.customer, "GET", path+"/messages", nil)
@@ -128,6 +156,8 @@ func (s *scenario) tasks(p people, customer string) {
 	if n := len(assigned.Assignees); n > 0 {
 		theirs = assigned.Assignees[n-1].ID
 	}
+	s.file(p.customer, task+"/files")
+	s.do(p.advisor, "GET", task+"/files", nil)
 	s.do(p.customer, "GET", "/v1/tasks", nil)
 	s.do(p.advisor, "GET", "/v1/tasks?scope=all&overdue=true&assignee_id="+p.customer.UserID, nil)
 	s.do(p.advisor, "PATCH", task+"/status", map[string]any{"status": "in_progress"})

@@ -49,6 +49,7 @@ var sources = []source{
 		Created: []string{"tasks.create"}},
 	{RecType: "profiles", Of: access.Profiles, Get: "GET /v1/profile", Verbs: []string{updated, erased}},
 	{RecType: "users", Of: access.Users, Get: "GET /v1/users/{id}", Verbs: []string{created, updated, erased}, Created: []string{"users.create"}},
+	{RecType: "invitations", Why: "the acceptance is an event of the new user"},
 	{RecType: "user_roles", Of: access.Users, Get: "GET /v1/users/{id}", Part: "roles_changed"},
 	{RecType: "credentials", Of: access.Credentials, Get: "GET /v1/users/{id}/credentials", Verbs: []string{created, updated, deleted},
 		Created: []string{"credentials.create"}},

@@ -92,6 +92,7 @@ func run(ctx context.Context, p Process, m *app.Modules, r *settings.Result, o o
 	releaseTimer := time.AfterFunc(memoryReleaseDelay, func() {
 		o.settle()
 		debug.FreeOSMemory()
+		unmapImage()
 	})
 	defer releaseTimer.Stop()
 	if !isShared(r) { // otherwise commands about keys are nodes of their own

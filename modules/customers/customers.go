@@ -170,7 +170,7 @@ func (s *Service) Get(ctx context.Context, in OneInput) (Customer, error) {
 
 // List returns the customers that the caller may read.
 func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Customer], error) {
-	return customerList.Page(ctx, s.db, in.Query, table.Visible(access.From(ctx)))
+	return customerList.Page(ctx, s.db, in.Query.WithText(in.Text, source), table.Visible(access.From(ctx)))
 }
 
 // Update replaces the members that the input contains. A verified customer whose identity changes returns to review. Update

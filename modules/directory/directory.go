@@ -122,8 +122,8 @@ type OTPMessage struct {
 	Channel   string // email or sms
 	Recipient string
 	Language  string
-	Purpose   string // validation, recovery, or taken for a message without a code
-	Code      string
+	Purpose   string // validation, recovery, invitation, or taken for a message without a code
+	Code      string // of an invitation: the token of its link
 	Minutes   int // validity of the code
 }
 
@@ -131,6 +131,8 @@ type OTPMessage struct {
 type Options struct {
 	OTPLife     time.Duration   // validity of a code; default 10 minutes
 	OTPAttempts int             // attempts per code; default 5
+	// InvitationLife is the validity of the link of an invitation; default 7 days.
+	InvitationLife time.Duration
 	Log         *slog.Logger    // nil: no log
 	PerHour     int             // codes per network and hour; registrations are limited to half as many more; 0: no limit
 	Policy      *access.Current // decides who is staff; nil: only administrators are
@@ -160,6 +162,9 @@ func New(db *store.DB, auth Auth, outbox Outbox, texts endpoint.Texts, o Options
 	}
 	if o.OTPAttempts <= 0 {
 		o.OTPAttempts = defaultOTPAttempts
+	}
+	if o.InvitationLife <= 0 {
+		o.InvitationLife = defaultInvitationLife
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

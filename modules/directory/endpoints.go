@@ -59,6 +59,34 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Assurance: endpoint.SecondFactor,
 			Faults:    []apierr.Kind{apierr.UserNotFound, apierr.GrantNotHeld, apierr.LastAdministrator, apierr.PreconditionFailed},
 			Handle:    endpoint.JSON(http.StatusOK, s.setRoles)},
+		{Name: "users.invitations.create", Method: http.MethodPost, Path: "/v1/invitations",
+			Access: access.On(access.Users, access.Create), Summary: "Invite a person by e-mail.",
+			Assurance: endpoint.SecondFactor,
+			Faults:    []apierr.Kind{apierr.GrantNotHeld, apierr.CredentialExists, apierr.OTPSendLimited},
+			Handle:    endpoint.JSON(http.StatusCreated, s.invite)},
+		{Name: "users.invitations.list", Method: http.MethodGet, Path: "/v1/invitations",
+			Access: access.On(access.Users, access.Create), Summary: "List open and expired invitations.",
+			Doc:    endpoint.Doc{Search: invitationList.Search()},
+			Handle: endpoint.JSON(http.StatusOK, s.invitations)},
+		{Name: "users.invitations.resend", Method: http.MethodPost, Path: "/v1/invitations/{id}/resend",
+			Access: access.On(access.Users, access.Create), Summary: "Send an invitation again, with a new link.",
+			Assurance: endpoint.SecondFactor,
+			Faults:    []apierr.Kind{apierr.InvitationNotFound, apierr.OTPSendLimited},
+			Handle:    endpoint.JSON(http.StatusOK, s.resendInvitation)},
+		{Name: "users.invitations.withdraw", Method: http.MethodDelete, Path: "/v1/invitations/{id}",
+			Access: access.On(access.Users, access.Create), Summary: "Withdraw an invitation.",
+			Faults: []apierr.Kind{apierr.InvitationNotFound},
+			Handle: endpoint.JSON(http.StatusOK, s.withdrawInvitation)},
+		{Name: "users.invitations.view", Method: http.MethodPost, Path: "/v1/invitations/view",
+			Access:  access.Public, // for people who have no account yet: the secret of the link authenticates them
+			Summary: "Get the invitation of a link.",
+			Faults:  []apierr.Kind{apierr.InvitationInvalid},
+			Handle:  endpoint.JSON(http.StatusOK, s.viewInvitation)},
+		{Name: "users.invitations.accept", Method: http.MethodPost, Path: "/v1/invitations/accept",
+			Access:  access.Public, // as the row before
+			Summary: "Accept an invitation and choose a password.",
+			Faults:  []apierr.Kind{apierr.InvitationInvalid},
+			Handle:  endpoint.JSON(http.StatusOK, s.accept)},
 		{Name: "users.credentials.list", Method: http.MethodGet, Path: "/v1/users/{id}/credentials",
 			Access: access.On(access.Credentials, access.Read), Roles: signedUp, Summary: "List the credentials of a user.",
 			Faults: []apierr.Kind{apierr.UserNotFound},
@@ -91,6 +119,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			rows[i].Faults = append(rows[i].Faults, apierr.RecordErased)
 		}
 		rows[i].Tag, rows[i].Limit = tag, ratelimit.Private
+		if rows[i].Access.IsPublic() {
+			rows[i].Limit = ratelimit.Public
+		}
 	}
 	return rows
 }

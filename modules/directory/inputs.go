@@ -20,8 +20,13 @@ type credentialPath struct {
 }
 
 type listInput struct {
+	Role  string      `query:"role" example:"Advisor" doc:"Only users who hold the role with this name or id."`
 	Query list.Params `query:"*"`
+	Text  list.Words  `query:"q"`
 }
+
+// Validate checks the searched text.
+func (in *listInput) Validate(v *apierr.Fields) { in.Text.Validate(v) }
 
 type credentialsInput struct {
 	UserID string      `path:"id"`

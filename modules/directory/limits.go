@@ -31,7 +31,7 @@ const (
 )
 
 // dailySends are the messages to one target in a day, by purpose.
-var dailySends = map[string]int{forValidation: 10, forRecovery: 30}
+var dailySends = map[string]int{forValidation: 10, forRecovery: 30, forInvitation: 10}
 
 // quota is the number of events of a subject that are allowed within a window.
 type quota struct {
@@ -200,8 +200,11 @@ func insertEvent(ctx context.Context, tx *store.Tx, subject string) error {
 // purgeBatch is the number of rows that one transaction deletes, so that other writes do not wait long.
 const purgeBatch = 500
 
-// Purge deletes events that are outside of all windows. Call it about once an hour.
+// Purge deletes events that are outside of all windows, and invitations that expired long ago. Call it about once an hour.
 func (s *Service) Purge(ctx context.Context) error {
+	if err := s.purgeInvitations(ctx); err != nil {
+		return err
+	}
 	for deleted := int64(purgeBatch); deleted == purgeBatch; {
 		err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
 			deleted, err = tx.Exec(ctx, deleteOldSends, tx.Now().Add(-day), purgeBatch)

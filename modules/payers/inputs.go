@@ -39,6 +39,8 @@ type ListInput struct {
 	Active     *bool   `query:"active"`
 	CustomerID *string `query:"customer_id" doc:"Only the payers of this customer."`
 
+	Text list.Words `query:"q"`
+
 	query   list.Params
 	company string // folded
 }
@@ -72,6 +74,8 @@ func (in *ListInput) Validate(v *apierr.Fields) {
 	}
 	in.company = types.Fold(validate.Line(v, "company", in.Company, maxCompany))
 	in.query.BindQuery(query, v)
+	in.Text.Validate(v)
+	in.query = in.query.WithText(in.Text, source)
 }
 
 // isCountryForm reports whether a text has the form of an alpha-3 code. The filter accepts unassigned codes, which match

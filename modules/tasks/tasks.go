@@ -195,7 +195,7 @@ func read(ctx context.Context, q store.Querier, in OneInput, wanted access.Permi
 // List returns a page of the tasks of a customer that the caller may read. Assignees may read their tasks even if they may
 // not read the customer. If there are none, List returns apierr.CustomerNotFound and apierr.NoAccess for the customer.
 func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Task], error) {
-	page, err := taskList.Page(ctx, s.db, in.Query, table.Visible(access.From(ctx)), list.Where{SQL: "tasks.customer_id = $1", Args: []any{in.CustomerID}},
+	page, err := taskList.Page(ctx, s.db, in.Query.WithText(in.Text, source), table.Visible(access.From(ctx)), list.Where{SQL: "tasks.customer_id = $1", Args: []any{in.CustomerID}},
 		assignedTo(in.AssigneeID), overdue(in.Overdue, s.db.Now()))
 	if page.TotalUnfiltered == 0 {
 		// A caller who may read a task may know that its customer exists. Without tasks the customer decides.
@@ -212,10 +212,10 @@ func (s *Service) Mine(ctx context.Context, in MineInput) (list.Page[Task], erro
 	caller := access.From(ctx)
 	conditions := []list.Where{assignedTo(in.AssigneeID), overdue(in.Overdue, s.db.Now())}
 	if in.Scope == scopeAll {
-		return taskList.Page(ctx, s.db, in.Query, append([]list.Where{table.Visible(caller)}, conditions...)...)
+		return taskList.Page(ctx, s.db, in.Query.WithText(in.Text, source), append([]list.Where{table.Visible(caller)}, conditions...)...)
 	}
 	own := list.Where{SQL: "task_members.user_id = $1", Args: []any{caller.UserID}}
-	return memberList.Page(ctx, s.db, in.Query, append([]list.Where{own}, conditions...)...)
+	return memberList.Page(ctx, s.db, in.Query.WithText(in.Text, source), append([]list.Where{own}, conditions...)...)
 }
 
 // Update replaces the given data and keeps the rest. It returns apierr.TaskNotFound, apierr.NoAccess and, if the task has

@@ -75,6 +75,8 @@ var (
 	// Users and credentials.
 	UserNotFound        = kind("users.user_not_found", http.StatusNotFound)
 	ServiceAccount      = kind("users.service_account", http.StatusConflict)
+	InvitationNotFound  = kind("users.invitation_not_found", http.StatusNotFound)
+	InvitationInvalid   = kind("users.invitation_invalid", http.StatusNotFound)
 	CredentialNotFound  = kind("users.credential_not_found", http.StatusNotFound)
 	CredentialExists    = kind("users.credential_exists", http.StatusConflict)
 	LastCredential      = kind("users.last_credential", http.StatusConflict)

@@ -23,6 +23,7 @@ type Handler struct {
 	Streams bool         // the handler reads Request.Body; the body is never in memory as a whole
 	plan    *plan
 	serve   func(ctx context.Context, r *Request) (Result, error)
+	rows    func(ctx context.Context, r *Request) (ReadPage, error) // of a list; nil for others
 }
 
 // Request is the request that a handler reads. It must not be used after the handler returns.
@@ -84,6 +85,7 @@ type None struct{}
 func JSON[In, Out any](status int, f func(ctx context.Context, in In) (Out, error)) Handler {
 	p := newPlan(reflect.TypeFor[In]())
 	h := Handler{Status: status, In: reflect.TypeFor[In](), Out: reflect.TypeFor[Out](), plan: p}
+	h.rows = rowsOf(p, f)
 	if p.hasBody() {
 		h.Media = []string{fiber.MIMEApplicationJSON}
 	}

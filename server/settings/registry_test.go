@@ -45,6 +45,7 @@ func TestLoad_RoundTrip(t *testing.T) {
 		"auth.cooling_off.max_seconds":           "100",
 		"auth.otp_minutes":                       "7",
 		"auth.otp_attempts":                      "4",
+		"auth.invitation_days":                   "3",
 		"auth.password_min_length":               "14",
 		"auth.breached_passwords_file":           "/srv/breached.txt",
 		"auth.oidc.issuer":                       "https://login.bank.example/realms/staff/",

@@ -103,6 +103,7 @@ type Auth struct {
 	SessionsMax       int           // 0: no limit
 	CoolingOff        CoolingOff
 	OTP               time.Duration
+	Invitation        time.Duration
 	OTPAttempts       int
 	PasswordMinLength int
 	SigningKeyDays    int    // 0: no rotation

@@ -142,7 +142,22 @@ func read(in io.Reader, to content) (m manifest, err error) {
 	if !complete {
 		return m, errNoBackup
 	}
-	return m, nil
+	return m, readEnd(expand)
+}
+
+// maxEnd bounds what may follow the last entry: the blocks of zeros that end a tar file.
+const maxEnd = 64 << 10
+
+// readEnd reads to the end of a backup, which verifies the checksum of the compressed stream.
+func readEnd(in io.Reader) error {
+	n, err := io.Copy(io.Discard, io.LimitReader(in, maxEnd+1))
+	if err == nil && n > maxEnd {
+		err = errors.New("something follows the last entry")
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", engine.ErrCorrupt, err)
+	}
+	return nil
 }
 
 func unexpected(name string) error { return fmt.Errorf("%w: unexpected %q", engine.ErrCorrupt, name) }

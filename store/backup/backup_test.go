@@ -124,21 +124,22 @@ func TestRestore_RejectsDamagedBackups(t *testing.T) {
 	flipped[bytes.Index(flipped, []byte("marked.0007"))] ^= 1
 	const described = `{"format":2,"id":"a","page_size":4096,"pages":1}`
 	for name, broken := range map[string][]byte{
-		"empty":                          {},
-		"no tar":                         []byte(strings.Repeat("x", 2000)),
-		"cut off":                        data[:len(data)/2],
-		"not compressed":                 expanded,
-		"one bit":                        compress(t, flipped),
-		"one bit of the compressed file": append(bytes.Clone(data[:len(data)-9]), append([]byte{data[len(data)-9] ^ 1}, data[len(data)-8:]...)...),
-		"climbs out":                     compress(t, tarOf(t, "manifest.json", described, "../evil", "x")),
-		"no manifest":                    compress(t, tarOf(t, "kontor.db", "x")),
-		"two manifests":                  compress(t, tarOf(t, "manifest.json", described, "manifest.json", described)),
-		"only a manifest":                compress(t, tarOf(t, "manifest.json", described)),
-		"no sums":                        compress(t, tarOf(t, "manifest.json", described, "kontor.db", strings.Repeat("x", 4096))),
-		"more than a page":               compress(t, tarOf(t, "manifest.json", described, "kontor.db", strings.Repeat("x", 4097))),
-		"huge":                           compress(t, tarOf(t, "manifest.json", `{"format":2,"id":"a","page_size":4096,"pages":99999999999}`)),
-		"newer":                          compress(t, tarOf(t, "manifest.json", `{"format":3}`, "kontor.db", "x")),
-		"an increment":                   compress(t, tarOf(t, "manifest.json", `{"format":2,"id":"a","base":"b","page_size":4096,"pages":1}`, "kontor.pages", "")),
+		"empty":                   {},
+		"no tar":                  []byte(strings.Repeat("x", 2000)),
+		"cut off":                 data[:len(data)/2],
+		"not compressed":          expanded,
+		"one bit":                 compress(t, flipped),
+		"one bit of the checksum": append(bytes.Clone(data[:len(data)-1]), data[len(data)-1]^1),
+		"more after the end":      compress(t, append(bytes.Clone(expanded), make([]byte, 100_000)...)),
+		"climbs out":              compress(t, tarOf(t, "manifest.json", described, "../evil", "x")),
+		"no manifest":             compress(t, tarOf(t, "kontor.db", "x")),
+		"two manifests":           compress(t, tarOf(t, "manifest.json", described, "manifest.json", described)),
+		"only a manifest":         compress(t, tarOf(t, "manifest.json", described)),
+		"no sums":                 compress(t, tarOf(t, "manifest.json", described, "kontor.db", strings.Repeat("x", 4096))),
+		"more than a page":        compress(t, tarOf(t, "manifest.json", described, "kontor.db", strings.Repeat("x", 4097))),
+		"huge":                    compress(t, tarOf(t, "manifest.json", `{"format":2,"id":"a","page_size":4096,"pages":99999999999}`)),
+		"newer":                   compress(t, tarOf(t, "manifest.json", `{"format":3}`, "kontor.db", "x")),
+		"an increment":            compress(t, tarOf(t, "manifest.json", `{"format":2,"id":"a","base":"b","page_size":4096,"pages":1}`, "kontor.pages", "")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "backup")

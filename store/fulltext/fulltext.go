@@ -8,6 +8,7 @@
 package fulltext
 
 import (
+	"strconv"
 	"strings"
 
 	"kontor/store/engine"
@@ -104,4 +105,21 @@ func (s Search) like(base int) Condition {
 // Some returns a statement that counts the matching documents up to a limit.
 func (s Search) Some(t engine.TextSearch, limit int) Condition {
 	return Condition{"SELECT COUNT(*) FROM (" + t.Some + ") AS found", []any{t.Expression(s.query()), limit}}
+}
+
+// From returns the condition with placeholders after those of a statement with a number of arguments.
+func (c Condition) From(base int) Condition {
+	var b strings.Builder
+	rest := c.SQL
+	for {
+		before, after, found := strings.Cut(rest, "$")
+		b.WriteString(before)
+		if !found {
+			return Condition{b.String(), c.Args}
+		}
+		digits := len(after) - len(strings.TrimLeft(after, "0123456789"))
+		number, _ := strconv.Atoi(after[:digits]) // digits alone
+		b.WriteString(placeholder(base + number))
+		rest = after[digits:]
+	}
 }

@@ -48,7 +48,8 @@ function send(path, file, token, { progress, signal, key }) {
     request.setRequestHeader('Accept-Language', language.get());
     request.setRequestHeader('X-Device-ID', deviceName());
     request.setRequestHeader('Content-Type', 'application/octet-stream');
-    request.setRequestHeader('Content-Disposition', `attachment; filename*=UTF-8''${encodeURIComponent(file.name).replace(/['()*]/g, escape)}`);
+    const name = encodeURIComponent(file.name).replace(/['()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
+    request.setRequestHeader('Content-Disposition', `attachment; filename*=UTF-8''${name}`);
     if (key) request.setRequestHeader('Idempotency-Key', key);
     request.upload.onprogress = (event) => event.lengthComputable && progress?.(event.loaded / event.total);
     request.onload = () => resolve(request);

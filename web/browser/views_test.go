@@ -77,6 +77,7 @@ func signedOutViews() []view {
 		{name: "register with errors", path: "/register", steps: []step{click(`button[type=submit]`)}, drawn: `[aria-invalid=true]`},
 		{name: "register: the code", path: "/register", steps: application("email", fmt.Sprintf("view-%d@example.ch", unique)), drawn: `input[name=otp]`},
 		{name: "register: waiting", path: "/register", steps: application("username", fmt.Sprintf("view-%d", unique)), drawn: `a.button[href="/signin"]`},
+		{name: "an invitation that is not valid", path: "/invitation#x", drawn: `a.button[href="/signin"]`},
 		{name: "recover", path: "/recover", drawn: `input[name=credential_value]`},
 		{name: "recover: the code", path: "/recover", steps: []step{write(`input[name=credential_value]`, fmt.Sprintf("x%d@example.ch", unique)), click(`button[type=submit]`)}, drawn: `input[name=otp]`},
 	}
@@ -90,6 +91,7 @@ func explorer() []view {
 		{name: "explorer", path: "/docs", drawn: ".opblock-tag"},
 		{name: "explorer: an operation", steps: []step{tap(tag), tap(operation + ".opblock-summary-control")}, drawn: operation + ".responses-table"},
 		{name: "explorer: trying it", steps: []step{tap(operation + ".try-out__btn"), tap(operation + ".execute")}, drawn: operation + ".live-responses-table"},
+		{name: "explorer: search", steps: []step{write(`.side input`, "customers"), see(`.side-group[open]`)}, drawn: ".side-group[open] li"},
 		{name: "explorer: tokens", steps: []step{tap(".btn.authorize")}, drawn: ".auth-container"},
 	}
 }
@@ -117,10 +119,13 @@ func (s *testServer) views(me person) []view {
 	s.call(s.token(other), http.MethodPost, "/v1"+chat+"/messages", map[string]any{"content": "It is."})
 	send(http.MethodPost, "/v1/users/"+me.id+"/credentials", map[string]any{"credential_type": "email", "credential_value": "more-" + me.login})
 	role := id(send(http.MethodPost, "/v1/rbac/roles", map[string]any{"name": "Auditor " + me.login, "description": "Reads everything"}))
-	for _, grant := range []map[string]any{{"rec_type": "customers", "permissions": []any{"read", "read_all"}}, {"endpoint": "GET /v1/customers"}} {
+	for _, grant := range []map[string]any{{"rec_type": "customers", "permissions": []any{"read", "read_all"}}, {"endpoint": "GET /v1/customers"},
+		{"rec_type": "customers", "rec_id": customer[len("/customers/"):], "permissions": []any{"update"}}} {
 		grant["role_id"] = role
 		send(http.MethodPost, "/v1/rbac/grants", grant)
 	}
+	send(http.MethodPut, "/v1"+customer, map[string]any{"last_name": "Bernasconi-Müller", "address": map[string]any{"city": "Lugano", "country": "CHE"}})
+	send(http.MethodPost, "/v1/invitations", map[string]any{"email": "invited-" + me.login, "roles": []any{"Advisor"}})
 	send(http.MethodPut, "/v1/rate-limits", map[string]any{"endpoint": "GET /v1/audit", "per_minute": 600})
 	send(http.MethodPost, "/v1/api-keys", map[string]any{"name": "Branch " + time.Now().Format(time.TimeOnly)})
 
@@ -130,6 +135,11 @@ func (s *testServer) views(me person) []view {
 		{name: "palette", path: "/", steps: []step{click(`.palette-button`), write(`dialog input[role=combobox]`, "luc")}, drawn: "dialog.palette [role=option]"},
 		{name: "palette without results", path: "/", steps: []step{click(`.palette-button`), write(`dialog input[role=combobox]`, "nobody-is-called-so")}, drawn: ".palette-none"},
 		{name: "customers", path: "/customers", drawn: "table.data"},
+		{name: "columns of a list", path: "/customers", steps: []step{press("list.columns")}, drawn: ".menu-panel label"},
+		{name: "saved views of a list", path: "/customers", steps: []step{press("list.views")}, drawn: ".menu-form"},
+		{name: "selected rows", path: "/payers", steps: []step{see("tbody .select"), tap("tbody .select input")}, drawn: ".bulk"},
+		{name: "country by name", path: "/customers?new=1", steps: []step{see(form), click(`input[name=nationality]`)}, drawn: `dialog [role=option]`},
+		{name: "unsaved input", path: "/customers?new=1", steps: []step{write(`input[name=first_name]`, "Anna"), click(`dialog header button`)}, drawn: confirmation},
 		{name: "no customers", path: "/customers?q=nobody-is-called-so", drawn: ".empty"},
 		{name: "new customer", path: "/customers?new=1", drawn: form},
 		{name: "new customer with errors", path: "/customers?new=1", steps: []step{click(form + ` button[type=submit]`)}, drawn: form + ` [aria-invalid=true]`},
@@ -184,13 +194,19 @@ func (s *testServer) views(me person) []view {
 		{name: "own user", path: "/admin/users/" + me.id, drawn: "fieldset[disabled]"},
 		{name: "user disabling", path: "/admin/users/" + other.id, steps: []step{press("admin.disable")}, drawn: confirmation},
 		{name: "explain access", path: "/admin/users/" + other.id, steps: []step{press("access.check")}, drawn: "[aria-live] .badge"},
+		{name: "inviting", path: "/admin/users", steps: []step{press("invite.new")}, drawn: form + ` input[type=checkbox]`},
+		{name: "invitations", path: "/admin/users", drawn: `main section.card table.data button.danger`},
+		{name: "withdrawing an invitation", path: "/admin/users", steps: []step{click(`main table.data button.danger`)}, drawn: confirmation},
+		{name: "who may see this", path: customer, steps: []step{press("access.who_sees")}, drawn: "dialog[open] .reasons"},
+		{name: "who may see a chat", path: chat, steps: []step{tap(`main header button.icon-button`)}, drawn: "dialog[open] .reasons"},
 		{name: "roles", path: "/admin/roles", drawn: "table.data"},
 		{name: "new role", path: "/admin/roles", steps: []step{press("roles.new")}, drawn: form},
-		{name: "role", path: "/admin/roles/" + role, drawn: ".items"},
+		{name: "role", path: "/admin/roles/" + role, drawn: ".matrix"},
+		{name: "role with changes", path: "/admin/roles/" + role, steps: []step{tap(`.matrix tbody tr:nth-child(2) input`), tap(`main details summary`)}, drawn: ".save-bar"},
+		{name: "a role that cannot be changed", path: "/admin/roles/0193b000-0000-7000-8000-000000000001", drawn: ".matrix input:disabled"},
 		{name: "role editing", path: "/admin/roles/" + role, steps: []step{press("do.edit")}, drawn: form},
 		{name: "role removing", path: "/admin/roles/" + role, steps: []step{press("roles.remove")}, drawn: confirmation},
-		{name: "grant", path: "/admin/roles/" + role, steps: []step{press("grants.new")}, drawn: form},
-		{name: "grant on an endpoint", path: "/admin/roles/" + role, steps: []step{press("grants.new"), see(form), choose(`dialog select[name=kind]`, "endpoint")}, drawn: `dialog select[name=endpoint]`},
+		{name: "grant on a record", path: "/admin/roles/" + role, steps: []step{press("matrix.new_on_record")}, drawn: form},
 		{name: "grant removing", path: "/admin/roles/" + role, steps: []step{click(removeButton)}, drawn: confirmation},
 		{name: "endpoints", path: "/admin/endpoints", drawn: "table.data"},
 		{name: "limits", path: "/admin/limits", drawn: "table.data"},
@@ -211,8 +227,11 @@ func (s *testServer) views(me person) []view {
 		{name: "deliveries", path: "/admin/deliveries", drawn: "table.data"},
 		{name: "delivery", path: "/admin/deliveries", steps: []step{click(`table.data button.link`)}, drawn: "dialog[open] .facts"},
 		{name: "audit", path: "/admin/audit", drawn: "table.data"},
+		{name: "audit of one record", path: "/admin/audit?rec_id=" + customer[len("/customers/"):] + "&from=2020-01-01", drawn: ".chosen"},
+		{name: "changed fields", path: "/admin/audit?kind=change&rec_id=" + customer[len("/customers/"):], steps: []step{click(`table.data button.link`)}, drawn: "dialog[open] table.changes"},
 		{name: "audit entry", path: "/admin/audit", steps: []step{click(`table.data button.link`)}, drawn: "dialog[open] .facts"},
-		{name: "health", path: "/admin/health", drawn: ".metrics"},
+		{name: "health", path: "/admin/health", drawn: ".tiles"},
+		{name: "health: all counters", path: "/admin/health", steps: []step{see(".tiles"), tap(`main details summary`)}, drawn: "details[open] table.data"},
 		{name: "not found", path: "/customers/x/y/z", drawn: ".empty"},
 		{name: "malformed escape", path: "/customers/%", drawn: ".empty"},
 		{name: "saved", path: "/profile", steps: []step{see(`.segments`), func(v *visitor) { v.eval(`document.querySelector('input[name=date_format]:not(:checked)').click()`) }}, drawn: ".toast"},

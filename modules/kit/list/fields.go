@@ -36,6 +36,8 @@ type Field struct {
 	// folded already, such as a status, is its own key. Without a key, SQL's lower() is applied. No index supports
 	// it, and on SQLite it folds only the letters A to Z: enough for codes, not for names.
 	Key string
+	// Order is, for names, the column with types.SortKey of the text. Without it, Key is sorted.
+	Order string
 	// Fold converts a searched text to the form of Key; nil: types.Fold. Codes that are stored in capitals use
 	// strings.ToUpper.
 	Fold func(string) string
@@ -53,7 +55,7 @@ func (f Field) complete() (Field, error) {
 		return f, fmt.Errorf("field %s has no type", f.Name)
 	case (f.Column == "") != (f.Type == Blank):
 		return f, fmt.Errorf("field %s: every type but Blank needs a column", f.Name)
-	case f.Type != Text && (f.Key != "" || f.Fold != nil):
+	case f.Type != Text && (f.Key != "" || f.Order != "" || f.Fold != nil):
 		return f, fmt.Errorf("field %s: only texts have a key", f.Name)
 	}
 	if f.Type == Text && f.Key == "" {
@@ -67,7 +69,10 @@ func (f Field) complete() (Field, error) {
 
 // sortColumn returns the SQL expression for sorting.
 func (f *Field) sortColumn() string {
-	if f.Type == Text {
+	switch {
+	case f.Order != "":
+		return f.Order
+	case f.Type == Text:
 		return f.Key
 	}
 	return f.Column

@@ -80,6 +80,8 @@ type List[T any] struct {
 type Store interface {
 	store.Querier
 	counter
+	// CurrentTexts returns how statements search texts, when searches see everything that was committed before the call.
+	CurrentTexts(ctx context.Context) (store.Texts, error)
 }
 
 // New prepares a list. It panics for an incomplete declaration, which is a programming error.
@@ -136,12 +138,15 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 	if page.TotalUnfiltered, err = q.countRows(ctx, db, q.visible); err != nil {
 		return Page[T]{}, err
 	}
+	if err := q.matchText(ctx, db, p.text); err != nil {
+		return Page[T]{}, err
+	}
 	matched := page.TotalUnfiltered
 	switch {
 	case q.nothing:
 		matched = 0
 	case q.searched && matched > 0:
-		if matched, err = q.countRows(ctx, db, q.matching); err != nil {
+		if matched, err = q.countRows(ctx, db, q.countedRows()); err != nil {
 			return Page[T]{}, err
 		}
 	}
@@ -161,7 +166,12 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 	if p.Limit() == skipRows {
 		return page, nil
 	}
-	if err := l.read(ctx, db, q, v, p, &page); err != nil {
+	if q.isRanked(p, page.Total) {
+		err = l.readRanked(ctx, db, q, p, conditions, &page)
+	} else {
+		err = l.read(ctx, db, q, v, p, &page)
+	}
+	if err != nil {
 		return Page[T]{}, err
 	}
 	returned := int64(len(page.Data.Rows))

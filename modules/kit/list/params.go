@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"kontor/server/apierr"
+	"kontor/store"
 )
 
 const (
@@ -36,6 +37,7 @@ type Params struct {
 	stack    string
 	distinct string
 	search   []search
+	text     *store.TextSearch // see WithText
 }
 
 // search is one searched field with all its values. null is the word null without quotation marks.

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"kontor/server/apierr"
+	"kontor/store"
 )
 
 // query is a list with its conditions and searches, before the view is known.
@@ -18,6 +19,12 @@ type query struct {
 	nothing  bool // no row can match
 
 	shapes *shapes
+
+	// The searched text, see matchText. Without one, counted is nil.
+	text    *store.TextSearch
+	matches int64 // documents, at most manyMatches
+	few     bool  // so few match that they are collected first
+	counted *builder
 
 	// The first condition with alternatives, and the position of its text in visible and matching.
 	restriction Where

@@ -11,7 +11,7 @@ func (q *query) page(columns string, v view, p Params) *builder {
 		columns += ", " + v.stack.field.valueColumn()
 	}
 	depth := p.Offset() + int64(p.Limit())
-	if q.merges() && v.distinct == nil && depth <= maxMergedRows {
+	if q.merges() && v.distinct == nil && depth <= maxMergedRows && !q.few {
 		return q.mergedPage(columns, v, p, depth)
 	}
 	b := q.rowsOf(v, "SELECT ", columns)

@@ -71,7 +71,9 @@ type cached[V any] struct {
 // NewCache returns a cache for about size entries.
 func NewCache[V any](size int64) (*Cache[V], error) {
 	seed := maphash.MakeSeed()
-	const countersPerEntry, batch = 10, 64 // as the library recommends
+	// The library recommends ten counters of its frequency sketch for each entry. Four, as in Caffeine, take 0.6 MB for the 32,768
+	// entries of a cache instead of 1.4.
+	const countersPerEntry, batch = 4, 64
 	entries, err := ristretto.NewCache(&ristretto.Config[string, *cached[V]]{
 		NumCounters: countersPerEntry * size, MaxCost: size, BufferItems: batch, IgnoreInternalCost: true,
 		// Keys come from clients. With a seeded hash they cannot choose keys that evict those of others. The second hash

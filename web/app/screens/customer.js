@@ -12,6 +12,7 @@ import { Avatar, Badge, Facts, RecordId } from '../ui/display.js';
 import { ErrorBox, Skeleton, toast } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 import { Card, PageHead, Tabs } from '../ui/page.js';
+import { WhoSees } from '../ui/who_sees.js';
 import { ContactFacts, PersonFacts } from './customer_facts.js';
 import { CustomerDialog } from './customer_form.js';
 import { CustomerPeople, ReachCustomer, useCustomerPeople } from './customer_people.js';
@@ -97,6 +98,7 @@ export default function Customer({ id, tab = '' }) {
       ${rights.update && html`<button class="quiet" onClick=${() => setEditing(true)}>
         <${Icon} name="edit" size=${16} />${t('do.edit')}
       </button>`}
+      <${WhoSees} type="customers" id=${id} />
     <//>
     <${Tabs} label=${t('customers.views')} tabs=${tabs} current=${path(tab)} />
     ${tab === '' && html`<${Details} customer=${customer} people=${people} />`}

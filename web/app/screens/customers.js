@@ -4,7 +4,7 @@ import { fullName } from '../customers.js';
 import { country } from '../countries.js';
 import { day } from '../format.js';
 import { t, term } from '../i18n.js';
-import { containing, useList } from '../list.js';
+import { byWords, useList } from '../list.js';
 import { usePreferences } from '../preferences.js';
 import { go, route, setQuery } from '../router.js';
 import { useStore } from '../store.js';
@@ -19,9 +19,6 @@ import { CustomerDialog } from './customer_form.js';
 const SEARCH_FIELDS = ['last_name', 'first_name', 'email', 'phone'];
 const STATUSES = ['not_started', 'pending', 'in_review', 'action_required', 'verified', 'expired', 'rejected'];
 const LEVELS = ['none', 'basic', 'standard', 'enhanced'];
-
-/** The field that a search text looks like: an e-mail address, a telephone number, or a last name. */
-const fieldFor = (text) => (text.includes('@') ? 'email' : /^\+?\d/.test(text) ? 'phone' : 'last_name');
 
 const Name = ({ customer }) => html`<span class="with-avatar">
   <${Avatar} name=${fullName(customer)} size="s" />
@@ -67,7 +64,7 @@ export default function Customers() {
   const { query } = useStore(route);
   const list = useList('/v1/customers', {
     filters: ['kyc_status', 'verification_level', 'type'], sort: '-created_at',
-    search: (text, field) => ({ [`search.${field || fieldFor(text)}`]: containing(text) }),
+    search: byWords,
   });
   const mayCreate = may('customers', 'create');
   const create = mayCreate && html`<button onClick=${() => setQuery({ new: 1 })}>

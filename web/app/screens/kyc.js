@@ -44,7 +44,8 @@ function Documents({ documents, customer, add }) {
   const button = add && html`<button class="quiet small" onClick=${add}><${Icon} name="plus" size=${14} />${t('kyc.add')}</button>`;
   return html`<${Card} title=${t('kyc.documents')} aside=${button}>
     ${documents.length
-      ? html`<ul class="items">${documents.map((one) => html`<${Document} key=${one.id} document=${one} customer=${customer} mayAdd=${Boolean(add)} />`)}</ul>`
+      ? html`<ul class="items">${documents.map((one) => html`
+          <${Document} key=${one.id} document=${one} customer=${customer} mayAdd=${Boolean(add)} />`)}</ul>`
       : html`<${Empty} icon="audit" title=${t('kyc.no_documents')}>${t('kyc.no_documents_text')}<//>`}
   <//>`;
 }

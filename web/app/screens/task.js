@@ -15,6 +15,7 @@ import { Icon } from '../ui/icon.js';
 import { FileList } from '../ui/files.js';
 import { Card, PageHead } from '../ui/page.js';
 import { Person } from '../ui/person.js';
+import { WhoSees } from '../ui/who_sees.js';
 import { AssigneeDialog, TaskDialog } from './task_form.js';
 import { DueOn } from './task_due.js';
 import { NEXT } from './tasks.js';
@@ -136,13 +137,16 @@ export default function Task({ customer: customerId, id }) {
         <${Icon} name="edit" size=${16} />${t('do.edit')}
       </button>`}
       ${rights.update && next.map(moveButton)}
+      <${WhoSees} type="tasks" id=${id} />
     <//>
     <${Loaded} load=${load} lines=${8}>${() => html`<div class="grid-main">
       <div class="stack">
         <${ProgressCard} task=${task} />
         <${Assignees} task=${task} base=${base} manages=${rights.update} reload=${load.reload}
           add=${rights.update && next.length > 0 && (() => setDialog('assign'))} />
-        <${Card} title=${t('files.title')}><${FileList} of=${{ type: 'tasks', parent: customerId, record: id }} readOnly=${!next.length} /><//>
+        <${Card} title=${t('files.title')}>
+          <${FileList} of=${{ type: 'tasks', parent: customerId, record: id }} readOnly=${!next.length} />
+        <//>
       </div>
       <div class="stack">
         <${TaskFacts} task=${task} />

@@ -13,6 +13,7 @@ import { ErrorBox, Skeleton } from '../ui/feedback.js';
 import { AttachButton, FileList } from '../ui/files.js';
 import { Icon } from '../ui/icon.js';
 import { Person } from '../ui/person.js';
+import { WhoSees } from '../ui/who_sees.js';
 
 const PAGE = 50;
 const MAX_LENGTH = 10_000; // of a message; the server's limit
@@ -80,6 +81,7 @@ function Header({ chat }) {
       <h2>${chat ? html`<${ChatName} chat=${chat} />` : '…'}</h2>
       ${chat && html`<span><${Participants} chat=${chat} /></span>`}
     </div>
+    ${chat && html`<${WhoSees} type="chats" id=${chat.id} compact />`}
   </header>`;
 }
 

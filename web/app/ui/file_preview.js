@@ -40,7 +40,8 @@ function Picture({ bitmap, label }) {
     canvas.current.height = bitmap.height;
     canvas.current.getContext('2d').drawImage(bitmap, 0, 0);
   }, [bitmap]);
-  return html`<canvas ref=${canvas} role=${label ? 'img' : undefined} aria-label=${label} aria-hidden=${label ? undefined : 'true'}></canvas>`;
+  const meaning = label ? { role: 'img', 'aria-label': label } : { 'aria-hidden': 'true' };
+  return html`<canvas ref=${canvas} ...${meaning}></canvas>`;
 }
 
 const THUMBNAIL = 160; // pixels, for screens with two pixels to a point
@@ -59,6 +60,9 @@ export function Thumbnail({ file }) {
     ${preview.bitmap ? html`<${Picture} bitmap=${preview.bitmap} />` : html`<${Icon} name="audit" size=${20} />`}
   </span>`;
 }
+
+const Turn = ({ name, label, disabled, turn }) => html`
+  <button type="button" class="quiet small" aria-label=${label} disabled=${disabled} onClick=${turn}><${Icon} name=${name} size=${14} /></button>`;
 
 /**
  * Shows the pages of a file as pictures, with the original as a download.
@@ -83,9 +87,9 @@ export function FileViewer({ file, close }) {
     <div class="file-view" onKeyDown=${onKeyDown}>
       <div class="row">
         ${pages > 1 && html`
-          <button type="button" class="quiet small" disabled=${page === 1} aria-label=${t('files.previous')} onClick=${() => turn(-1)}><${Icon} name="left" size=${14} /></button>
+          <${Turn} name="left" label=${t('files.previous')} disabled=${page === 1} turn=${() => turn(-1)} />
           <span class="num" role="status">${t('files.page_of', { page, pages })}</span>
-          <button type="button" class="quiet small" disabled=${page === pages} aria-label=${t('files.next')} onClick=${() => turn(1)}><${Icon} name="right" size=${14} /></button>`}
+          <${Turn} name="right" label=${t('files.next')} disabled=${page === pages} turn=${() => turn(1)} />`}
         <button type="button" class="quiet small end" onClick=${() => downloadFile(`/v1/files/${file.id}/content`, file.name)}>
           <${Icon} name="download" size=${14} />${t('files.original')}
         </button>

@@ -18,7 +18,8 @@ const AT_ONCE = 2; // uploads that run in parallel
 /** A size in bytes for people. */
 export function fileSize(bytes) {
   const [unit, size] = bytes < 1e6 ? ['kilobyte', Math.max(1, bytes / 1e3)] : ['megabyte', bytes / 1e6];
-  return new Intl.NumberFormat(language.get(), { style: 'unit', unit, unitDisplay: 'short', maximumFractionDigits: size < 10 ? 1 : 0 }).format(size);
+  const style = { style: 'unit', unit, unitDisplay: 'short', maximumFractionDigits: size < 10 ? 1 : 0 };
+  return new Intl.NumberFormat(language.get(), style).format(size);
 }
 
 /** What is wrong with a file, in the words of the server. */
@@ -144,16 +145,21 @@ function Drop({ add, compact }) {
     setOver(true);
   };
   const phone = matchMedia('(pointer: coarse)').matches;
-  return html`<div class=${`file-drop${over ? ' over' : ''}`} onDragEnter=${enter} onDragOver=${enter} onDragLeave=${() => setOver(false)} onDrop=${drop}>
+  const dragging = { onDragEnter: enter, onDragOver: enter, onDragLeave: () => setOver(false), onDrop: drop };
+  return html`<div class=${`file-drop${over ? ' over' : ''}`} ...${dragging}>
     <input type="file" hidden multiple accept=${ACCEPT} ref=${chosen} onChange=${take} />
     <button type="button" class="quiet small" aria-describedby=${compact ? undefined : hint} onClick=${() => chosen.current.click()}>
       <${Icon} name="upload" size=${14} />${t('files.choose')}
     </button>
     ${phone && html`<input type="file" hidden accept="image/*" capture="environment" ref=${camera} onChange=${take} />
-      <button type="button" class="quiet small" onClick=${() => camera.current.click()}><${Icon} name="camera" size=${14} />${t('files.photo')}</button>`}
+      <button type="button" class="quiet small" onClick=${() => camera.current.click()}>
+        <${Icon} name="camera" size=${14} />${t('files.photo')}
+      </button>`}
     ${!compact && html`<span class="fine" id=${hint}>${t(phone ? 'files.hint' : 'files.hint_drop')}</span>`}
   </div>`;
 }
+
+const isMine = (file) => file.uploaded_by === myId();
 
 /**
  * The files of one record, with previews, upload and deletion.
@@ -163,7 +169,7 @@ function Drop({ add, compact }) {
  *   upload at once; mayDelete: whether to offer the deletion, by default of
  *   the user's own files (the server decides); changed: called after each upload and deletion
  */
-export function FileList({ of, readOnly, noUpload = readOnly, compact, start, mayDelete = (file) => file.uploaded_by === myId(), changed }) {
+export function FileList({ of, readOnly, noUpload = readOnly, compact, start, mayDelete = isMine, changed }) {
   usePeople();
   const [open, setOpen] = useState(null);
   const list = useFiles(of);
@@ -176,8 +182,8 @@ export function FileList({ of, readOnly, noUpload = readOnly, compact, start, ma
     toast(t('files.uploaded', { name: file.name }));
   }, start);
   async function remove(file) {
-    const sure = await confirm({ title: t('files.delete_title'), text: t('files.delete_text', { name: file.name }), action: t('files.delete_action') });
-    if (!sure) return;
+    const text = t('files.delete_text', { name: file.name });
+    if (!(await confirm({ title: t('files.delete_title'), text, action: t('files.delete_action') }))) return;
     try {
       await api.delete(`/v1/files/${file.id}`);
     } catch (error) {

@@ -1,4 +1,4 @@
-import { html, useEffect, useId, useState } from '../lib.js';
+import { html, useEffect, useId, useRef, useState } from '../lib.js';
 import { mayAny } from '../access.js';
 import { api } from '../api.js';
 import { t } from '../i18n.js';
@@ -28,7 +28,8 @@ function Suggestions({ id, label, rows, at, hidden, choose }) {
  *   pick: (found: {id: string, name: string}) => void, chosen?: string, error?: string, hint?: string, name?: string,
  *   several?: boolean, onType?: (text: string) => void, whole?: boolean, listLabel?: string, after?: any}} props
  *   onType: called with the text after each key; whole: focusing the field selects its text and suggests everything; listLabel:
- *   the label as text, where it is not; after: below the field; several: the field is cleared for the next choice; the choices are shown elsewhere
+ *   the label as text, where it is not; after: below the field; several: the field is cleared for the next choice; the choices
+ *   are shown elsewhere
  */
 export function Combobox({ label, find, pick, chosen = '', error, hint, name, several, onType, whole, listLabel = label, after }) {
   const id = useId();
@@ -40,7 +41,11 @@ export function Combobox({ label, find, pick, chosen = '', error, hint, name, se
     setFound(await find(wanted).then((rows) => rows.slice(0, SHOWN), () => []));
     setAt(0);
   });
-  useEffect(() => setText(chosen), [chosen]);
+  const field = useRef();
+  useEffect(() => {
+    const isTyping = onType && document.activeElement === field.current; // What is chosen follows the text, with a delay.
+    if (!isTyping) setText(chosen);
+  }, [chosen]);
   function choose(row) {
     setText(several ? '' : row.name);
     setOpen(false);
@@ -79,7 +84,7 @@ export function Combobox({ label, find, pick, chosen = '', error, hint, name, se
   };
   return html`<div class="field lookup">
     <label for=${id}>${label}</label>
-    <input id=${id} name=${name} autocomplete="off" spellcheck=${false} ...${aria} value=${text} onInput=${onInput}
+    <input id=${id} ref=${field} name=${name} autocomplete="off" spellcheck=${false} ...${aria} value=${text} onInput=${onInput}
       onFocus=${onFocus} onClick=${() => setOpen(true)} onBlur=${() => setOpen(false)} onKeyDown=${onKeyDown} />
     <${Suggestions} id=${id} label=${listLabel} rows=${found} at=${at} hidden=${!open || !found.length} choose=${choose} />
     ${hint && !error && html`<small id=${`${id}-hint`}>${hint}</small>`}
