@@ -12,6 +12,7 @@ import (
 
 // validBodies are valid bodies of requests, so that only the ids are wrong.
 var validBodies = map[string]string{
+	"POST /v1/customers/{id}/notify":                                       `{"text": "x", "user_ids": ["0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c10"]}`,
 	"PATCH /v1/users/{id}":                                                 `{"language": "de"}`,
 	"PUT /v1/users/{id}/password":                                          `{"old_password": "a long enough password 42", "password": "another long password 43"}`,
 	"PUT /v1/users/{id}/roles":                                             `{"roles": ["Customer"]}`,
