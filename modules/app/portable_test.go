@@ -114,7 +114,11 @@ func scenarioStatements(t *testing.T) []string {
 		}
 	}
 	s.listed = func(c *servertest.Client, e endpoint.Endpoint, path string) {
-		path, _, _ = strings.Cut(path, "?")
+		path, own, _ := strings.Cut(path, "?")
+		mark := "?"
+		if e.Name == "rbac.explain" { // its own parameters are required
+			path, mark = path+"?"+own, "&"
+		}
 		key := c.UserID + " " + e.Key()
 		if queried[key] {
 			return
@@ -122,7 +126,7 @@ func scenarioStatements(t *testing.T) []string {
 		queried[key] = true
 		collect() // a connection caches only a few hundred statements
 		for _, query := range queries(e.Doc.Search) {
-			c.Do("GET", path+"?"+query, nil).Expect(t, 200)
+			c.Do("GET", path+mark+query, nil).Expect(t, 200)
 		}
 		collect()
 	}
