@@ -37,7 +37,7 @@ func (s *Server) answer(r *call, result endpoint.Result) error {
 		tag := tagged.ETag()
 		setETag(&response.Header, tag)
 		if tag != "" && r.reads() {
-			if form, same := etag.Held(listHeader(&r.fiber.Request().Header, fiber.HeaderIfNoneMatch), tag); same {
+			if form, same := etag.NoneMatch(listHeader(&r.fiber.Request().Header, fiber.HeaderIfNoneMatch), tag); same {
 				setETag(&response.Header, form)
 				response.SetStatusCode(http.StatusNotModified)
 				return nil

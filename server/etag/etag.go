@@ -20,14 +20,8 @@ func Match(header, tag string) bool {
 }
 
 // NoneMatch reports whether the header If-None-Match contains a tag by the weak comparison, which ignores W/, so that the answer
-// is 304. An empty header contains none.
-func NoneMatch(header, tag string) bool {
-	_, found := find(header, tag, true)
-	return found
-}
-
-// Held returns the tag in the form that a client has by If-None-Match, and whether it has it.
-func Held(header, tag string) (form string, found bool) { return find(header, tag, true) }
+// is 304. An empty header contains none. It returns the tag in the form that the client has.
+func NoneMatch(header, tag string) (form string, found bool) { return find(header, tag, true) }
 
 func find(header, tag string, weak bool) (matched string, found bool) {
 	if header == "" {

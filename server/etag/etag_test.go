@@ -30,7 +30,7 @@ func TestMatch(t *testing.T) {
 		if got := etag.Match(c.header, "v1"); got != c.strong {
 			t.Errorf("If-Match: %s: got %t", c.header, got)
 		}
-		if got := etag.NoneMatch(c.header, "v1"); got != c.weak {
+		if _, got := etag.NoneMatch(c.header, "v1"); got != c.weak {
 			t.Errorf("If-None-Match: %s: got %t", c.header, got)
 		}
 	}
