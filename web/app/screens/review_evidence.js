@@ -11,9 +11,11 @@ import { RequirementList, requirementsOf } from './kyc_steps.js';
 
 function Identity({ customer }) {
   const { address } = customer;
-  const place = address && [address.street, [address.postal_code, address.city].filter(Boolean).join(' '), country(address.country)].filter(Boolean).join(', ');
+  const town = [address?.postal_code, address?.city].filter(Boolean).join(' ');
+  const place = address && [address.street, town, country(address.country)].filter(Boolean).join(', ');
+  const more = html`<a class="more" href=${`/customers/${customer.id}`}>${t('customers.open')}</a>`;
   const isBusiness = customer.type === 'business';
-  return html`<${Card} title=${t('review.stated')} aside=${html`<a class="more" href=${`/customers/${customer.id}`}>${t('customers.open')}</a>`}>
+  return html`<${Card} title=${t('review.stated')} aside=${more}>
     <${Facts} rows=${[
       [t('field.name'), html`<bdi>${fullName(customer)}</bdi>`],
       !isBusiness && [t('field.date_of_birth'), date(customer.date_of_birth)],
@@ -29,7 +31,8 @@ function Identity({ customer }) {
 function Documents({ kyc, customer }) {
   return html`<${Card} title=${t('kyc.documents')}>
     ${kyc.documents.length
-      ? html`<ul class="items">${kyc.documents.map((one) => html`<${DocumentLine} key=${one.id} document=${one} customer=${customer} />`)}</ul>`
+      ? html`<ul class="items">${kyc.documents.map((one) => html`
+          <${DocumentLine} key=${one.id} document=${one} customer=${customer} />`)}</ul>`
       : html`<${Empty} icon="audit" title=${t('kyc.no_documents')} />`}
   <//>`;
 }
