@@ -38,8 +38,8 @@ func TestCompleteRegistration_NeedsNoToken(t *testing.T) {
 	h.completeRegistration(email(1), second.Code, password).want(t, 400, "users.invalid_otp") // no registration any more
 }
 
-// Somebody registers the address of another person. Its owner gets the code, but must not activate an account of which somebody
-// else knows the password. Nor can the somebody, who does not get the code.
+// An attacker registers the address of another person. Its owner gets the code, but must not activate an account with the password of
+// the attacker. Nor can the attacker, who does not get the code.
 func TestCompleteRegistration_NeedsPasswordAndCode(t *testing.T) {
 	h := newHarness(t)
 	m := h.registrant(email(1))

@@ -110,7 +110,7 @@ func (s *Service) conflictLimits(ctx context.Context) limits {
 }
 
 // wrongCodeLimits returns the limits of wrong codes of callers without a session. They end the guesses of a network before these use
-// up the attempts of everybody else.
+// up the attempts of all users.
 func (s *Service) wrongCodeLimits(ctx context.Context) limits {
 	return limits{apierr.RateLimited, s.byCaller(ctx, "wrong code", s.PerHour)}
 }

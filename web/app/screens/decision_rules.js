@@ -6,7 +6,7 @@ const OUTCOMES = ['verified', 'action_required', 'rejected'];
 export const nextStates = ({ transitions }) => Object.keys(transitions).filter((state) => transitions[state].includes('reviewer'));
 
 /**
- * What a reviewer can choose: a next state, or 'level' for another level of a verified customer. A pending case is taken into
+ * Returns the choices of a reviewer: a next state, or 'level' for another level of a verified customer. A pending case is taken into
  * review first.
  */
 export function choicesOf(kyc) {

@@ -8,7 +8,7 @@ import { Field, Form, useForm } from '../ui/form.js';
 import { Facts } from '../ui/display.js';
 import { Person } from '../ui/person.js';
 
-/** What a proposed decision says. */
+/** The content of a proposed decision. */
 const Proposal = ({ decision }) => html`<${Facts} list rows=${[
   [t('review.decision'), term('kyc_status', decision.kyc_status)],
   decision.verification_level !== 'none' && [t('customers.level'), term('verification_level', decision.verification_level)],

@@ -38,7 +38,7 @@ async function loadCase(id) {
   return { customer, kyc, etag, row: page.data[0] ?? null };
 }
 
-/** Who works on the case, with the button that takes it or gives it back. */
+/** The button that takes the case or gives it back. */
 function Assignment({ row, change }) {
   if (!row) return null;
   if (row.assignee === myId()) {

@@ -42,7 +42,7 @@ function Due({ kyc }) {
   return rows.length > 0 && html`<${Card} title=${t('kyc.requirements')}><${RequirementList} rows=${rows} /><//>`;
 }
 
-/** What a reviewer decides by: what the customer states, the documents, what is due, and what happened before. */
+/** The basis of a decision: the documents, the customer's own details, what is due, and the history. */
 export const Evidence = ({ customer, kyc }) => html`<div class="stack evidence">
   <p class="row"><${Badge} group="kyc_status" value=${kyc.kyc_status} /></p>
   <${Documents} kyc=${kyc} customer=${customer} />
