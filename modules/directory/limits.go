@@ -23,7 +23,9 @@ const (
 	failedCodes  = 1000 // wrong codes of all users in an hour; after that each code has one attempt
 	hour, day    = time.Hour, 24 * time.Hour
 	keyFactor    = 2 // an API key serves many networks
-	conflictPart = 2 // half as many registrations of taken values as messages
+	// All callers without session and key together, so that many networks cannot send messages without end.
+	anonymousFactor = 4
+	conflictPart    = 2 // half as many registrations of taken values as messages
 
 	// registrationPercent is the number of registrations of free values for 100 messages. The first e-mail of a registration
 	// does not count as a message, but a caller must be rejected before they have probed a list of 100 addresses.
@@ -69,6 +71,9 @@ func (s *Service) byCaller(ctx context.Context, kind string, perHour int) (quota
 func (s *Service) sendLimits(ctx context.Context, key, purpose string) limits {
 	l := s.targetLimits(ctx, key, purpose)
 	l.quotas = append(l.quotas, s.byCaller(ctx, "send", s.PerHour)...)
+	if caller := access.From(ctx); s.PerHour > 0 && caller.UserID == "" && caller.KeyID == "" {
+		l.quotas = append(l.quotas, quota{s.subject("send", "anonymous"), anonymousFactor * s.PerHour, hour})
+	}
 	return l
 }
 
