@@ -16,13 +16,13 @@ import (
 // rows, so that they survive a restart.
 const (
 	// Messages to one target, from all callers together.
-	otpSends     = 3
-	otpWindow    = 10 * time.Minute
-	userSends    = 10 // requested by one user in an hour, to any targets
-	dailyOfUser  = 30
-	failedCodes  = 1000 // wrong codes of all users in an hour; after that each code has one attempt
-	hour, day    = time.Hour, 24 * time.Hour
-	keyFactor    = 2 // an API key serves many networks
+	otpSends    = 3
+	otpWindow   = 10 * time.Minute
+	userSends   = 10 // requested by one user in an hour, to any targets
+	dailyOfUser = 30
+	failedCodes = 1000 // wrong codes of all users in an hour; after that each code has one attempt
+	hour, day   = time.Hour, 24 * time.Hour
+	keyFactor   = 2 // an API key serves many networks
 	// All callers without session and key together, so that many networks cannot send messages without end.
 	anonymousFactor = 4
 	conflictPart    = 2 // half as many registrations of taken values as messages
