@@ -31,6 +31,8 @@ func (s *scenario) customers(p people) (id string) {
 	s.do(p.customer, "PUT", path, map[string]any{"phone": nil})
 	s.do(p.advisor, "GET", path+"/kyc", nil)
 	s.do(p.advisor, "GET", "/v1/customers?search.kyc_status=verified&stack=kyc_status", nil)
+	s.do(p.advisor, "GET", "/v1/customers?q=keller&sort=last_name", nil)
+	s.do(p.customer, "GET", "/v1/search?q=keller", nil)
 	s.expect(s.server.User(), "GET", path, nil, 403, "common.rbac_no_rec_access")
 	return id
 }
@@ -122,6 +124,7 @@ func (s *scenario) privacy(p people) {
 	kept := "/v1/customers/" + s.id(s.admin, "/v1/customers", customerBody("Carla"))
 	s.do(s.admin, "PUT", kept+"/relationship", map[string]any{"ended_at": "2026-01-01T00:00:00Z"})
 	s.do(p.advisor, "GET", kept+"/relationship", nil)
+	s.do(p.advisor, "POST", kept+"/notify", map[string]any{"text": "Please <call> us.", "user_ids": []string{p.customer.UserID}})
 	s.do(s.admin, "PUT", kept+"/legal-hold", map[string]any{"reason": "A <dispute>.", "until": "2030-01-01"})
 	s.do(s.admin, "GET", kept+"/legal-hold", nil)
 	s.do(s.admin, "DELETE", kept+"/legal-hold", nil)

@@ -98,7 +98,11 @@ func (b *builder) submitDocuments(ctx context.Context, c *customer, i int) error
 		documents = append(documents, object{"type": "proof_of_address", "number": fmt.Sprintf("EW-%05d", i), "country": "CHE",
 			"expiry_date": b.today().AddDate(1, 0, 0).Format(time.DateOnly)})
 	}
-	return b.api.do(ctx, c.advisor, http.MethodPut, "/v1/customers/"+c.id+"/kyc", object{"documents": documents}, nil)
+	err := b.api.do(ctx, c.advisor, http.MethodPut, "/v1/customers/"+c.id+"/kyc", object{"documents": documents}, nil)
+	if err != nil {
+		return err
+	}
+	return b.evidenceOf(ctx, c, i)
 }
 
 // concludeReview decides the verification of a customer.

@@ -97,11 +97,11 @@ func TestCompleteRegistration_LimitsTheNetwork(t *testing.T) {
 	for i := range perHour {
 		h.completeRegistration(email(i), "000000", "a wrong password").want(t, 400, "users.invalid_otp")
 	}
-	limited := h.completeRegistration(email(1), code, password).want(t, 429, "common.rate_limit_exceeded")
+	limited := h.completeRegistration(email(1), code, password).want(t, 429, "rate_limits_m.exceeded")
 	if limited.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
-	h.complete(email(1), "000000").want(t, 429, "common.rate_limit_exceeded")
+	h.complete(email(1), "000000").want(t, 429, "rate_limits_m.exceeded")
 	if got := h.call("", "POST", "/v1/users/complete-registration", map[string]string{}); got.Status != 400 {
 		t.Errorf("empty: %d, want 400", got.Status)
 	}

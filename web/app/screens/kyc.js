@@ -35,11 +35,11 @@ export function DocumentLine({ document, customer, mayAdd }) {
     <div class="grow two-lines">
       <span><strong>${term('document', document.type)}</strong> <span class="num">${document.number}</span></span>
       <span>${[country(document.country), until].filter(Boolean).join(' · ')}</span>
-      <${FileList} of=${{ type: 'kyc_documents', parent: customer.id, record: document.id }} readOnly=${!mayAdd} compact />
     </div>
     ${document.expired
       ? html`<${Badge} group="kyc_status" value="expired" />`
       : html`<${Badge} value=${t('kyc.valid')} tone="good" />`}
+    <${FileList} of=${{ type: 'kyc_documents', parent: customer.id, record: document.id }} readOnly=${!mayAdd} />
   </li>`;
 }
 
