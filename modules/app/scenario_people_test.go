@@ -134,8 +134,19 @@ func (s *scenario) invitations() {
 
 // recovery replaces a forgotten password.
 func (s *scenario) recovery() {
-	s.do(s.server.Keyed(), "POST", "/v1/users/initiate-recovery", map[string]any{"credential_value": beat})
+	s.do(s.server.Anonymous(), "POST", "/v1/users/initiate-recovery", map[string]any{"credential_value": beat})
 	s.do(s.server.Keyed(), "POST", "/v1/users/complete-recovery", map[string]any{"credential_value": beat, "otp": s.code(beat), "password": "ein anderer ruhiger Tag"})
+}
+
+// lostRegistration completes a registration whose page was closed.
+func (s *scenario) lostRegistration() {
+	const address, password = "ueli@example.ch", "eine lange ruhige Nacht"
+	s.do(s.server.Keyed(), "POST", "/v1/users/initiate-registration", map[string]any{"credential_type": "email", "credential_value": address,
+		"password": password, "terms_accepted": true, "privacy_policy_accepted": true})
+	anonymous := s.server.Anonymous()
+	s.do(anonymous, "POST", "/v1/users/resend-registration-code", map[string]any{"credential_value": address})
+	s.do(anonymous, "POST", "/v1/users/complete-registration", map[string]any{"credential_value": address, "otp": s.code(address), "password": password})
+	s.server.SignIn(address, password)
 }
 
 // sessions refreshes a token, ends one session from another, and signs out.

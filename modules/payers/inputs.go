@@ -38,6 +38,7 @@ type ListInput struct {
 	Country    *string `query:"country" pattern:"^[A-Z]{3}$"`
 	Active     *bool   `query:"active"`
 	CustomerID *string `query:"customer_id" doc:"Only the payers of this customer."`
+	Cursor     *string `query:"cursor" doc:"The next_cursor of an answer to the same search: the page continues after its last row."`
 
 	Text list.Words `query:"q"`
 
@@ -59,6 +60,9 @@ func (in *ListInput) Validate(v *apierr.Fields) {
 			v.Add("offset", "invalid.min", apierr.Args{"Min": 0})
 		}
 		query["offset"] = []string{strconv.Itoa(*in.Offset)}
+	}
+	if in.Cursor != nil {
+		query["cursor"] = []string{*in.Cursor}
 	}
 	if in.Country != nil {
 		if !isCountryForm(*in.Country) {

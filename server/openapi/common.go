@@ -68,6 +68,7 @@ var allTags = []Tag{
 	{"Second factors", "Passkeys, authenticator apps and recovery codes of users."},
 	{"Service accounts", "Users that are programs, and their tokens."},
 	{"Events", "Changes of records, as a list and as a stream."},
+	{"Search", "Records of all types, by their words."},
 	{"Webhooks", "Addresses that receive the events, and what was sent to them."},
 	{"Users", "Users, their credentials, passwords and roles; registration and recovery."},
 	{"Access control", "Roles, grants, rate-limit rules and permission checks."},

@@ -36,6 +36,7 @@ type Params struct {
 	sort     []string
 	stack    string
 	distinct string
+	cursor   string
 	search   []search
 	text     *store.TextSearch // see WithText
 }
@@ -64,6 +65,7 @@ func (p *Params) BindQuery(query map[string][]string, problems *apierr.Fields) {
 		sort:     parseSort(query["sort"], problems),
 		stack:    last(query["stack"]),
 		distinct: last(query["distinct"]),
+		cursor:   parseCursor(last(query["cursor"]), problems),
 	}
 	for name, values := range query {
 		if field, found := strings.CutPrefix(name, searchPrefix); found {

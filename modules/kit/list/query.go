@@ -19,6 +19,9 @@ type query struct {
 	nothing  bool // no row can match
 
 	shapes *shapes
+	values []store.Group // of the distinct field, when they are few
+	base   string        // the condition that always holds, as it begins visible
+	hidden string
 
 	// The searched text, see matchText. Without one, counted is nil.
 	text    *store.TextSearch
@@ -44,6 +47,7 @@ func (l *List[T]) query(p Params, conditions []Where) (*query, error) {
 	q := &query{name: name, from: l.source.From, id: l.source.ID, tables: l.source.Tables, shapes: &l.shapes}
 	q.visible = &builder{}
 	q.restrict(l.source.Base)
+	q.base, q.hidden = q.visible.sql(), l.source.Hidden
 	for _, w := range conditions {
 		q.restrict(w)
 	}

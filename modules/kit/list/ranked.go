@@ -69,7 +69,11 @@ func (l *List[T]) candidates(ctx context.Context, db Store, search *store.TextSe
 	if err := q.matchText(ctx, db, search); err != nil || q.matches == 0 {
 		return nil, 0, err
 	}
-	if ids, err = l.ids(ctx, db, q.page(l.source.ID, view{orders: l.newest}, Params{limit: candidates})); err != nil {
+	newest, err := q.page(ctx, db, l.source.ID, view{orders: l.newest, alone: true}, Params{limit: candidates}, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	if ids, err = l.ids(ctx, db, newest); err != nil {
 		err = fmt.Errorf("search %s: %w", q.name, err)
 	}
 	return ids, q.matches, err
@@ -95,15 +99,15 @@ func (l *List[T]) byID(ctx context.Context, db Store, ranks []ranked, conditions
 		q.visible.and()
 		q.visible.add(q.id, " IN (", store.In(len(q.visible.args)+1, len(ids)), ")")
 		q.visible.args = store.AppendIn(q.visible.args[:len(q.visible.args):len(q.visible.args)], ids)
-		rows, keys, err := l.rows(ctx, db, q.visible.after("SELECT ", l.source.Columns, ", ", q.id, " FROM ", q.from), true)
+		read, err := l.rows(ctx, db, q.visible.after("SELECT ", l.source.Columns, ", ", q.id, " FROM ", q.from), view{stack: &stack{}}, len(ids))
 		if err != nil {
 			return nil, fmt.Errorf("read what was found of %s: %w", q.name, err)
 		}
-		for i, row := range rows {
-			id, _ := keys[i].(string)
+		for i, row := range read.rows {
+			id, _ := read.stacked[i].(string)
 			found[id] = row
 		}
-		if len(rows) == 0 { // the others are gone
+		if len(read.rows) == 0 { // the others are gone
 			break
 		}
 		ids = slices.DeleteFunc(ids, func(id string) bool { _, known := found[id]; return known })
@@ -113,7 +117,7 @@ func (l *List[T]) byID(ctx context.Context, db Store, ranks []ranked, conditions
 
 // isRanked reports whether the page is ordered by relevance.
 func (q *query) isRanked(p Params, total int64) bool {
-	return q.text != nil && len(p.sort) == 0 && p.stack == "" && p.distinct == "" && total <= maxRanked
+	return q.text != nil && len(p.sort) == 0 && p.cursor == "" && p.stack == "" && p.distinct == "" && total <= maxRanked
 }
 
 // readRanked reads a page in the order of relevance.
@@ -141,6 +145,8 @@ func (l *List[T]) readRanked(ctx context.Context, db Store, q *query, p Params, 
 			page.Data.Rows = append(page.Data.Rows, row)
 		}
 	}
+	returned := int64(len(page.Data.Rows))
+	page.HasMore = returned > 0 && p.Offset() < page.Total-returned
 	return nil
 }
 
