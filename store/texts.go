@@ -51,8 +51,8 @@ func (db *DB) CurrentTexts(ctx context.Context) (Texts, error) {
 	return db.engine.Texts(), nil
 }
 
-// noteRemoval notes that the documents of a record are removed with the transaction: the record was deleted or erased. What a
-// later entry adds is written by the follower.
+// noteRemoval notes that the documents of a record are removed with the transaction: the record was deleted or erased. The
+// follower writes what a later entry adds.
 func (tx *Tx) noteRemoval(e AuditEntry, deleted bool) {
 	if !fulltext.Known(e.RecType) || !deleted && (tx.db.texts.Erases == nil || !tx.db.texts.Erases(e.Action)) {
 		return

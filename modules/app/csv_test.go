@@ -41,8 +41,12 @@ func TestCSV_EveryListIsATable(t *testing.T) {
 		if !row.Handle.Listed() || strings.Contains(row.Path, "{") {
 			continue
 		}
+		answer := admin.Do("GET", row.Path, nil)
+		if answer.Status == http.StatusBadRequest {
+			continue // It needs parameters.
+		}
 		tables++
-		if _, column := readCSV(t, admin.Do("GET", row.Path, nil)); len(column) < 2 {
+		if _, column := readCSV(t, answer); len(column) < 2 {
 			t.Errorf("%s has %d columns", row.Path, len(column))
 		}
 	}

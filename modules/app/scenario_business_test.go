@@ -6,12 +6,12 @@ import (
 	"image"
 	"image/png"
 	"mime/multipart"
+	"net/http"
 	"os"
 	"strings"
 
-	"kontor/store"
-
 	"kontor/server/servertest"
+	"kontor/store"
 )
 
 // customers creates a customer and completes its verification.
@@ -27,11 +27,41 @@ func (s *scenario) customers(p people) (id string) {
 	for _, status := range []string{"in_review", "verified"} {
 		s.do(p.advisor, "PATCH", path+"/kyc/status", map[string]any{"kyc_status": status, "reason": "seen <in person>"})
 	}
+	s.review(p, path+"/kyc")
 	s.do(p.customer, "PUT", path, map[string]any{"phone": nil})
 	s.do(p.advisor, "GET", path+"/kyc", nil)
 	s.do(p.advisor, "GET", "/v1/customers?search.kyc_status=verified&stack=kyc_status", nil)
+	s.do(p.advisor, "GET", "/v1/customers?q=keller&sort=last_name", nil)
+	s.do(p.customer, "GET", "/v1/search?q=keller", nil)
 	s.expect(s.server.User(), "GET", path, nil, 403, "common.rbac_no_rec_access")
 	return id
+}
+
+// review proposes the level enhanced of a verified customer three times: it is withdrawn, rejected and confirmed. Then it takes another
+// case and gives it back.
+func (s *scenario) review(p people, path string) {
+	second := s.server.Admin()
+	for _, end := range []struct {
+		verb string
+		by   *servertest.Client
+	}{{"withdraw", p.advisor}, {"reject", second}, {"confirm", second}} {
+		var proposed struct {
+			PendingDecision struct{ ID string } `json:"pending_decision"`
+		}
+		s.asked()
+		p.advisor.Do("PATCH", path+"/status", map[string]any{"verification_level": "enhanced", "reason": "funds <documented>"}).
+			Expect(s, http.StatusAccepted).Into(s, &proposed)
+		s.answered(s.row("PATCH", path+"/status"))
+		s.do(second, "GET", "/v1/kyc/cases?search.second_person=true", nil)
+		s.do(end.by, "POST", path+"/decisions/"+proposed.PendingDecision.ID+"/"+end.verb, map[string]any{"reason": "no <proof>"})
+	}
+	other := s.id(p.customer, "/v1/customers", customerBody("Ueli"))
+	s.do(p.customer, "PUT", "/v1/customers/"+other+"/kyc", map[string]any{"documents": []map[string]any{
+		{"type": "passport", "number": "X7", "expiry_date": "2031-05-01", "country": "CHE"}}})
+	for _, verb := range []string{"take", "give-back"} {
+		s.do(p.advisor, "POST", "/v1/kyc/cases/"+verb, map[string]any{"customer_ids": []string{other}})
+	}
+	s.do(p.advisor, "GET", "/v1/kyc/reasons", nil)
 }
 
 // evidence uploads a file of a document, reads it in all ways and deletes it.
@@ -94,6 +124,7 @@ func (s *scenario) privacy(p people) {
 	kept := "/v1/customers/" + s.id(s.admin, "/v1/customers", customerBody("Carla"))
 	s.do(s.admin, "PUT", kept+"/relationship", map[string]any{"ended_at": "2026-01-01T00:00:00Z"})
 	s.do(p.advisor, "GET", kept+"/relationship", nil)
+	s.do(p.advisor, "POST", kept+"/notify", map[string]any{"text": "Please <call> us.", "user_ids": []string{p.customer.UserID}})
 	s.do(s.admin, "PUT", kept+"/legal-hold", map[string]any{"reason": "A <dispute>.", "until": "2030-01-01"})
 	s.do(s.admin, "GET", kept+"/legal-hold", nil)
 	s.do(s.admin, "DELETE", kept+"/legal-hold", nil)

@@ -99,8 +99,12 @@ func TestFourEyes_ClosesADecisionWithoutEffect(t *testing.T) {
 			if !strings.Contains(got.Body, `"state":"`+c.state+`"`) || !strings.Contains(got.Body, `"kyc_status":"in_review"`) {
 				t.Errorf("got %s, want in review and the decision %s", got.Body, c.state)
 			}
+			if got := cases(t, second, "&search.second_person=true"); got.Total != 0 {
+				t.Errorf("the queue still has %+v", got)
+			}
 			second.Do("POST", decision+"/confirm", nil).ExpectError(t, http.StatusConflict, "customers.decision_not_pending")
-			proposed(t, path, second) // the case can be decided again
+			again := proposed(t, path, second) // the case can be decided again
+			second.Do("POST", again+"/withdraw", nil).Expect(t, http.StatusOK)
 		})
 	}
 }

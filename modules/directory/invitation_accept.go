@@ -91,6 +91,7 @@ func (s *Service) validInvitation(ctx context.Context, q store.Querier, token st
 func (s *Service) accept(ctx context.Context, in acceptInput) (Accepted, error) {
 	problems := cmp.Or(in.problems, &apierr.Fields{})
 	required(problems, "token", in.Token)
+	s.auth.CheckPassword(problems, "password", in.Password)
 	if err := problems.Err(); err != nil {
 		return Accepted{}, err
 	}

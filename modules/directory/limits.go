@@ -109,6 +109,20 @@ func (s *Service) conflictLimits(ctx context.Context) limits {
 	return limits{apierr.RateLimited, s.byCaller(ctx, "conflict", s.PerHour/conflictPart)}
 }
 
+// wrongCodeLimits returns the limits of wrong codes of callers without a session. They end the guesses of a network before these use
+// up the attempts of everybody else.
+func (s *Service) wrongCodeLimits(ctx context.Context) limits {
+	return limits{apierr.RateLimited, s.byCaller(ctx, "wrong code", s.PerHour)}
+}
+
+// countWrongCode counts a wrong code of a caller without a session.
+func (s *Service) countWrongCode(ctx context.Context, tx *store.Tx) error {
+	if err := s.wrongCodeLimits(ctx).count(ctx, tx); err != nil {
+		return err
+	}
+	return s.countFailure(ctx, tx)
+}
+
 // tries returns the number of attempts that a code allows.
 func (s *Service) tries(ctx context.Context, q store.Querier) (int, error) {
 	wait, err := waitFor(ctx, q, quota{s.subject("failed", ""), failedCodes, hour})

@@ -40,7 +40,7 @@ func (s *Service) register(ctx context.Context, in registerInput) (Registration,
 	c := newCredential(u.ID, id)
 	var first code
 	if !c.Validated {
-		first = s.prepareCode(c, u.Language, forValidation)
+		first = s.prepareFirstCode(c, u.Language)
 	}
 	out := Registration{UserID: u.ID, TokenType: "Bearer"}
 	var rejection error

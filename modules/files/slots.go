@@ -6,8 +6,8 @@ import "sync"
 const (
 	maxTransfers          = 128
 	maxTransfersPerCaller = 64
-	// chunksAtOnce is how many chunks may wait for the writer. Other writes of the same group wait for these.
-	chunksAtOnce = 2
+	// chunksAtOnce is how many chunks may wait for the writer at the same time. Other writes of the same group wait for them.
+	chunksAtOnce = 1
 )
 
 // slots bounds what runs at the same time, in all and for each caller.

@@ -13,9 +13,10 @@ type OTPMessage struct {
 	Channel   string // Email or SMS
 	Recipient string
 	Language  string
-	Purpose   string // validation, recovery, invitation, or taken (for a message without a code)
+	Purpose   string // validation, registration, recovery, invitation, or taken (for a message without a code)
 	Code      string // of an invitation: the token of its link
-	Minutes   int // for which the code is valid
+	Minutes   int    // for which the code is valid
+	Path      string // of the console's screen for the code; empty for none
 }
 
 const (
@@ -26,7 +27,7 @@ const (
 // PrepareOTP renders a message and returns the function that writes it to the outbox.
 func (s *Service) PrepareOTP(m OTPMessage) func(ctx context.Context, tx *store.Tx) error {
 	key := "notification." + string(event.CredentialOTP) + "." + m.Channel + "." + m.Purpose + "."
-	args := map[string]any{"Code": m.Code, "Minutes": m.Minutes}
+	args := map[string]any{"Code": m.Code, "Minutes": m.Minutes, "Link": s.options.BaseURL + m.Path}
 	if m.Purpose == invitation {
 		// The token is in the fragment, which browsers do not send: it is in no log.
 		args = map[string]any{"Link": s.options.BaseURL + "/invitation#" + m.Code, "Days": max(1, m.Minutes/minutesPerDay)}

@@ -70,7 +70,7 @@ func (s *Service) catchUp(ctx context.Context) (complete bool, err error) {
 		if err := s.take(waiting); err != nil {
 			return false, ctx.Err()
 		}
-		// What one search adds must not depend on whether its client waits, nor belong to its request.
+		// A step must not depend on whether the client waits, nor belong to its request.
 		done, err := s.step(context.WithoutCancel(stripped{waiting}))
 		s.give()
 		if done || err != nil {

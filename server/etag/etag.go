@@ -21,7 +21,7 @@ func Match(header, tag string) bool {
 
 // NoneMatch reports whether the header If-None-Match contains a tag by the weak comparison, which ignores W/, so that the answer
 // is 304. An empty header contains none. It returns the tag in the form that the client has.
-func NoneMatch(header, tag string) (matched string, found bool) { return find(header, tag, true) }
+func NoneMatch(header, tag string) (form string, found bool) { return find(header, tag, true) }
 
 func find(header, tag string, weak bool) (matched string, found bool) {
 	if header == "" {

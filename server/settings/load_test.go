@@ -70,6 +70,7 @@ func TestLoad_Defaults(t *testing.T) {
 		Invoices: settings.Invoices{MaxBytes: 20 << 20, MaxPages: 50, Timeout: 20 * time.Second, KeepDays: 400},
 		Files:    settings.Files{MaxBytes: 10 << 20, Quota: 256 << 20},
 		Privacy:  settings.Privacy{RetentionYears: 10},
+		KYC:      settings.KYC{FourEyes: "enhanced"},
 		Backup:   settings.Backup{WholeEvery: 24 * time.Hour, Keep: 30 * 24 * time.Hour},
 		Webhooks: settings.Webhooks{Timeout: 15 * time.Second, PauseAfter: 5 * 24 * time.Hour, Keep: 30 * 24 * time.Hour},
 		Log:      settings.Log{Level: slog.LevelInfo, Format: settings.LogAuto},

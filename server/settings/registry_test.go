@@ -20,6 +20,7 @@ func TestLoad_RoundTrip(t *testing.T) {
 		"server.acme_url":                        "https://acme.example/directory",
 		"server.acme_email":                      "ops@bank.example",
 		"server.shutdown_seconds":                "3",
+		"kyc.four_eyes":                          "always",
 		"server.request_seconds":                 "4",
 		"server.trusted_proxies":                 "10.0.0.7/32,fd00::/8",
 		"metrics.listen":                         "10.0.0.7:9000",

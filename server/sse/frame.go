@@ -1,8 +1,8 @@
 // Package sse writes event streams (HTML standard, section 9.2): frames, the head of the response, and a hub that has the open
 // streams of all users and writes to them without waiting for any client.
 //
-// A stream costs its connection, a goroutine that notices when the client disconnects, and a few hundred bytes. All streams
-// share a few writer goroutines. Callers decide which frames exist, who may see them, and which frames a client missed before
+// A stream costs its connection and a few hundred bytes. All streams share a few writer goroutines and, on Linux, one that
+// notices when clients disconnect. Callers decide which frames exist, who may see them, and which frames a client missed before
 // it opened the stream.
 package sse
 

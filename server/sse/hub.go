@@ -57,6 +57,7 @@ type Hub struct {
 	empty    chan struct{} // closed when the hub is draining and its last stream has ended
 
 	ready   queue
+	poller  poller
 	stop    chan struct{}
 	stopped sync.WaitGroup
 	stopOne sync.Once
@@ -228,6 +229,7 @@ func (h *Hub) Close() {
 	h.stopOne.Do(func() {
 		close(h.stop)
 		h.ready.close()
+		h.poller.close()
 	})
 	h.mu.Lock()
 	streams := h.all()

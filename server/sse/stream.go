@@ -3,6 +3,7 @@ package sse
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -23,7 +24,8 @@ type Stream struct {
 	Data     any // for the caller of Open
 
 	hub     *Hub
-	expires time.Time // of the token that opened it
+	expires time.Time     // of the token that opened it
+	polled  atomic.Uint64 // number in the poller; 0 means that a goroutine reads the connection
 
 	writing sync.Mutex // held during a write; taken before mu
 
@@ -55,14 +57,17 @@ func (s *Stream) Attach(conn net.Conn) bool {
 		return false
 	}
 	setUserTimeout(conn, s.hub.options.Heartbeat)
-	go s.watch(conn)
+	if !s.hub.poller.add(s, conn) {
+		go s.watch(conn)
+	}
 	return true
 }
 
 // maxReceived bounds the bytes that a client may send on a stream; it has no reason to send any.
 const maxReceived = 64 << 10
 
-// watch waits for the client to disconnect.
+// watch reads what the client sends until it disconnects. Streams of clients that send nothing have no such goroutine where the
+// system has a poller.
 func (s *Stream) watch(conn net.Conn) {
 	var sink [32]byte
 	for received := 0; received < maxReceived; {
@@ -201,6 +206,7 @@ func (s *Stream) end(why reason) {
 	}
 	s.writing.Unlock()
 	if first {
+		s.hub.poller.remove(s)
 		s.hub.remove(s)
 		s.hub.counts.end(why)
 		s.hub.options.Ended(s.User)

@@ -1,4 +1,4 @@
-// What the finder offers besides records: commands and screens, and how it shows the answer of a search.
+// The commands and screens that the finder offers besides records, and the answer of a search as it shows it.
 import { may } from './access.js';
 import { chooseLanguage, signOut } from './auth.js';
 import { conversations } from './conversations.js';

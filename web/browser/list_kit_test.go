@@ -108,6 +108,24 @@ func TestListKit_SelectsRowsAndChangesThem(t *testing.T) {
 	v.until(`[...document.querySelectorAll('tbody tr')].filter((row) => row.innerText.includes('Inactive')).length === 2`)
 }
 
+// Reviewers take selected customers into review with one request.
+func TestListKit_TakesCustomersIntoReview(t *testing.T) {
+	s := sharedServer(t)
+	me := s.newPerson("Administrator")
+	token := s.token(me)
+	for i := range 3 {
+		id := s.newCustomer(token, fmt.Sprint("Fall ", i), "Stapel"+me.id[:6])
+		s.call(token, http.MethodPut, "/v1/customers/"+id+"/kyc", map[string]any{"documents": []any{map[string]any{"type": "passport", "number": fmt.Sprint("X", i), "expiry_date": "2099-01-01", "country": "CHE"}}})
+	}
+	v := signedIn(t, s, desk, me)
+	v.open("/customers?q=Stapel" + me.id[:6])
+	v.until(`document.querySelectorAll('table.data tbody tr').length === 3`)
+	v.click(`thead .select input`)
+	v.clickText("Take into review")
+	v.see("3 records changed")
+	v.until(`[...document.querySelectorAll('tbody tr')].filter((row) => row.innerText.includes('In review')).length === 3`)
+}
+
 // The export contains all rows that the filters select, not only those of the page.
 func TestListKit_Exports(t *testing.T) {
 	v, _, _ := kitList(t, desk, "Ausgabe")
@@ -152,8 +170,9 @@ func TestCountryField_FindsByName(t *testing.T) {
 	v.write(`input[name=email]`, "elsa@example.ch")
 	v.write(`input[name=nationality]`, "etats")
 	v.until(`document.querySelector('dialog [role=option][aria-selected=true]')?.innerText.includes('États-Unis')`)
-	v.keys(kb.Enter)
+	v.click(`dialog [role=option][aria-selected=true]`)
 	v.until(`document.querySelector('input[name=nationality]').value === 'États-Unis'`)
+	v.write(`input[name="address.city"]`, "Aoste")
 	v.write(`input[name="address.country"]`, "it")
 	v.keys(kb.Escape)
 	v.click(`dialog button[type=submit]`)

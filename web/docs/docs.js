@@ -45,7 +45,8 @@ function openOperation(ui, tag, id) {
   ui.layoutActions.show(['operations-tag', tag], true);
   ui.layoutActions.show(['operations', tag, id], true);
   if (narrow.matches) side.open = false;
-  const place = `operations-${tag.replaceAll(' ', '_')}-${id}`;
+  const escaped = (text) => CSS.escape(text.trim().replaceAll(/\s/g, '_')); // as the explorer does
+  const place = `operations-${escaped(tag)}-${escaped(id)}`;
   const begun = performance.now();
   const reveal = () => {
     const block = document.getElementById(place);

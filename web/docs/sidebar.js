@@ -22,7 +22,7 @@ function groupsOf(spec) {
 function entry({ path, method, operation, tag }, open) {
   const link = make('a', { href: `#/${encodeURIComponent(tag)}/${encodeURIComponent(operation.operationId)}` },
     make('span', { className: `side-method ${method}`, textContent: method.toUpperCase() }),
-    make('span', { className: 'side-text', textContent: operation.summary.replace(/\.$/, '') }));
+    make('span', { className: 'side-text', textContent: operation.summary.split('. ')[0].replace(/\.$/, '') }));
   link.title = `${method.toUpperCase()} ${path}`;
   link.addEventListener('click', (event) => {
     event.preventDefault();

@@ -16,10 +16,11 @@ const (
 )
 
 // Words returns the words of a text as the full-text index holds them: letters and digits in lower case without accents, with
-// one spelling for each umlaut, so that "Müller", "Mueller", "muller" and "MULLER" are the same word, and so are "Strasse" and
-// "Straße". The beginning of a text has the beginning of its words, so that a search may look for prefixes; "Mue" is the one
-// exception, since an e at the end of a word, as in "Zoe", is a letter of its own. Each character of scripts without spaces
-// is a word.
+// one spelling for each umlaut. "Müller", "Mueller", "muller" and "MULLER" are the same word, and so are "Strasse" and "Straße".
+// Each character of scripts without spaces is a word.
+//
+// The beginning of a text has the beginning of its words, so that a search may look for prefixes. "Mue" is an exception: an e at
+// the end of a word, as in "Zoe", is a letter of its own.
 func Words(s string) []string {
 	var words []string
 	var w wordBuilder

@@ -1,5 +1,6 @@
 import { html } from '../lib.js';
 import { may } from '../access.js';
+import { api } from '../api.js';
 import { fullName } from '../customers.js';
 import { country } from '../countries.js';
 import { day } from '../format.js';
@@ -18,6 +19,7 @@ import { CustomerDialog } from './customer_form.js';
 
 const SEARCH_FIELDS = ['last_name', 'first_name', 'email', 'phone'];
 const STATUSES = ['not_started', 'pending', 'in_review', 'action_required', 'verified', 'expired', 'rejected'];
+const REVIEWABLE = ['pending', 'in_review'];
 const LEVELS = ['none', 'basic', 'standard', 'enhanced'];
 
 const Name = ({ customer }) => html`<span class="with-avatar">
@@ -58,6 +60,16 @@ function CustomerFilters({ list }) {
   <//>`;
 }
 
+/** The actions of reviewers for selected customers. */
+const bulkActions = () => (may('customers', 'read_all') && may('customers', 'update') ? [{
+  key: 'take', label: t('customers.take'), icon: 'roles', fits: (row) => REVIEWABLE.includes(row.kyc_status),
+  async run(rows) {
+    const { cases } = await api.post('/v1/kyc/cases/take', { customer_ids: rows.map((row) => row.id) });
+    const left = cases.filter(({ outcome }) => outcome !== 'taken');
+    return left.map(() => Object.assign(new Error(t('customers.not_taken')), { hint: '' }));
+  },
+}] : []);
+
 /** The customers that the caller may see: searched, filtered, sorted, by pages. */
 export default function Customers() {
   usePreferences();
@@ -75,6 +87,7 @@ export default function Customers() {
   return html`
     <${PageHead} title=${t('nav.customers')} note=${t('customers.note')}>${create}<//>
     <${CustomerFilters} list=${list} />
-    <${RecordList} list=${list} title=${t('nav.customers')} columns=${columns()} empty=${empty} link=${(row) => `/customers/${row.id}`} />
+    <${RecordList} list=${list} title=${t('nav.customers')} columns=${columns()} empty=${empty} link=${(row) => `/customers/${row.id}`}
+      bulk=${bulkActions()} nameOf=${fullName} />
     ${query.get('new') && mayCreate && html`<${CustomerDialog} close=${close} done=${(made) => go(`/customers/${made.id}`)} />`}`;
 }

@@ -8,6 +8,7 @@ import { t } from '../i18n.js';
 import { useListSettings } from '../list_settings.js';
 import { useLoad } from '../load.js';
 import { usePreferences } from '../preferences.js';
+import { useRecordChanges } from '../record_changes.js';
 import { route, setQuery } from '../router.js';
 import { useStore } from '../store.js';
 import { Avatar, Badge, Dash, Facts, RecordId } from '../ui/display.js';
@@ -126,6 +127,7 @@ function Payer({ id }) {
   usePreferences();
   const [editing, setEditing] = useState(false);
   const load = useLoad(() => api.withETag(`/v1/payers/${id}`), [id]);
+  useRecordChanges('payers', id, load.reload);
   const payer = load.data?.record;
   const rights = useRights('payers', id);
   const name = payer?.name || payer?.company;

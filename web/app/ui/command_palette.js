@@ -42,7 +42,7 @@ function useSearch() {
   return [result, search];
 }
 
-/** What is wrong or open with a result, or an empty text. */
+/** Says that a result is missing, failed, incomplete or empty; otherwise returns an empty text. */
 function stateOf(text, result, count) {
   if (result.text !== text) return count ? '' : t('finder.searching');
   if (result.failed) return t('finder.failed');

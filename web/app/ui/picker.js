@@ -1,4 +1,5 @@
 import { html, useEffect, useId, useRef, useState } from '../lib.js';
+import { mayAny } from '../access.js';
 import { api } from '../api.js';
 import { t } from '../i18n.js';
 import { containing, useDebounced } from '../list.js';
@@ -110,8 +111,8 @@ async function findPersonas(text) {
 }
 
 /** Chooses a customer by name or e-mail address. */
-export const CustomerPicker = ({ form, name }) => html`<${Combobox} label=${t('customers.one')} name=${name} find=${findCustomers}
-  pick=${(row) => form.set(name, row.id)} error=${form.errors[name]} hint=${t('customers.pick_hint')} />`;
+export const CustomerPicker = ({ form, name, hint = t('customers.pick_hint') }) => html`<${Combobox} label=${t('customers.one')} name=${name} find=${findCustomers}
+  pick=${(row) => form.set(name, row.id)} error=${form.errors[name]} hint=${hint} />`;
 
 /** Chooses a persona by name. */
 export const PersonaPicker = ({ form, name }) => html`<${Combobox} label=${t('personas.one')} name=${name} find=${findPersonas}
@@ -121,6 +122,7 @@ const MAX_USERS = 100; // the server's limit for a page
 
 /** Finds active users by display name or sign-in name. */
 async function findUsers(text) {
+  if (!mayAny('users')) return [];
   const page = await api.get('/v1/users', { limit: MAX_USERS, 'search.status': 'active' });
   const more = page.has_more && text
     ? await api.get('/v1/users', { limit: SHOWN, 'search.status': 'active', 'search.display_name': containing(text) })
@@ -136,7 +138,7 @@ async function findUsers(text) {
  * Chooses a user by name. Users who may not list users enter an id.
  * @param {{others?: boolean, several?: boolean}} props others: leave out the user themselves
  */
-export function UserPicker({ label, pick, error, chosen, others, several }) {
+export function UserPicker({ label, pick, error, chosen, others, several, hint = t('people.pick_hint') }) {
   usePeople();
   async function find(typed) {
     const text = typed.trim();
@@ -145,5 +147,5 @@ export function UserPicker({ label, pick, error, chosen, others, several }) {
     return users.filter((user) => !(others && user.id === myId())).map((user) => ({ ...user, note: user.note !== user.name && user.note }));
   }
   return html`<${Combobox} label=${label} find=${find} pick=${pick} error=${error} chosen=${chosen} several=${several}
-    hint=${t('people.pick_hint')} />`;
+    hint=${hint} />`;
 }
