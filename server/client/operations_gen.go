@@ -1394,8 +1394,8 @@ func (a *FilesAPI) bind(c *Client) {
 // Send a form, or the file itself with its name in the header `Content-Disposition`. The body is stored while it arrives
 // and must not pause for more than 15 seconds. `Content-Digest` and `Repr-Digest` with sha-256 are compared with the file.
 // An `Idempotency-Key` covers the length, name and digest of the file that the headers state.
-func (a *FilesAPI) AddToDocument(ctx context.Context, id, documentID string, in FileFormInput, options ...CallOption) (*File, error) {
-	return fetch[File](ctx, a.client, operation{name: "files.add_to_document", method: "POST", path: "/v1/customers/{id}/kyc/documents/{document_id}/files", bearer: true, form: true, keyed: true}, input{path: []string{id, documentID}, body: in}, options)
+func (a *FilesAPI) AddToDocument(ctx context.Context, id, documentID string, in FileFormInput, options ...CallOption) (*FileStoredFile, error) {
+	return fetch[FileStoredFile](ctx, a.client, operation{name: "files.add_to_document", method: "POST", path: "/v1/customers/{id}/kyc/documents/{document_id}/files", bearer: true, form: true, keyed: true}, input{path: []string{id, documentID}, body: in}, options)
 }
 
 // AddToMessage calls POST /v1/chats/{id}/messages/{message_id}/files: upload a file to an own message.
@@ -1403,8 +1403,8 @@ func (a *FilesAPI) AddToDocument(ctx context.Context, id, documentID string, in 
 // Send a form, or the file itself with its name in the header `Content-Disposition`. The body is stored while it arrives
 // and must not pause for more than 15 seconds. `Content-Digest` and `Repr-Digest` with sha-256 are compared with the file.
 // An `Idempotency-Key` covers the length, name and digest of the file that the headers state.
-func (a *FilesAPI) AddToMessage(ctx context.Context, id, messageID string, in FileFormInput, options ...CallOption) (*File, error) {
-	return fetch[File](ctx, a.client, operation{name: "files.add_to_message", method: "POST", path: "/v1/chats/{id}/messages/{message_id}/files", bearer: true, form: true, keyed: true}, input{path: []string{id, messageID}, body: in}, options)
+func (a *FilesAPI) AddToMessage(ctx context.Context, id, messageID string, in FileFormInput, options ...CallOption) (*FileStoredFile, error) {
+	return fetch[FileStoredFile](ctx, a.client, operation{name: "files.add_to_message", method: "POST", path: "/v1/chats/{id}/messages/{message_id}/files", bearer: true, form: true, keyed: true}, input{path: []string{id, messageID}, body: in}, options)
 }
 
 // OfTask calls GET /v1/customers/{customer_id}/tasks/{id}/files: list the files of a task, the newest first.
@@ -1417,8 +1417,8 @@ func (a *FilesAPI) OfTask(ctx context.Context, customerID, id string, options ..
 // Send a form, or the file itself with its name in the header `Content-Disposition`. The body is stored while it arrives
 // and must not pause for more than 15 seconds. `Content-Digest` and `Repr-Digest` with sha-256 are compared with the file.
 // An `Idempotency-Key` covers the length, name and digest of the file that the headers state.
-func (a *FilesAPI) AddToTask(ctx context.Context, customerID, id string, in FileFormInput, options ...CallOption) (*File, error) {
-	return fetch[File](ctx, a.client, operation{name: "files.add_to_task", method: "POST", path: "/v1/customers/{customer_id}/tasks/{id}/files", bearer: true, form: true, keyed: true}, input{path: []string{customerID, id}, body: in}, options)
+func (a *FilesAPI) AddToTask(ctx context.Context, customerID, id string, in FileFormInput, options ...CallOption) (*FileStoredFile, error) {
+	return fetch[FileStoredFile](ctx, a.client, operation{name: "files.add_to_task", method: "POST", path: "/v1/customers/{customer_id}/tasks/{id}/files", bearer: true, form: true, keyed: true}, input{path: []string{customerID, id}, body: in}, options)
 }
 
 // OfCustomer calls GET /v1/customers/{id}/kyc/files: list the evidence of a customer, the newest first.
@@ -1432,8 +1432,8 @@ func (a *FilesAPI) OfChat(ctx context.Context, id string, params FilesOfChatPara
 }
 
 // Get calls GET /v1/files/{id}: get a file without its content.
-func (a *FilesAPI) Get(ctx context.Context, id string, options ...CallOption) (*File, error) {
-	return fetch[File](ctx, a.client, operation{name: "files.get", method: "GET", path: "/v1/files/{id}", bearer: true}, input{path: []string{id}}, options)
+func (a *FilesAPI) Get(ctx context.Context, id string, options ...CallOption) (*FileStoredFile, error) {
+	return fetch[FileStoredFile](ctx, a.client, operation{name: "files.get", method: "GET", path: "/v1/files/{id}", bearer: true}, input{path: []string{id}}, options)
 }
 
 // Delete calls DELETE /v1/files/{id}: delete a file.
