@@ -6,7 +6,7 @@ LDFLAGS  := $(if $(RELEASE),-X kontor/modules/commands.release=$(RELEASE))
 
 TARGETS  ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
 
-.PHONY: help run test race test-console lint lint-console words lint-openapi clients check-clients fuzz bench bench-nodes golden screenshots build release image ci
+.PHONY: help run test race test-console lint lint-console words lint-openapi clients check-clients fuzz bench bench-lists bench-nodes dataset golden screenshots build release image ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -57,6 +57,12 @@ bench: ## run the benchmarks
 
 bench-nodes: ## compare nodes on PostgreSQL with SQLite and a bare Fiber handler, in one table; needs PostgreSQL
 	go test -run='^$$' -bench=BenchmarkNodes -benchtime=1x -timeout=30m .
+
+dataset: ## make a large data set for measurements in the directory DIR
+	go run ./modules/demo/dataset -data.dir "$(DIR)"
+
+bench-lists: ## measure every list of a server at 127.0.0.1:8080 that serves a data set
+	go run ./modules/demo/listtimes
 
 golden: clients ## update the golden lists of endpoints, operations and record forms, the README's table of settings, and the clients
 	go test ./modules/app -run 'TestTable_MatchesTheGoldenFile|TestForms_MatchTheGoldenFile|TestEvents_EveryChangeIsOne' -update

@@ -114,6 +114,7 @@ func (db *DB) versionOf(ctx context.Context, c *Counting, follows bool) (uint64,
 		for _, t := range c.Rows {
 			tables = append(tables, t.Table)
 		}
+		tables = append(tables, c.Parents...)
 	}
 	if len(tables) == 0 {
 		return 0, nil
@@ -147,8 +148,8 @@ func (db *DB) bringUpToDate(ctx context.Context, e, found *total, c *Counting) (
 func (db *DB) count(ctx context.Context, found *total, c *Counting) (err error) {
 	counter, follows := db.engine.(engine.Counter)
 	if !follows {
-		if found.groups, err = db.countPlainly(ctx, c); err == nil && c.MaxGroups > 0 && len(found.groups) > c.MaxGroups {
-			err = ErrTooManyGroups
+		if found.groups, err = db.countPlainly(ctx, c); err == nil {
+			err = bounded(found, c)
 		}
 		return err
 	}
@@ -164,7 +165,7 @@ func (db *DB) count(ctx context.Context, found *total, c *Counting) (err error) 
 				return err
 			} else if ok && version == found.version {
 				found.groups, found.at = groups, now
-				return nil
+				return bounded(found, c)
 			} else if found.version = version; ok {
 				return db.countAll(ctx, counter, found, c)
 			}
@@ -179,10 +180,15 @@ func (db *DB) countAll(ctx context.Context, counter engine.Counter, found *total
 	if err != nil {
 		return err
 	}
-	if c.MaxGroups > 0 && len(groups) > c.MaxGroups {
+	found.groups, found.at = nonEmpty(groups), at
+	return bounded(found, c)
+}
+
+// bounded returns ErrTooManyGroups for more groups than c allows.
+func bounded(found *total, c *Counting) error {
+	if c.MaxGroups > 0 && len(found.groups) > c.MaxGroups {
 		return ErrTooManyGroups
 	}
-	found.groups, found.at = nonEmpty(groups), at
 	return nil
 }
 

@@ -30,7 +30,7 @@ type Case struct {
 	PendingDecision   *PendingDecision `json:"pending_decision" doc:"The decision that waits for a second person; null for none."`
 }
 
-// EachUser names the reviewer who works on the case, and the one who proposed the decision.
+// EachUser names the assignee and the proposer.
 func (c Case) EachUser(add func(id string)) {
 	if c.Assignee != nil {
 		add(*c.Assignee)

@@ -111,9 +111,9 @@ func (s *Service) secondPersons(ctx context.Context, q store.Querier, proposer s
 	return others, nil
 }
 
-// checkSecondPerson returns apierr.SecondPersonRequired when the caller does not count as another person: the proposer, users
-// whose personas are linked to those of the proposer or are the same person, and users with a persona that is linked to the
-// customer's identity. It returns apierr.SelfVerification when the caller is the customer.
+// checkSecondPerson returns apierr.SecondPersonRequired when the caller does not count as another person. That is so for the
+// proposer, and for users whose personas are linked to those of the proposer or are the same person. It is also so for users
+// with a persona that is linked to the customer's identity. The customer gets apierr.SelfVerification.
 func (s *Service) checkSecondPerson(ctx context.Context, q store.Querier, c Customer, proposer string) error {
 	caller := access.From(ctx).UserID
 	if caller == proposer {

@@ -14,8 +14,8 @@ import (
 )
 
 // A registration can be completed without the token of its first response, which a reload or another device does not have. The
-// applicant proves who they are by the password that they chose and by the code. Neither is enough alone: the owner of an address
-// that somebody else registered knows only the code, and must not activate an account whose password they do not know.
+// applicant proves who they are by the password that they chose and by the code. Neither is enough alone: the owner of an
+// address that another person registered gets only the code, and must not activate an account with the password of that person.
 
 // selectClaim finds the credential of a pending user that has the value.
 const selectClaim = `

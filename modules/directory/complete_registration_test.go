@@ -38,8 +38,8 @@ func TestCompleteRegistration_NeedsNoToken(t *testing.T) {
 	h.completeRegistration(email(1), second.Code, password).want(t, 400, "users.invalid_otp") // no registration any more
 }
 
-// Somebody registers the address of another person. Its owner gets the code, but must not activate an account of which somebody
-// else knows the password. Nor can the somebody, who does not get the code.
+// An attacker registers the address of another person. Its owner gets the code, but must not activate an account with the password of
+// the attacker. Nor can the attacker, who does not get the code.
 func TestCompleteRegistration_NeedsPasswordAndCode(t *testing.T) {
 	h := newHarness(t)
 	m := h.registrant(email(1))
@@ -97,11 +97,11 @@ func TestCompleteRegistration_LimitsTheNetwork(t *testing.T) {
 	for i := range perHour {
 		h.completeRegistration(email(i), "000000", "a wrong password").want(t, 400, "users.invalid_otp")
 	}
-	limited := h.completeRegistration(email(1), code, password).want(t, 429, "common.rate_limit_exceeded")
+	limited := h.completeRegistration(email(1), code, password).want(t, 429, "rate_limits_m.exceeded")
 	if limited.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
-	h.complete(email(1), "000000").want(t, 429, "common.rate_limit_exceeded")
+	h.complete(email(1), "000000").want(t, 429, "rate_limits_m.exceeded")
 	if got := h.call("", "POST", "/v1/users/complete-registration", map[string]string{}); got.Status != 400 {
 		t.Errorf("empty: %d, want 400", got.Status)
 	}

@@ -16,14 +16,16 @@ import (
 // rows, so that they survive a restart.
 const (
 	// Messages to one target, from all callers together.
-	otpSends     = 3
-	otpWindow    = 10 * time.Minute
-	userSends    = 10 // requested by one user in an hour, to any targets
-	dailyOfUser  = 30
-	failedCodes  = 1000 // wrong codes of all users in an hour; after that each code has one attempt
-	hour, day    = time.Hour, 24 * time.Hour
-	keyFactor    = 2 // an API key serves many networks
-	conflictPart = 2 // half as many registrations of taken values as messages
+	otpSends    = 3
+	otpWindow   = 10 * time.Minute
+	userSends   = 10 // requested by one user in an hour, to any targets
+	dailyOfUser = 30
+	failedCodes = 1000 // wrong codes of all users in an hour; after that each code has one attempt
+	hour, day   = time.Hour, 24 * time.Hour
+	keyFactor   = 2 // an API key serves many networks
+	// All callers without session and key together, so that many networks cannot send messages without end.
+	anonymousFactor = 4
+	conflictPart    = 2 // half as many registrations of taken values as messages
 
 	// registrationPercent is the number of registrations of free values for 100 messages. The first e-mail of a registration
 	// does not count as a message, but a caller must be rejected before they have probed a list of 100 addresses.
@@ -69,6 +71,9 @@ func (s *Service) byCaller(ctx context.Context, kind string, perHour int) (quota
 func (s *Service) sendLimits(ctx context.Context, key, purpose string) limits {
 	l := s.targetLimits(ctx, key, purpose)
 	l.quotas = append(l.quotas, s.byCaller(ctx, "send", s.PerHour)...)
+	if caller := access.From(ctx); s.PerHour > 0 && caller.UserID == "" && caller.KeyID == "" {
+		l.quotas = append(l.quotas, quota{s.subject("send", "anonymous"), anonymousFactor * s.PerHour, hour})
+	}
 	return l
 }
 
@@ -110,7 +115,7 @@ func (s *Service) conflictLimits(ctx context.Context) limits {
 }
 
 // wrongCodeLimits returns the limits of wrong codes of callers without a session. They end the guesses of a network before these use
-// up the attempts of everybody else.
+// up the attempts of all users.
 func (s *Service) wrongCodeLimits(ctx context.Context) limits {
 	return limits{apierr.RateLimited, s.byCaller(ctx, "wrong code", s.PerHour)}
 }

@@ -72,7 +72,8 @@ func TestRead(t *testing.T) {
 			Contains: []string{`"reason":"unsupported_file"`, `"format":"HEIC"`, `Files of type HEIC are not supported.`}},
 		{Name: "no file", As: advisor, Method: "POST", Path: path, Body: map[string]any{}, Status: 400, Contains: []string{`"code":"invalid_input"`, `"reason":"invalid_base64"`}},
 		{Name: "an anonymous caller", Method: "POST", Path: path, Body: map[string]any{}, Status: 401},
-		{Name: "without the grant", As: customer, Method: "POST", Path: path, Body: map[string]any{}, Status: 403},
+		{Name: "a customer, with a broken request", As: customer, Method: "POST", Path: path, Body: map[string]any{}, Status: 400},
+		{Name: "without the grant", As: s.User(), Method: "POST", Path: path, Body: map[string]any{}, Status: 403},
 	})
 }
 

@@ -165,6 +165,7 @@ func TestErasure_OfAHugeCustomer(t *testing.T) {
 	m := marks{name: "Huge"}
 	text := m.mark("name")
 	customer := newCustomer(s.Admin(), "huge@example.ch")
+	s.Admin().Do("POST", "/v1/customers/"+customer+"/notify", map[string]any{"text": "Hello", "user_ids": []string{s.User().UserID}}).Expect(t, 200)
 	servertest.Exec(t, s.DB, `
 		INSERT INTO notifications (id, notice_id, user_id, customer_id, event, title_key, content_key, content, content_low, rec_type, rec_id,
 			metadata, system, created_at)

@@ -157,7 +157,7 @@ func (s *testServer) views(me person) []view {
 		{name: "evidence deleting", path: customer + "/kyc", steps: []step{see(".files li"), tap(".files li > button.bare:last-child")}, drawn: confirmation},
 		{name: "document", path: customer + "/kyc", steps: []step{press("kyc.add")}, drawn: form},
 		{name: "decision", path: customer + "/kyc", steps: []step{press("kyc.decide")}, drawn: form},
-		{name: "decision with a warning", path: customer + "/kyc", steps: []step{press("kyc.decide"), click(form + ` [value=rejected]`)}, drawn: form + ` .template`},
+		{name: "decision with a warning", path: customer + "/kyc", steps: []step{press("kyc.decide"), click(form + ` [value=rejected]`)}, drawn: `.template`},
 		{name: "review", path: "/review", drawn: "table.data"},
 		{name: "review of nothing", path: "/review?country=ABW", drawn: ".empty"},
 		{name: "case", path: "/review/" + pending, drawn: ".review-decision fieldset"},

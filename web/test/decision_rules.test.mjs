@@ -12,8 +12,8 @@ const verify = (level) => ({ choice: 'verified', level, reason: '' });
 test('the choices follow the state', () => {
   assert.deepEqual(rules.choicesOf(kyc()), ['verified', 'action_required', 'rejected']);
   assert.deepEqual(rules.choicesOf(kyc({ kyc_status: 'pending', transitions: { in_review: ['reviewer'] } })), rules.choicesOf(kyc()));
-  assert.deepEqual(rules.choicesOf(kyc({ kyc_status: 'verified', transitions: { expired: ['reviewer', 'system'], in_review: ['system'] } })),
-    ['level', 'expired']);
+  const transitions = { expired: ['reviewer', 'system'], in_review: ['system'] };
+  assert.deepEqual(rules.choicesOf(kyc({ kyc_status: 'verified', transitions })), ['level', 'expired']);
   assert.deepEqual(rules.choicesOf(kyc({ pending_decision: { id: '1' } })), []);
 });
 
@@ -27,7 +27,8 @@ test('a reason is needed for a refusal, for more documents, and for another leve
 });
 
 test('a second person is needed as the setting says', () => {
-  for (const [mode, basic, enhanced, rejected] of [['off', false, false, false], ['enhanced', false, true, false], ['always', true, true, true]]) {
+  const modes = [['off', false, false, false], ['enhanced', false, true, false], ['always', true, true, true]];
+  for (const [mode, basic, enhanced, rejected] of modes) {
     const one = kyc({ four_eyes: mode });
     assert.deepEqual([rules.needsSecondPerson(one, verify('basic')), rules.needsSecondPerson(one, verify('enhanced')),
       rules.needsSecondPerson(one, { choice: 'rejected', level: '' })], [basic, enhanced, rejected], mode);
@@ -36,13 +37,15 @@ test('a second person is needed as the setting says', () => {
 });
 
 test('what is due is a warning only for a verification', () => {
-  const due = kyc({ requirements: { past_due: ['passport'], currently_due: ['identity_document', 'enhanced_review'], expiring_soon: ['passport'] } });
+  const requirements = { past_due: ['passport'], currently_due: ['identity_document', 'enhanced_review'], expiring_soon: ['passport'] };
+  const due = kyc({ requirements });
   assert.deepEqual(rules.dueAtDecision(due, verify('basic')), ['passport', 'identity_document']);
   assert.deepEqual(rules.dueAtDecision(due, { choice: 'rejected' }), []);
 });
 
 test('the body names a state, a level, or both', () => {
-  assert.deepEqual(rules.decisionBody({ choice: 'verified', level: 'basic', reason: ' ok ' }), { reason: 'ok', kyc_status: 'verified', verification_level: 'basic' });
+  const verified = { reason: 'ok', kyc_status: 'verified', verification_level: 'basic' };
+  assert.deepEqual(rules.decisionBody({ choice: 'verified', level: 'basic', reason: ' ok ' }), verified);
   assert.deepEqual(rules.decisionBody({ choice: 'level', level: 'standard', reason: '' }), { reason: '', verification_level: 'standard' });
   assert.deepEqual(rules.decisionBody({ choice: 'rejected', level: '', reason: 'x' }), { reason: 'x', kyc_status: 'rejected' });
 });

@@ -17,6 +17,7 @@ type shape struct {
 	sql    string
 	rows   []store.KeyedTable
 	tables []string
+	left   []string // the table of a join that was left out
 }
 
 // shapes keeps the shapes of a list.
@@ -51,7 +52,7 @@ func (s *shapes) get(key shapeKey, make func() *shape) *shape {
 // numbers right while rows change.
 func (q *query) counting(db Store, expression string, condition *builder) *store.Counting {
 	s := q.shapes.get(shapeKey{expression, condition.sql()}, func() *shape { return q.shape(expression, condition.sql()) })
-	c := &store.Counting{SQL: s.sql, Args: condition.args, Rows: s.rows, Tables: s.tables}
+	c := &store.Counting{SQL: s.sql, Args: condition.args, Rows: s.rows, Tables: s.tables, Parents: s.left}
 	if len(s.rows) > 0 && s.rows[0].View == "" {
 		c.Only = func(ctx context.Context) ([]store.Alternatives, error) { return q.only(ctx, db, s, condition) }
 	}
@@ -61,6 +62,9 @@ func (q *query) counting(db Store, expression string, condition *builder) *store
 func (q *query) shape(expression, condition string) *shape {
 	from, left := q.countedFrom(expression, condition)
 	s := &shape{sql: "SELECT " + expression + " AS value, count(*) AS rows FROM " + from + condition}
+	if left != "" {
+		s.left = []string{left}
+	}
 	main, _, _ := strings.Cut(from, " ")
 	if q.hidden != "" && condition == q.base && expression == noValue {
 		s.sql = "SELECT " + noValue + " AS value, (SELECT count(*) FROM " + main + ") - (SELECT count(*) FROM " + main + " WHERE " + q.hidden + ") AS rows"

@@ -161,7 +161,7 @@ func (q *query) again() string {
 	return " AND " + strings.TrimPrefix(q.matching.sql(), " WHERE ")
 }
 
-// latePage appends a statement that finds the ids of the rows of a page first, and reads only these rows: an index that has all
+// latePage appends a statement that finds the ids of the rows of a page first, and reads only these rows. An index that has all
 // columns of search and sort is then enough for the rows that are skipped or sorted.
 func (q *query) latePage(b *builder, columns string, v view, w window) {
 	b.add("SELECT ", columns, " FROM ", q.from, " WHERE ", q.id, " IN (SELECT part.id FROM (SELECT ", q.id, " AS id FROM ", q.from, q.condition(w))

@@ -132,7 +132,7 @@ function Templates({ decision }) {
   </div>`;
 }
 
-/** What a reviewer should know before they send the decision. */
+/** Warnings before the decision is sent. */
 function Warnings({ kyc, values }) {
   const due = dueAtDecision(kyc, values);
   return html`

@@ -5,7 +5,10 @@ const OUTCOMES = ['verified', 'action_required', 'rejected'];
 /** The states that a reviewer may choose now; the system sets the others. */
 export const nextStates = ({ transitions }) => Object.keys(transitions).filter((state) => transitions[state].includes('reviewer'));
 
-/** What a reviewer can choose: a next state, or 'level' for another level of a verified customer. A pending case is taken into review first. */
+/**
+ * Returns the choices of a reviewer: a next state, or 'level' for another level of a verified customer. A pending case is taken into
+ * review first.
+ */
 export function choicesOf(kyc) {
   if (kyc.pending_decision) return [];
   if (kyc.kyc_status === 'pending' || kyc.kyc_status === 'in_review') return OUTCOMES;
@@ -20,9 +23,10 @@ export const suggestedLevel = ({ suggestion }) => (suggestion.level === 'none' ?
 
 /** Whether the server will ask for a second person. */
 export function needsSecondPerson(kyc, { choice, level }) {
-  if (kyc.four_eyes === 'always') return choice === 'rejected' || (givesLevel(choice) && !(choice === 'level' && level === kyc.verification_level));
-  return kyc.four_eyes === 'enhanced' && givesLevel(choice) && level === 'enhanced'
-    && !(choice === 'level' && kyc.verification_level === 'enhanced');
+  const isSameLevel = choice === 'level' && level === kyc.verification_level;
+  const decides = givesLevel(choice) && !isSameLevel;
+  if (kyc.four_eyes === 'always') return choice === 'rejected' || decides;
+  return kyc.four_eyes === 'enhanced' && decides && level === 'enhanced';
 }
 
 /** Whether the level differs from the one that the documents support. */

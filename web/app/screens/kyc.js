@@ -89,7 +89,8 @@ const ClosedDecisions = ({ decisions }) => html`<${Card} title=${t('review.close
       <span>${[term('kyc_status', one.kyc_status), one.verification_level !== 'none' && term('verification_level', one.verification_level)]
         .filter(Boolean).join(' · ')} – ${one.reason}</span>
       <span class="fine">${t('review.proposed_by')} <${Person} id=${one.proposed_by} signIn /> · ${dateTime(one.proposed_at)}${
-        one.closed_by && html` · ${t('review.closed_by')} <${Person} id=${one.closed_by} signIn />`}${one.closing_reason && ` · ${one.closing_reason}`}</span>
+        one.closed_by && html` · ${t('review.closed_by')} <${Person} id=${one.closed_by} signIn />`}${
+        one.closing_reason && ` · ${one.closing_reason}`}</span>
     </div>
     <${Badge} group="decision" value=${one.state} tone=${decisionTone(one.state)} />
   </li>`)}</ul>

@@ -1,4 +1,4 @@
-import { html, useState } from '../lib.js';
+import { html } from '../lib.js';
 import { api } from '../api.js';
 import { may } from '../access.js';
 import { t, term } from '../i18n.js';

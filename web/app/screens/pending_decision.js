@@ -8,7 +8,7 @@ import { Field, Form, useForm } from '../ui/form.js';
 import { Facts } from '../ui/display.js';
 import { Person } from '../ui/person.js';
 
-/** What a proposed decision says. */
+/** The content of a proposed decision. */
 const Proposal = ({ decision }) => html`<${Facts} list rows=${[
   [t('review.decision'), term('kyc_status', decision.kyc_status)],
   decision.verification_level !== 'none' && [t('customers.level'), term('verification_level', decision.verification_level)],
@@ -34,7 +34,11 @@ export function PendingDecision({ kyc, etag, done }) {
           <button type="button" class="quiet" disabled=${act.busy} onClick=${() => act.run('withdraw')}>${t('review.withdraw')}</button>
         </div>`
       : html`
-        <div class="actions"><button type="button" class="confirm-decision" disabled=${act.busy} onClick=${() => act.run('confirm')}>${t('review.confirm')}</button></div>
+        <div class="actions">
+          <button type="button" class="confirm-decision" disabled=${act.busy} onClick=${() => act.run('confirm')}>
+            ${t('review.confirm')}
+          </button>
+        </div>
         <${Field} form=${form} name="reason" label=${t('review.refusal')} rows=${2} maxlength="1000" />
         <div class="actions"><button type="submit" class="quiet danger" disabled=${form.busy}>${t('review.refuse')}</button></div>`}
   <//>`;

@@ -1,6 +1,6 @@
 /**
- * What a page remembers over a reload, until its tab is closed: the step of a form that waits for a code. Only the sign-in value is
- * kept, no password, code or token.
+ * A value that a page remembers over a reload, until its tab is closed: the step of a form that waits for a code. Only the
+ * sign-in value is kept, no password, code or token.
  * @param {string} name
  */
 export function remembered(name) {

@@ -31,12 +31,14 @@ function useQueue(query) {
 
 /** Loads one case. The row of the queue may be missing: the case was decided, or the filters leave it out. */
 async function loadCase(id) {
-  const [customer, { record: kyc, etag }, page] = await Promise.all([api.get(`/v1/customers/${id}`), api.withETag(`/v1/customers/${id}/kyc`),
-    api.get('/v1/kyc/cases', { limit: 1, 'search.customer_id': id })]);
+  const path = `/v1/customers/${id}`;
+  const [customer, { record: kyc, etag }, page] = await Promise.all([
+    api.get(path), api.withETag(`${path}/kyc`), api.get('/v1/kyc/cases', { limit: 1, 'search.customer_id': id }),
+  ]);
   return { customer, kyc, etag, row: page.data[0] ?? null };
 }
 
-/** Who works on the case, with the button that takes it or gives it back. */
+/** The button that takes the case or gives it back. */
 function Assignment({ row, change }) {
   if (!row) return null;
   if (row.assignee === myId()) {
@@ -143,11 +145,14 @@ export function ReviewCase({ id }) {
   const name = current ? fullName(current.customer) : t('review.one');
   return html`
     <${PageHead} title=${html`<bdi>${name}</bdi>`} plainTitle=${name} back=${[`/review${kept}`, t('nav.review')]} note=${position}>
-      <button class="quiet" disabled=${!neighbour(ids, id, -1) || at < 1} onClick=${step(-1)}><${Icon} name="left" size=${16} />${t('pager.previous')}</button>
-      <button class="quiet" disabled=${!neighbour(ids, id)} onClick=${step(1)}>${t('pager.next')}<${Icon} name="right" size=${16} /></button>
+      <button class="quiet" disabled=${at < 1} onClick=${step(-1)}><${Icon} name="left" size=${16} />${t('pager.previous')}</button>
+      <button class="quiet" disabled=${!neighbour(ids, id)} onClick=${step(1)}>
+        ${t('pager.next')}<${Icon} name="right" size=${16} />
+      </button>
       <${Assignment} row=${current?.row} change=${change} />
       <button class="quiet" aria-haspopup="dialog" aria-keyshortcuts="?" onClick=${() => setHelp(true)}>${t('review.keys')}</button>
     <//>
-    <${Loaded} load=${current || load.error ? load : { ...load, data: undefined }} lines=${10}>${() => current && html`<${Workspace} key=${id} load=${load} done=${done} />`}<//>
+    <${Loaded} load=${current || load.error ? load : { ...load, data: undefined }} lines=${10}>${() => current && html`
+      <${Workspace} key=${id} load=${load} done=${done} />`}<//>
     ${help && html`<${KeysDialog} close=${() => setHelp(false)} />`}`;
 }

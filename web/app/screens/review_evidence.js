@@ -11,9 +11,11 @@ import { RequirementList, requirementsOf } from './kyc_steps.js';
 
 function Identity({ customer }) {
   const { address } = customer;
-  const place = address && [address.street, [address.postal_code, address.city].filter(Boolean).join(' '), country(address.country)].filter(Boolean).join(', ');
+  const town = [address?.postal_code, address?.city].filter(Boolean).join(' ');
+  const place = address && [address.street, town, country(address.country)].filter(Boolean).join(', ');
+  const more = html`<a class="more" href=${`/customers/${customer.id}`}>${t('customers.open')}</a>`;
   const isBusiness = customer.type === 'business';
-  return html`<${Card} title=${t('review.stated')} aside=${html`<a class="more" href=${`/customers/${customer.id}`}>${t('customers.open')}</a>`}>
+  return html`<${Card} title=${t('review.stated')} aside=${more}>
     <${Facts} rows=${[
       [t('field.name'), html`<bdi>${fullName(customer)}</bdi>`],
       !isBusiness && [t('field.date_of_birth'), date(customer.date_of_birth)],
@@ -29,7 +31,8 @@ function Identity({ customer }) {
 function Documents({ kyc, customer }) {
   return html`<${Card} title=${t('kyc.documents')}>
     ${kyc.documents.length
-      ? html`<ul class="items">${kyc.documents.map((one) => html`<${DocumentLine} key=${one.id} document=${one} customer=${customer} />`)}</ul>`
+      ? html`<ul class="items">${kyc.documents.map((one) => html`
+          <${DocumentLine} key=${one.id} document=${one} customer=${customer} />`)}</ul>`
       : html`<${Empty} icon="audit" title=${t('kyc.no_documents')} />`}
   <//>`;
 }
@@ -39,7 +42,7 @@ function Due({ kyc }) {
   return rows.length > 0 && html`<${Card} title=${t('kyc.requirements')}><${RequirementList} rows=${rows} /><//>`;
 }
 
-/** What a reviewer decides by: what the customer states, the documents, what is due, and what happened before. */
+/** The basis of a decision: the documents, the customer's own details, what is due, and the history. */
 export const Evidence = ({ customer, kyc }) => html`<div class="stack evidence">
   <p class="row"><${Badge} group="kyc_status" value=${kyc.kyc_status} /></p>
   <${Documents} kyc=${kyc} customer=${customer} />

@@ -28,8 +28,8 @@ export function useKeys(actions) {
   });
 }
 
-const KEYS = [['a', 'review.key_a'], ['r', 'review.key_r'], ['n', 'review.key_n'], ['1 … 9', 'review.key_digits'], ['Enter', 'review.key_enter'],
-  ['j', 'review.key_j'], ['k', 'review.key_k'], ['t', 'review.key_t'], ['?', 'review.key_help']];
+const KEYS = [['a', 'review.key_a'], ['r', 'review.key_r'], ['n', 'review.key_n'], ['1 … 9', 'review.key_digits'],
+  ['Enter', 'review.key_enter'], ['j', 'review.key_j'], ['k', 'review.key_k'], ['t', 'review.key_t'], ['?', 'review.key_help']];
 
 /** The keys, and a switch for them. */
 export function KeysDialog({ close }) {
@@ -41,6 +41,8 @@ export function KeysDialog({ close }) {
   };
   return html`<${Dialog} title=${t('review.keys')} close=${close}>
     <dl class="facts list">${KEYS.map(([key, text]) => html`<div key=${key}><dt><kbd>${key}</kbd></dt><dd>${t(text)}</dd></div>`)}</dl>
-    <div class="field check"><label><input type="checkbox" checked=${on} onChange=${toggle} /><span>${t('review.keys_on')}</span></label></div>
+    <div class="field check">
+      <label><input type="checkbox" checked=${on} onChange=${toggle} /><span>${t('review.keys_on')}</span></label>
+    </div>
   <//>`;
 }

@@ -48,13 +48,17 @@ function State({ row }) {
   return html`<${Badge} value=${t(mine ? 'review.state_mine' : 'review.state_waits')} tone="warn" />`;
 }
 
+const levelText = (value) => term('verification_level', value);
+
 const columns = () => [
   { key: 'name', label: t('field.name'), sort: 'last_name', cell: (row) => html`<${CaseName} row=${row} />` },
   { key: 'opened_at', label: t('review.since'), sort: 'opened_at', cell: (row) => html`<${When} at=${row.opened_at} />` },
   { key: 'state', label: t('field.state'), sort: 'kyc_status', cell: (row) => html`<${State} row=${row} />` },
-  { key: 'level', label: t('review.by_documents'), sort: 'suggested_level', cell: (row) => term('verification_level', row.suggested_level) || html`<${Dash} />` },
+  { key: 'level', label: t('review.by_documents'), sort: 'suggested_level', 
+    cell: (row) => levelText(row.suggested_level) || html`<${Dash} />` },
   { key: 'country', label: t('field.country'), sort: 'country', minor: true, cell: (row) => country(row.country) || html`<${Dash} />` },
-  { key: 'assignee', label: t('review.assignee'), minor: true, cell: (row) => (row.assignee ? html`<${Person} id=${row.assignee} />` : html`<${Dash} />`) },
+  { key: 'assignee', label: t('review.assignee'), minor: true,
+    cell: (row) => (row.assignee ? html`<${Person} id=${row.assignee} />` : html`<${Dash} />`) },
 ];
 
 function CaseFilters({ list }) {
@@ -64,7 +68,7 @@ function CaseFilters({ list }) {
   return html`<${Filters}>
     ${filter('assignee', t('review.assignee'), [[myId(), t('review.mine')], ['null', t('review.unassigned')]])}
     ${filter('kyc_status', t('field.state'), optionsOf(['pending', 'in_review'], (value) => term('kyc_status', value)))}
-    ${filter('suggested_level', t('review.by_documents'), optionsOf(['none', 'basic', 'standard'], (value) => term('verification_level', value)))}
+    ${filter('suggested_level', t('review.by_documents'), optionsOf(['none', 'basic', 'standard'], levelText))}
     ${filter('second_person', t('review.second'), [['true', t('review.state_waits')], ['false', t('review.not_waiting')]])}
     ${filter('country', t('field.country'), countries())}
   <//>`;
@@ -80,13 +84,19 @@ export function ReviewQueue() {
   const path = (id) => `/review/${id}${keptQuery(query)}`;
   return html`
     <${PageHead} title=${t('nav.review')} note=${t('review.note')}>
-      ${first && html`<button class="start-review" onClick=${() => go(path(first.customer_id))}><${Icon} name="right" size=${16} />${t('review.start')}</button>`}
+      ${first && html`<button class="start-review" onClick=${() => go(path(first.customer_id))}>
+        <${Icon} name="right" size=${16} />${t('review.start')}
+      </button>`}
     <//>
     <${CaseFilters} list=${list} />
-    <${RecordList} list=${list} title=${t('nav.review')} columns=${columns()} rowsOf=${rowsOf} link=${(row) => path(row.id)} nameOf=${fullName}
+    <${RecordList} list=${list} title=${t('nav.review')} columns=${columns()} rowsOf=${rowsOf} nameOf=${fullName}
+      link=${(row) => path(row.id)}
       bulk=${[
         { key: 'take', label: t('review.take'), icon: 'check', run: (rows) => change('take', rows) },
-        { key: 'give_back', label: t('review.give_back'), run: (rows) => change('give-back', rows), fits: (row) => row.assignee === myId() },
+        {
+          key: 'give_back', label: t('review.give_back'), run: (rows) => change('give-back', rows),
+          fits: (row) => row.assignee === myId(),
+        },
       ]}
       empty=${html`<${Empty} icon="check" title=${t('review.none')}>${t('review.none_text')}<//>`} />`;
 }
