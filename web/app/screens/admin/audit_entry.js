@@ -20,7 +20,8 @@ export function Actor({ id, keyNames, link }) {
 
 const SCREENS = {
   customers: '/customers/', personas: '/personas/', payers: '/payers/', chats: '/chats/', users: '/admin/users/',
-  user_roles: '/admin/users/', profiles: '/admin/users/', roles: '/admin/roles/', service_accounts: '/admin/services/', webhooks: '/admin/webhooks/',
+  user_roles: '/admin/users/', profiles: '/admin/users/', roles: '/admin/roles/', service_accounts: '/admin/services/',
+  webhooks: '/admin/webhooks/',
   relationships: '/customers/', legal_holds: '/customers/',
 };
 const USERS = ['users', 'user_roles', 'profiles'];
