@@ -41,7 +41,7 @@ const Holder = ({ holder, type }) => html`<li>
 
 const WHAT = ['read', 'update', 'delete'];
 
-/** Who may see, change or delete a record, and why. */
+/** The users who may see, change or delete a record, with the reasons. */
 export default function WhoSeesDialog({ type, id, close }) {
   usePeople();
   const [state, setState] = useState({ permission: 'read', offset: 0, q: '' });
