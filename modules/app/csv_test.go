@@ -118,7 +118,7 @@ func TestCSV_IsNegotiated(t *testing.T) {
 	}
 	client.Do("GET", "/v1/audit", nil).Expect(t, http.StatusForbidden)
 	s.Anonymous().With("Accept", "text/csv").Do("GET", "/v1/customers", nil).Expect(t, http.StatusUnauthorized)
-	// What is no list has no table.
+	// Other answers have no table.
 	if got := client.Do("GET", "/v1/profile", nil).Expect(t, http.StatusOK).Header.Get("Content-Type"); got != "application/json" {
 		t.Errorf("the profile is %s", got)
 	}

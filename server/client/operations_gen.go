@@ -22,6 +22,7 @@ type API struct {
 	Payers          PayersAPI
 	Chats           ChatsAPI
 	Tasks           TasksAPI
+	Files           FilesAPI
 	Profile         ProfileAPI
 	Invoices        InvoicesAPI
 	Notifications   NotificationsAPI
@@ -44,6 +45,7 @@ func (a *API) bind(c *Client) {
 	a.Payers.bind(c)
 	a.Chats.bind(c)
 	a.Tasks.bind(c)
+	a.Files.bind(c)
 	a.Profile.bind(c)
 	a.Invoices.bind(c)
 	a.Notifications.bind(c)
@@ -51,6 +53,19 @@ func (a *API) bind(c *Client) {
 	a.Events.bind(c)
 	a.Webhooks.bind(c)
 	a.Operations.bind(c)
+}
+
+// Search calls GET /v1/search: search records of all types.
+//
+// Customers, personas, payers, users, tasks and chats by the words of their names and titles, e-mail addresses, telephone
+// numbers, ids and messages. Only records that the caller may read are found; types that the caller may not read at all
+// are missing. The groups and their rows are in the order of relevance, and there is no total: the lists with the
+// parameter `q` have one.
+//
+// Everything that was acknowledged before the request is found. `complete` is false while the records of an earlier
+// version are being indexed in the background.
+func (a *API) Search(ctx context.Context, params SearchParams, options ...CallOption) (*SearchResults, error) {
+	return fetch[SearchResults](ctx, a.client, operation{name: "search", method: "GET", path: "/v1/search", bearer: true}, input{query: params}, options)
 }
 
 // AuthAPI has the operations auth.*.
@@ -193,14 +208,24 @@ func (a *UsersAPI) Register(ctx context.Context, in UserRegisterInput, options .
 	return fetch[UserRegistration](ctx, a.client, operation{name: "users.register", method: "POST", path: "/v1/users/initiate-registration", apiKey: true, keyed: true}, input{body: in}, options)
 }
 
+// CompleteRegistration calls POST /v1/users/complete-registration: complete a registration with the code and the password.
+func (a *UsersAPI) CompleteRegistration(ctx context.Context, in UserCompleteRegistrationInput, options ...CallOption) (*Message, error) {
+	return fetch[Message](ctx, a.client, operation{name: "users.complete_registration", method: "POST", path: "/v1/users/complete-registration"}, input{body: in}, options)
+}
+
+// ResendRegistration calls POST /v1/users/resend-registration-code: send a new code for a registration.
+func (a *UsersAPI) ResendRegistration(ctx context.Context, in UserRecoveryInput, options ...CallOption) (*Message, error) {
+	return fetch[Message](ctx, a.client, operation{name: "users.resend_registration", method: "POST", path: "/v1/users/resend-registration-code"}, input{body: in}, options)
+}
+
 // Recover calls POST /v1/users/initiate-recovery: start the recovery of an account.
 func (a *UsersAPI) Recover(ctx context.Context, in UserRecoveryInput, options ...CallOption) (*Message, error) {
-	return fetch[Message](ctx, a.client, operation{name: "users.recover", method: "POST", path: "/v1/users/initiate-recovery", apiKey: true}, input{body: in}, options)
+	return fetch[Message](ctx, a.client, operation{name: "users.recover", method: "POST", path: "/v1/users/initiate-recovery"}, input{body: in}, options)
 }
 
 // CompleteRecovery calls POST /v1/users/complete-recovery: complete the recovery of an account.
 func (a *UsersAPI) CompleteRecovery(ctx context.Context, in UserCompleteRecoveryInput, options ...CallOption) (*Message, error) {
-	return fetch[Message](ctx, a.client, operation{name: "users.complete_recovery", method: "POST", path: "/v1/users/complete-recovery", apiKey: true}, input{body: in}, options)
+	return fetch[Message](ctx, a.client, operation{name: "users.complete_recovery", method: "POST", path: "/v1/users/complete-recovery"}, input{body: in}, options)
 }
 
 // List calls GET /v1/users: list users.
@@ -1070,6 +1095,11 @@ func (a *CustomersAPI) Update(ctx context.Context, id string, in CustomerUpdateI
 	return fetch[Customer](ctx, a.client, operation{name: "customers.update", method: "PUT", path: "/v1/customers/{id}", bearer: true}, input{path: []string{id}, body: in}, options)
 }
 
+// Notify calls POST /v1/customers/{id}/notify: send users a notification about a customer.
+func (a *CustomersAPI) Notify(ctx context.Context, id string, in CustomerNotifyInput, options ...CallOption) (*CustomerNotified, error) {
+	return fetch[CustomerNotified](ctx, a.client, operation{name: "customers.notify", method: "POST", path: "/v1/customers/{id}/notify", bearer: true}, input{path: []string{id}, body: in}, options)
+}
+
 // KYC calls GET /v1/customers/{id}/kyc: get the verification state, documents and history of a customer.
 func (a *CustomersAPI) KYC(ctx context.Context, id string, options ...CallOption) (*CustomerKYC, error) {
 	return fetch[CustomerKYC](ctx, a.client, operation{name: "customers.kyc", method: "GET", path: "/v1/customers/{id}/kyc", bearer: true}, input{path: []string{id}}, options)
@@ -1348,6 +1378,82 @@ func (a *TasksAPI) Part(ctx context.Context, customerID, id, assigneeID string, 
 // Unassign calls DELETE /v1/customers/{customer_id}/tasks/{id}/assignees/{assignee_id}: remove an assignee from a task.
 func (a *TasksAPI) Unassign(ctx context.Context, customerID, id, assigneeID string, options ...CallOption) (*Message, error) {
 	return fetch[Message](ctx, a.client, operation{name: "tasks.unassign", method: "DELETE", path: "/v1/customers/{customer_id}/tasks/{id}/assignees/{assignee_id}", bearer: true}, input{path: []string{customerID, id, assigneeID}}, options)
+}
+
+// FilesAPI has the operations files.*.
+type FilesAPI struct {
+	client *Client
+}
+
+func (a *FilesAPI) bind(c *Client) {
+	a.client = c
+}
+
+// AddToDocument calls POST /v1/customers/{id}/kyc/documents/{document_id}/files: upload a file as evidence of a document.
+//
+// Send a form, or the file itself with its name in the header `Content-Disposition`. The body is stored while it arrives
+// and must not pause for more than 15 seconds. `Content-Digest` and `Repr-Digest` with sha-256 are compared with the file.
+// An `Idempotency-Key` covers the length, name and digest of the file that the headers state.
+func (a *FilesAPI) AddToDocument(ctx context.Context, id, documentID string, in FileFormInput, options ...CallOption) (*File, error) {
+	return fetch[File](ctx, a.client, operation{name: "files.add_to_document", method: "POST", path: "/v1/customers/{id}/kyc/documents/{document_id}/files", bearer: true, form: true, keyed: true}, input{path: []string{id, documentID}, body: in}, options)
+}
+
+// AddToMessage calls POST /v1/chats/{id}/messages/{message_id}/files: upload a file to an own message.
+//
+// Send a form, or the file itself with its name in the header `Content-Disposition`. The body is stored while it arrives
+// and must not pause for more than 15 seconds. `Content-Digest` and `Repr-Digest` with sha-256 are compared with the file.
+// An `Idempotency-Key` covers the length, name and digest of the file that the headers state.
+func (a *FilesAPI) AddToMessage(ctx context.Context, id, messageID string, in FileFormInput, options ...CallOption) (*File, error) {
+	return fetch[File](ctx, a.client, operation{name: "files.add_to_message", method: "POST", path: "/v1/chats/{id}/messages/{message_id}/files", bearer: true, form: true, keyed: true}, input{path: []string{id, messageID}, body: in}, options)
+}
+
+// OfTask calls GET /v1/customers/{customer_id}/tasks/{id}/files: list the files of a task, the newest first.
+func (a *FilesAPI) OfTask(ctx context.Context, customerID, id string, options ...CallOption) (*Files, error) {
+	return fetch[Files](ctx, a.client, operation{name: "files.of_task", method: "GET", path: "/v1/customers/{customer_id}/tasks/{id}/files", bearer: true}, input{path: []string{customerID, id}}, options)
+}
+
+// AddToTask calls POST /v1/customers/{customer_id}/tasks/{id}/files: upload a file to a task.
+//
+// Send a form, or the file itself with its name in the header `Content-Disposition`. The body is stored while it arrives
+// and must not pause for more than 15 seconds. `Content-Digest` and `Repr-Digest` with sha-256 are compared with the file.
+// An `Idempotency-Key` covers the length, name and digest of the file that the headers state.
+func (a *FilesAPI) AddToTask(ctx context.Context, customerID, id string, in FileFormInput, options ...CallOption) (*File, error) {
+	return fetch[File](ctx, a.client, operation{name: "files.add_to_task", method: "POST", path: "/v1/customers/{customer_id}/tasks/{id}/files", bearer: true, form: true, keyed: true}, input{path: []string{customerID, id}, body: in}, options)
+}
+
+// OfCustomer calls GET /v1/customers/{id}/kyc/files: list the evidence of a customer, the newest first.
+func (a *FilesAPI) OfCustomer(ctx context.Context, id string, params FilesOfCustomerParams, options ...CallOption) (*Files, error) {
+	return fetch[Files](ctx, a.client, operation{name: "files.of_customer", method: "GET", path: "/v1/customers/{id}/kyc/files", bearer: true}, input{path: []string{id}, query: params}, options)
+}
+
+// OfChat calls GET /v1/chats/{id}/files: list the files of a chat, the newest first.
+func (a *FilesAPI) OfChat(ctx context.Context, id string, params FilesOfChatParams, options ...CallOption) (*Files, error) {
+	return fetch[Files](ctx, a.client, operation{name: "files.of_chat", method: "GET", path: "/v1/chats/{id}/files", bearer: true}, input{path: []string{id}, query: params}, options)
+}
+
+// Get calls GET /v1/files/{id}: get a file without its content.
+func (a *FilesAPI) Get(ctx context.Context, id string, options ...CallOption) (*File, error) {
+	return fetch[File](ctx, a.client, operation{name: "files.get", method: "GET", path: "/v1/files/{id}", bearer: true}, input{path: []string{id}}, options)
+}
+
+// Delete calls DELETE /v1/files/{id}: delete a file.
+func (a *FilesAPI) Delete(ctx context.Context, id string, options ...CallOption) (*Message, error) {
+	return fetch[Message](ctx, a.client, operation{name: "files.delete", method: "DELETE", path: "/v1/files/{id}", bearer: true}, input{path: []string{id}}, options)
+}
+
+// Content calls GET /v1/files/{id}/content: download a file as it was uploaded.
+//
+// Always a download. `Range` takes one range of bytes; several ranges are answered with the whole file. `Repr-Digest` has
+// the digest of the file.
+func (a *FilesAPI) Content(ctx context.Context, id string, options ...CallOption) (*File, error) {
+	return fetchFile(ctx, a.client, operation{name: "files.content", method: "GET", path: "/v1/files/{id}/content", bearer: true, accept: "application/pdf, image/jpeg, image/png"}, input{path: []string{id}}, options)
+}
+
+// Preview calls GET /v1/files/{id}/preview: get a picture of a page.
+//
+// `page` counts from 1, `width` is at most 2000 pixels (default 800). The header `X-Page-Count` has the number of pages.
+func (a *FilesAPI) Preview(ctx context.Context, id string, options ...CallOption) (*File, error) {
+	return fetchFile(ctx, a.client, operation{name: "files.preview", method: "GET", path: "/v1/files/{id}/preview", bearer: true, accept: "image/jpeg"}, input{path: []string{id}}, options)
 }
 
 // ProfileAPI has the operations profile.*.
@@ -1855,16 +1961,17 @@ func (a *EventsAPI) bind(c *Client) {
 // is that of the event. `Last-Event-ID` resumes, and takes precedence over `after`; without both, the stream begins with
 // the next event. The frame `close` is sent before a shutdown.
 //
-// The types are `api_keys.created`, `api_keys.updated`, `chats.created`, `chats.erased`, `chats.message_posted`,
-// `chats.updated`, `credentials.created`, `credentials.deleted`, `credentials.updated`, `customers.created`,
-// `customers.erased`, `customers.legal_hold_changed`, `customers.relationship_changed`, `customers.updated`,
-// `factors.created`, `factors.deleted`, `factors.updated`, `grants.created`, `grants.deleted`, `identities.created`,
-// `identities.deleted`, `identities.updated`, `payers.created`, `payers.erased`, `payers.updated`, `personas.created`,
-// `personas.erased`, `personas.updated`, `profiles.erased`, `profiles.updated`, `rate_limits.created`,
-// `rate_limits.deleted`, `rate_limits.updated`, `roles.created`, `roles.deleted`, `roles.updated`,
-// `service_accounts.created`, `service_accounts.tokens_changed`, `service_accounts.updated`, `tasks.created`,
-// `tasks.deleted`, `tasks.erased`, `tasks.updated`, `users.created`, `users.erased`, `users.roles_changed`,
-// `users.updated`, `webhooks.created`, `webhooks.deleted`, `webhooks.updated`.
+// The types are `api_keys.created`, `api_keys.updated`, `chats.created`, `chats.erased`, `chats.files_changed`,
+// `chats.message_posted`, `chats.updated`, `credentials.created`, `credentials.deleted`, `credentials.updated`,
+// `customers.created`, `customers.erased`, `customers.files_changed`, `customers.legal_hold_changed`,
+// `customers.relationship_changed`, `customers.updated`, `factors.created`, `factors.deleted`, `factors.updated`,
+// `grants.created`, `grants.deleted`, `identities.created`, `identities.deleted`, `identities.updated`, `payers.created`,
+// `payers.erased`, `payers.updated`, `personas.created`, `personas.erased`, `personas.updated`, `profiles.erased`,
+// `profiles.updated`, `rate_limits.created`, `rate_limits.deleted`, `rate_limits.updated`, `roles.created`,
+// `roles.deleted`, `roles.updated`, `service_accounts.created`, `service_accounts.tokens_changed`,
+// `service_accounts.updated`, `tasks.created`, `tasks.deleted`, `tasks.erased`, `tasks.files_changed`, `tasks.updated`,
+// `users.created`, `users.erased`, `users.roles_changed`, `users.updated`, `webhooks.created`, `webhooks.deleted`,
+// `webhooks.updated`.
 func (a *EventsAPI) List(ctx context.Context, params EventsListParams, options ...CallOption) (*ChangePage, error) {
 	return fetch[ChangePage](ctx, a.client, operation{name: "events.list", method: "GET", path: "/v1/events", bearer: true, accept: "application/json"}, input{query: params}, options)
 }
@@ -1907,16 +2014,17 @@ type EventsListStreamFrame struct {
 // is that of the event. `Last-Event-ID` resumes, and takes precedence over `after`; without both, the stream begins with
 // the next event. The frame `close` is sent before a shutdown.
 //
-// The types are `api_keys.created`, `api_keys.updated`, `chats.created`, `chats.erased`, `chats.message_posted`,
-// `chats.updated`, `credentials.created`, `credentials.deleted`, `credentials.updated`, `customers.created`,
-// `customers.erased`, `customers.legal_hold_changed`, `customers.relationship_changed`, `customers.updated`,
-// `factors.created`, `factors.deleted`, `factors.updated`, `grants.created`, `grants.deleted`, `identities.created`,
-// `identities.deleted`, `identities.updated`, `payers.created`, `payers.erased`, `payers.updated`, `personas.created`,
-// `personas.erased`, `personas.updated`, `profiles.erased`, `profiles.updated`, `rate_limits.created`,
-// `rate_limits.deleted`, `rate_limits.updated`, `roles.created`, `roles.deleted`, `roles.updated`,
-// `service_accounts.created`, `service_accounts.tokens_changed`, `service_accounts.updated`, `tasks.created`,
-// `tasks.deleted`, `tasks.erased`, `tasks.updated`, `users.created`, `users.erased`, `users.roles_changed`,
-// `users.updated`, `webhooks.created`, `webhooks.deleted`, `webhooks.updated`.
+// The types are `api_keys.created`, `api_keys.updated`, `chats.created`, `chats.erased`, `chats.files_changed`,
+// `chats.message_posted`, `chats.updated`, `credentials.created`, `credentials.deleted`, `credentials.updated`,
+// `customers.created`, `customers.erased`, `customers.files_changed`, `customers.legal_hold_changed`,
+// `customers.relationship_changed`, `customers.updated`, `factors.created`, `factors.deleted`, `factors.updated`,
+// `grants.created`, `grants.deleted`, `identities.created`, `identities.deleted`, `identities.updated`, `payers.created`,
+// `payers.erased`, `payers.updated`, `personas.created`, `personas.erased`, `personas.updated`, `profiles.erased`,
+// `profiles.updated`, `rate_limits.created`, `rate_limits.deleted`, `rate_limits.updated`, `roles.created`,
+// `roles.deleted`, `roles.updated`, `service_accounts.created`, `service_accounts.tokens_changed`,
+// `service_accounts.updated`, `tasks.created`, `tasks.deleted`, `tasks.erased`, `tasks.files_changed`, `tasks.updated`,
+// `users.created`, `users.erased`, `users.roles_changed`, `users.updated`, `webhooks.created`, `webhooks.deleted`,
+// `webhooks.updated`.
 func (a *EventsAPI) Stream(ctx context.Context, params EventsListParams, options ...CallOption) iter.Seq2[EventsListStreamFrame, error] {
 	return follow(ctx, a.client, operation{name: "events.list", method: "GET", path: "/v1/events", bearer: true, accept: "text/event-stream"}, input{query: params}, options, func(f *EventsListStreamFrame, e streamEvent) error {
 		f.ID, f.Event = e.id, e.name

@@ -11,6 +11,9 @@ type AuthSessionsParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -30,6 +33,9 @@ type AuthKeysParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -52,6 +58,9 @@ type UsersListParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -64,6 +73,9 @@ type UsersListParams struct {
 	SearchCreatedAt   Filter `query:"search.created_at"`
 	SearchModifiedAt  Filter `query:"search.modified_at"`
 	SearchLastLoginAt Filter `query:"search.last_login_at"`
+	// Words that occur in the record, in any order; the last one may be the beginning of a word. Case and accents are ignored,
+	// and Müller, Mueller and Muller are the same. Telephone numbers are found in any notation, ids by their beginning.
+	Q string `query:"q"`
 }
 
 // UsersInvitationsListParams are the parameters of GET /v1/invitations. Zero values are not sent.
@@ -73,6 +85,9 @@ type UsersInvitationsListParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -93,6 +108,9 @@ type UsersCredentialsListParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -131,6 +149,9 @@ type OIDCIdentitiesParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -150,6 +171,9 @@ type FactorsListParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -170,6 +194,9 @@ type ServiceAccountsListParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -188,6 +215,9 @@ type ServiceAccountsTokensParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -214,6 +244,9 @@ type RBACExplainParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -231,6 +264,9 @@ type RBACRolesListParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -252,6 +288,9 @@ type RBACGrantsListParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -273,6 +312,9 @@ type RBACEndpointsListParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -295,6 +337,9 @@ type RBACRecordTypesListParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -310,6 +355,9 @@ type RBACRateLimitsListParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -327,6 +375,9 @@ type AuditListParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -360,6 +411,9 @@ type PersonasListParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -376,6 +430,9 @@ type PersonasListParams struct {
 	SearchCreatedBy   Filter `query:"search.created_by"`
 	SearchModifiedAt  Filter `query:"search.modified_at"`
 	SearchModifiedBy  Filter `query:"search.modified_by"`
+	// Words that occur in the record, in any order; the last one may be the beginning of a word. Case and accents are ignored,
+	// and Müller, Mueller and Muller are the same. Telephone numbers are found in any notation, ids by their beginning.
+	Q string `query:"q"`
 }
 
 // PersonasUsersListParams are the parameters of GET /v1/personas/{persona_id}/users. Zero values are not sent.
@@ -385,6 +442,9 @@ type PersonasUsersListParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -402,6 +462,9 @@ type PersonasUsersMineParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -419,6 +482,9 @@ type PersonasLinksListParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -438,6 +504,9 @@ type CustomersListParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -458,6 +527,9 @@ type CustomersListParams struct {
 	SearchCreatedAt         Filter `query:"search.created_at"`
 	SearchCreatedBy         Filter `query:"search.created_by"`
 	SearchUpdatedAt         Filter `query:"search.updated_at"`
+	// Words that occur in the record, in any order; the last one may be the beginning of a word. Case and accents are ignored,
+	// and Müller, Mueller and Muller are the same. Telephone numbers are found in any notation, ids by their beginning.
+	Q string `query:"q"`
 }
 
 // CustomersCasesParams are the parameters of GET /v1/kyc/cases. Zero values are not sent.
@@ -467,6 +539,9 @@ type CustomersCasesParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -483,6 +558,9 @@ type CustomersCasesParams struct {
 	SearchSecondPerson   Filter `query:"search.second_person"`
 	SearchProposedLevel  Filter `query:"search.proposed_level"`
 	SearchProposedBy     Filter `query:"search.proposed_by"`
+	// Words that occur in the record, in any order; the last one may be the beginning of a word. Case and accents are ignored,
+	// and Müller, Mueller and Muller are the same. Telephone numbers are found in any notation, ids by their beginning.
+	Q string `query:"q"`
 }
 
 // PayersListParams are the parameters of GET /v1/payers. Zero values are not sent.
@@ -499,6 +577,11 @@ type PayersListParams struct {
 	Active *bool `query:"active"`
 	// Only the payers of this customer.
 	CustomerID string `query:"customer_id"`
+	// The next_cursor of an answer to the same search: the page continues after its last row.
+	Cursor string `query:"cursor"`
+	// Words that occur in the record, in any order; the last one may be the beginning of a word. Case and accents are ignored,
+	// and Müller, Mueller and Muller are the same. Telephone numbers are found in any notation, ids by their beginning.
+	Q string `query:"q"`
 }
 
 // ChatsListParams are the parameters of GET /v1/chats. Zero values are not sent.
@@ -509,6 +592,9 @@ type ChatsListParams struct {
 	Offset int `query:"offset"`
 	// Only chats after this cursor, which is taken from the header Link of the previous page.
 	Before string `query:"before"`
+	// Words that occur in the record, in any order; the last one may be the beginning of a word. Case and accents are ignored,
+	// and Müller, Mueller and Muller are the same. Telephone numbers are found in any notation, ids by their beginning.
+	Q string `query:"q"`
 }
 
 // ChatsMessagesParams are the parameters of GET /v1/chats/{id}/messages. Zero values are not sent.
@@ -530,6 +616,9 @@ type TasksListParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -547,6 +636,9 @@ type TasksListParams struct {
 	SearchCreatedAt       Filter `query:"search.created_at"`
 	SearchCreatedBy       Filter `query:"search.created_by"`
 	SearchUpdatedAt       Filter `query:"search.updated_at"`
+	// Words that occur in the record, in any order; the last one may be the beginning of a word. Case and accents are ignored,
+	// and Müller, Mueller and Muller are the same. Telephone numbers are found in any notation, ids by their beginning.
+	Q string `query:"q"`
 }
 
 // TasksMineParams are the parameters of GET /v1/tasks. Zero values are not sent.
@@ -562,6 +654,9 @@ type TasksMineParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -579,6 +674,21 @@ type TasksMineParams struct {
 	SearchCreatedAt       Filter `query:"search.created_at"`
 	SearchCreatedBy       Filter `query:"search.created_by"`
 	SearchUpdatedAt       Filter `query:"search.updated_at"`
+	// Words that occur in the record, in any order; the last one may be the beginning of a word. Case and accents are ignored,
+	// and Müller, Mueller and Muller are the same. Telephone numbers are found in any notation, ids by their beginning.
+	Q string `query:"q"`
+}
+
+// FilesOfCustomerParams are the parameters of GET /v1/customers/{id}/kyc/files. Zero values are not sent.
+type FilesOfCustomerParams struct {
+	// Id of a file: return older ones.
+	Before string `query:"before"`
+}
+
+// FilesOfChatParams are the parameters of GET /v1/chats/{id}/files. Zero values are not sent.
+type FilesOfChatParams struct {
+	// Id of a file: return older ones.
+	Before string `query:"before"`
 }
 
 // ProfileViewsListParams are the parameters of GET /v1/profile/views. Zero values are not sent.
@@ -588,6 +698,9 @@ type ProfileViewsListParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -606,6 +719,9 @@ type InvoicesBillsParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -621,6 +737,9 @@ type NotificationsListParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -648,6 +767,9 @@ type NotificationsMarkAllParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -673,6 +795,9 @@ type NotificationsDeliveriesParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -696,6 +821,9 @@ type PrivacyErasuresListParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -714,6 +842,9 @@ type PrivacyErasuresDueParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -742,6 +873,9 @@ type WebhooksListParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -760,6 +894,9 @@ type WebhooksDeliveriesParams struct {
 	Limit int `query:"limit"`
 	// Number of rows to skip. A negative number means zero.
 	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
 	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
 	Sort string `query:"sort"`
 	// A field: of the rows with the same value of it, only the first in the order is returned.
@@ -771,4 +908,15 @@ type WebhooksDeliveriesParams struct {
 	SearchAttempts   Filter `query:"search.attempts"`
 	SearchCreatedAt  Filter `query:"search.created_at"`
 	SearchFinishedAt Filter `query:"search.finished_at"`
+}
+
+// SearchParams are the parameters of GET /v1/search. Zero values are not sent.
+type SearchParams struct {
+	// Words that occur in the record, in any order; the last one may be the beginning of a word. Case and accents are ignored,
+	// and Müller, Mueller and Muller are the same. Telephone numbers are found in any notation, ids by their beginning.
+	Q string `query:"q"`
+	// Types of records, separated by commas. Without it: all.
+	Types string `query:"types"`
+	// The largest number of rows of each type.
+	Limit int `query:"limit"`
 }

@@ -116,6 +116,8 @@ type SessionPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 }
 
 // Session is part of an answer.
@@ -158,6 +160,8 @@ type SessionStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 }
 
 // Metadata is part of an answer.
@@ -220,6 +224,8 @@ type APIKeyPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -256,6 +262,8 @@ type APIKeyStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -344,6 +352,14 @@ type UserCredential struct {
 
 func (r *UserCredential) setETag(tag string) { r.ETag = tag }
 
+// UserCompleteRegistrationInput is part of a request.
+type UserCompleteRegistrationInput struct {
+	CredentialValue string `json:"credential_value"`
+	OTP             string `json:"otp"`
+	// The password that was chosen at the registration.
+	Password string `json:"password"`
+}
+
 // UserRecoveryInput is part of a request.
 type UserRecoveryInput struct {
 	CredentialValue string `json:"credential_value"`
@@ -365,6 +381,8 @@ type UserPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -436,6 +454,8 @@ type UserStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -557,6 +577,8 @@ type UserInvitationPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -575,6 +597,8 @@ type UserInvitationStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -617,6 +641,8 @@ type UserCredentialPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 }
 
 // UserCredentialStackedPage is part of an answer.
@@ -632,6 +658,8 @@ type UserCredentialStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 }
 
 // UserAddCredentialInput is part of a request.
@@ -666,6 +694,8 @@ type OidcIdentityPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -701,6 +731,8 @@ type OidcIdentityStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -723,6 +755,8 @@ type FactorPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -780,6 +814,8 @@ type FactorStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -969,6 +1005,8 @@ type ServiceaccountAccountPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -987,6 +1025,8 @@ type ServiceaccountAccountStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -1054,6 +1094,8 @@ type ServiceaccountTokenPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -1092,6 +1134,8 @@ type ServiceaccountTokenStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -1162,6 +1206,8 @@ type HolderPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -1264,6 +1310,8 @@ type HolderStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -1305,6 +1353,8 @@ type RolePage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -1323,6 +1373,8 @@ type RoleStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -1419,6 +1471,8 @@ type GrantPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -1437,6 +1491,8 @@ type GrantStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -1451,6 +1507,8 @@ type EndpointPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 }
 
 // Endpoint is part of an answer.
@@ -1492,6 +1550,8 @@ type EndpointStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 }
 
 // RecordTypePage is part of an answer.
@@ -1503,6 +1563,8 @@ type RecordTypePage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 }
 
 // RecordType is part of an answer.
@@ -1524,6 +1586,8 @@ type RecordTypeStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 }
 
 // RateLimitPage is part of an answer.
@@ -1535,6 +1599,8 @@ type RateLimitPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -1570,6 +1636,8 @@ type RateLimitStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -1591,6 +1659,8 @@ type AuditEntryPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -1680,6 +1750,8 @@ type AuditEntryStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -1836,6 +1908,8 @@ type PersonaPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -1854,6 +1928,8 @@ type PersonaStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -1880,6 +1956,8 @@ type PersonaUserLinkPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -1925,6 +2003,8 @@ type PersonaUserLinkStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -1944,6 +2024,8 @@ type PersonaOwnLinkPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -1987,6 +2069,8 @@ type PersonaOwnLinkStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -2001,6 +2085,8 @@ type PersonaLinkPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -2090,6 +2176,8 @@ type PersonaLinkStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -2206,6 +2294,8 @@ type CustomerPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 }
 
 // CustomerStackedPage is part of an answer.
@@ -2221,6 +2311,8 @@ type CustomerStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 }
 
 // CustomerUpdateInput is part of a request.
@@ -2234,6 +2326,19 @@ type CustomerUpdateInput struct {
 	Nationality Opt[string]               `json:"nationality,omitzero"`
 	Address     Opt[CustomerAddressInput] `json:"address,omitzero"`
 	Metadata    Opt[map[string]any]       `json:"metadata,omitzero"`
+}
+
+// CustomerNotifyInput is part of a request.
+type CustomerNotifyInput struct {
+	// Recipients see it in their notifications; e-mails do not contain it.
+	Text string `json:"text"`
+	// 1 to 20 active users.
+	UserIDs []string `json:"user_ids"`
+}
+
+// CustomerNotified is part of an answer.
+type CustomerNotified struct {
+	Recipients int64 `json:"recipients"`
 }
 
 // CustomerKYC is part of an answer.
@@ -2475,6 +2580,8 @@ type CustomerCasePage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -2525,6 +2632,8 @@ type CustomerCaseStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -2875,6 +2984,8 @@ type TaskPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -2893,6 +3004,8 @@ type TaskStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -2927,6 +3040,79 @@ type TaskAssigneeStatusInput struct {
 	// One of the two members must be given.
 	Status        Opt[TaskAssigneeStatus] `json:"status,omitzero"`
 	TaskCompleted Opt[bool]               `json:"task_completed,omitzero"`
+}
+
+// FileFormInput is part of a request.
+type FileFormInput struct {
+	// A PDF, JPEG or PNG, recognised by its content. Its file name is kept, without characters that could mislead.
+	File File `json:"file"`
+}
+
+// File is part of an answer.
+type File struct {
+	// ETag identifies this version, for [IfMatch] and [IfNoneMatch]. Rows of lists have none.
+	ETag string `json:"-"`
+
+	ID         string         `json:"id"`
+	RecordType FileRecordType `json:"record_type"`
+	// The document, message or task.
+	RecordID string `json:"record_id"`
+	// The customer of a document or task, the chat of a message.
+	ParentID string `json:"parent_id"`
+	// Without characters that a file system or a reader could misunderstand.
+	Name      string        `json:"name"`
+	MediaType FileMediaType `json:"media_type"`
+	// In bytes.
+	Size int64 `json:"size"`
+	// Of the content, in hexadecimal.
+	Sha256 string `json:"sha256"`
+	// checking: a virus scanner has not seen it yet, and nobody can open it. infected: the scanner has found malware, and the
+	// content was destroyed.
+	Status     FileStatus `json:"status"`
+	UploadedBy string     `json:"uploaded_by"`
+	CreatedAt  time.Time  `json:"created_at"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+func (r *File) setETag(tag string) { r.ETag = tag }
+
+// FileRecordType is one of the values below. Later versions of the service may add values.
+type FileRecordType string
+
+const (
+	FileRecordTypeKYCDocuments FileRecordType = "kyc_documents"
+	FileRecordTypeChatMessages FileRecordType = "chat_messages"
+	FileRecordTypeTasks        FileRecordType = "tasks"
+)
+
+// FileMediaType is one of the values below. Later versions of the service may add values.
+type FileMediaType string
+
+const (
+	FileMediaTypeapplicationSlashpdf FileMediaType = "application/pdf"
+	FileMediaTypeimageSlashjpeg      FileMediaType = "image/jpeg"
+	FileMediaTypeimageSlashpng       FileMediaType = "image/png"
+)
+
+// FileStatus is one of the values below. Later versions of the service may add values.
+type FileStatus string
+
+const (
+	FileStatusChecking FileStatus = "checking"
+	FileStatusReady    FileStatus = "ready"
+	FileStatusInfected FileStatus = "infected"
+)
+
+// Files is part of an answer.
+type Files struct {
+	Files []File `json:"files"`
+	// There are older files; ask for those before the last one.
+	HasMore bool `json:"has_more"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
 }
 
 // Profile is part of an answer.
@@ -3026,6 +3212,8 @@ type ProfileViewPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 }
 
 // ProfileView is part of an answer.
@@ -3053,6 +3241,8 @@ type ProfileViewStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 }
 
 // ProfileViewInput is part of a request.
@@ -3175,6 +3365,8 @@ type InvoiceBillPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 }
 
 // InvoiceBill is part of an answer.
@@ -3198,6 +3390,8 @@ type InvoiceBillStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 }
 
 // NotificationListedPage is part of an answer.
@@ -3209,6 +3403,8 @@ type NotificationListedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -3258,6 +3454,8 @@ type NotificationListedStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -3329,6 +3527,8 @@ type NotificationDeliveryPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -3386,6 +3586,8 @@ type NotificationDeliveryStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -3523,6 +3725,8 @@ type PrivacyErasurePage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -3602,6 +3806,8 @@ type PrivacyErasureStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -3616,6 +3822,8 @@ type PrivacyDuePage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 }
 
 // PrivacyDue is part of an answer.
@@ -3638,6 +3846,8 @@ type PrivacyDueStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 }
 
 // PrivacyExport is part of an answer.
@@ -3653,10 +3863,14 @@ type PrivacyExport struct {
 	VerificationHistory []map[string]any `json:"verification_history"`
 	Payers              []map[string]any `json:"payers"`
 	Tasks               []map[string]any `json:"tasks"`
-	User                []map[string]any `json:"user"`
-	Credentials         []map[string]any `json:"credentials"`
-	Sessions            []map[string]any `json:"sessions"`
-	Devices             []map[string]any `json:"devices"`
+	// Of a customer those of documents and tasks, of a user those in chats.
+	Files []map[string]any `json:"files"`
+	// The content of the files in pieces, in base64: file_id, number from 0, content.
+	FileContents []map[string]any `json:"file_contents"`
+	User         []map[string]any `json:"user"`
+	Credentials  []map[string]any `json:"credentials"`
+	Sessions     []map[string]any `json:"sessions"`
+	Devices      []map[string]any `json:"devices"`
 	// Without keys and secrets.
 	Factors []map[string]any `json:"factors"`
 	// Linked accounts at the provider.
@@ -3866,6 +4080,8 @@ type WebhookPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -3937,6 +4153,8 @@ type WebhookStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -4021,6 +4239,8 @@ type WebhookDeliveryPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 }
 
 // WebhookDeliveryStackedPage is part of an answer.
@@ -4036,7 +4256,67 @@ type WebhookDeliveryStackedPage struct {
 	TotalUnfiltered int64 `json:"total_unfiltered"`
 	// Whether there are further rows.
 	HasMore bool `json:"has_more"`
+	// The parameter cursor for the next page; missing on the last one.
+	NextCursor string `json:"next_cursor"`
 }
+
+// SearchResults is part of an answer.
+type SearchResults struct {
+	// The types with at least one row, the most relevant first.
+	Groups []SearchGroup `json:"groups"`
+	// Whether all records are indexed.
+	Complete bool `json:"complete"`
+}
+
+// SearchGroup is part of an answer.
+type SearchGroup struct {
+	Type SearchGroupType `json:"type"`
+	Rows []SearchRow     `json:"rows"`
+	// Whether the list of the type with the same q shows further rows.
+	HasMore bool `json:"has_more"`
+}
+
+// SearchGroupType is one of the values below. Later versions of the service may add values.
+type SearchGroupType string
+
+const (
+	SearchGroupTypeCustomers SearchGroupType = "customers"
+	SearchGroupTypePersonas  SearchGroupType = "personas"
+	SearchGroupTypePayers    SearchGroupType = "payers"
+	SearchGroupTypeUsers     SearchGroupType = "users"
+	SearchGroupTypeTasks     SearchGroupType = "tasks"
+	SearchGroupTypeChats     SearchGroupType = "chats"
+)
+
+// SearchRow is part of an answer.
+type SearchRow struct {
+	Type SearchRowType `json:"type"`
+	ID   string        `json:"id"`
+	// The name or title of the record; empty for a chat without one.
+	Title string `json:"title"`
+	// What tells records of the same name apart, such as an e-mail address or a status; may be empty.
+	Subtitle string `json:"subtitle"`
+	// The customer of a task or payer.
+	CustomerID *string `json:"customer_id"`
+	// The message of a chat that was found.
+	MessageID *string `json:"message_id"`
+	// The part of the message around the words.
+	Line *string `json:"line"`
+	// The address of the record in the API.
+	Path string `json:"path"`
+}
+
+// SearchRowType is one of the values below. Later versions of the service may add values.
+type SearchRowType string
+
+const (
+	SearchRowTypeCustomers SearchRowType = "customers"
+	SearchRowTypePersonas  SearchRowType = "personas"
+	SearchRowTypePayers    SearchRowType = "payers"
+	SearchRowTypeUsers     SearchRowType = "users"
+	SearchRowTypeTasks     SearchRowType = "tasks"
+	SearchRowTypeChats     SearchRowType = "chats"
+)
 
 // Health is part of an answer.
 type Health struct {

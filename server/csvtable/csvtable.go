@@ -3,7 +3,7 @@
 // The columns are the members of the records' JSON in their order, those of nested objects as well (address.city). Texts in
 // arrays are one cell with semicolons between them; other arrays and free objects are cells with JSON.
 //
-// A spreadsheet runs a text that begins with =, +, - or @ as a formula, which may send other cells to a stranger's server. Such
+// A spreadsheet runs a text that begins with =, +, - or @ as a formula, which may send other cells to a foreign server. Such
 // texts get an apostrophe in front. Numbers have none: they cannot be formulas.
 package csvtable
 

@@ -24,7 +24,7 @@ func (v *visitor) setOffline(offline bool) {
 	})
 }
 
-// The lamp says that the network is gone. What failed meanwhile is loaded again when the network returns, at once.
+// The lamp says that the network is gone. Loads that failed meanwhile are repeated at once when the network returns.
 func TestOffline_IsShownAndRecovers(t *testing.T) {
 	s := sharedServer(t)
 	me := s.newPerson("Administrator")

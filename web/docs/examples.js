@@ -12,7 +12,7 @@ function resolve(spec, value) {
   return value.$ref.slice(2).split('/').reduce((at, name) => at[name.replaceAll('~1', '/').replaceAll('~0', '~')], spec);
 }
 
-/** What an operation is called with: {method, url, headers: [name, value][], body, file}. */
+/** The request of an operation: {method, url, headers: [name, value][], body, file}. */
 export function callOf(spec, origin, path, method) {
   const operation = spec.paths[path][method];
   const parameters = (operation.parameters ?? []).map((one) => resolve(spec, one));

@@ -14,6 +14,11 @@ export interface AuthSessionsQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
@@ -37,6 +42,11 @@ export interface AuthKeysQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
@@ -63,10 +73,20 @@ export interface UsersListQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
   distinct?: string;
+  /**
+   * Words that occur in the record, in any order; the last one may be the beginning of a word. Case and accents are ignored,
+   * and Müller, Mueller and Muller are the same. Telephone numbers are found in any notation, ids by their beginning.
+   */
+  q?: string;
   search?: {
     id?: Filter;
     display_name?: Filter;
@@ -88,6 +108,11 @@ export interface UsersInvitationsListQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
@@ -112,6 +137,11 @@ export interface UsersCredentialsListQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
@@ -154,6 +184,11 @@ export interface OIDCIdentitiesQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
@@ -177,6 +212,11 @@ export interface FactorsListQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
@@ -201,6 +241,11 @@ export interface ServiceAccountsListQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
@@ -223,6 +268,11 @@ export interface ServiceAccountsTokensQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
@@ -253,6 +303,11 @@ export interface RBACExplainQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
@@ -274,6 +329,11 @@ export interface RBACRolesListQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
@@ -299,6 +359,11 @@ export interface RBACGrantsListQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
@@ -324,6 +389,11 @@ export interface RBACEndpointsListQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
@@ -350,6 +420,11 @@ export interface RBACRecordTypesListQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
@@ -369,6 +444,11 @@ export interface RBACRateLimitsListQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
@@ -390,6 +470,11 @@ export interface AuditListQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
@@ -427,10 +512,20 @@ export interface PersonasListQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
   distinct?: string;
+  /**
+   * Words that occur in the record, in any order; the last one may be the beginning of a word. Case and accents are ignored,
+   * and Müller, Mueller and Muller are the same. Telephone numbers are found in any notation, ids by their beginning.
+   */
+  q?: string;
   search?: {
     id?: Filter;
     first_name?: Filter;
@@ -456,6 +551,11 @@ export interface PersonasUsersListQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
@@ -477,6 +577,11 @@ export interface PersonasUsersMineQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
@@ -498,6 +603,11 @@ export interface PersonasLinksListQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
@@ -521,10 +631,20 @@ export interface CustomersListQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
   distinct?: string;
+  /**
+   * Words that occur in the record, in any order; the last one may be the beginning of a word. Case and accents are ignored,
+   * and Müller, Mueller and Muller are the same. Telephone numbers are found in any notation, ids by their beginning.
+   */
+  q?: string;
   search?: {
     id?: Filter;
     type?: Filter;
@@ -554,10 +674,20 @@ export interface CustomersCasesQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
   distinct?: string;
+  /**
+   * Words that occur in the record, in any order; the last one may be the beginning of a word. Case and accents are ignored,
+   * and Müller, Mueller and Muller are the same. Telephone numbers are found in any notation, ids by their beginning.
+   */
+  q?: string;
   search?: {
     customer_id?: Filter;
     type?: Filter;
@@ -588,6 +718,13 @@ export interface PayersListQuery {
   active?: boolean;
   /** Only the payers of this customer. */
   customer_id?: string;
+  /** The next_cursor of an answer to the same search: the page continues after its last row. */
+  cursor?: string;
+  /**
+   * Words that occur in the record, in any order; the last one may be the beginning of a word. Case and accents are ignored,
+   * and Müller, Mueller and Muller are the same. Telephone numbers are found in any notation, ids by their beginning.
+   */
+  q?: string;
 }
 
 /** Parameters of GET /v1/chats. */
@@ -598,6 +735,11 @@ export interface ChatsListQuery {
   offset?: number;
   /** Only chats after this cursor, which is taken from the header Link of the previous page. */
   before?: string;
+  /**
+   * Words that occur in the record, in any order; the last one may be the beginning of a word. Case and accents are ignored,
+   * and Müller, Mueller and Muller are the same. Telephone numbers are found in any notation, ids by their beginning.
+   */
+  q?: string;
 }
 
 /** Parameters of GET /v1/chats/{id}/messages. */
@@ -621,10 +763,20 @@ export interface TasksListQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
   distinct?: string;
+  /**
+   * Words that occur in the record, in any order; the last one may be the beginning of a word. Case and accents are ignored,
+   * and Müller, Mueller and Muller are the same. Telephone numbers are found in any notation, ids by their beginning.
+   */
+  q?: string;
   search?: {
     id?: Filter;
     title?: Filter;
@@ -657,10 +809,20 @@ export interface TasksMineQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
   distinct?: string;
+  /**
+   * Words that occur in the record, in any order; the last one may be the beginning of a word. Case and accents are ignored,
+   * and Müller, Mueller and Muller are the same. Telephone numbers are found in any notation, ids by their beginning.
+   */
+  q?: string;
   search?: {
     id?: Filter;
     title?: Filter;
@@ -678,6 +840,18 @@ export interface TasksMineQuery {
   };
 }
 
+/** Parameters of GET /v1/customers/{id}/kyc/files. */
+export interface FilesOfCustomerQuery {
+  /** Id of a file: return older ones. */
+  before?: string;
+}
+
+/** Parameters of GET /v1/chats/{id}/files. */
+export interface FilesOfChatQuery {
+  /** Id of a file: return older ones. */
+  before?: string;
+}
+
 /** Parameters of GET /v1/profile/views. */
 export interface ProfileViewsListQuery {
   /**
@@ -687,6 +861,11 @@ export interface ProfileViewsListQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
@@ -709,6 +888,11 @@ export interface InvoicesBillsQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
@@ -728,6 +912,11 @@ export interface NotificationsListQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
@@ -759,6 +948,11 @@ export interface NotificationsMarkAllQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
@@ -788,6 +982,11 @@ export interface NotificationsDeliveriesQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
@@ -829,6 +1028,11 @@ export interface PrivacyErasuresListQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
@@ -851,6 +1055,11 @@ export interface PrivacyErasuresDueQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
@@ -892,6 +1101,11 @@ export interface WebhooksListQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
@@ -914,6 +1128,11 @@ export interface WebhooksDeliveriesQuery {
   limit?: number;
   /** Number of rows to skip. A negative number means zero. */
   offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
   /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
@@ -927,6 +1146,19 @@ export interface WebhooksDeliveriesQuery {
     created_at?: Filter;
     finished_at?: Filter;
   };
+}
+
+/** Parameters of GET /v1/search. */
+export interface SearchQuery {
+  /**
+   * Words that occur in the record, in any order; the last one may be the beginning of a word. Case and accents are ignored,
+   * and Müller, Mueller and Muller are the same. Telephone numbers are found in any notation, ids by their beginning.
+   */
+  q?: string;
+  /** Types of records, separated by commas. Without it: all. */
+  types?: string;
+  /** The largest number of rows of each type. */
+  limit?: number;
 }
 
 export class AuthOperations extends Group {
@@ -1125,14 +1357,24 @@ export class UsersOperations extends Group {
     return this.connection.json({ name: 'users.register', method: 'POST', path: '/v1/users/initiate-registration', apiKey: true, keyed: true }, { input }, options);
   }
 
+  /** POST /v1/users/complete-registration: complete a registration with the code and the password. */
+  async completeRegistration(input: t.UserCompleteRegistrationInput, options: CallOptions = {}): Promise<t.Message> {
+    return this.connection.json({ name: 'users.complete_registration', method: 'POST', path: '/v1/users/complete-registration' }, { input }, options);
+  }
+
+  /** POST /v1/users/resend-registration-code: send a new code for a registration. */
+  async resendRegistration(input: t.UserRecoveryInput, options: CallOptions = {}): Promise<t.Message> {
+    return this.connection.json({ name: 'users.resend_registration', method: 'POST', path: '/v1/users/resend-registration-code' }, { input }, options);
+  }
+
   /** POST /v1/users/initiate-recovery: start the recovery of an account. */
   async recover(input: t.UserRecoveryInput, options: CallOptions = {}): Promise<t.Message> {
-    return this.connection.json({ name: 'users.recover', method: 'POST', path: '/v1/users/initiate-recovery', apiKey: true }, { input }, options);
+    return this.connection.json({ name: 'users.recover', method: 'POST', path: '/v1/users/initiate-recovery' }, { input }, options);
   }
 
   /** POST /v1/users/complete-recovery: complete the recovery of an account. */
   async completeRecovery(input: t.UserCompleteRecoveryInput, options: CallOptions = {}): Promise<t.Message> {
-    return this.connection.json({ name: 'users.complete_recovery', method: 'POST', path: '/v1/users/complete-recovery', apiKey: true }, { input }, options);
+    return this.connection.json({ name: 'users.complete_recovery', method: 'POST', path: '/v1/users/complete-recovery' }, { input }, options);
   }
 
   /** GET /v1/users: list users. */
@@ -1685,6 +1927,11 @@ export class CustomersOperations extends Group {
     return this.connection.json({ name: 'customers.update', method: 'PUT', path: `/v1/customers/${segment(id)}`, bearer: true }, { input }, options);
   }
 
+  /** POST /v1/customers/{id}/notify: send users a notification about a customer. */
+  async notify(id: string, input: t.CustomerNotifyInput, options: CallOptions = {}): Promise<t.CustomerNotified> {
+    return this.connection.json({ name: 'customers.notify', method: 'POST', path: `/v1/customers/${segment(id)}/notify`, bearer: true }, { input }, options);
+  }
+
   /** GET /v1/customers/{id}/kyc: get the verification state, documents and history of a customer. */
   async kyc(id: string, options: CallOptions = {}): Promise<t.CustomerKYC> {
     return this.connection.json({ name: 'customers.kyc', method: 'GET', path: `/v1/customers/${segment(id)}/kyc`, bearer: true }, {}, options);
@@ -1902,6 +2149,85 @@ export class TasksOperations extends Group {
   /** DELETE /v1/customers/{customer_id}/tasks/{id}/assignees/{assignee_id}: remove an assignee from a task. */
   async unassign(customerId: string, id: string, assigneeId: string, options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'tasks.unassign', method: 'DELETE', path: `/v1/customers/${segment(customerId)}/tasks/${segment(id)}/assignees/${segment(assigneeId)}`, bearer: true }, {}, options);
+  }
+}
+
+export class FilesOperations extends Group {
+  /**
+   * POST /v1/customers/{id}/kyc/documents/{document_id}/files: upload a file as evidence of a document.
+   *
+   * Send a form, or the file itself with its name in the header `Content-Disposition`. The body is stored while it arrives
+   * and must not pause for more than 15 seconds. `Content-Digest` and `Repr-Digest` with sha-256 are compared with the file.
+   * An `Idempotency-Key` covers the length, name and digest of the file that the headers state.
+   */
+  async addToDocument(id: string, documentId: string, input: t.FileFormInput, options: CallOptions = {}): Promise<t.File> {
+    return this.connection.json({ name: 'files.add_to_document', method: 'POST', path: `/v1/customers/${segment(id)}/kyc/documents/${segment(documentId)}/files`, bearer: true, form: true, keyed: true }, { input }, options);
+  }
+
+  /**
+   * POST /v1/chats/{id}/messages/{message_id}/files: upload a file to an own message.
+   *
+   * Send a form, or the file itself with its name in the header `Content-Disposition`. The body is stored while it arrives
+   * and must not pause for more than 15 seconds. `Content-Digest` and `Repr-Digest` with sha-256 are compared with the file.
+   * An `Idempotency-Key` covers the length, name and digest of the file that the headers state.
+   */
+  async addToMessage(id: string, messageId: string, input: t.FileFormInput, options: CallOptions = {}): Promise<t.File> {
+    return this.connection.json({ name: 'files.add_to_message', method: 'POST', path: `/v1/chats/${segment(id)}/messages/${segment(messageId)}/files`, bearer: true, form: true, keyed: true }, { input }, options);
+  }
+
+  /** GET /v1/customers/{customer_id}/tasks/{id}/files: list the files of a task, the newest first. */
+  async ofTask(customerId: string, id: string, options: CallOptions = {}): Promise<t.Files> {
+    return this.connection.json({ name: 'files.of_task', method: 'GET', path: `/v1/customers/${segment(customerId)}/tasks/${segment(id)}/files`, bearer: true }, {}, options);
+  }
+
+  /**
+   * POST /v1/customers/{customer_id}/tasks/{id}/files: upload a file to a task.
+   *
+   * Send a form, or the file itself with its name in the header `Content-Disposition`. The body is stored while it arrives
+   * and must not pause for more than 15 seconds. `Content-Digest` and `Repr-Digest` with sha-256 are compared with the file.
+   * An `Idempotency-Key` covers the length, name and digest of the file that the headers state.
+   */
+  async addToTask(customerId: string, id: string, input: t.FileFormInput, options: CallOptions = {}): Promise<t.File> {
+    return this.connection.json({ name: 'files.add_to_task', method: 'POST', path: `/v1/customers/${segment(customerId)}/tasks/${segment(id)}/files`, bearer: true, form: true, keyed: true }, { input }, options);
+  }
+
+  /** GET /v1/customers/{id}/kyc/files: list the evidence of a customer, the newest first. */
+  async ofCustomer(id: string, query: FilesOfCustomerQuery = {}, options: CallOptions = {}): Promise<t.Files> {
+    return this.connection.json({ name: 'files.of_customer', method: 'GET', path: `/v1/customers/${segment(id)}/kyc/files`, bearer: true }, { query }, options);
+  }
+
+  /** GET /v1/chats/{id}/files: list the files of a chat, the newest first. */
+  async ofChat(id: string, query: FilesOfChatQuery = {}, options: CallOptions = {}): Promise<t.Files> {
+    return this.connection.json({ name: 'files.of_chat', method: 'GET', path: `/v1/chats/${segment(id)}/files`, bearer: true }, { query }, options);
+  }
+
+  /** GET /v1/files/{id}: get a file without its content. */
+  async get(id: string, options: CallOptions = {}): Promise<t.File> {
+    return this.connection.json({ name: 'files.get', method: 'GET', path: `/v1/files/${segment(id)}`, bearer: true }, {}, options);
+  }
+
+  /** DELETE /v1/files/{id}: delete a file. */
+  async delete(id: string, options: CallOptions = {}): Promise<t.Message> {
+    return this.connection.json({ name: 'files.delete', method: 'DELETE', path: `/v1/files/${segment(id)}`, bearer: true }, {}, options);
+  }
+
+  /**
+   * GET /v1/files/{id}/content: download a file as it was uploaded.
+   *
+   * Always a download. `Range` takes one range of bytes; several ranges are answered with the whole file. `Repr-Digest` has
+   * the digest of the file.
+   */
+  async content(id: string, options: CallOptions = {}): Promise<Blob> {
+    return this.connection.blob({ name: 'files.content', method: 'GET', path: `/v1/files/${segment(id)}/content`, bearer: true, accept: 'application/pdf, image/jpeg, image/png' }, {}, options);
+  }
+
+  /**
+   * GET /v1/files/{id}/preview: get a picture of a page.
+   *
+   * `page` counts from 1, `width` is at most 2000 pixels (default 800). The header `X-Page-Count` has the number of pages.
+   */
+  async preview(id: string, options: CallOptions = {}): Promise<Blob> {
+    return this.connection.blob({ name: 'files.preview', method: 'GET', path: `/v1/files/${segment(id)}/preview`, bearer: true, accept: 'image/jpeg' }, {}, options);
   }
 }
 
@@ -2265,16 +2591,17 @@ export class EventsOperations extends Group {
    * is that of the event. `Last-Event-ID` resumes, and takes precedence over `after`; without both, the stream begins with
    * the next event. The frame `close` is sent before a shutdown.
    *
-   * The types are `api_keys.created`, `api_keys.updated`, `chats.created`, `chats.erased`, `chats.message_posted`,
-   * `chats.updated`, `credentials.created`, `credentials.deleted`, `credentials.updated`, `customers.created`,
-   * `customers.erased`, `customers.legal_hold_changed`, `customers.relationship_changed`, `customers.updated`,
-   * `factors.created`, `factors.deleted`, `factors.updated`, `grants.created`, `grants.deleted`, `identities.created`,
-   * `identities.deleted`, `identities.updated`, `payers.created`, `payers.erased`, `payers.updated`, `personas.created`,
-   * `personas.erased`, `personas.updated`, `profiles.erased`, `profiles.updated`, `rate_limits.created`,
-   * `rate_limits.deleted`, `rate_limits.updated`, `roles.created`, `roles.deleted`, `roles.updated`,
-   * `service_accounts.created`, `service_accounts.tokens_changed`, `service_accounts.updated`, `tasks.created`,
-   * `tasks.deleted`, `tasks.erased`, `tasks.updated`, `users.created`, `users.erased`, `users.roles_changed`,
-   * `users.updated`, `webhooks.created`, `webhooks.deleted`, `webhooks.updated`.
+   * The types are `api_keys.created`, `api_keys.updated`, `chats.created`, `chats.erased`, `chats.files_changed`,
+   * `chats.message_posted`, `chats.updated`, `credentials.created`, `credentials.deleted`, `credentials.updated`,
+   * `customers.created`, `customers.erased`, `customers.files_changed`, `customers.legal_hold_changed`,
+   * `customers.relationship_changed`, `customers.updated`, `factors.created`, `factors.deleted`, `factors.updated`,
+   * `grants.created`, `grants.deleted`, `identities.created`, `identities.deleted`, `identities.updated`, `payers.created`,
+   * `payers.erased`, `payers.updated`, `personas.created`, `personas.erased`, `personas.updated`, `profiles.erased`,
+   * `profiles.updated`, `rate_limits.created`, `rate_limits.deleted`, `rate_limits.updated`, `roles.created`,
+   * `roles.deleted`, `roles.updated`, `service_accounts.created`, `service_accounts.tokens_changed`,
+   * `service_accounts.updated`, `tasks.created`, `tasks.deleted`, `tasks.erased`, `tasks.files_changed`, `tasks.updated`,
+   * `users.created`, `users.erased`, `users.roles_changed`, `users.updated`, `webhooks.created`, `webhooks.deleted`,
+   * `webhooks.updated`.
    */
   async list(query: EventsListQuery = {}, options: CallOptions = {}): Promise<t.ChangePage> {
     return this.connection.json({ name: 'events.list', method: 'GET', path: '/v1/events', bearer: true, accept: 'application/json' }, { query }, options);
@@ -2426,6 +2753,7 @@ export class Operations extends Group {
   readonly payers: PayersOperations;
   readonly chats: ChatsOperations;
   readonly tasks: TasksOperations;
+  readonly files: FilesOperations;
   readonly profile: ProfileOperations;
   readonly invoices: InvoicesOperations;
   readonly notifications: NotificationsOperations;
@@ -2448,6 +2776,7 @@ export class Operations extends Group {
     this.payers = new PayersOperations(connection);
     this.chats = new ChatsOperations(connection);
     this.tasks = new TasksOperations(connection);
+    this.files = new FilesOperations(connection);
     this.profile = new ProfileOperations(connection);
     this.invoices = new InvoicesOperations(connection);
     this.notifications = new NotificationsOperations(connection);
@@ -2455,6 +2784,21 @@ export class Operations extends Group {
     this.events = new EventsOperations(connection);
     this.webhooks = new WebhooksOperations(connection);
     this.operations = new OperationsOperations(connection);
+  }
+
+  /**
+   * GET /v1/search: search records of all types.
+   *
+   * Customers, personas, payers, users, tasks and chats by the words of their names and titles, e-mail addresses, telephone
+   * numbers, ids and messages. Only records that the caller may read are found; types that the caller may not read at all
+   * are missing. The groups and their rows are in the order of relevance, and there is no total: the lists with the
+   * parameter `q` have one.
+   *
+   * Everything that was acknowledged before the request is found. `complete` is false while the records of an earlier
+   * version are being indexed in the background.
+   */
+  async search(query: SearchQuery = {}, options: CallOptions = {}): Promise<t.SearchResults> {
+    return this.connection.json({ name: 'search', method: 'GET', path: '/v1/search', bearer: true }, { query }, options);
   }
 }
 

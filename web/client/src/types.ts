@@ -90,6 +90,8 @@ export interface SessionPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
 }
 
 export interface Session {
@@ -124,6 +126,8 @@ export interface SessionStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
 }
 
 export interface Metadata {
@@ -178,6 +182,8 @@ export interface APIKeyPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -216,6 +222,8 @@ export interface APIKeyStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -287,6 +295,13 @@ export interface UserCredential {
   created_at: string;
 }
 
+export interface UserCompleteRegistrationInput {
+  credential_value: string;
+  otp: string;
+  /** The password that was chosen at the registration. */
+  password: string;
+}
+
 export interface UserRecoveryInput {
   credential_value: string;
 }
@@ -305,6 +320,8 @@ export interface UserPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -352,6 +369,8 @@ export interface UserStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -451,6 +470,8 @@ export interface UserInvitationPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -470,6 +491,8 @@ export interface UserInvitationStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -509,6 +532,8 @@ export interface UserCredentialPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
 }
 
 export interface UserCredentialStackedPage {
@@ -523,6 +548,8 @@ export interface UserCredentialStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
 }
 
 export interface UserAddCredentialInput {
@@ -552,6 +579,8 @@ export interface OidcIdentityPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -589,6 +618,8 @@ export interface OidcIdentityStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -611,6 +642,8 @@ export interface FactorPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -652,6 +685,8 @@ export interface FactorStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -785,6 +820,8 @@ export interface ServiceaccountAccountPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -804,6 +841,8 @@ export interface ServiceaccountAccountStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -860,6 +899,8 @@ export interface ServiceaccountTokenPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -900,6 +941,8 @@ export interface ServiceaccountTokenStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -952,6 +995,8 @@ export interface HolderPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -1016,6 +1061,8 @@ export interface HolderStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -1053,6 +1100,8 @@ export interface RolePage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -1072,6 +1121,8 @@ export interface RoleStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -1154,6 +1205,8 @@ export interface GrantPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -1173,6 +1226,8 @@ export interface GrantStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -1188,6 +1243,8 @@ export interface EndpointPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
 }
 
 export interface Endpoint {
@@ -1222,6 +1279,8 @@ export interface EndpointStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
 }
 
 export interface RecordTypePage {
@@ -1232,6 +1291,8 @@ export interface RecordTypePage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
 }
 
 export interface RecordType {
@@ -1251,6 +1312,8 @@ export interface RecordTypeStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
 }
 
 export interface RateLimitPage {
@@ -1261,6 +1324,8 @@ export interface RateLimitPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -1293,6 +1358,8 @@ export interface RateLimitStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -1314,6 +1381,8 @@ export interface AuditEntryPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -1397,6 +1466,8 @@ export interface AuditEntryStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -1546,6 +1617,8 @@ export interface PersonaPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -1565,6 +1638,8 @@ export interface PersonaStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -1591,6 +1666,8 @@ export interface PersonaUserLinkPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -1627,6 +1704,8 @@ export interface PersonaUserLinkStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -1646,6 +1725,8 @@ export interface PersonaOwnLinkPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -1685,6 +1766,8 @@ export interface PersonaOwnLinkStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -1700,6 +1783,8 @@ export interface PersonaLinkPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -1750,6 +1835,8 @@ export interface PersonaLinkStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -1832,6 +1919,8 @@ export interface CustomerPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
 }
 
 export interface CustomerStackedPage {
@@ -1846,6 +1935,8 @@ export interface CustomerStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
 }
 
 export interface CustomerUpdateInput {
@@ -1858,6 +1949,17 @@ export interface CustomerUpdateInput {
   nationality?: string | null;
   address?: CustomerAddressInput | null;
   metadata?: { [name: string]: unknown } | null;
+}
+
+export interface CustomerNotifyInput {
+  /** Recipients see it in their notifications; e-mails do not contain it. */
+  text: string;
+  /** 1 to 20 active users. */
+  user_ids: string[];
+}
+
+export interface CustomerNotified {
+  recipients: number;
 }
 
 export interface CustomerKYC {
@@ -2023,6 +2125,8 @@ export interface CustomerCasePage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -2069,6 +2173,8 @@ export interface CustomerCaseStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -2345,6 +2451,8 @@ export interface TaskPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -2364,6 +2472,8 @@ export interface TaskStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -2396,6 +2506,56 @@ export interface TaskAssigneeStatusInput {
   /** One of the two members must be given. */
   status?: TaskAssigneeStatus | null;
   task_completed?: boolean | null;
+}
+
+export interface FileFormInput {
+  /** A PDF, JPEG or PNG, recognised by its content. Its file name is kept, without characters that could mislead. */
+  file: Blob;
+}
+
+export interface File {
+  id: string;
+  record_type: FileRecordType;
+  /** The document, message or task. */
+  record_id: string;
+  /** The customer of a document or task, the chat of a message. */
+  parent_id: string;
+  /** Without characters that a file system or a reader could misunderstand. */
+  name: string;
+  media_type: FileMediaType;
+  /** In bytes. */
+  size: number;
+  /** Of the content, in hexadecimal. */
+  sha256: string;
+  /**
+   * checking: a virus scanner has not seen it yet, and nobody can open it. infected: the scanner has found malware, and the
+   * content was destroyed.
+   */
+  status: FileStatus;
+  uploaded_by: string;
+  created_at: string;
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
+}
+
+export type FileRecordType = 'kyc_documents' | 'chat_messages' | 'tasks';
+
+export type FileMediaType = 'application/pdf' | 'image/jpeg' | 'image/png';
+
+export type FileStatus = 'checking' | 'ready' | 'infected';
+
+export interface Files {
+  files: File[];
+  /** There are older files; ask for those before the last one. */
+  has_more: boolean;
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
 }
 
 export interface Profile {
@@ -2451,6 +2611,8 @@ export interface ProfileViewPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
 }
 
 export interface ProfileView {
@@ -2476,6 +2638,8 @@ export interface ProfileViewStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
 }
 
 export interface ProfileViewInput {
@@ -2579,6 +2743,8 @@ export interface InvoiceBillPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
 }
 
 export interface InvoiceBill {
@@ -2600,6 +2766,8 @@ export interface InvoiceBillStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
 }
 
 export interface NotificationListedPage {
@@ -2610,6 +2778,8 @@ export interface NotificationListedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -2661,6 +2831,8 @@ export interface NotificationListedStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -2725,6 +2897,8 @@ export interface NotificationDeliveryPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -2769,6 +2943,8 @@ export interface NotificationDeliveryStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -2888,6 +3064,8 @@ export interface PrivacyErasurePage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -2943,6 +3121,8 @@ export interface PrivacyErasureStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -2958,6 +3138,8 @@ export interface PrivacyDuePage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
 }
 
 export interface PrivacyDue {
@@ -2978,6 +3160,8 @@ export interface PrivacyDueStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
 }
 
 export interface PrivacyExport {
@@ -2992,6 +3176,10 @@ export interface PrivacyExport {
   verification_history?: { [name: string]: unknown }[];
   payers?: { [name: string]: unknown }[];
   tasks?: { [name: string]: unknown }[];
+  /** Of a customer those of documents and tasks, of a user those in chats. */
+  files?: { [name: string]: unknown }[];
+  /** The content of the files in pieces, in base64: file_id, number from 0, content. */
+  file_contents?: { [name: string]: unknown }[];
   user?: { [name: string]: unknown }[];
   credentials?: { [name: string]: unknown }[];
   sessions?: { [name: string]: unknown }[];
@@ -3152,6 +3340,8 @@ export interface WebhookPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -3206,6 +3396,8 @@ export interface WebhookStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -3271,6 +3463,8 @@ export interface WebhookDeliveryPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
 }
 
 export interface WebhookDeliveryStackedPage {
@@ -3285,7 +3479,44 @@ export interface WebhookDeliveryStackedPage {
   total_unfiltered: number;
   /** Whether there are further rows. */
   has_more: boolean;
+  /** The parameter cursor for the next page; missing on the last one. */
+  next_cursor?: string;
 }
+
+export interface SearchResults {
+  /** The types with at least one row, the most relevant first. */
+  groups: SearchGroup[];
+  /** Whether all records are indexed. */
+  complete: boolean;
+}
+
+export interface SearchGroup {
+  type: SearchGroupType;
+  rows: SearchRow[];
+  /** Whether the list of the type with the same q shows further rows. */
+  has_more: boolean;
+}
+
+export type SearchGroupType = 'customers' | 'personas' | 'payers' | 'users' | 'tasks' | 'chats';
+
+export interface SearchRow {
+  type: SearchRowType;
+  id: string;
+  /** The name or title of the record; empty for a chat without one. */
+  title: string;
+  /** What tells records of the same name apart, such as an e-mail address or a status; may be empty. */
+  subtitle: string;
+  /** The customer of a task or payer. */
+  customer_id: string | null;
+  /** The message of a chat that was found. */
+  message_id: string | null;
+  /** The part of the message around the words. */
+  line: string | null;
+  /** The address of the record in the API. */
+  path: string;
+}
+
+export type SearchRowType = 'customers' | 'personas' | 'payers' | 'users' | 'tasks' | 'chats';
 
 export interface Health {
   overall_status: HealthOverallStatus;
@@ -3373,6 +3604,17 @@ export type ErrorCode =
   | 'factors.passkey_exists'
   | 'factors.passkeys_unavailable'
   | 'factors.too_many'
+  | 'files.being_checked'
+  | 'files.evidence_locked'
+  | 'files.file_not_found'
+  | 'files.infected'
+  | 'files.invalid_file'
+  | 'files.invalid_file_type'
+  | 'files.no_preview'
+  | 'files.page_not_found'
+  | 'files.range_not_satisfiable'
+  | 'files.record_not_found'
+  | 'files.too_many_files'
   | 'invalid_input'
   | 'invoices.bill_not_found'
   | 'notifications.delivery_not_dead'
