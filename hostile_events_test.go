@@ -28,8 +28,6 @@ func TestHostile_KeysAndEvents(t *testing.T) {
 	const noAccess = "common.rbac_no_rec_access"
 	runAttacks(t, []attack{
 		{name: "a key for registration triggers", by: form, method: "POST", path: "/v1/notifications/trigger", body: `{"user_ids":["` + me + `"]}`, status: 403, code: noAccess},
-		{name: "a key for registration recovers", by: form, method: "POST", path: "/v1/users/initiate-recovery", body: `{"credential_value":"` + adminEmail + `"}`, status: 403, code: noAccess},
-		{name: "a key for registration completes a recovery", by: form, method: "POST", path: "/v1/users/complete-recovery", body: `{}`, status: 403, code: noAccess},
 		{name: "a key for registration checks its validity", by: form, method: "GET", path: "/v1/public-endpoint", status: 403, code: noAccess},
 		{name: "a HEAD request bypasses the scope", by: form, method: "HEAD", path: "/v1/public-endpoint", status: 403},
 		{name: "a key creates a key", by: keyed, method: "POST", path: "/v1/api-keys", body: `{"name":"mine"}`, status: 401},

@@ -11,6 +11,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"kontor/server/accept"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
 	"kontor/server/etag"
@@ -35,9 +36,12 @@ func (s *Server) answer(r *call, result endpoint.Result) error {
 	if tagged, ok := result.Body.(endpoint.Tagged); ok {
 		tag := tagged.ETag()
 		setETag(&response.Header, tag)
-		if tag != "" && r.reads() && etag.NoneMatch(listHeader(&r.fiber.Request().Header, fiber.HeaderIfNoneMatch), tag) {
-			response.SetStatusCode(http.StatusNotModified)
-			return nil
+		if tag != "" && r.reads() {
+			if form, same := etag.NoneMatch(listHeader(&r.fiber.Request().Header, fiber.HeaderIfNoneMatch), tag); same {
+				setETag(&response.Header, form)
+				response.SetStatusCode(http.StatusNotModified)
+				return nil
+			}
 		}
 	}
 	if result.SetCookie != "" {
@@ -77,6 +81,14 @@ func (s *Server) encode(r *call, status int, body any) error {
 	}
 	if buffer.Len() > maxAnswer {
 		return apierr.AnswerTooLarge
+	}
+	if coding := s.coding(r, buffer.Len()); coding != accept.Identity {
+		s.writeHead(r, status)
+		writeCompressed(r, coding, buffer.Bytes())
+		if buffer.Cap() <= maxPooledBuffer {
+			buffers.Put(buffer)
+		}
+		return nil
 	}
 	if buffer.Cap() > maxPooledBuffer { // it is sent without a copy, and does not return to the pool
 		s.writeHead(r, status)

@@ -28,6 +28,9 @@ const (
 // the declared length. It returns apierr.PayloadTooLarge, and apierr.Unavailable when too much is being uploaded at once.
 func (s *Server) readBody(r *call) error {
 	request := r.fiber.Request()
+	if r.row.Handle.Streams {
+		return s.streamBody(r)
+	}
 	if !request.IsBodyStream() {
 		return nil
 	}

@@ -20,6 +20,9 @@ func (s *Server) callHandler(r *call) error {
 		return err
 	}
 	r.request.Row = &r.row.Endpoint
+	if wanted, mark := wantsCSV(r); wanted {
+		return s.answerCSV(ctx, r, mark)
+	}
 	result, err := r.row.Handle.Serve(ctx, &r.request)
 	if err != nil || result.Sent {
 		return err

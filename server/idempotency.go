@@ -7,6 +7,8 @@ import (
 	"net/http"
 
 	"github.com/go-json-experiment/json"
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -67,10 +69,23 @@ func (s *Server) withIdempotency(r *call) (context.Context, error) {
 		Key: key, Caller: cmp.Or(r.Caller.KeyID, r.Caller.UserID),
 		Endpoint: r.row.Method + " " + string(r.fiber.Request().URI().PathOriginal()),
 	}
-	if r.row.Handle.ReadsBody() { // a body that no handler reads is still unread
+	switch handler := r.row.Handle; {
+	case handler.Streams: // the body has not arrived yet
+		claim.BodyHash = sha256.Sum256(headOfBody(&r.fiber.Request().Header))
+	case handler.ReadsBody(): // a body that no handler reads is still unread
 		claim.BodyHash = sha256.Sum256(r.fiber.Request().Body())
 	}
 	return s.Idempotency.Begin(&r.context, claim)
+}
+
+// headOfBody returns what the headers say about a streamed body: its length, name and digest. The type is missing, because the
+// boundary of a form is another one in each attempt.
+func headOfBody(header *fasthttp.RequestHeader) []byte {
+	var head []byte
+	for _, name := range []string{fiber.HeaderContentLength, fiber.HeaderContentDisposition, "Content-Digest", "Repr-Digest"} {
+		head = append(append(head, header.Peek(name)...), '\n')
+	}
+	return head
 }
 
 // responder encodes the answer of a call, once for the client, for repetitions and for the digest in the audit trail. The

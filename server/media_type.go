@@ -20,7 +20,7 @@ func (s *Server) checkContentEncoding(r *call) error {
 // checkMediaType rejects a body of a type that the handler does not read. A request without a body passes.
 func (s *Server) checkMediaType(r *call) error {
 	handler := r.row.Handle
-	if !handler.ReadsBody() || len(r.fiber.Request().Body()) == 0 {
+	if !handler.ReadsBody() || !handler.Streams && len(r.fiber.Request().Body()) == 0 || handler.Streams && r.fiber.Request().Header.ContentLength() == 0 {
 		return nil
 	}
 	header := &r.fiber.Request().Header

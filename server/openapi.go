@@ -77,7 +77,7 @@ func (s *Server) serveDocument(_ context.Context, r *endpoint.Request) error {
 	answer.Header.SetContentType(fiber.MIMEApplicationJSON)
 	answer.Header.Set(fiber.HeaderCacheControl, "no-cache")
 	setETag(&answer.Header, tag)
-	if etag.NoneMatch(string(header.Peek(fiber.HeaderIfNoneMatch)), tag) {
+	if _, same := etag.NoneMatch(string(header.Peek(fiber.HeaderIfNoneMatch)), tag); same {
 		answer.Header.Del(fiber.HeaderContentEncoding)
 		answer.SetStatusCode(http.StatusNotModified)
 		return nil

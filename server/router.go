@@ -59,14 +59,15 @@ type node struct {
 // route is a row of the table as the server runs it.
 type route struct {
 	endpoint.Endpoint
-	key   string
-	index int // in the table
+	key          string
+	index        int // in the table
+	compressible bool
 }
 
 func newRouter(table []endpoint.Endpoint) (*router, error) {
 	r := &router{maxBody: endpoint.DefaultMaxBody}
 	for i, e := range table {
-		if err := r.add(&route{Endpoint: e, key: e.Key(), index: i}); err != nil {
+		if err := r.add(&route{Endpoint: e, key: e.Key(), index: i, compressible: e.Compressible()}); err != nil {
 			return nil, err
 		}
 	}

@@ -51,8 +51,8 @@ func (db *DB) CurrentTexts(ctx context.Context) (Texts, error) {
 	return db.engine.Texts(), nil
 }
 
-// noteRemoval notes that the documents of a record are removed with the transaction: the record was deleted or erased. What a
-// later entry adds is written by the follower.
+// noteRemoval notes that the documents of a record are removed with the transaction: the record was deleted or erased. The
+// follower writes what a later entry adds.
 func (tx *Tx) noteRemoval(e AuditEntry, deleted bool) {
 	if !fulltext.Known(e.RecType) || !deleted && (tx.db.texts.Erases == nil || !tx.db.texts.Erases(e.Action)) {
 		return
@@ -80,9 +80,9 @@ func CompareTexts(ctx context.Context, q Querier, source string, ids []string, d
 	return fulltext.Compare(ctx, q, source, ids, documents)
 }
 
-// BeginTexts records that the documents follow the trail after an entry, and that sources are to be read.
-func (tx *Tx) BeginTexts(ctx context.Context, seq int64, sources []string) error {
-	return fulltext.Begin(ctx, tx.tx, seq, sources)
+// BeginTexts records that the documents follow the trail after an entry.
+func (tx *Tx) BeginTexts(ctx context.Context, seq int64) error {
+	return fulltext.Begin(ctx, tx.tx, seq)
 }
 
 // AdvanceTexts writes changes with the progress after them; see [fulltext.Advance].

@@ -63,6 +63,9 @@ type (
 	Replay = idempotency.Replay
 )
 
+// Ignored is the destination of a column that Scan does not read.
+var Ignored = query.Ignored
+
 // The kinds of errors, to distinguish with errors.Is. See the packages below for their meaning.
 var (
 	ErrNotFound         = engine.ErrNotFound

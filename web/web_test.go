@@ -195,7 +195,7 @@ func TestFirstLoad_IsUnder120KilobytesCompressed(t *testing.T) {
 	count("/")
 	base := assetAddress.FindString(page)[:len("/assets/012345678901/")]
 	for _, name := range []string{"i18n/de.json", "vendor/pico.min.css", "style/tokens.css", "style/base.css",
-		"style/shell.css", "style/parts.css", "style/lists.css", "style/screens.css", "style/chevron.svg", "app/screens/overview.js", "app/screens/activity.js",
+		"style/shell.css", "style/parts.css", "style/lists.css", "style/review.css", "style/screens.css", "style/chevron.svg", "app/screens/overview.js", "app/screens/activity.js",
 		"app/customers.js", "app/ui/chart.js", "app/ui/display.js", "app/ui/page.js", "app/format.js"} {
 		count(base + name)
 	}

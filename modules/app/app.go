@@ -23,6 +23,7 @@ import (
 	"kontor/modules/customers"
 	"kontor/modules/directory"
 	"kontor/modules/factors"
+	"kontor/modules/files"
 	"kontor/modules/invoices"
 	"kontor/modules/invoices/qrbill"
 	"kontor/modules/kit/records"
@@ -33,6 +34,7 @@ import (
 	"kontor/modules/privacy"
 	"kontor/modules/profile"
 	"kontor/modules/rbac"
+	"kontor/modules/search"
 	"kontor/modules/serviceaccounts"
 	"kontor/modules/tasks"
 	"kontor/modules/webhooks"
@@ -71,12 +73,14 @@ type Modules struct {
 	Chats         *chats.Service
 	Tasks         *tasks.Service
 	Profile       *profile.Service
+	Files         *files.Service
 	Invoices      *invoices.Service
 	Privacy       *privacy.Service
 	Notifications *notifications.Service
 	Certificates  *certificates.Cache
 	Changes       *changes.Service
 	Webhooks      *webhooks.Service
+	Search        *search.Service
 
 	table   []endpoint.Endpoint
 	backup  atomic.Pointer[continuous.Shipper] // nil before Work, and without a target
@@ -109,7 +113,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	}
 	m.Notifications.SetSessions(m.Auth)
 	m.Users = directory.New(db, m.Auth, outbox{m.Notifications}, texts, directory.Options{
-		OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts, PerHour: codesPerHour(o.Settings.RateLimits), Log: o.Log, Policy: m.Policy})
+		OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts, InvitationLife: o.Settings.Auth.Invitation, PerHour: codesPerHour(o.Settings.RateLimits), Log: o.Log, Policy: m.Policy})
 	m.Auth.SetUsers(m.Users)
 	m.OIDC = newOIDC(m)
 	m.Auth.SetProvider(m.OIDC.Name())
@@ -133,17 +137,21 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		Limits:   qrbill.Limits{Bytes: int(o.Settings.Invoices.MaxBytes), Pages: o.Settings.Invoices.MaxPages, Time: o.Settings.Invoices.Timeout},
 		CacheDir: o.CacheDir, Now: db.Clock().Now,
 	})
+	m.Files = newFiles(m)
+	m.Tasks.SetFiles(m.Files)
 	m.Invoices = invoices.New(db, m.bills, texts, o.Settings.Invoices.KeepDays)
 	m.Audit = audit.New(db, texts, o.Log)
 	m.Certificates = certificates.New(db, o.Log)
 	m.Changes = newChanges(m)
 	m.Webhooks = newWebhooks(m)
+	m.Search = newSearch(m)
 	m.Privacy = m.newPrivacy(o)
 	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Records: m.records(), Texts: texts, Log: o.Log})
 	m.table = m.endpoints()
 	if err := m.Changes.SetTable(m.table); err != nil {
 		return nil, err
 	}
+	m.Search.SetTable(m.table)
 	m.Auth.SetScopes(keyScopes(m.table))
 	m.Services.SetScopes(m.table)
 	m.jobRuns = newJobRuns(m.Jobs())
@@ -155,7 +163,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 
 // keyScopes returns the names of the endpoints that accept an API key.
 func keyScopes(table []endpoint.Endpoint) []string {
-	var names []string
+	names := []string{"users.recover", "users.complete_recovery"} // took a key in earlier versions: scopes of existing keys name them
 	for _, e := range table {
 		if e.Access.TakesAPIKey() {
 			names = append(names, e.Name)
@@ -209,12 +217,14 @@ func (m *Modules) endpoints() []endpoint.Endpoint {
 		m.Payers,
 		m.Chats,
 		m.Tasks,
+		m.Files,
 		m.Profile,
 		m.Invoices,
 		m.Notifications,
 		m.Privacy,
 		m.Changes,
 		m.Webhooks,
+		m.Search,
 	} {
 		table = append(table, module.Endpoints()...)
 	}
@@ -256,6 +266,9 @@ func (m *Modules) start(ctx context.Context) error {
 	}
 	if err := m.Auth.WarnOfUnknownRoles(ctx); err != nil {
 		return fmt.Errorf("read the roles that require a second factor: %w", err)
+	}
+	if err := m.Files.Start(ctx); err != nil {
+		return fmt.Errorf("start the files: %w", err)
 	}
 	if err := m.Changes.Start(ctx); err != nil {
 		return fmt.Errorf("start the change feed: %w", err)

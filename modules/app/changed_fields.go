@@ -19,6 +19,7 @@ var changedFields = map[string]store.ChangeRule{
 	access.Chats.Name:       {},
 	access.Users.Name:       {Omit: []string{"modified_at", "roles", "last_login_at"}},
 	"user_roles":            {},
+	"invitations":           {},
 	access.Credentials.Name: {Forget: true},
 	access.Identities.Name:  {Omit: []string{"last_used_at"}, Forget: true},
 	access.Services.Name:    {Omit: []string{"modified_at", "modified_by", "name", "status", "roles"}},

@@ -6,6 +6,7 @@ import (
 	"kontor/modules/changes"
 	"kontor/modules/chats"
 	"kontor/modules/customers"
+	"kontor/modules/files"
 	"kontor/modules/payers"
 	"kontor/modules/personas"
 	"kontor/modules/rbac"
@@ -21,6 +22,9 @@ func newChanges(m *Modules) *changes.Service {
 	})
 	s.SetParents("chat_messages", chats.OfMessages)
 	s.SetParents("service_tokens", serviceaccounts.AccountsOf)
+	s.SetParents("kyc_files", files.Parents)
+	s.SetParents("chat_files", files.Parents)
+	s.SetParents("task_files", files.RecordsOf)
 	s.SetReader(access.Customers, func(ctx context.Context, id string) (any, error) {
 		return m.Customers.Get(ctx, customers.OneInput{ID: id})
 	})

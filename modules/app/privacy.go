@@ -9,8 +9,8 @@ import (
 // personalModules returns the modules with tables, in the order in which they erase the data of a person: notifications and auth
 // need the credentials of a user, which directory deletes.
 func (m *Modules) personalModules() []personal.Module {
-	return []personal.Module{m.Notifications, m.Auth, m.Factors, m.OIDC, m.Profile, m.Chats, m.Tasks, m.Payers, m.Invoices, m.Customers, m.Personas, m.Users,
-		m.RBAC, m.Audit, m.Services, m.Webhooks, m.Certificates, m.Privacy}
+	return []personal.Module{m.Notifications, m.Auth, m.Factors, m.OIDC, m.Profile, m.Files, m.Chats, m.Tasks, m.Payers, m.Invoices, m.Customers, m.Personas, m.Users,
+		m.RBAC, m.Audit, m.Services, m.Webhooks, m.Certificates, m.Search, m.Privacy}
 }
 
 // PersonalData returns what every table holds about persons.

@@ -11,6 +11,7 @@ import (
 	"kontor/modules/customers"
 	"kontor/modules/directory"
 	"kontor/modules/factors"
+	"kontor/modules/files"
 	"kontor/modules/kit/records"
 	"kontor/modules/oidc"
 	"kontor/modules/payers"
@@ -29,7 +30,7 @@ import (
 // are not covered; nor are the exceptions that the Proofs of a module lists.
 func Proofs() []records.Proof {
 	return slices.Concat(directory.Proofs(), auth.Proofs(), factors.Proofs(), oidc.Proofs(), serviceaccounts.Proofs(), rbac.Proofs(),
-		customers.Proofs(), personas.Proofs(), payers.Proofs(), chats.Proofs(), tasks.Proofs(), profile.Proofs(), privacy.Proofs(), webhooks.Proofs())
+		customers.Proofs(), personas.Proofs(), payers.Proofs(), chats.Proofs(), tasks.Proofs(), files.Proofs(), profile.Proofs(), privacy.Proofs(), webhooks.Proofs())
 }
 
 // Earlier versions digested records in another form, or not at all. An upgrade writes an entry with the digest of each
@@ -48,8 +49,8 @@ const (
 // ErrOldForm reports that the records of a database cannot be compared before the upgrade of their digests.
 var ErrOldForm = errors.New("the records were digested by an earlier version; start the server once to upgrade the digests")
 
-// CheckRecords compares every record with the audit trail and returns the number of records. The error is a *records.Break
-// for the first record that differs, or ErrOldForm.
+// CheckRecords compares every record with the audit trail and returns the number of records. It also compares the stored content of files
+// with their records, without decrypting it. The error is a *records.Break for the first record that differs, or ErrOldForm.
 func CheckRecords(ctx context.Context, e *audittrail.Evidence) (compared int64, err error) {
 	since, err := formSince(ctx, e)
 	if err != nil {
@@ -58,7 +59,17 @@ func CheckRecords(ctx context.Context, e *audittrail.Evidence) (compared int64, 
 	if since == 0 {
 		return 0, ErrOldForm
 	}
-	return records.Check(ctx, e, Proofs(), since)
+	if compared, err = records.Check(ctx, e, Proofs(), since); err != nil {
+		return compared, err
+	}
+	_, err = files.Check(ctx, e, false)
+	return compared, err
+}
+
+// CheckFiles decrypts the content of all files and compares it with their digests. It returns the number of files. The error is a
+// *records.Break for the first file that differs.
+func CheckFiles(ctx context.Context, e *audittrail.Evidence) (int64, error) {
+	return files.Check(ctx, e, true)
 }
 
 // formSince returns the number of the entry since which all entries have the present form, or 0 before the upgrade.

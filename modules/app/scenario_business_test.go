@@ -6,9 +6,11 @@ import (
 	"image"
 	"image/png"
 	"mime/multipart"
+	"net/http"
 	"os"
 	"strings"
 
+	"kontor/server/servertest"
 	"kontor/store"
 )
 
@@ -21,14 +23,68 @@ func (s *scenario) customers(p people) (id string) {
 	s.do(p.customer, "PUT", path+"/kyc", map[string]any{"documents": []map[string]any{
 		{"type": "passport", "number": "X1234567", "expiry_date": "2031-05-01", "country": "CHE"}}})
 	s.expect(p.customer, "PATCH", path+"/kyc/status", map[string]any{"kyc_status": "in_review"}, 403, "common.rbac_no_rec_access")
+	s.evidence(p, path)
 	for _, status := range []string{"in_review", "verified"} {
 		s.do(p.advisor, "PATCH", path+"/kyc/status", map[string]any{"kyc_status": status, "reason": "seen <in person>"})
 	}
+	s.review(p, path+"/kyc")
 	s.do(p.customer, "PUT", path, map[string]any{"phone": nil})
 	s.do(p.advisor, "GET", path+"/kyc", nil)
 	s.do(p.advisor, "GET", "/v1/customers?search.kyc_status=verified&stack=kyc_status", nil)
+	s.do(p.advisor, "GET", "/v1/customers?q=keller&sort=last_name", nil)
+	s.do(p.customer, "GET", "/v1/search?q=keller", nil)
 	s.expect(s.server.User(), "GET", path, nil, 403, "common.rbac_no_rec_access")
 	return id
+}
+
+// review proposes the level enhanced of a verified customer three times: it is withdrawn, rejected and confirmed. Then it takes another
+// case and gives it back.
+func (s *scenario) review(p people, path string) {
+	second := s.server.Admin()
+	for _, end := range []struct {
+		verb string
+		by   *servertest.Client
+	}{{"withdraw", p.advisor}, {"reject", second}, {"confirm", second}} {
+		var proposed struct {
+			PendingDecision struct{ ID string } `json:"pending_decision"`
+		}
+		s.asked()
+		p.advisor.Do("PATCH", path+"/status", map[string]any{"verification_level": "enhanced", "reason": "funds <documented>"}).
+			Expect(s, http.StatusAccepted).Into(s, &proposed)
+		s.answered(s.row("PATCH", path+"/status"))
+		s.do(second, "GET", "/v1/kyc/cases?search.second_person=true", nil)
+		s.do(end.by, "POST", path+"/decisions/"+proposed.PendingDecision.ID+"/"+end.verb, map[string]any{"reason": "no <proof>"})
+	}
+	other := s.id(p.customer, "/v1/customers", customerBody("Ueli"))
+	s.do(p.customer, "PUT", "/v1/customers/"+other+"/kyc", map[string]any{"documents": []map[string]any{
+		{"type": "passport", "number": "X7", "expiry_date": "2031-05-01", "country": "CHE"}}})
+	for _, verb := range []string{"take", "give-back"} {
+		s.do(p.advisor, "POST", "/v1/kyc/cases/"+verb, map[string]any{"customer_ids": []string{other}})
+	}
+	s.do(p.advisor, "GET", "/v1/kyc/reasons", nil)
+}
+
+// evidence uploads a file of a document, reads it in all ways and deletes it.
+func (s *scenario) evidence(p people, customer string) {
+	var kyc struct{ Documents []struct{ ID string } }
+	s.do(p.customer, "GET", customer+"/kyc", nil).Into(s, &kyc)
+	file := "/v1/files/" + s.file(p.customer, customer+"/kyc/documents/"+kyc.Documents[0].ID+"/files")
+	s.do(p.customer, "GET", customer+"/kyc/files", nil)
+	for _, path := range []string{file, file + "/content", file + "/preview?width=64"} {
+		s.do(p.advisor, "GET", path, nil)
+	}
+	s.expect(s.server.User(), "GET", file+"/content", nil, 403, "common.rbac_no_rec_access")
+	s.do(p.customer, "DELETE", file, nil)
+}
+
+// file uploads a picture and returns the id of the file.
+func (s *scenario) file(c *servertest.Client, path string) string {
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 40, 20))); err != nil {
+		s.Fatal(err)
+	}
+	named := c.With("Content-Type", "image/png", "Content-Disposition", `attachment; filename="Beleg <1>.png"`)
+	return s.id(named, path, picture.Bytes())
 }
 
 // personas creates two personas, links them, and links one to its user.
@@ -68,6 +124,7 @@ func (s *scenario) privacy(p people) {
 	kept := "/v1/customers/" + s.id(s.admin, "/v1/customers", customerBody("Carla"))
 	s.do(s.admin, "PUT", kept+"/relationship", map[string]any{"ended_at": "2026-01-01T00:00:00Z"})
 	s.do(p.advisor, "GET", kept+"/relationship", nil)
+	s.do(p.advisor, "POST", kept+"/notify", map[string]any{"text": "Please <call> us.", "user_ids": []string{p.customer.UserID}})
 	s.do(s.admin, "PUT", kept+"/legal-hold", map[string]any{"reason": "A <dispute>.", "until": "2030-01-01"})
 	s.do(s.admin, "GET", kept+"/legal-hold", nil)
 	s.do(s.admin, "DELETE", kept+"/legal-hold", nil)
@@ -95,7 +152,9 @@ func (s *scenario) chats(p people) {
 	third, fourth := s.server.User(), s.server.User()
 	chat := s.id(p.advisor, "/v1/chats", map[string]any{"participants": []string{p.customer.UserID, third.UserID}, "metadata": map[string]any{"topic": "<&>"}})
 	path := "/v1/chats/" + chat
-	s.do(p.advisor, "POST", path+"/messages", map[string]any{"content": "Grüezi <b>miteinander</b> & willkommen"})
+	message := s.id(p.advisor, path+"/messages", map[string]any{"content": "Grüezi <b>miteinander</b> & willkommen"})
+	s.file(p.advisor, path+"/messages/"+message+"/files")
+	s.do(p.customer, "GET", path+"/files", nil)
 	s.do(p.customer, "GET", "/v1/chats", nil)
 	s.do(p.customer, "GET", path, nil)
 	s.do(p.customer, "GET", path+"/messages", nil)
@@ -127,6 +186,8 @@ func (s *scenario) tasks(p people, customer string) {
 	if n := len(assigned.Assignees); n > 0 {
 		theirs = assigned.Assignees[n-1].ID
 	}
+	s.file(p.customer, task+"/files")
+	s.do(p.advisor, "GET", task+"/files", nil)
 	s.do(p.customer, "GET", "/v1/tasks", nil)
 	s.do(p.advisor, "GET", "/v1/tasks?scope=all&overdue=true&assignee_id="+p.customer.UserID, nil)
 	s.do(p.advisor, "PATCH", task+"/status", map[string]any{"status": "in_progress"})

@@ -1,7 +1,9 @@
 package app_test
 
 import (
+	"fmt"
 	"regexp"
+	"strings"
 
 	"kontor/server/access"
 	"kontor/server/servertest"
@@ -77,7 +79,12 @@ func (s *scenario) access(p people) {
 	s.do(s.admin, "GET", "/v1/rbac/grants?search.role_id="+role, nil)
 	s.do(s.admin, "DELETE", "/v1/rbac/grants/"+grant, nil)
 	s.expect(auditor, "GET", "/v1/audit", nil, 403, "common.rbac_no_rec_access")
+	s.do(s.admin, "PUT", "/v1/rbac/roles/"+role+"/permissions", map[string]any{"types": []map[string]any{{"rec_type": "audit", "permissions": []string{"read"}}}})
+	s.do(s.admin, "GET", "/v1/rbac/roles/"+role+"/permissions", nil)
+	s.changedFields(auditor, role)
 	s.do(s.admin, "DELETE", "/v1/rbac/roles/"+role, nil)
+	s.do(s.admin, "GET", "/v1/rbac/explain?type=users&id="+p.customer.UserID, nil)
+	s.invitations()
 
 	s.do(s.admin, "GET", "/v1/rbac/endpoints", nil)
 	s.do(s.admin, "GET", "/v1/rbac/record-types", nil)
@@ -96,10 +103,50 @@ func (s *scenario) access(p people) {
 	s.expect(application, "GET", "/v1/public-endpoint", nil, 401, "common.unauthorized")
 }
 
+// changedFields reads as an auditor what the change of a role's permissions has changed.
+func (s *scenario) changedFields(auditor *servertest.Client, role string) {
+	var page struct{ Data []struct{ Seq int64 } }
+	s.do(s.admin, "GET", "/v1/audit?search.action=rbac.roles.permissions&search.rec_id="+role, nil).Into(s, &page)
+	entry := fmt.Sprintf("/v1/audit/%d", page.Data[0].Seq)
+	s.do(s.admin, "GET", entry, nil)
+	s.expect(auditor, "GET", entry, nil, 403, "common.rbac_no_rec_access")
+	s.expect(s.admin, "GET", "/v1/audit/999999999", nil, 404, "audit.entry_not_found")
+}
+
+// invitations invites two people: one accepts, and the invitation of the other is withdrawn.
+func (s *scenario) invitations() {
+	invite := func(to string) (id string) {
+		return s.id(s.admin, "/v1/invitations", map[string]any{"email": to, "display_name": "Ines <Meier>", "roles": []string{"Advisor"}})
+	}
+	first, second := invite("ines@example.ch"), invite("ueli@example.ch")
+	s.do(s.admin, "GET", "/v1/invitations", nil)
+	s.do(s.admin, "POST", "/v1/invitations/"+first+"/resend", nil)
+	s.do(s.admin, "DELETE", "/v1/invitations/"+second, nil)
+	var page struct{ Data []struct{ Text string } }
+	s.do(s.admin, "GET", "/v1/notifications/deliveries?limit=1&search.to=ines@example.ch", nil).Into(s, &page)
+	_, link, _ := strings.Cut(page.Data[0].Text, "/invitation#")
+	token, _, _ := strings.Cut(link, "\n")
+	s.do(s.server.Anonymous(), "POST", "/v1/invitations/view", map[string]any{"token": token})
+	s.do(s.server.Anonymous(), "POST", "/v1/invitations/accept", map[string]any{"token": token, "password": beatPassword})
+	s.expect(s.server.Anonymous(), "POST", "/v1/invitations/view", map[string]any{"token": token}, 404, "users.invitation_invalid")
+	s.do(s.server.SignIn("ines@example.ch", beatPassword), "GET", "/v1/users/me", nil)
+}
+
 // recovery replaces a forgotten password.
 func (s *scenario) recovery() {
-	s.do(s.server.Keyed(), "POST", "/v1/users/initiate-recovery", map[string]any{"credential_value": beat})
+	s.do(s.server.Anonymous(), "POST", "/v1/users/initiate-recovery", map[string]any{"credential_value": beat})
 	s.do(s.server.Keyed(), "POST", "/v1/users/complete-recovery", map[string]any{"credential_value": beat, "otp": s.code(beat), "password": "ein anderer ruhiger Tag"})
+}
+
+// lostRegistration completes a registration whose page was closed.
+func (s *scenario) lostRegistration() {
+	const address, password = "ueli@example.ch", "eine lange ruhige Nacht"
+	s.do(s.server.Keyed(), "POST", "/v1/users/initiate-registration", map[string]any{"credential_type": "email", "credential_value": address,
+		"password": password, "terms_accepted": true, "privacy_policy_accepted": true})
+	anonymous := s.server.Anonymous()
+	s.do(anonymous, "POST", "/v1/users/resend-registration-code", map[string]any{"credential_value": address})
+	s.do(anonymous, "POST", "/v1/users/complete-registration", map[string]any{"credential_value": address, "otp": s.code(address), "password": password})
+	s.server.SignIn(address, password)
 }
 
 // sessions refreshes a token, ends one session from another, and signs out.

@@ -71,6 +71,7 @@ func (s *scenario) run() {
 	s.invoices()
 	s.notifications(people, customer)
 	s.recovery()
+	s.lostRegistration()
 	s.sessions(people)
 	s.factors()
 	s.checkAuditTrail()

@@ -12,6 +12,7 @@ import (
 
 // validBodies are valid bodies of requests, so that only the ids are wrong.
 var validBodies = map[string]string{
+	"POST /v1/customers/{id}/notify":                                       `{"text": "x", "user_ids": ["0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c10"]}`,
 	"PATCH /v1/users/{id}":                                                 `{"language": "de"}`,
 	"PUT /v1/users/{id}/password":                                          `{"old_password": "a long enough password 42", "password": "another long password 43"}`,
 	"PUT /v1/users/{id}/roles":                                             `{"roles": ["Customer"]}`,
@@ -26,6 +27,7 @@ var validBodies = map[string]string{
 	"POST /v1/webhooks/{id}/replay":                                        `{"since": "2026-01-31T08:15:30Z"}`,
 	"POST /v1/service-accounts/{id}/tokens":                                `{"name": "Production"}`,
 	"PATCH /v1/users/{id}/factors/{factor_id}":                             `{"name": "Phone"}`,
+	"PUT /v1/rbac/roles/{id}/permissions":                                  `{"types": []}`,
 	"PUT /v1/rbac/roles/{id}":                                              `{"name": "Auditor"}`,
 	"PUT /v1/personas/{persona_id}":                                        `{"first_name": "Anna", "last_name": "Muster", "date_of_birth": "1990-04-12"}`,
 	"POST /v1/personas/{persona_id}/users":                                 `{"user_id": "01a1fba6-a539-7476-8ef2-2ae6188b879c"}`,
@@ -33,6 +35,7 @@ var validBodies = map[string]string{
 	"PUT /v1/customers/{id}":                                               `{"first_name": "Anna"}`,
 	"PUT /v1/customers/{id}/kyc":                                           `{"documents": [{"type": "passport", "number": "X1", "expiry_date": "2099-05-01", "country": "CHE"}]}`,
 	"PATCH /v1/customers/{id}/kyc/status":                                  `{"kyc_status": "pending"}`,
+	"POST /v1/customers/{id}/kyc/decisions/{decision_id}/reject":           `{"reason": "The proof is missing."}`,
 	"PUT /v1/customers/{id}/relationship":                                  `{"ended_at": null}`,
 	"PUT /v1/customers/{id}/legal-hold":                                    `{"reason": "A dispute."}`,
 	"POST /v1/customers/{id}/erasure":                                      `{"reason": "request"}`,
@@ -59,7 +62,7 @@ var exceptions = map[string]struct {
 }
 
 // textNames are the parameters of paths that are not UUIDs.
-var textNames = map[string]bool{"{name}": true, "{file}": true, "{size}": true}
+var textNames = map[string]bool{"{name}": true, "{file}": true, "{size}": true, "{seq}": true}
 
 func TestIDs_MalformedOnesAreReported(t *testing.T) {
 	s := servertest.Start(t)

@@ -19,6 +19,7 @@ var inTransaction = map[string]string{
 	"customers digest":       "documents and entries of the history get their times in the transaction",
 	"customers template":     "a decision renders its notification",
 	"factors digest":         "factors are read in the transaction that changes them, which is rare",
+	"files digest":           "files are read in the transaction that deletes or opens them",
 	"oidc digest":            "the session of a sign-in is opened in the transaction that uses up its code",
 	"oidc template":          "the notification of an unlinked account, which is rare",
 	"oidc token":             "the session of a sign-in is opened in the transaction that uses up its code",

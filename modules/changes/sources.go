@@ -35,6 +35,9 @@ var sources = []source{
 	{RecType: "customers", Of: access.Customers, Get: "GET /v1/customers/{id}", Verbs: []string{created, updated, erased}, Created: []string{"customers.create"}},
 	{RecType: "kyc_documents", Why: "the submission is an event of the customer"},
 	{RecType: "kyc_changes", Why: "the change of state is an event of the customer"},
+	{RecType: "kyc_files", Of: access.Customers, Get: "GET /v1/customers/{id}/kyc/files", Part: "files_changed"},
+	{RecType: "chat_files", Of: access.Chats, Get: "GET /v1/chats/{id}/files", Part: "files_changed"},
+	{RecType: "task_files", Of: access.Tasks, Get: "GET /v1/customers/{customer_id}/tasks/{id}/files", Part: "files_changed"},
 	{RecType: "kyc_decisions", Why: "a proposed or closed decision is an event of the customer"},
 	{RecType: "relationships", Of: access.Customers, Get: "GET /v1/customers/{id}/relationship", Part: "relationship_changed"},
 	{RecType: "legal_holds", Of: access.Customers, Get: "GET /v1/customers/{id}/legal-hold", Part: "legal_hold_changed"},
@@ -46,6 +49,7 @@ var sources = []source{
 		Created: []string{"tasks.create"}},
 	{RecType: "profiles", Of: access.Profiles, Get: "GET /v1/profile", Verbs: []string{updated, erased}},
 	{RecType: "users", Of: access.Users, Get: "GET /v1/users/{id}", Verbs: []string{created, updated, erased}, Created: []string{"users.create"}},
+	{RecType: "invitations", Why: "the acceptance is an event of the new user"},
 	{RecType: "user_roles", Of: access.Users, Get: "GET /v1/users/{id}", Part: "roles_changed"},
 	{RecType: "credentials", Of: access.Credentials, Get: "GET /v1/users/{id}/credentials", Verbs: []string{created, updated, deleted},
 		Created: []string{"credentials.create"}},
@@ -83,8 +87,9 @@ var sourceOf = func() map[string]*source {
 	return m
 }()
 
-// internal are actions that change how a record is stored, and nothing that the API shows.
-var internal = []string{"audit.digest", "keys.reseal", "credentials.rekey", "credentials.look_alike", "api_keys.rehash", "service_tokens.rehash"}
+// internal are actions that change how a record is stored, and nothing that the API shows to others than the actor.
+var internal = []string{"audit.digest", "keys.reseal", "credentials.rekey", "credentials.look_alike", "api_keys.rehash", "service_tokens.rehash",
+	"files.receive", "files.infected"}
 
 // classify returns the type of the event of an entry, and its source. before and after say whether the entry shows the record
 // before and after. ok is false if the entry is no event.

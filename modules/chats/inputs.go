@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"kontor/modules/kit/list"
 	"kontor/modules/kit/types"
 	"kontor/modules/kit/validate"
 	"kontor/server/apierr"
@@ -32,9 +33,10 @@ type OneInput struct {
 
 // ListInput holds the parameters of the list.
 type ListInput struct {
-	Limit  *int   `query:"limit" example:"20"`
-	Offset *int   `query:"offset" minimum:"0" example:"0"`
-	Before string `query:"before" example:"1769847330123.0193a000-0000-7000-8000-000000000001" doc:"Only chats after this cursor, which is taken from the header Link of the previous page."`
+	Limit  *int       `query:"limit" example:"20"`
+	Offset *int       `query:"offset" minimum:"0" example:"0"`
+	Before string     `query:"before" example:"1769847330123.0193a000-0000-7000-8000-000000000001" doc:"Only chats after this cursor, which is taken from the header Link of the previous page."`
+	Text   list.Words `query:"q"`
 
 	limit, offset int
 	before        cursor
@@ -62,6 +64,7 @@ func parseCursor(text string) (cursor, bool) {
 
 // Validate checks the parameters.
 func (in *ListInput) Validate(v *apierr.Fields) {
+	in.Text.Validate(v)
 	in.limit = maxChats
 	if in.Limit != nil {
 		if in.limit = *in.Limit; in.limit < 1 || in.limit > maxChats {

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strconv"
 
+	"kontor/modules/kit/list"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/store"
@@ -16,8 +17,12 @@ import (
 func (s *Service) List(ctx context.Context, in ListInput) (endpoint.Result, error) {
 	chats := []Chat{}
 	var next string
-	err := s.db.View(ctx, func(v *store.View) error { // One snapshot: a chat must not move in the list between the two statements.
-		cursors, err := selectCursors(ctx, v, access.From(ctx).UserID, in.limit+1, in.offset, in.before)
+	matching, err := list.ByText(ctx, s.db, in.Text.Search(chatSource, messageSource), "f.id")
+	if err != nil {
+		return endpoint.Result{}, err
+	}
+	err = s.db.View(ctx, func(v *store.View) error { // One snapshot: a chat must not move in the list between the two statements.
+		cursors, err := selectCursors(ctx, v, access.From(ctx).UserID, in.limit+1, in.offset, in.before, matching)
 		if err != nil {
 			return err
 		}
@@ -37,6 +42,9 @@ func (s *Service) List(ctx context.Context, in ListInput) (endpoint.Result, erro
 // nextPage returns the address of the chats after a cursor.
 func (in ListInput) nextPage(last cursor) string {
 	query := url.Values{"before": {last.String()}}
+	if in.Text != "" {
+		query.Set("q", string(in.Text))
+	}
 	if in.Limit != nil {
 		query.Set("limit", strconv.Itoa(in.limit))
 	}

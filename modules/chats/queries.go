@@ -51,7 +51,7 @@ const selectCursorsStatement = `
 			SELECT g.rec_id FROM permissions g
 			WHERE g.rec_type = 'chats' AND g.permission = 'read'
 				AND g.principal_id IN (SELECT $1 UNION ALL SELECT role_id FROM held_roles WHERE user_id = $1))
-		AND ($5 = '' OR f.updated_at < $4 OR (f.updated_at = $4 AND f.id < $5))
+		AND ($5 = '' OR f.updated_at < $4 OR (f.updated_at = $4 AND f.id < $5))%s
 	ORDER BY f.updated_at DESC, f.id DESC
 	LIMIT $2 OFFSET $3`
 
@@ -108,8 +108,14 @@ func selectChat(ctx context.Context, q store.Querier, userID, id string) (Chat, 
 	return c, nil
 }
 
-func selectCursors(ctx context.Context, q store.Querier, userID string, limit, offset int, after cursor) ([]cursor, error) {
-	rows, err := q.Query(ctx, selectCursorsStatement, userID, limit, offset, after.at, after.id)
+// selectCursors reads the cursors of a page. matching is a further condition, or nil.
+func selectCursors(ctx context.Context, q store.Querier, userID string, limit, offset int, after cursor, matching *store.TextCondition) ([]cursor, error) {
+	text, args := fmt.Sprintf(selectCursorsStatement, ""), []any{userID, limit, offset, after.at, after.id}
+	if matching != nil {
+		condition := matching.From(len(args))
+		text, args = fmt.Sprintf(selectCursorsStatement, " AND ("+condition.SQL+")"), append(args, condition.Args...)
+	}
+	rows, err := q.Query(ctx, text, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list chats: %w", err)
 	}

@@ -16,6 +16,7 @@ import (
 )
 
 type checkCommand struct {
+	Files  bool   `help:"Also decrypt the content of all files and compare it with their digests, which reads all of it."`
 	Record string `help:"Check one record only, as the API returned it: its type and id, with its JSON on standard input." placeholder:"TYPE/ID"`
 }
 
@@ -26,7 +27,7 @@ func (checkCommand) Help() string {
 }
 
 func (checkCommand) examples() []string {
-	return []string{"kontor check", "kontor check --record=payers/01a1fb8a-2c0a-7d94-ab9c-5d46a808af71 < payer.json"}
+	return []string{"kontor check", "kontor check --files", "kontor check --record=payers/01a1fb8a-2c0a-7d94-ab9c-5d46a808af71 < payer.json"}
 }
 
 // Run checks the database, the audit trail, and the records against the audit trail.
@@ -39,10 +40,12 @@ func (c checkCommand) Run(ctx context.Context, p Process, r *settings.Result) er
 	if c.Record != "" {
 		return c.checkRecord(ctx, p, from)
 	}
-	var compared int64
+	var compared, files int64
 	var oldForm error
 	report, err := inspect.Check(ctx, from, func(ctx context.Context, e *audittrail.Evidence) (err error) {
-		compared, oldForm, err = checkRecords(ctx, e)
+		if compared, oldForm, err = checkRecords(ctx, e); err == nil && c.Files {
+			files, err = app.CheckFiles(ctx, e)
+		}
 		return err
 	})
 	if err != nil {
@@ -51,6 +54,9 @@ func (c checkCommand) Run(ctx context.Context, p Process, r *settings.Result) er
 	text := describeCheck(report, isShared(r))
 	if report.KeyChecked {
 		text = describeRecords(text, compared, oldForm)
+		if c.Files {
+			text += fmt.Sprintf(", the content of %d files matches their digests", files)
+		}
 	}
 	_, err = fmt.Fprintf(p.Stdout, "%s is intact: %s\n", placeName(r), text)
 	return err

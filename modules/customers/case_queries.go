@@ -32,7 +32,7 @@ var caseList = list.New(list.Source[Case]{
 	Columns: `kyc_cases.customer_id, customers.type, customers.first_name, customers.last_name, kyc_cases.country, customers.kyc_status,
 		customers.verification_level, kyc_cases.suggested_level, kyc_cases.opened_at, kyc_cases.assignee, kyc_cases.assigned_at,
 		d.id, d.kyc_status, d.verification_level, d.reason, d.proposed_at, d.proposed_by`,
-	ID: "kyc_cases.customer_id", Created: "kyc_cases.opened_at", Tables: []string{"kyc_cases", "customers", "kyc_decisions"}, Scan: scanCase,
+	ID: "kyc_cases.customer_id", Created: "kyc_cases.opened_at", Tables: []string{"kyc_cases", "customers.id", "kyc_decisions.customer_id"}, Scan: scanCase,
 	Fields: list.Fields{
 		{Name: "customer_id", Type: list.UUID, Column: "kyc_cases.customer_id"},
 		{Name: "type", Type: list.Text, Column: "customers.type", Key: "customers.type"},

@@ -70,6 +70,8 @@ func (c Customer) Erased() bool { return c.ErasedAt != nil }
 
 // notifier sends notifications about an event, in the transaction of the event.
 type notifier interface {
+	// Prerender renders the messages of an event before the transaction.
+	Prerender(ctx context.Context, n event.Event) event.Event
 	Notify(ctx context.Context, tx *store.Tx, n event.Event) error
 }
 
@@ -77,6 +79,8 @@ type notifier interface {
 type users interface {
 	// OwnsEmail reports whether the user has validated the e-mail address.
 	OwnsEmail(ctx context.Context, q store.Querier, userID, address string) (bool, error)
+	// Active reports which of the users exist and are active.
+	Active(ctx context.Context, q store.Querier, userIDs ...string) (map[string]bool, error)
 }
 
 // identities is implemented by the module personas.
@@ -166,7 +170,7 @@ func (s *Service) Get(ctx context.Context, in OneInput) (Customer, error) {
 
 // List returns the customers that the caller may read.
 func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Customer], error) {
-	return customerList.Page(ctx, s.db, in.Query, table.Visible(access.From(ctx)))
+	return customerList.Page(ctx, s.db, in.Query.WithText(in.Text, source), table.Visible(access.From(ctx)))
 }
 
 // Update replaces the members that the input contains. A verified customer whose identity changes returns to review. Update

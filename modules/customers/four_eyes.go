@@ -264,7 +264,10 @@ func (s *Service) voidPending(ctx context.Context, tx *store.Tx, c Customer) err
 	if err != nil || !found {
 		return err
 	}
-	return s.writeClosing(ctx, tx, c, *s.closing(ctx, d, DecisionVoid, ""))
+	if err := s.writeClosing(ctx, tx, c, *s.closing(ctx, d, DecisionVoid, "")); err != nil {
+		return err
+	}
+	return s.refreshCase(ctx, tx, c)
 }
 
 // writeProposal stores a pending decision and notifies the other reviewers.

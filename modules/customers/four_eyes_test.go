@@ -81,7 +81,9 @@ func TestFourEyes_ClosesADecisionWithoutEffect(t *testing.T) {
 		"rejected": {func(t *testing.T, _, decision string) {
 			second.Do("POST", decision+"/reject", map[string]any{"reason": "the proof is missing"}).Expect(t, http.StatusOK)
 		}, "rejected"},
-		"withdrawn": {func(t *testing.T, _, decision string) { first.Do("POST", decision+"/withdraw", nil).Expect(t, http.StatusOK) }, "withdrawn"},
+		"withdrawn": {func(t *testing.T, _, decision string) {
+			first.Do("POST", decision+"/withdraw", nil).Expect(t, http.StatusOK)
+		}, "withdrawn"},
 		"another document": {func(t *testing.T, path, _ string) {
 			owner.Do("PUT", path, documents(document("identity_card", "C-9", "2030-01-01"))).Expect(t, http.StatusOK)
 		}, "void"},
@@ -97,8 +99,12 @@ func TestFourEyes_ClosesADecisionWithoutEffect(t *testing.T) {
 			if !strings.Contains(got.Body, `"state":"`+c.state+`"`) || !strings.Contains(got.Body, `"kyc_status":"in_review"`) {
 				t.Errorf("got %s, want in review and the decision %s", got.Body, c.state)
 			}
+			if got := cases(t, second, "&search.second_person=true"); got.Total != 0 {
+				t.Errorf("the queue still has %+v", got)
+			}
 			second.Do("POST", decision+"/confirm", nil).ExpectError(t, http.StatusConflict, "customers.decision_not_pending")
-			proposed(t, path, second) // the case can be decided again
+			again := proposed(t, path, second) // the case can be decided again
+			second.Do("POST", again+"/withdraw", nil).Expect(t, http.StatusOK)
 		})
 	}
 }

@@ -29,7 +29,11 @@ type OneInput struct {
 // ListInput are the parameters of the list.
 type ListInput struct {
 	Query list.Params `query:"*"`
+	Text  list.Words  `query:"q"`
 }
+
+// Validate checks the searched text.
+func (in *ListInput) Validate(v *apierr.Fields) { in.Text.Validate(v) }
 
 // CreateInput contains the data of a new customer. Names and e-mail address are required; last_name is the name of a business.
 type CreateInput struct {

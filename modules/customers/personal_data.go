@@ -92,7 +92,7 @@ const (
 	// An e-mail address is required; this one belongs to no domain (RFC 2606).
 	eraseCustomer = `
 		UPDATE customers SET
-			first_name = '', first_name_key = '', last_name = '', last_name_key = '',
+			first_name = '', first_name_key = '', first_name_order = '', last_name = '', last_name_key = '', last_name_order = '',
 			email = 'erased@erased.invalid', email_key = 'erased@erased.invalid', phone = NULL, date_of_birth = NULL,
 			nationality = NULL, has_address = FALSE, street = '', city = '', city_key = '', postal_code = '',
 			country = '', metadata = '{}', language = '', updated_at = $2, updated_by = $3, version = version + 1, erased_at = $2

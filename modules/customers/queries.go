@@ -21,15 +21,16 @@ const insertStatement = `
 	INSERT INTO customers (
 		id, type, first_name, first_name_key, last_name, last_name_key, email, email_key, phone, date_of_birth, nationality,
 		has_address, street, city, city_key, postal_code, country,
-		kyc_status, verification_level, metadata, language, created_at, created_by, updated_at, updated_by, version)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $22, $23, 1)`
+		kyc_status, verification_level, metadata, language, created_at, created_by, updated_at, updated_by, version, first_name_order, last_name_order)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $22, $23, 1, $24, $25)`
 
 const updateStatement = `
 	UPDATE customers SET
 		type = $2, first_name = $3, first_name_key = $4, last_name = $5, last_name_key = $6, email = $7, email_key = $8,
 		phone = $9, date_of_birth = $10, nationality = $11,
 		has_address = $12, street = $13, city = $14, city_key = $15, postal_code = $16, country = $17,
-		metadata = $18, language = $19, updated_at = $20, updated_by = $21, version = $22
+		metadata = $18, language = $19, updated_at = $20, updated_by = $21, version = $22,
+		first_name_order = $23, last_name_order = $24
 	WHERE id = $1`
 
 var table = &records.Table[Customer]{
@@ -42,19 +43,19 @@ var customerList = list.New(list.Source[Customer]{
 	Fields: list.Fields{
 		{Name: "id", Type: list.UUID, Column: "id"},
 		{Name: "type", Type: list.Text, Column: "type", Key: "type"},
-		{Name: "first_name", Type: list.Text, Column: "first_name", Key: "first_name_key"},
-		{Name: "last_name", Type: list.Text, Column: "last_name", Key: "last_name_key"},
-		{Name: "email", Type: list.Text, Column: "email", Key: "email_key"},
+		{Name: "first_name", Type: list.Text, Column: "first_name", Key: "first_name_key", Order: "first_name_order"},
+		{Name: "last_name", Type: list.Text, Column: "last_name", Key: "last_name_key", Order: "last_name_order", Index: list.ThenID},
+		{Name: "email", Type: list.Text, Column: "email", Key: "email_key", Index: list.ThenID},
 		{Name: "phone", Type: list.Text, Column: "phone", Key: "phone", Null: true},
 		{Name: "date_of_birth", Type: list.Date, Column: "date_of_birth", Null: true},
 		{Name: "nationality", Type: list.Text, Column: "nationality", Key: "nationality", Fold: strings.ToUpper, Null: true},
 		{Name: "city", Type: list.Text, Column: "city", Key: "city_key"},
 		{Name: "postal_code", Type: list.Text, Column: "postal_code"},
 		{Name: "country", Type: list.Text, Column: "country"},
-		{Name: "kyc_status", Type: list.Text, Column: "kyc_status", Key: "kyc_status"},
+		{Name: "kyc_status", Type: list.Text, Column: "kyc_status", Key: "kyc_status", Index: list.ThenCreated},
 		{Name: "verification_level", Type: list.Text, Column: "verification_level", Key: "verification_level"},
 		{Name: "created_at", Type: list.Time, Column: "created_at"},
-		{Name: "created_by", Type: list.UUID, Column: "created_by"},
+		{Name: "created_by", Type: list.UUID, Column: "created_by", Index: list.ThenCreated},
 		{Name: "updated_at", Type: list.Time, Column: "updated_at"},
 	},
 })
@@ -75,11 +76,15 @@ func scanCustomer(row records.Row) (Customer, error) {
 
 // searchKeys are the folded columns that searches use, and the language. They are computed before the transaction, to keep it
 // short.
-type searchKeys struct{ firstName, lastName, email, city, language string }
+type searchKeys struct {
+	firstName, lastName, email, city, language string
+	firstNameOrder, lastNameOrder              string // see types.SortKey
+}
 
 func (c Customer) searchKeys() searchKeys {
 	return searchKeys{firstName: types.Fold(c.FirstName), lastName: types.Fold(c.LastName), email: types.Email(c.Email).Key(),
-		city: types.Fold(c.address().City), language: c.language()}
+		city: types.Fold(c.address().City), language: c.language(),
+		firstNameOrder: types.SortKey(c.FirstName), lastNameOrder: types.SortKey(c.LastName)}
 }
 
 // insertCustomer writes a new customer. It binds pointers to the texts: an interface with a text would be allocated.
@@ -87,7 +92,8 @@ func insertCustomer(ctx context.Context, tx *store.Tx, c *Customer, d *searchKey
 	a := c.address()
 	_, err := tx.Exec(ctx, insertStatement, &c.ID, &c.Type, &c.FirstName, &d.firstName, &c.LastName, &d.lastName, &c.Email, &d.email,
 		c.Phone, dateColumn(c.DateOfBirth), c.Nationality, c.Address != nil, &a.Street, &a.City, &d.city, &a.PostalCode, &a.Country,
-		(*string)(&c.KYCStatus), (*string)(&c.VerificationLevel), string(c.Metadata), &d.language, &c.CreatedAt, &c.createdBy)
+		(*string)(&c.KYCStatus), (*string)(&c.VerificationLevel), string(c.Metadata), &d.language, &c.CreatedAt, &c.createdBy,
+		&d.firstNameOrder, &d.lastNameOrder)
 	return err
 }
 
@@ -95,7 +101,7 @@ func updateCustomer(ctx context.Context, tx *store.Tx, c Customer, d searchKeys,
 	a := c.address()
 	_, err := tx.Exec(ctx, updateStatement, c.ID, c.Type, c.FirstName, d.firstName, c.LastName, d.lastName, c.Email, d.email,
 		c.Phone, dateColumn(c.DateOfBirth), c.Nationality, c.Address != nil, a.Street, a.City, d.city, a.PostalCode, a.Country,
-		string(c.Metadata), d.language, c.UpdatedAt, by, c.version)
+		string(c.Metadata), d.language, c.UpdatedAt, by, c.version, d.firstNameOrder, d.lastNameOrder)
 	return err
 }
 

@@ -65,6 +65,17 @@ func (c *client) do(ctx context.Context, as *person, method, path string, body o
 		}
 		sent = bytes.NewReader(data)
 	}
+	return c.send(ctx, as, method, path, sent, result, headers...)
+}
+
+// upload sends a file as the body of a request.
+func (c *client) upload(ctx context.Context, as *person, path, name string, content []byte) error {
+	return c.send(ctx, as, http.MethodPost, path, bytes.NewReader(content), nil,
+		"Content-Type", "application/octet-stream", "Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
+}
+
+// send sends a request as a user and decodes the response into result, which may be nil.
+func (c *client) send(ctx context.Context, as *person, method, path string, sent io.Reader, result any, headers ...string) error {
 	request, err := http.NewRequestWithContext(ctx, method, "http://kontor.localhost"+path, sent)
 	if err != nil {
 		return err

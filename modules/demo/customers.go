@@ -98,7 +98,11 @@ func (b *builder) submitDocuments(ctx context.Context, c *customer, i int) error
 		documents = append(documents, object{"type": "proof_of_address", "number": fmt.Sprintf("EW-%05d", i), "country": "CHE",
 			"expiry_date": b.today().AddDate(1, 0, 0).Format(time.DateOnly)})
 	}
-	return b.api.do(ctx, c.advisor, http.MethodPut, "/v1/customers/"+c.id+"/kyc", object{"documents": documents}, nil)
+	err := b.api.do(ctx, c.advisor, http.MethodPut, "/v1/customers/"+c.id+"/kyc", object{"documents": documents}, nil)
+	if err != nil {
+		return err
+	}
+	return b.evidenceOf(ctx, c, i)
 }
 
 // concludeReview decides the verification of a customer.
@@ -115,20 +119,48 @@ func (b *builder) concludeReview(ctx context.Context, c *customer, i int) error 
 		return nil // still in review
 	}
 	if c.identity.business || i%10 == 3 {
-		return b.decide(ctx, c, "verified", "Source of funds and beneficial owner documented.", "enhanced")
+		return b.decideTogether(ctx, c)
 	}
 	return b.decide(ctx, c, "verified", "Documents checked against the original.")
 }
 
+// openDecisions is the number of days before today from which on decisions still wait for a second person.
+const openDecisions = 90
+
+// decideTogether verifies a customer at the level enhanced: one reviewer proposes it, another one confirms it. The newest decisions still
+// wait.
+func (b *builder) decideTogether(ctx context.Context, c *customer) error {
+	first := b.staff[c.day%len(b.staff)]
+	if first == c.advisor {
+		first = b.reviewerOf(c)
+	}
+	body := object{"kyc_status": "verified", "verification_level": "enhanced", "reason": "Source of funds and beneficial owner documented."}
+	var proposed struct {
+		PendingDecision record `json:"pending_decision"`
+	}
+	path := "/v1/customers/" + c.id + "/kyc"
+	if err := b.api.do(ctx, first, http.MethodPatch, path+"/status", body, &proposed); err != nil || c.day > days-openDecisions {
+		return err
+	}
+	second := b.admin
+	for _, advisor := range b.staff {
+		if advisor != first {
+			second = advisor
+		}
+	}
+	return b.api.do(ctx, second, http.MethodPost, path+"/decisions/"+proposed.PendingDecision.ID+"/confirm", object{}, nil)
+}
+
+// reviewerOf returns an advisor who did not create the record of a customer.
+func (b *builder) reviewerOf(c *customer) *person {
+	if b.staff[0] == c.advisor {
+		return b.staff[1]
+	}
+	return b.staff[0]
+}
+
 // decide sets the status of a verification, as an advisor who did not create the record.
-func (b *builder) decide(ctx context.Context, c *customer, status, reason string, level ...string) error {
-	reviewer := b.staff[0]
-	if reviewer == c.advisor {
-		reviewer = b.staff[1]
-	}
+func (b *builder) decide(ctx context.Context, c *customer, status, reason string) error {
 	body := object{"kyc_status": status, "reason": reason}
-	if len(level) > 0 {
-		body["verification_level"] = level[0]
-	}
-	return b.api.do(ctx, reviewer, http.MethodPatch, "/v1/customers/"+c.id+"/kyc/status", body, nil)
+	return b.api.do(ctx, b.reviewerOf(c), http.MethodPatch, "/v1/customers/"+c.id+"/kyc/status", body, nil)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 )
 
 // taskTemplate is the text of a task.
@@ -62,7 +63,7 @@ func (b *builder) createTask(ctx context.Context, owner *person, to []*person, o
 	var created record
 	path := "/v1/customers/" + of.id + "/tasks"
 	if err := b.api.post(ctx, owner, path, object{"title": what.title, "category": what.category, "description": what.description,
-		"is_urgent": urgent, "weight": 1}, &created); err != nil {
+		"is_urgent": urgent, "weight": 1, "due_on": b.dueOn()}, &created); err != nil {
 		return err
 	}
 	path += "/" + created.ID
@@ -75,6 +76,14 @@ func (b *builder) createTask(ctx context.Context, owner *person, to []*person, o
 		parts[n] = path + "/assignees/" + assigned.find(p.id)
 	}
 	return b.advanceTask(ctx, owner, path, to, parts, state)
+}
+
+// dueOn returns the day by which a new task should be done, or nothing for every fourth task.
+func (b *builder) dueOn() any {
+	if b.random.IntN(4) == 0 {
+		return nil
+	}
+	return b.today().AddDate(0, 0, 5+b.random.IntN(40)).Format(time.DateOnly)
 }
 
 // assignment is the response to an assignment: the assignee, or the task with all assignees.

@@ -2,6 +2,7 @@ package directory
 
 import (
 	"context"
+	"errors"
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
@@ -12,13 +13,34 @@ import (
 	"kontor/store"
 )
 
-// list lists the users whom the caller may read.
+// list lists the users whom the caller may read. It returns apierr.InvalidInput for an unknown role.
 func (s *Service) list(ctx context.Context, in listInput) (list.Page[User], error) {
-	page, err := userList.Page(ctx, s.db, in.Query, userTable.Visible(access.From(ctx)))
+	caller := access.From(ctx)
+	where := []list.Where{userTable.Visible(caller)}
+	if in.Role != "" {
+		held, err := holdersOf(ctx, s.db, in.Role)
+		if err != nil {
+			return list.Page[User]{}, err
+		}
+		where = append(where, held)
+	}
+	page, err := userList.Page(ctx, s.db, in.Query.WithText(in.Text, textSources(caller)...), where...)
 	if err != nil {
 		return page, err
 	}
 	return page, fillRoles(ctx, s.db, page.Data.Rows)
+}
+
+// holdersOf returns the condition that users hold a role, given by name or id.
+func holdersOf(ctx context.Context, q store.Querier, role string) (list.Where, error) {
+	ids, err := resolveRoles(ctx, q, []string{role})
+	if len(ids) == 0 {
+		if err == nil || errors.As(err, new(*apierr.Error)) {
+			err = apierr.Invalid("role", "invalid.unknown_record")
+		}
+		return list.Where{}, err
+	}
+	return list.Where{SQL: `id IN (SELECT user_id FROM user_roles WHERE role_id = $1)`, Args: []any{ids[0]}, Tables: []string{"user_roles"}}, nil
 }
 
 // get reads a user. It returns apierr.UserNotFound and apierr.NoAccess.
@@ -96,7 +118,7 @@ func (s *Service) save(ctx context.Context, tx *store.Tx, before User, u *User, 
 	}
 	u.ModifiedAt = tx.Now()
 	changed, err := tx.Exec(ctx, updateUser, u.ID, u.Status, u.Language, u.ModifiedAt, records.Actor(ctx), before.version,
-		u.DisplayName, types.SearchKey(u.DisplayName), types.NameSkeleton(u.DisplayName))
+		u.DisplayName, types.SearchKey(u.DisplayName), types.NameSkeleton(u.DisplayName), types.SortKey(u.DisplayName))
 	if err != nil {
 		return err
 	}

@@ -122,18 +122,21 @@ type OTPMessage struct {
 	Channel   string // email or sms
 	Recipient string
 	Language  string
-	Purpose   string // validation, recovery, or taken for a message without a code
-	Code      string
-	Minutes   int // validity of the code
+	Purpose   string // validation, registration, recovery, invitation, or taken for a message without a code
+	Code      string // of an invitation: the token of its link
+	Minutes   int    // validity of the code
+	Path      string // of the console's screen for the code; empty for none
 }
 
 // Options are the settings of the module. A zero value means the default.
 type Options struct {
-	OTPLife     time.Duration   // validity of a code; default 10 minutes
-	OTPAttempts int             // attempts per code; default 5
-	Log         *slog.Logger    // nil: no log
-	PerHour     int             // codes per network and hour; registrations are limited to half as many more; 0: no limit
-	Policy      *access.Current // decides who is staff; nil: only administrators are
+	OTPLife     time.Duration // validity of a code; default 10 minutes
+	OTPAttempts int           // attempts per code; default 5
+	// InvitationLife is the validity of the link of an invitation; default 7 days.
+	InvitationLife time.Duration
+	Log            *slog.Logger    // nil: no log
+	PerHour        int             // codes per network and hour; registrations are limited to half as many more; 0: no limit
+	Policy         *access.Current // decides who is staff; nil: only administrators are
 }
 
 const (
@@ -160,6 +163,9 @@ func New(db *store.DB, auth Auth, outbox Outbox, texts endpoint.Texts, o Options
 	}
 	if o.OTPAttempts <= 0 {
 		o.OTPAttempts = defaultOTPAttempts
+	}
+	if o.InvitationLife <= 0 {
+		o.InvitationLife = defaultInvitationLife
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -23,12 +23,22 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Access: access.APIKey, Summary: "Register a user.",
 			Faults: []apierr.Kind{apierr.CredentialExists, apierr.DisplayNameReserved, apierr.OTPSendLimited},
 			Handle: endpoint.JSON(http.StatusCreated, s.register)},
+		// Public: an applicant who has left the page or changed the device has no token. The service limits by address and network.
+		{Name: "users.complete_registration", Method: http.MethodPost, Path: "/v1/users/complete-registration",
+			Access: access.Public, Summary: "Complete a registration with the code and the password.",
+			Faults: []apierr.Kind{apierr.InvalidOTP, apierr.OTPExpired, apierr.OTPAttemptsExceeded, apierr.CredentialExists, apierr.LockedOut},
+			Handle: endpoint.JSON(http.StatusOK, s.completeRegistration)},
+		{Name: "users.resend_registration", Method: http.MethodPost, Path: "/v1/users/resend-registration-code",
+			Access: access.Public, Summary: "Send a new code for a registration.",
+			Faults: []apierr.Kind{apierr.OTPSendLimited},
+			Handle: endpoint.JSON(http.StatusOK, s.resendRegistration)},
+		// Public: people who cannot sign in have no key of a program either. The service limits by address and network.
 		{Name: "users.recover", Method: http.MethodPost, Path: "/v1/users/initiate-recovery",
-			Access: access.APIKey, Summary: "Start the recovery of an account.",
+			Access: access.Public, Summary: "Start the recovery of an account.",
 			Faults: []apierr.Kind{apierr.OTPSendLimited}, Reports: endpoint.Event{Kind: endpoint.Recovery, Action: "users.recovery_started"},
 			Handle: endpoint.JSON(http.StatusOK, s.initiateRecovery)},
 		{Name: "users.complete_recovery", Method: http.MethodPost, Path: "/v1/users/complete-recovery",
-			Access: access.APIKey, Summary: "Complete the recovery of an account.",
+			Access: access.Public, Summary: "Complete the recovery of an account.",
 			Faults: []apierr.Kind{apierr.InvalidOTP}, Reports: endpoint.Event{Kind: endpoint.Recovery, Action: "users.recovery_completed"},
 			Handle: endpoint.JSON(http.StatusOK, s.completeRecovery)},
 		{Name: "users.list", Method: http.MethodGet, Path: "/v1/users",
@@ -36,7 +46,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Doc:    endpoint.Doc{Search: userList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.list)},
 		{Name: "users.me", Method: http.MethodGet, Path: "/v1/users/me",
-			Access: access.SignedIn, Roles: members, Summary: "Get the caller's user.", WithoutFactor: true,
+			Access: access.SignedIn, Roles: signedUp, Summary: "Get the caller's user.", WithoutFactor: true,
 			Handle: endpoint.JSON(http.StatusOK, s.me)},
 		{Name: "users.get", Method: http.MethodGet, Path: "/v1/users/{id}",
 			Access: access.On(access.Users, access.Read), Roles: members, Summary: "Get a user.",
@@ -59,6 +69,34 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Assurance: endpoint.SecondFactor,
 			Faults:    []apierr.Kind{apierr.UserNotFound, apierr.GrantNotHeld, apierr.LastAdministrator, apierr.PreconditionFailed},
 			Handle:    endpoint.JSON(http.StatusOK, s.setRoles)},
+		{Name: "users.invitations.create", Method: http.MethodPost, Path: "/v1/invitations",
+			Access: access.On(access.Users, access.Create), Summary: "Invite a person by e-mail.",
+			Assurance: endpoint.SecondFactor,
+			Faults:    []apierr.Kind{apierr.GrantNotHeld, apierr.CredentialExists, apierr.OTPSendLimited},
+			Handle:    endpoint.JSON(http.StatusCreated, s.invite)},
+		{Name: "users.invitations.list", Method: http.MethodGet, Path: "/v1/invitations",
+			Access: access.On(access.Users, access.Create), Summary: "List open and expired invitations.",
+			Doc:    endpoint.Doc{Search: invitationList.Search()},
+			Handle: endpoint.JSON(http.StatusOK, s.invitations)},
+		{Name: "users.invitations.resend", Method: http.MethodPost, Path: "/v1/invitations/{id}/resend",
+			Access: access.On(access.Users, access.Create), Summary: "Send an invitation again, with a new link.",
+			Assurance: endpoint.SecondFactor,
+			Faults:    []apierr.Kind{apierr.InvitationNotFound, apierr.OTPSendLimited},
+			Handle:    endpoint.JSON(http.StatusOK, s.resendInvitation)},
+		{Name: "users.invitations.withdraw", Method: http.MethodDelete, Path: "/v1/invitations/{id}",
+			Access: access.On(access.Users, access.Create), Summary: "Withdraw an invitation.",
+			Faults: []apierr.Kind{apierr.InvitationNotFound},
+			Handle: endpoint.JSON(http.StatusOK, s.withdrawInvitation)},
+		{Name: "users.invitations.view", Method: http.MethodPost, Path: "/v1/invitations/view",
+			Access:  access.Public, // for people who have no account yet: the secret of the link authenticates them
+			Summary: "Get the invitation of a link.",
+			Faults:  []apierr.Kind{apierr.InvitationInvalid},
+			Handle:  endpoint.JSON(http.StatusOK, s.viewInvitation)},
+		{Name: "users.invitations.accept", Method: http.MethodPost, Path: "/v1/invitations/accept",
+			Access:  access.Public, // as the row before
+			Summary: "Accept an invitation and choose a password.",
+			Faults:  []apierr.Kind{apierr.InvitationInvalid},
+			Handle:  endpoint.JSON(http.StatusOK, s.accept)},
 		{Name: "users.credentials.list", Method: http.MethodGet, Path: "/v1/users/{id}/credentials",
 			Access: access.On(access.Credentials, access.Read), Roles: signedUp, Summary: "List the credentials of a user.",
 			Faults: []apierr.Kind{apierr.UserNotFound},
@@ -91,6 +129,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			rows[i].Faults = append(rows[i].Faults, apierr.RecordErased)
 		}
 		rows[i].Tag, rows[i].Limit = tag, ratelimit.Private
+		if rows[i].Access.IsPublic() {
+			rows[i].Limit = ratelimit.Public
+		}
 	}
 	return rows
 }

@@ -96,15 +96,21 @@ func (h *harness) serve(texts *locales.Bundle) {
 	// A custom role that may update users and their roles.
 	endpoints[personnel] = []string{"PUT /v1/users/{id}/roles", "PATCH /v1/users/{id}", "GET /v1/users/{id}", "PUT /v1/users/{id}/password",
 		"GET /v1/users", "GET /v1/users/{id}/credentials"}
+	// A custom role that may invite people, and see no users.
+	endpoints[recruiter] = []string{"POST /v1/invitations", "GET /v1/invitations", "POST /v1/invitations/{id}/resend", "DELETE /v1/invitations/{id}"}
 	h.policy.Store(access.NewPolicy(access.PolicyData{Endpoints: endpoints, Types: map[string]map[string]access.Permission{
 		personnel:      {"users": access.ReadAll | access.Update},
+		recruiter:      {"users": access.Create},
 		access.Advisor: {"customers": access.ReadAll}}}))
 	h.server, h.address = servertest.Serve(h.t, server.Options{Endpoints: table, Auth: h.auth, Policy: h.policy, Texts: texts, Now: h.clock.Now,
 		Log: slog.New(slog.NewTextHandler(h.t.Output(), nil)), Idempotency: app.Idempotency{DB: h.db}, Stored: app.Stored,
 		ResponderKey: store.ResponderKey{}})
 }
 
-const personnel = "0193b000-0000-7000-8000-0000000000ff"
+const (
+	personnel = "0193b000-0000-7000-8000-0000000000ff"
+	recruiter = "0193b000-0000-7000-8000-0000000000fe"
+)
 
 // reply is a response of the server.
 type reply struct {

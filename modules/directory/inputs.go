@@ -20,8 +20,13 @@ type credentialPath struct {
 }
 
 type listInput struct {
+	Role  string      `query:"role" example:"Advisor" doc:"Only users who hold the role with this name or id."`
 	Query list.Params `query:"*"`
+	Text  list.Words  `query:"q"`
 }
+
+// Validate checks the searched text.
+func (in *listInput) Validate(v *apierr.Fields) { in.Text.Validate(v) }
 
 type credentialsInput struct {
 	UserID string      `path:"id"`
@@ -176,6 +181,23 @@ type recoveryInput struct {
 
 // Validate accepts malformed values: they get the response of unknown credentials.
 func (in *recoveryInput) Validate(v *apierr.Fields) { in.keys = checkLogin(v, in.Value) }
+
+type completeRegistrationInput struct {
+	Value    string `json:"credential_value" required:"true"`
+	OTP      string `json:"otp" required:"true"`
+	Password string `json:"password" format:"password" required:"true" doc:"The password that was chosen at the registration."`
+
+	keys loginKeys
+}
+
+// Validate requires all members. Malformed values and codes are wrong, not malformed input.
+func (in *completeRegistrationInput) Validate(v *apierr.Fields) {
+	required(v, "otp", in.OTP)
+	if in.Password == "" {
+		v.Add("password", "invalid.required")
+	}
+	in.keys = checkLogin(v, in.Value)
+}
 
 type completeRecoveryInput struct {
 	Value    string `json:"credential_value" required:"true"`

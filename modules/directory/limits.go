@@ -31,7 +31,7 @@ const (
 )
 
 // dailySends are the messages to one target in a day, by purpose.
-var dailySends = map[string]int{forValidation: 10, forRecovery: 30}
+var dailySends = map[string]int{forValidation: 10, forRecovery: 30, forInvitation: 10}
 
 // quota is the number of events of a subject that are allowed within a window.
 type quota struct {
@@ -107,6 +107,20 @@ func (s *Service) firstCodeLimits(ctx context.Context, c Credential) limits {
 // otherwise the rejection would reveal the same as a conflict.
 func (s *Service) conflictLimits(ctx context.Context) limits {
 	return limits{apierr.RateLimited, s.byCaller(ctx, "conflict", s.PerHour/conflictPart)}
+}
+
+// wrongCodeLimits returns the limits of wrong codes of callers without a session. They end the guesses of a network before these use
+// up the attempts of everybody else.
+func (s *Service) wrongCodeLimits(ctx context.Context) limits {
+	return limits{apierr.RateLimited, s.byCaller(ctx, "wrong code", s.PerHour)}
+}
+
+// countWrongCode counts a wrong code of a caller without a session.
+func (s *Service) countWrongCode(ctx context.Context, tx *store.Tx) error {
+	if err := s.wrongCodeLimits(ctx).count(ctx, tx); err != nil {
+		return err
+	}
+	return s.countFailure(ctx, tx)
 }
 
 // tries returns the number of attempts that a code allows.
@@ -200,8 +214,11 @@ func insertEvent(ctx context.Context, tx *store.Tx, subject string) error {
 // purgeBatch is the number of rows that one transaction deletes, so that other writes do not wait long.
 const purgeBatch = 500
 
-// Purge deletes events that are outside of all windows. Call it about once an hour.
+// Purge deletes events that are outside of all windows, and invitations that expired long ago. Call it about once an hour.
 func (s *Service) Purge(ctx context.Context) error {
+	if err := s.purgeInvitations(ctx); err != nil {
+		return err
+	}
 	for deleted := int64(purgeBatch); deleted == purgeBatch; {
 		err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
 			deleted, err = tx.Exec(ctx, deleteOldSends, tx.Now().Add(-day), purgeBatch)

@@ -63,13 +63,18 @@ type code struct {
 
 // prepareCode returns a new code for a credential with its message in the user's language.
 func (s *Service) prepareCode(c Credential, language, purpose string) code {
+	return s.codeWithMessage(c, language, purpose, purpose, "")
+}
+
+// codeWithMessage returns a new code for a purpose. The message may be another than that of the purpose, and link to a path.
+func (s *Service) codeWithMessage(c Credential, language, purpose, message, path string) code {
 	digits := newCode()
 	return code{
 		hash:    s.codeHash(c.ID, purpose, digits),
 		purpose: purpose,
 		send: s.outbox.PrepareOTP(OTPMessage{
 			UserID: c.UserID, Channel: channel(c.Type), Recipient: c.Value, Language: language,
-			Purpose: purpose, Code: digits, Minutes: int(s.OTPLife / time.Minute),
+			Purpose: message, Code: digits, Minutes: int(s.OTPLife / time.Minute), Path: path,
 		}),
 	}
 }

@@ -18,6 +18,7 @@ func (s *Service) PersonalData() []personal.Table {
 		{Name: "otps", Holds: "keyed hashes of the one-time codes of a credential"},
 		{Name: "otp_sends", Holds: "keyed hashes of the addresses to which codes were sent"},
 		{Name: "user_roles", Holds: "the roles of a user"},
+		{Name: "invitations", Why: "It holds people who are not users yet. A row ends with the acceptance, the withdrawal, or 30 days after it expired."},
 		{Name: "credential_key_rules", Why: "It holds a version number."},
 	}
 }
@@ -47,7 +48,7 @@ func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject per
 const (
 	eraseUser = `
 		UPDATE users SET
-			display_name = '', display_name_key = '', display_name_skeleton = '', status = 'disabled', language = 'en', last_login_at = NULL,
+			display_name = '', display_name_key = '', display_name_skeleton = '', display_name_order = '', status = 'disabled', language = 'en', last_login_at = NULL,
 			modified_at = $2, modified_by = $3, version = version + 1, erased_at = $2
 		WHERE id = $1 AND erased_at IS NULL`
 

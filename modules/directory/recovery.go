@@ -57,14 +57,17 @@ func (s *Service) recoverable(ctx context.Context, q store.Querier, typed loginK
 	return c, u, err == nil && channel(c.Type) != "" && u.Status != Disabled && q.Now() >= c.trustedFrom, err
 }
 
-// completeRecovery sets a new password for a caller with the right code, and ends all sessions of the user. Every failure is
-// apierr.InvalidOTP: for unknown credentials, and for wrong, used, expired and exhausted codes. A password is hashed each time,
+// completeRecovery sets a new password for a caller with the right code, and ends all sessions of the user. It returns
+// apierr.RateLimited after too many wrong codes from a network. Every other failure is apierr.InvalidOTP: for unknown credentials, and for wrong, used, expired and exhausted codes. A password is hashed each time,
 // so that timing reveals nothing.
 func (s *Service) completeRecovery(ctx context.Context, in completeRecoveryInput) (endpoint.Message, error) {
 	problems := cmp.Or(in.problems, &apierr.Fields{})
 	typed := in.check(problems)
 	s.auth.CheckPassword(problems, "password", in.Password, in.Value)
 	if err := problems.Err(); err != nil {
+		return endpoint.Message{}, err
+	}
+	if err := s.wrongCodeLimits(ctx).check(ctx, s.db); err != nil { // before the password is hashed
 		return endpoint.Message{}, err
 	}
 	digits, wellFormed := parseCode(in.OTP)
@@ -88,7 +91,7 @@ func (s *Service) completeRecovery(ctx context.Context, in completeRecoveryInput
 		}
 		if !ok || outcome != codeAccepted {
 			credentialTable.Audit(ctx, tx, "users.recovery_failed", c.ID, nil, nil)
-			return s.countFailure(ctx, tx)
+			return s.countWrongCode(ctx, tx)
 		}
 		recovered = true
 		if err := s.removeUntrusted(ctx, tx, c.UserID); err != nil {

@@ -40,7 +40,7 @@ func (s *Service) register(ctx context.Context, in registerInput) (Registration,
 	c := newCredential(u.ID, id)
 	var first code
 	if !c.Validated {
-		first = s.prepareCode(c, u.Language, forValidation)
+		first = s.prepareFirstCode(c, u.Language)
 	}
 	out := Registration{UserID: u.ID, TokenType: "Bearer"}
 	var rejection error
@@ -131,7 +131,7 @@ func (s *Service) add(ctx context.Context, tx *store.Tx, u *User, c *Credential,
 func insertAccount(ctx context.Context, tx *store.Tx, u *User, roles []string, by string) error {
 	u.Kind = cmp.Or(u.Kind, Person)
 	if _, err := tx.Exec(ctx, insertUser, u.ID, u.Status, u.Language, u.CreatedAt, by,
-		u.DisplayName, types.SearchKey(u.DisplayName), types.NameSkeleton(u.DisplayName), u.Kind); err != nil {
+		u.DisplayName, types.SearchKey(u.DisplayName), types.NameSkeleton(u.DisplayName), u.Kind, types.SortKey(u.DisplayName)); err != nil {
 		return err
 	}
 	for _, role := range roles {

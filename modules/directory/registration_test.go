@@ -24,7 +24,7 @@ func TestRegister_CreatesAPendingUserWithAToken(t *testing.T) {
 		t.Errorf("the answer shows a secret: %s", r.Text)
 	}
 	m := h.outbox.last("Anna@Bank.Example")
-	if m.Channel != "email" || m.Language != "fr" || m.Purpose != "validation" || len(m.Code) != 6 || m.Minutes != 10 || m.UserID != r.text("user_id") {
+	if m.Channel != "email" || m.Language != "fr" || m.Purpose != "registration" || m.Path != "/register#confirm=Anna%40Bank.Example" || len(m.Code) != 6 || m.Minutes != 10 || m.UserID != r.text("user_id") {
 		t.Errorf("got message %+v", m)
 	}
 	user, err := h.service.Find(t.Context(), h.db, r.text("user_id"))

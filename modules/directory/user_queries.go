@@ -39,13 +39,13 @@ var userList = list.New(list.Source[User]{
 	Tables:  []string{"users"},
 	Fields: list.Fields{
 		{Name: "id", Type: list.UUID, Column: "id"},
-		{Name: "display_name", Type: list.Text, Column: "display_name", Key: "display_name_key", Fold: types.SearchKey},
-		{Name: "kind", Type: list.Text, Column: "kind", Key: "kind"},
-		{Name: "status", Type: list.Text, Column: "status", Key: "status"},
-		{Name: "language", Type: list.Text, Column: "language", Key: "language"},
+		{Name: "display_name", Type: list.Text, Column: "display_name", Key: "display_name_key", Order: "display_name_order", Fold: types.SearchKey, Index: list.ThenID},
+		{Name: "kind", Type: list.Text, Column: "kind", Key: "kind", Index: list.ThenCreated},
+		{Name: "status", Type: list.Text, Column: "status", Key: "status", Index: list.ThenCreated},
+		{Name: "language", Type: list.Text, Column: "language", Key: "language", Index: list.ThenCreated},
 		{Name: "created_at", Type: list.Time, Column: "created_at"},
-		{Name: "modified_at", Type: list.Time, Column: "modified_at"},
-		{Name: "last_login_at", Type: list.Time, Column: "last_login_at", Null: true},
+		{Name: "modified_at", Type: list.Time, Column: "modified_at", Index: list.ThenID},
+		{Name: "last_login_at", Type: list.Time, Column: "last_login_at", Null: true, Index: list.ThenID},
 	},
 	Scan: scanUser,
 })
@@ -53,13 +53,14 @@ var userList = list.New(list.Source[User]{
 const (
 	insertUser = `
 		INSERT INTO users (
-			id, status, language, created_at, created_by, modified_at, modified_by, display_name, display_name_key, display_name_skeleton, kind)
-		VALUES ($1, $2, $3, $4, $5, $4, $5, $6, $7, $8, $9)`
+			id, status, language, created_at, created_by, modified_at, modified_by, display_name, display_name_key, display_name_skeleton, kind,
+			display_name_order)
+		VALUES ($1, $2, $3, $4, $5, $4, $5, $6, $7, $8, $9, $10)`
 
 	updateUser = `
 		UPDATE users SET
 			status = $2, language = $3, modified_at = $4, modified_by = $5, version = version + 1,
-			display_name = $7, display_name_key = $8, display_name_skeleton = $9
+			display_name = $7, display_name_key = $8, display_name_skeleton = $9, display_name_order = $10
 		WHERE id = $1 AND version = $6`
 
 	// Pending users whose only credential was taken over.

@@ -150,9 +150,11 @@ func (s *Service) resend(ctx context.Context, in credentialPath) (resendOutput, 
 	if err != nil {
 		return resendOutput{}, err
 	}
-	code, err := s.prepareProof(ctx, c, user.Language)
-	if err != nil {
-		return resendOutput{}, err
+	code := s.prepareFirstCode(c, user.Language)
+	if user.Status != Pending {
+		if code, err = s.prepareProof(ctx, c, user.Language); err != nil {
+			return resendOutput{}, err
+		}
 	}
 	out := resendOutput{Message: endpoint.Confirm(ctx, s.texts, "users.otp_sent").Message}
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {

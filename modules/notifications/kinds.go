@@ -26,6 +26,7 @@ var kinds = withKeys(map[event.Kind]kind{
 	event.MessageReceived:       {},
 	event.CustomerCreated:       {},
 	event.CustomerStatusChanged: {system: true, channels: []string{Email}},
+	event.CustomerNotice:        {channels: []string{Email}},
 	event.KYCDocumentExpiring:   {system: true, channels: []string{Email}},
 	event.KYCDecisionPending:    {},
 	event.KYCDecisionClosed:     {},

@@ -98,12 +98,12 @@ var table = &records.Table[Notification]{
 
 var notificationList = list.New(list.Source[Listed]{
 	From: notificationsTable, Columns: columns, ID: "id", Created: "created_at", Tables: []string{notificationsTable},
-	Base: list.Where{SQL: "deleted = FALSE"}, Scan: scanListed,
+	Base: list.Where{SQL: "deleted = FALSE"}, Hidden: "deleted = TRUE", Scan: scanListed,
 	Fields: list.Fields{
 		{Name: "id", Type: list.UUID, Column: "id"},
 		{Name: "customer_id", Type: list.UUID, Column: "customer_id"},
 		{Name: "user_id", Type: list.UUID, Column: "user_id"},
-		{Name: "event", Type: list.Text, Column: "event"},
+		{Name: "event", Type: list.Text, Column: "event", Key: "event", Index: list.ThenCreated},
 		{Name: "title", Type: list.Blank},
 		{Name: "content", Type: list.Text, Column: "content", Key: "content_low"},
 		{Name: "rec_id", Type: list.UUID, Column: "rec_id"},
@@ -111,7 +111,7 @@ var notificationList = list.New(list.Source[Listed]{
 		{Name: "created_at", Type: list.Time, Column: "created_at"},
 		{Name: "sent_at", Type: list.Time, Column: "sent_at", Null: true},
 		{Name: "read", Type: list.Bool, Column: "read"},
-		{Name: "read_at", Type: list.Time, Column: "read_at", Null: true},
+		{Name: "read_at", Type: list.Time, Column: "read_at", Null: true, Index: list.NullsApart},
 	},
 })
 

@@ -66,13 +66,17 @@ func TestPrepareOTP_HasTextsInAllLanguages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := map[string]any{"Code": "012345", "Minutes": 10}
+	args := map[string]any{"Code": "012345", "Minutes": 10, "Link": "https://kontor.mybank.example/register#confirm=%2B41791234567"}
 	for _, lang := range locales.Languages() {
-		for _, key := range []string{"email.validation.subject", "email.recovery.subject", "email.validation.text", "email.recovery.text",
-			"sms.validation.text", "sms.recovery.text"} {
+		for _, key := range []string{"email.validation.subject", "email.recovery.subject", "email.registration.subject",
+			"email.validation.text", "email.recovery.text", "email.registration.text", "email.registration.html",
+			"sms.validation.text", "sms.recovery.text", "sms.registration.text"} {
 			text, ok := texts.Lookup(lang, "notification.credential_otp."+key, args)
-			if !ok || strings.HasSuffix(key, "text") != strings.Contains(text, "012345") {
+			if !ok || strings.HasSuffix(key, "subject") == strings.Contains(text, "012345") {
 				t.Errorf("%s %s: %q", lang, key, text)
+			}
+			if strings.Contains(key, "registration") && !strings.HasSuffix(key, "subject") && !strings.Contains(text, args["Link"].(string)) {
+				t.Errorf("%s %s has no link: %q", lang, key, text)
 			}
 			if strings.HasPrefix(key, "sms") && len([]rune(text)) > 160 {
 				t.Errorf("%s %s: %d characters need a second SMS", lang, key, len([]rune(text)))

@@ -38,6 +38,9 @@ type ListInput struct {
 	Country    *string `query:"country" pattern:"^[A-Z]{3}$"`
 	Active     *bool   `query:"active"`
 	CustomerID *string `query:"customer_id" doc:"Only the payers of this customer."`
+	Cursor     *string `query:"cursor" doc:"The next_cursor of an answer to the same search: the page continues after its last row."`
+
+	Text list.Words `query:"q"`
 
 	query   list.Params
 	company string // folded
@@ -58,6 +61,9 @@ func (in *ListInput) Validate(v *apierr.Fields) {
 		}
 		query["offset"] = []string{strconv.Itoa(*in.Offset)}
 	}
+	if in.Cursor != nil {
+		query["cursor"] = []string{*in.Cursor}
+	}
 	if in.Country != nil {
 		if !isCountryForm(*in.Country) {
 			v.Add("country", "payers.country_form")
@@ -72,6 +78,8 @@ func (in *ListInput) Validate(v *apierr.Fields) {
 	}
 	in.company = types.Fold(validate.Line(v, "company", in.Company, maxCompany))
 	in.query.BindQuery(query, v)
+	in.Text.Validate(v)
+	in.query = in.query.WithText(in.Text, source)
 }
 
 // isCountryForm reports whether a text has the form of an alpha-3 code. The filter accepts unassigned codes, which match

@@ -37,8 +37,8 @@ var payerList = list.New(list.Source[Payer]{
 	From: "payers", Columns: columns, ID: "id", Created: "created_at", Tables: []string{"payers"}, Scan: scanPayer,
 	Fields: list.Fields{
 		{Name: "customer_id", Type: list.UUID, Column: "customer_id"},
-		{Name: "country", Type: list.Text, Column: "country", Key: "country", Fold: strings.ToUpper, Null: true},
-		{Name: "active", Type: list.Bool, Column: "active"},
+		{Name: "country", Type: list.Text, Column: "country", Key: "country", Fold: strings.ToUpper, Null: true, Index: list.ThenCreated},
+		{Name: "active", Type: list.Bool, Column: "active", Index: list.ThenCreated},
 	},
 })
 

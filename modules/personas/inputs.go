@@ -26,7 +26,11 @@ type OneInput struct {
 // ListInput contains the parameters of a list.
 type ListInput struct {
 	Query list.Params `query:"*"`
+	Text  list.Words  `query:"q"`
 }
+
+// Validate checks the searched text.
+func (in *ListInput) Validate(v *apierr.Fields) { in.Text.Validate(v) }
 
 // CreateInput contains the data of a new persona. Names and date of birth are required.
 type CreateInput struct {

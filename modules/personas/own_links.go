@@ -18,8 +18,13 @@ type OwnLink struct {
 	DateOfBirth types.Date `json:"date_of_birth" nullable:"false"`
 }
 
+// OwnLinksInput contains the parameters of the list of the caller's links.
+type OwnLinksInput struct {
+	Query list.Params `query:"*"`
+}
+
 // OwnLinks returns the caller's links to personas, including pending ones.
-func (s *Service) OwnLinks(ctx context.Context, in ListInput) (list.Page[OwnLink], error) {
+func (s *Service) OwnLinks(ctx context.Context, in OwnLinksInput) (list.Page[OwnLink], error) {
 	return ownLinkList.Page(ctx, s.db, in.Query, list.Where{SQL: "persona_users.user_id = $1", Args: []any{access.From(ctx).UserID}})
 }
 

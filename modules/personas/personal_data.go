@@ -100,7 +100,8 @@ const (
 	// A date of birth is required; this one stands for none.
 	erasePersona = `
 		UPDATE personas SET
-			first_name = '', first_name_key = '', last_name = '', last_name_key = '', date_of_birth = '1900-01-01', date_of_death = NULL,
+			first_name = '', first_name_key = '', first_name_order = '', last_name = '', last_name_key = '', last_name_order = '',
+			date_of_birth = '1900-01-01', date_of_death = NULL,
 			nationality = NULL, hash_id = NULL, active = FALSE, metadata = '{}', modified_at = $2, modified_by = $3,
 			version = version + 1, erased_at = $2
 		WHERE id = $1 AND erased_at IS NULL`

@@ -102,7 +102,7 @@ func (s *Service) Get(ctx context.Context, in OneInput) (Persona, error) {
 
 // List returns the personas that the caller may read, including inactive ones.
 func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Persona], error) {
-	return personaList.Page(ctx, s.db, in.Query, table.Visible(access.From(ctx)))
+	return personaList.Page(ctx, s.db, in.Query.WithText(in.Text, source), table.Visible(access.From(ctx)))
 }
 
 // editor updates and archives personas. Their audit entries cover several tables.

@@ -30,6 +30,8 @@ type Export struct {
 	History      []jsontext.Value `json:"verification_history,omitzero"`
 	Payers       []jsontext.Value `json:"payers,omitzero"`
 	Tasks        []jsontext.Value `json:"tasks,omitzero"`
+	Files        []jsontext.Value `json:"files,omitzero" doc:"Of a customer those of documents and tasks, of a user those in chats."`
+	FileContents []jsontext.Value `json:"file_contents,omitzero" doc:"The content of the files in pieces, in base64: file_id, number from 0, content."`
 
 	User        []jsontext.Value `json:"user,omitzero"`
 	Credentials []jsontext.Value `json:"credentials,omitzero"`

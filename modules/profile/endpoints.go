@@ -18,7 +18,8 @@ type avatarForm struct {
 func (s *Service) Endpoints() []endpoint.Endpoint {
 	rows := []endpoint.Endpoint{
 		{Name: "profile.get", Method: http.MethodGet, Path: "/v1/profile",
-			Summary: "Get the caller's profile.", Handle: endpoint.JSON(http.StatusOK, s.Get)},
+			Summary: "Get the caller's profile.", Compression: endpoint.Uncompressed, // the addresses of the pictures are secrets
+			Handle: endpoint.JSON(http.StatusOK, s.Get)},
 		{Name: "profile.preferences.get", Method: http.MethodGet, Path: "/v1/profile/preferences",
 			Summary: "Get the caller's preferences.", WithoutFactor: true,
 			Handle: endpoint.JSON(http.StatusOK, s.Preferences)},

@@ -44,7 +44,7 @@ func (s *Service) serve(ctx context.Context, r *endpoint.Request) error {
 			token = file[:cut]
 		}
 	}
-	known := etag.NoneMatch(string(r.Fiber.Request().Header.Peek(fiber.HeaderIfNoneMatch)), token)
+	_, known := etag.NoneMatch(string(r.Fiber.Request().Header.Peek(fiber.HeaderIfNoneMatch)), token)
 	read := selectPicture
 	if known {
 		read = selectMedia

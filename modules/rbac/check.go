@@ -29,6 +29,7 @@ type Decision struct {
 	Allowed  bool   `json:"allowed"`
 	Source   string `json:"source" enum:"role,user,owner," doc:"The source of the permission; empty if it is denied."`
 	SourceID string `json:"source_id" doc:"Id of the role, the user or the record; the nil id if it is denied."`
+	Missing  bool   `json:"missing,omitzero" doc:"true if it is denied because there is no such record; missing from other decisions."`
 }
 
 // The sources of a permission.
@@ -194,7 +195,7 @@ func (k *facts) decide(q parsedCheck) Decision {
 	if q.recID != "" {
 		allowed, exists := k.relations[q.recordType.Index()][q.recID]
 		if !exists {
-			return denied
+			return Decision{SourceID: store.NilID, Missing: true} // also for types without records
 		}
 		if allowed.Has(q.permission) {
 			return Decision{Allowed: true, Source: sourceOwner, SourceID: q.recID}

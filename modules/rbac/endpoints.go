@@ -17,7 +17,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	rows := []endpoint.Endpoint{
 		{Name: "rbac.check", Method: http.MethodPost, Path: "/v1/rbac/check", Access: access.SignedIn,
 			Roles:   []string{access.Advisor, access.Customer},
-			Summary: "Check permissions on record types or records, and report their sources.", WithoutFactor: true,
+			Summary: "Check permissions on record types or records, and report their sources.", WithoutFactor: true, Compression: endpoint.Compressed,
 			Faults: []apierr.Kind{apierr.UserNotFound}, Handle: endpoint.JSON(http.StatusOK, s.check)},
 
 		{Name: "rbac.explain", Method: http.MethodGet, Path: "/v1/rbac/explain",

@@ -39,7 +39,7 @@ func (h Holder) EachUser(add func(id string)) { add(h.UserID) }
 type explainInput struct {
 	Type       string      `query:"type" example:"customers" doc:"Name of a record type."`
 	ID         string      `query:"id" format:"uuid" doc:"The record."`
-	Permission string      `query:"permission" enum:"read,update,delete" default:"read"`
+	Permission string      `query:"permission" enum:"read,update,delete" default:"read" doc:"The permission to explain."`
 	Query      list.Params `query:"*"`
 
 	recordType access.RecordType

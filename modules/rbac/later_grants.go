@@ -20,6 +20,7 @@ type laterGrant struct {
 
 var laterGrants = []laterGrant{
 	{name: "grant-customers-read-bills", role: access.Customer, endpoint: "POST /v1/invoices/qrcode"},
+	{name: "grant-registrants-read-themselves", role: access.Registrant, endpoint: "GET /v1/users/me"},
 }
 
 const (

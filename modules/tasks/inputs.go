@@ -33,10 +33,14 @@ type ListInput struct {
 	AssigneeID string      `query:"assignee_id" doc:"Only tasks of which this user has a part."`
 	Overdue    bool        `query:"overdue" doc:"Only tasks that have not ended and whose due_on is before today, in UTC."`
 	Query      list.Params `query:"*"`
+	Text       list.Words  `query:"q"`
 }
 
 // Validate checks the id of the assignee.
-func (in *ListInput) Validate(v *apierr.Fields) { in.AssigneeID = checkAssignee(v, in.AssigneeID) }
+func (in *ListInput) Validate(v *apierr.Fields) {
+	in.AssigneeID = checkAssignee(v, in.AssigneeID)
+	in.Text.Validate(v)
+}
 
 func checkAssignee(v *apierr.Fields, id string) string {
 	if id == "" {
@@ -57,6 +61,7 @@ type MineInput struct {
 	AssigneeID string      `query:"assignee_id" doc:"Only tasks of which this user has a part."`
 	Overdue    bool        `query:"overdue" doc:"Only tasks that have not ended and whose due_on is before today, in UTC."`
 	Query      list.Params `query:"*"`
+	Text       list.Words  `query:"q"`
 }
 
 // Validate checks the scope and the id of the assignee.
@@ -65,6 +70,7 @@ func (in *MineInput) Validate(v *apierr.Fields) {
 		validate.OneOf(v, "scope", in.Scope, scopeMine, scopeAll)
 	}
 	in.AssigneeID = checkAssignee(v, in.AssigneeID)
+	in.Text.Validate(v)
 }
 
 // CreateInput is the data of a new task. Title and category are required. The default of weights is 1.

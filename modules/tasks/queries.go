@@ -68,7 +68,7 @@ var fields = list.Fields{
 	{Name: "title", Type: list.Text, Column: "tasks.title", Key: "tasks.title_key"},
 	{Name: "category", Type: list.Text, Column: "tasks.category", Key: "tasks.category"},
 	{Name: "is_urgent", Type: list.Bool, Column: "tasks.is_urgent"},
-	{Name: "status", Type: list.Text, Column: "tasks.status", Key: "tasks.status"},
+	{Name: "status", Type: list.Text, Column: "tasks.status", Key: "tasks.status", Index: list.ThenCreated},
 	{Name: "weight", Type: list.Number, Column: "tasks.weight"},
 	{Name: "performed_weight", Type: list.Number, Column: "tasks.performed_weight"},
 	{Name: "customer_id", Type: list.UUID, Column: "tasks.customer_id"},
@@ -76,7 +76,7 @@ var fields = list.Fields{
 	// A sort by due has the tasks without a day last.
 	{Name: "due", Type: list.Date, Column: "COALESCE(tasks.due_on, '9999-12-31')"},
 	{Name: "created_at", Type: list.Time, Column: "tasks.created_at"},
-	{Name: "created_by", Type: list.UUID, Column: "tasks.created_by"},
+	{Name: "created_by", Type: list.UUID, Column: "tasks.created_by", Index: list.ThenCreated},
 	{Name: "updated_at", Type: list.Time, Column: "tasks.updated_at"},
 }
 

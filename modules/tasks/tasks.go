@@ -20,6 +20,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"kontor/modules/kit/attachment"
 	"kontor/modules/kit/event"
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
@@ -113,6 +114,7 @@ type Service struct {
 	directory directory
 	texts     endpoint.Texts
 	quota     records.Quota
+	files     attachment.Remover
 
 	reminderHour int // of the day in UTC, from which reminders are sent
 }
@@ -193,7 +195,7 @@ func read(ctx context.Context, q store.Querier, in OneInput, wanted access.Permi
 // List returns a page of the tasks of a customer that the caller may read. Assignees may read their tasks even if they may
 // not read the customer. If there are none, List returns apierr.CustomerNotFound and apierr.NoAccess for the customer.
 func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Task], error) {
-	page, err := taskList.Page(ctx, s.db, in.Query, table.Visible(access.From(ctx)), list.Where{SQL: "tasks.customer_id = $1", Args: []any{in.CustomerID}},
+	page, err := taskList.Page(ctx, s.db, in.Query.WithText(in.Text, source), table.Visible(access.From(ctx)), list.Where{SQL: "tasks.customer_id = $1", Args: []any{in.CustomerID}},
 		assignedTo(in.AssigneeID), overdue(in.Overdue, s.db.Now()))
 	if page.TotalUnfiltered == 0 {
 		// A caller who may read a task may know that its customer exists. Without tasks the customer decides.
@@ -210,10 +212,10 @@ func (s *Service) Mine(ctx context.Context, in MineInput) (list.Page[Task], erro
 	caller := access.From(ctx)
 	conditions := []list.Where{assignedTo(in.AssigneeID), overdue(in.Overdue, s.db.Now())}
 	if in.Scope == scopeAll {
-		return taskList.Page(ctx, s.db, in.Query, append([]list.Where{table.Visible(caller)}, conditions...)...)
+		return taskList.Page(ctx, s.db, in.Query.WithText(in.Text, source), append([]list.Where{table.Visible(caller)}, conditions...)...)
 	}
 	own := list.Where{SQL: "task_members.user_id = $1", Args: []any{caller.UserID}}
-	return memberList.Page(ctx, s.db, in.Query, append([]list.Where{own}, conditions...)...)
+	return memberList.Page(ctx, s.db, in.Query.WithText(in.Text, source), append([]list.Where{own}, conditions...)...)
 }
 
 // Update replaces the given data and keeps the rest. It returns apierr.TaskNotFound, apierr.NoAccess and, if the task has
@@ -258,6 +260,9 @@ func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, er
 			return err
 		}
 		table.Audit(ctx, tx, "tasks.delete", t.ID, was, nil)
+		if err := s.files.RemoveFiles(ctx, tx, attachment.Target{Kind: attachment.Task, Parent: t.CustomerID, Record: t.ID}); err != nil {
+			return err
+		}
 		return deleteTask(ctx, tx, t.ID)
 	})
 	return endpoint.Confirm(ctx, s.texts, "tasks.deleted"), err

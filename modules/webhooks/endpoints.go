@@ -22,9 +22,10 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Summary: "Create a webhook.", Doc: endpoint.Doc{Description: callDescription}, Faults: []apierr.Kind{apierr.GrantNotHeld, apierr.TooManyWebhooks},
 			Handle: endpoint.JSON(http.StatusCreated, s.Create)},
 		{Name: "webhooks.list", Method: http.MethodGet, Path: "/v1/webhooks", Access: access.On(access.Webhooks, access.Read),
-			Summary: "List webhooks.", Doc: endpoint.Doc{Search: webhookList.Search()}, Handle: endpoint.JSON(http.StatusOK, s.list)},
+			Summary: "List webhooks.", Compression: endpoint.Uncompressed, // addresses of receivers may contain secrets
+			Doc: endpoint.Doc{Search: webhookList.Search()}, Handle: endpoint.JSON(http.StatusOK, s.list)},
 		{Name: "webhooks.get", Method: http.MethodGet, Path: one, Access: access.On(access.Webhooks, access.Read),
-			Summary: "Get a webhook.", Faults: found, Handle: endpoint.JSON(http.StatusOK, s.get)},
+			Summary: "Get a webhook.", Compression: endpoint.Uncompressed, Faults: found, Handle: endpoint.JSON(http.StatusOK, s.get)},
 		{Name: "webhooks.update", Method: http.MethodPatch, Path: one, Access: access.On(access.Webhooks, access.Update), Assurance: endpoint.SecondFactor,
 			Summary: "Change, pause or resume a webhook.", Faults: changes, Handle: endpoint.JSON(http.StatusOK, s.Update)},
 		{Name: "webhooks.delete", Method: http.MethodDelete, Path: one, Access: access.On(access.Webhooks, access.Delete), Assurance: endpoint.SecondFactor,

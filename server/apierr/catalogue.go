@@ -75,6 +75,8 @@ var (
 	// Users and credentials.
 	UserNotFound        = kind("users.user_not_found", http.StatusNotFound)
 	ServiceAccount      = kind("users.service_account", http.StatusConflict)
+	InvitationNotFound  = kind("users.invitation_not_found", http.StatusNotFound)
+	InvitationInvalid   = kind("users.invitation_invalid", http.StatusNotFound)
 	CredentialNotFound  = kind("users.credential_not_found", http.StatusNotFound)
 	CredentialExists    = kind("users.credential_exists", http.StatusConflict)
 	LastCredential      = kind("users.last_credential", http.StatusConflict)
@@ -165,6 +167,19 @@ var (
 	AvatarNotFound  = kind("profile.avatar_not_found", http.StatusNotFound)
 	ViewNotFound    = kind("profile.view_not_found", http.StatusNotFound)
 	TooManyViews    = kind("profile.too_many_views", http.StatusConflict)
+
+	// Files.
+	FileNotFound       = kind("files.file_not_found", http.StatusNotFound)
+	FileRecordNotFound = kind("files.record_not_found", http.StatusNotFound)
+	FileType           = kind("files.invalid_file_type", http.StatusUnsupportedMediaType)
+	FileInvalid        = kind("files.invalid_file", http.StatusBadRequest)
+	FileBeingChecked   = kind("files.being_checked", http.StatusConflict)
+	FileInfected       = kind("files.infected", http.StatusConflict)
+	FileLocked         = kind("files.evidence_locked", http.StatusConflict)
+	TooManyFiles       = kind("files.too_many_files", http.StatusConflict)
+	PreviewImpossible  = kind("files.no_preview", http.StatusConflict)
+	PageNotFound       = kind("files.page_not_found", http.StatusNotFound)
+	RangeBeyondEnd     = kind("files.range_not_satisfiable", http.StatusRequestedRangeNotSatisfiable)
 
 	// Notifications.
 	NotificationNotFound = kind("notifications.notification_not_found", http.StatusNotFound)

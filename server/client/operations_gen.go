@@ -177,12 +177,14 @@ func (a *AuthAPI) Methods(ctx context.Context, options ...CallOption) (*SignInMe
 
 // UsersAPI has the operations users.*.
 type UsersAPI struct {
+	Invitations UsersInvitationsAPI
 	Credentials UsersCredentialsAPI
 	client      *Client
 }
 
 func (a *UsersAPI) bind(c *Client) {
 	a.client = c
+	a.Invitations.bind(c)
 	a.Credentials.bind(c)
 }
 
@@ -246,6 +248,62 @@ func (a *UsersAPI) Password(ctx context.Context, id string, in UserPasswordInput
 // Roles calls PUT /v1/users/{id}/roles: replace the roles of a user.
 func (a *UsersAPI) Roles(ctx context.Context, id string, in UserRolesInput, options ...CallOption) (*User, error) {
 	return fetch[User](ctx, a.client, operation{name: "users.roles", method: "PUT", path: "/v1/users/{id}/roles", bearer: true}, input{path: []string{id}, body: in}, options)
+}
+
+// UsersInvitationsAPI has the operations users.invitations.*.
+type UsersInvitationsAPI struct {
+	client *Client
+}
+
+func (a *UsersInvitationsAPI) bind(c *Client) {
+	a.client = c
+}
+
+// List calls GET /v1/invitations: list open and expired invitations.
+func (a *UsersInvitationsAPI) List(ctx context.Context, params UsersInvitationsListParams, options ...CallOption) (*UserInvitationPage, error) {
+	return fetch[UserInvitationPage](ctx, a.client, operation{name: "users.invitations.list", method: "GET", path: "/v1/invitations", bearer: true}, input{query: params}, options)
+}
+
+// ListStacked calls GET /v1/invitations: list open and expired invitations. The rows are grouped by a field.
+func (a *UsersInvitationsAPI) ListStacked(ctx context.Context, stack string, params UsersInvitationsListParams, options ...CallOption) (*UserInvitationStackedPage, error) {
+	return fetch[UserInvitationStackedPage](ctx, a.client, operation{name: "users.invitations.list", method: "GET", path: "/v1/invitations", bearer: true}, input{query: stacked{stack, params}}, options)
+}
+
+// All returns the rows of all pages of [UsersInvitationsAPI.List].
+func (a *UsersInvitationsAPI) All(ctx context.Context, params UsersInvitationsListParams, options ...CallOption) iter.Seq2[UserInvitation, error] {
+	return rows(params.Limit, params.Offset, func(limit, offset int) ([]UserInvitation, bool, error) {
+		params.Limit, params.Offset = limit, offset
+		page, err := a.List(ctx, params, options...)
+		if err != nil {
+			return nil, false, err
+		}
+		return page.Data, page.HasMore, nil
+	})
+}
+
+// Create calls POST /v1/invitations: invite a person by e-mail.
+func (a *UsersInvitationsAPI) Create(ctx context.Context, in UserInviteInput, options ...CallOption) (*UserInvitation, error) {
+	return fetch[UserInvitation](ctx, a.client, operation{name: "users.invitations.create", method: "POST", path: "/v1/invitations", bearer: true, keyed: true}, input{body: in}, options)
+}
+
+// Resend calls POST /v1/invitations/{id}/resend: send an invitation again, with a new link.
+func (a *UsersInvitationsAPI) Resend(ctx context.Context, id string, options ...CallOption) (*UserInvitation, error) {
+	return fetch[UserInvitation](ctx, a.client, operation{name: "users.invitations.resend", method: "POST", path: "/v1/invitations/{id}/resend", bearer: true}, input{path: []string{id}}, options)
+}
+
+// Withdraw calls DELETE /v1/invitations/{id}: withdraw an invitation.
+func (a *UsersInvitationsAPI) Withdraw(ctx context.Context, id string, options ...CallOption) (*Message, error) {
+	return fetch[Message](ctx, a.client, operation{name: "users.invitations.withdraw", method: "DELETE", path: "/v1/invitations/{id}", bearer: true}, input{path: []string{id}}, options)
+}
+
+// View calls POST /v1/invitations/view: get the invitation of a link.
+func (a *UsersInvitationsAPI) View(ctx context.Context, in UserViewInvitationInput, options ...CallOption) (*UserInvited, error) {
+	return fetch[UserInvited](ctx, a.client, operation{name: "users.invitations.view", method: "POST", path: "/v1/invitations/view"}, input{body: in}, options)
+}
+
+// Accept calls POST /v1/invitations/accept: accept an invitation and choose a password.
+func (a *UsersInvitationsAPI) Accept(ctx context.Context, in UserAcceptInput, options ...CallOption) (*UserAccepted, error) {
+	return fetch[UserAccepted](ctx, a.client, operation{name: "users.invitations.accept", method: "POST", path: "/v1/invitations/accept"}, input{body: in}, options)
 }
 
 // UsersCredentialsAPI has the operations users.credentials.*.
@@ -515,13 +573,38 @@ func (a *RBACAPI) Check(ctx context.Context, in ChecksInput, options ...CallOpti
 	return fetch[CheckOutput](ctx, a.client, operation{name: "rbac.check", method: "POST", path: "/v1/rbac/check", bearer: true}, input{body: in}, options)
 }
 
+// Explain calls GET /v1/rbac/explain: list the users who have a permission on a record, with all reasons.
+func (a *RBACAPI) Explain(ctx context.Context, params RBACExplainParams, options ...CallOption) (*HolderPage, error) {
+	return fetch[HolderPage](ctx, a.client, operation{name: "rbac.explain", method: "GET", path: "/v1/rbac/explain", bearer: true}, input{query: params}, options)
+}
+
+// ExplainStacked calls GET /v1/rbac/explain: list the users who have a permission on a record, with all reasons. The rows
+// are grouped by a field.
+func (a *RBACAPI) ExplainStacked(ctx context.Context, stack string, params RBACExplainParams, options ...CallOption) (*HolderStackedPage, error) {
+	return fetch[HolderStackedPage](ctx, a.client, operation{name: "rbac.explain", method: "GET", path: "/v1/rbac/explain", bearer: true}, input{query: stacked{stack, params}}, options)
+}
+
+// AllExplain returns the rows of all pages of [RBACAPI.Explain].
+func (a *RBACAPI) AllExplain(ctx context.Context, params RBACExplainParams, options ...CallOption) iter.Seq2[Holder, error] {
+	return rows(params.Limit, params.Offset, func(limit, offset int) ([]Holder, bool, error) {
+		params.Limit, params.Offset = limit, offset
+		page, err := a.Explain(ctx, params, options...)
+		if err != nil {
+			return nil, false, err
+		}
+		return page.Data, page.HasMore, nil
+	})
+}
+
 // RBACRolesAPI has the operations rbac.roles.*.
 type RBACRolesAPI struct {
-	client *Client
+	Permissions RBACRolesPermissionsAPI
+	client      *Client
 }
 
 func (a *RBACRolesAPI) bind(c *Client) {
 	a.client = c
+	a.Permissions.bind(c)
 }
 
 // List calls GET /v1/rbac/roles: list roles.
@@ -564,6 +647,25 @@ func (a *RBACRolesAPI) Update(ctx context.Context, id string, in PutRoleInput, o
 // Delete calls DELETE /v1/rbac/roles/{id}: delete a role and its grants, and take it from its holders.
 func (a *RBACRolesAPI) Delete(ctx context.Context, id string, options ...CallOption) (*Message, error) {
 	return fetch[Message](ctx, a.client, operation{name: "rbac.roles.delete", method: "DELETE", path: "/v1/rbac/roles/{id}", bearer: true}, input{path: []string{id}}, options)
+}
+
+// RBACRolesPermissionsAPI has the operations rbac.roles.permissions.*.
+type RBACRolesPermissionsAPI struct {
+	client *Client
+}
+
+func (a *RBACRolesPermissionsAPI) bind(c *Client) {
+	a.client = c
+}
+
+// Get calls GET /v1/rbac/roles/{id}/permissions: get all permissions and endpoints of a role.
+func (a *RBACRolesPermissionsAPI) Get(ctx context.Context, id string, options ...CallOption) (*Matrix, error) {
+	return fetch[Matrix](ctx, a.client, operation{name: "rbac.roles.permissions.get", method: "GET", path: "/v1/rbac/roles/{id}/permissions", bearer: true}, input{path: []string{id}}, options)
+}
+
+// Set calls PUT /v1/rbac/roles/{id}/permissions: replace the permissions and endpoints of a role at once.
+func (a *RBACRolesPermissionsAPI) Set(ctx context.Context, id string, in MatrixInput, options ...CallOption) (*Matrix, error) {
+	return fetch[Matrix](ctx, a.client, operation{name: "rbac.roles.permissions.set", method: "PUT", path: "/v1/rbac/roles/{id}/permissions", bearer: true}, input{path: []string{id}, body: in}, options)
 }
 
 // RBACGrantsAPI has the operations rbac.grants.*.
@@ -734,6 +836,11 @@ func (a *AuditAPI) All(ctx context.Context, params AuditListParams, options ...C
 		}
 		return page.Data, page.HasMore, nil
 	})
+}
+
+// Get calls GET /v1/audit/{seq}: get an audit entry with the changed fields.
+func (a *AuditAPI) Get(ctx context.Context, seq string, options ...CallOption) (*AuditChangedEntry, error) {
+	return fetch[AuditChangedEntry](ctx, a.client, operation{name: "audit.get", method: "GET", path: "/v1/audit/{seq}", bearer: true}, input{path: []string{seq}}, options)
 }
 
 // Status calls GET /v1/audit/status: verify the next part of the audit trail and get the result so far.
@@ -970,13 +1077,67 @@ func (a *CustomersAPI) KYC(ctx context.Context, id string, options ...CallOption
 
 // KYCSubmit calls PUT /v1/customers/{id}/kyc: submit documents of a customer. With verified_at, a reviewer also verifies
 // the customer.
-func (a *CustomersAPI) KYCSubmit(ctx context.Context, id string, in CustomerSubmitInput, options ...CallOption) (*Customer, error) {
-	return fetch[Customer](ctx, a.client, operation{name: "customers.kyc_submit", method: "PUT", path: "/v1/customers/{id}/kyc", bearer: true}, input{path: []string{id}, body: in}, options)
+func (a *CustomersAPI) KYCSubmit(ctx context.Context, id string, in CustomerSubmitInput, options ...CallOption) (*Customer, *CustomerDecision, error) {
+	return fetchEither[Customer, CustomerDecision](ctx, a.client, operation{name: "customers.kyc_submit", method: "PUT", path: "/v1/customers/{id}/kyc", bearer: true}, input{path: []string{id}, body: in}, options)
 }
 
 // KYCDecide calls PATCH /v1/customers/{id}/kyc/status: decide on the verification of a customer.
-func (a *CustomersAPI) KYCDecide(ctx context.Context, id string, in CustomerDecideInput, options ...CallOption) (*Customer, error) {
-	return fetch[Customer](ctx, a.client, operation{name: "customers.kyc_decide", method: "PATCH", path: "/v1/customers/{id}/kyc/status", bearer: true}, input{path: []string{id}, body: in}, options)
+func (a *CustomersAPI) KYCDecide(ctx context.Context, id string, in CustomerDecideInput, options ...CallOption) (*Customer, *CustomerDecision, error) {
+	return fetchEither[Customer, CustomerDecision](ctx, a.client, operation{name: "customers.kyc_decide", method: "PATCH", path: "/v1/customers/{id}/kyc/status", bearer: true}, input{path: []string{id}, body: in}, options)
+}
+
+// Cases calls GET /v1/kyc/cases: list the open cases of the verification. sort=opened_at lists the oldest first.
+func (a *CustomersAPI) Cases(ctx context.Context, params CustomersCasesParams, options ...CallOption) (*CustomerCasePage, error) {
+	return fetch[CustomerCasePage](ctx, a.client, operation{name: "customers.cases", method: "GET", path: "/v1/kyc/cases", bearer: true}, input{query: params}, options)
+}
+
+// CasesStacked calls GET /v1/kyc/cases: list the open cases of the verification. sort=opened_at lists the oldest first.
+// The rows are grouped by a field.
+func (a *CustomersAPI) CasesStacked(ctx context.Context, stack string, params CustomersCasesParams, options ...CallOption) (*CustomerCaseStackedPage, error) {
+	return fetch[CustomerCaseStackedPage](ctx, a.client, operation{name: "customers.cases", method: "GET", path: "/v1/kyc/cases", bearer: true}, input{query: stacked{stack, params}}, options)
+}
+
+// AllCases returns the rows of all pages of [CustomersAPI.Cases].
+func (a *CustomersAPI) AllCases(ctx context.Context, params CustomersCasesParams, options ...CallOption) iter.Seq2[CustomerCase, error] {
+	return rows(params.Limit, params.Offset, func(limit, offset int) ([]CustomerCase, bool, error) {
+		params.Limit, params.Offset = limit, offset
+		page, err := a.Cases(ctx, params, options...)
+		if err != nil {
+			return nil, false, err
+		}
+		return page.Data, page.HasMore, nil
+	})
+}
+
+// TakeCases calls POST /v1/kyc/cases/take: take cases into review and assign them to the caller.
+func (a *CustomersAPI) TakeCases(ctx context.Context, in CustomerTakeInput, options ...CallOption) (*CustomerCaseOutcomes, error) {
+	return fetch[CustomerCaseOutcomes](ctx, a.client, operation{name: "customers.take_cases", method: "POST", path: "/v1/kyc/cases/take", bearer: true}, input{body: in}, options)
+}
+
+// GiveBackCases calls POST /v1/kyc/cases/give-back: give assigned cases back.
+func (a *CustomersAPI) GiveBackCases(ctx context.Context, in CustomerGiveBackInput, options ...CallOption) (*CustomerCaseOutcomes, error) {
+	return fetch[CustomerCaseOutcomes](ctx, a.client, operation{name: "customers.give_back_cases", method: "POST", path: "/v1/kyc/cases/give-back", bearer: true}, input{body: in}, options)
+}
+
+// KYCReasons calls GET /v1/kyc/reasons: list templates for the reasons of decisions, in all languages.
+func (a *CustomersAPI) KYCReasons(ctx context.Context, options ...CallOption) (*CustomerReasonTemplates, error) {
+	return fetch[CustomerReasonTemplates](ctx, a.client, operation{name: "customers.kyc_reasons", method: "GET", path: "/v1/kyc/reasons", bearer: true}, input{}, options)
+}
+
+// KYCConfirm calls POST /v1/customers/{id}/kyc/decisions/{decision_id}/confirm: confirm a decision as the second person.
+func (a *CustomersAPI) KYCConfirm(ctx context.Context, id, decisionID string, options ...CallOption) (*CustomerDecision, error) {
+	return fetch[CustomerDecision](ctx, a.client, operation{name: "customers.kyc_confirm", method: "POST", path: "/v1/customers/{id}/kyc/decisions/{decision_id}/confirm", bearer: true}, input{path: []string{id, decisionID}}, options)
+}
+
+// KYCRefuse calls POST /v1/customers/{id}/kyc/decisions/{decision_id}/reject: reject a decision as the second person.
+func (a *CustomersAPI) KYCRefuse(ctx context.Context, id, decisionID string, in CustomerRejectDecisionInput, options ...CallOption) (*CustomerDecision, error) {
+	return fetch[CustomerDecision](ctx, a.client, operation{name: "customers.kyc_refuse", method: "POST", path: "/v1/customers/{id}/kyc/decisions/{decision_id}/reject", bearer: true}, input{path: []string{id, decisionID}, body: in}, options)
+}
+
+// KYCWithdraw calls POST /v1/customers/{id}/kyc/decisions/{decision_id}/withdraw: withdraw a decision that the caller
+// proposed.
+func (a *CustomersAPI) KYCWithdraw(ctx context.Context, id, decisionID string, options ...CallOption) (*CustomerDecision, error) {
+	return fetch[CustomerDecision](ctx, a.client, operation{name: "customers.kyc_withdraw", method: "POST", path: "/v1/customers/{id}/kyc/decisions/{decision_id}/withdraw", bearer: true}, input{path: []string{id, decisionID}}, options)
 }
 
 // PayersAPI has the operations payers.*.
@@ -1193,6 +1354,7 @@ func (a *TasksAPI) Unassign(ctx context.Context, customerID, id, assigneeID stri
 type ProfileAPI struct {
 	Preferences ProfilePreferencesAPI
 	Avatar      ProfileAvatarAPI
+	Views       ProfileViewsAPI
 	client      *Client
 }
 
@@ -1200,6 +1362,7 @@ func (a *ProfileAPI) bind(c *Client) {
 	a.client = c
 	a.Preferences.bind(c)
 	a.Avatar.bind(c)
+	a.Views.bind(c)
 }
 
 // Get calls GET /v1/profile: get the caller's profile.
@@ -1248,6 +1411,49 @@ func (a *ProfileAvatarAPI) Remove(ctx context.Context, options ...CallOption) (*
 // Get calls GET /v1/avatars/{file}: get a picture.
 func (a *ProfileAvatarAPI) Get(ctx context.Context, file string, options ...CallOption) (*File, error) {
 	return fetchFile(ctx, a.client, operation{name: "profile.avatar.get", method: "GET", path: "/v1/avatars/{file}", accept: "image/jpeg, image/png"}, input{path: []string{file}}, options)
+}
+
+// ProfileViewsAPI has the operations profile.views.*.
+type ProfileViewsAPI struct {
+	client *Client
+}
+
+func (a *ProfileViewsAPI) bind(c *Client) {
+	a.client = c
+}
+
+// List calls GET /v1/profile/views: list the caller's saved views.
+func (a *ProfileViewsAPI) List(ctx context.Context, params ProfileViewsListParams, options ...CallOption) (*ProfileViewPage, error) {
+	return fetch[ProfileViewPage](ctx, a.client, operation{name: "profile.views.list", method: "GET", path: "/v1/profile/views", bearer: true}, input{query: params}, options)
+}
+
+// ListStacked calls GET /v1/profile/views: list the caller's saved views. The rows are grouped by a field.
+func (a *ProfileViewsAPI) ListStacked(ctx context.Context, stack string, params ProfileViewsListParams, options ...CallOption) (*ProfileViewStackedPage, error) {
+	return fetch[ProfileViewStackedPage](ctx, a.client, operation{name: "profile.views.list", method: "GET", path: "/v1/profile/views", bearer: true}, input{query: stacked{stack, params}}, options)
+}
+
+// All returns the rows of all pages of [ProfileViewsAPI.List].
+func (a *ProfileViewsAPI) All(ctx context.Context, params ProfileViewsListParams, options ...CallOption) iter.Seq2[ProfileView, error] {
+	return rows(params.Limit, params.Offset, func(limit, offset int) ([]ProfileView, bool, error) {
+		params.Limit, params.Offset = limit, offset
+		page, err := a.List(ctx, params, options...)
+		if err != nil {
+			return nil, false, err
+		}
+		return page.Data, page.HasMore, nil
+	})
+}
+
+// Save calls PUT /v1/profile/views: save a view of a list.
+//
+// It replaces the caller's view of the list with the same name.
+func (a *ProfileViewsAPI) Save(ctx context.Context, in ProfileViewInput, options ...CallOption) (*ProfileView, error) {
+	return fetch[ProfileView](ctx, a.client, operation{name: "profile.views.save", method: "PUT", path: "/v1/profile/views", bearer: true}, input{body: in}, options)
+}
+
+// Remove calls DELETE /v1/profile/views/{id}: delete a saved view.
+func (a *ProfileViewsAPI) Remove(ctx context.Context, id string, options ...CallOption) (*Message, error) {
+	return fetch[Message](ctx, a.client, operation{name: "profile.views.remove", method: "DELETE", path: "/v1/profile/views/{id}", bearer: true}, input{path: []string{id}}, options)
 }
 
 // InvoicesAPI has the operations invoices.*.

@@ -45,6 +45,8 @@ type AuthKeysParams struct {
 
 // UsersListParams are the parameters of GET /v1/users. Zero values are not sent.
 type UsersListParams struct {
+	// Only users who hold the role with this name or id.
+	Role string `query:"role"`
 	// Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
 	// totals only.
 	Limit int `query:"limit"`
@@ -62,6 +64,26 @@ type UsersListParams struct {
 	SearchCreatedAt   Filter `query:"search.created_at"`
 	SearchModifiedAt  Filter `query:"search.modified_at"`
 	SearchLastLoginAt Filter `query:"search.last_login_at"`
+}
+
+// UsersInvitationsListParams are the parameters of GET /v1/invitations. Zero values are not sent.
+type UsersInvitationsListParams struct {
+	// Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+	// totals only.
+	Limit int `query:"limit"`
+	// Number of rows to skip. A negative number means zero.
+	Offset int `query:"offset"`
+	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
+	Sort string `query:"sort"`
+	// A field: of the rows with the same value of it, only the first in the order is returned.
+	Distinct          string `query:"distinct"`
+	SearchID          Filter `query:"search.id"`
+	SearchEmail       Filter `query:"search.email"`
+	SearchDisplayName Filter `query:"search.display_name"`
+	SearchExpiresAt   Filter `query:"search.expires_at"`
+	SearchSentAt      Filter `query:"search.sent_at"`
+	SearchCreatedAt   Filter `query:"search.created_at"`
+	SearchCreatedBy   Filter `query:"search.created_by"`
 }
 
 // UsersCredentialsListParams are the parameters of GET /v1/users/{id}/credentials. Zero values are not sent.
@@ -177,6 +199,29 @@ type ServiceAccountsTokensParams struct {
 	SearchExpiresAt  Filter `query:"search.expires_at"`
 	SearchRevokedAt  Filter `query:"search.revoked_at"`
 	SearchLastUsedAt Filter `query:"search.last_used_at"`
+}
+
+// RBACExplainParams are the parameters of GET /v1/rbac/explain. Zero values are not sent.
+type RBACExplainParams struct {
+	// Name of a record type.
+	Type string `query:"type"`
+	// The record.
+	ID string `query:"id"`
+	// The permission to explain.
+	Permission string `query:"permission"`
+	// Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+	// totals only.
+	Limit int `query:"limit"`
+	// Number of rows to skip. A negative number means zero.
+	Offset int `query:"offset"`
+	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
+	Sort string `query:"sort"`
+	// A field: of the rows with the same value of it, only the first in the order is returned.
+	Distinct          string `query:"distinct"`
+	SearchUserID      Filter `query:"search.user_id"`
+	SearchDisplayName Filter `query:"search.display_name"`
+	SearchStatus      Filter `query:"search.status"`
+	SearchKind        Filter `query:"search.kind"`
 }
 
 // RBACRolesListParams are the parameters of GET /v1/rbac/roles. Zero values are not sent.
@@ -415,6 +460,31 @@ type CustomersListParams struct {
 	SearchUpdatedAt         Filter `query:"search.updated_at"`
 }
 
+// CustomersCasesParams are the parameters of GET /v1/kyc/cases. Zero values are not sent.
+type CustomersCasesParams struct {
+	// Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+	// totals only.
+	Limit int `query:"limit"`
+	// Number of rows to skip. A negative number means zero.
+	Offset int `query:"offset"`
+	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
+	Sort string `query:"sort"`
+	// A field: of the rows with the same value of it, only the first in the order is returned.
+	Distinct             string `query:"distinct"`
+	SearchCustomerID     Filter `query:"search.customer_id"`
+	SearchType           Filter `query:"search.type"`
+	SearchFirstName      Filter `query:"search.first_name"`
+	SearchLastName       Filter `query:"search.last_name"`
+	SearchCountry        Filter `query:"search.country"`
+	SearchKYCStatus      Filter `query:"search.kyc_status"`
+	SearchSuggestedLevel Filter `query:"search.suggested_level"`
+	SearchOpenedAt       Filter `query:"search.opened_at"`
+	SearchAssignee       Filter `query:"search.assignee"`
+	SearchSecondPerson   Filter `query:"search.second_person"`
+	SearchProposedLevel  Filter `query:"search.proposed_level"`
+	SearchProposedBy     Filter `query:"search.proposed_by"`
+}
+
 // PayersListParams are the parameters of GET /v1/payers. Zero values are not sent.
 type PayersListParams struct {
 	// Maximum number of records.
@@ -509,6 +579,24 @@ type TasksMineParams struct {
 	SearchCreatedAt       Filter `query:"search.created_at"`
 	SearchCreatedBy       Filter `query:"search.created_by"`
 	SearchUpdatedAt       Filter `query:"search.updated_at"`
+}
+
+// ProfileViewsListParams are the parameters of GET /v1/profile/views. Zero values are not sent.
+type ProfileViewsListParams struct {
+	// Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+	// totals only.
+	Limit int `query:"limit"`
+	// Number of rows to skip. A negative number means zero.
+	Offset int `query:"offset"`
+	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
+	Sort string `query:"sort"`
+	// A field: of the rows with the same value of it, only the first in the order is returned.
+	Distinct         string `query:"distinct"`
+	SearchID         Filter `query:"search.id"`
+	SearchList       Filter `query:"search.list"`
+	SearchName       Filter `query:"search.name"`
+	SearchCreatedAt  Filter `query:"search.created_at"`
+	SearchModifiedAt Filter `query:"search.modified_at"`
 }
 
 // InvoicesBillsParams are the parameters of GET /v1/invoices/bills. Zero values are not sent.

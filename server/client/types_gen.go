@@ -510,6 +510,104 @@ type UserRolesInput struct {
 	Roles []string `json:"roles"`
 }
 
+// UserInviteInput is part of a request.
+type UserInviteInput struct {
+	Email       string `json:"email"`
+	DisplayName string `json:"display_name,omitzero"`
+	// Of the message and of the new user; the language of the request if it is missing.
+	Language Language `json:"language,omitzero"`
+	// Names or ids of the roles that the new user gets.
+	Roles []string `json:"roles"`
+}
+
+// UserInvitation is part of an answer.
+type UserInvitation struct {
+	ID    string `json:"id"`
+	Email string `json:"email"`
+	// The name of the new user; empty for none.
+	DisplayName string   `json:"display_name"`
+	Language    Language `json:"language"`
+	// Names of the roles that the new user gets, in alphabetical order.
+	Roles  []string             `json:"roles"`
+	Status UserInvitationStatus `json:"status"`
+	// When the latest message was sent. Earlier links are void.
+	SentAt    time.Time `json:"sent_at"`
+	ExpiresAt time.Time `json:"expires_at"`
+	CreatedAt time.Time `json:"created_at"`
+	CreatedBy string    `json:"created_by"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+// UserInvitationStatus is one of the values below. Later versions of the service may add values.
+type UserInvitationStatus string
+
+const (
+	UserInvitationStatusOpen    UserInvitationStatus = "open"
+	UserInvitationStatusExpired UserInvitationStatus = "expired"
+)
+
+// UserInvitationPage is part of an answer.
+type UserInvitationPage struct {
+	Data []UserInvitation `json:"data"`
+	// Number of matching rows that the caller may see.
+	Total int64 `json:"total"`
+	// Number of rows that the caller may see.
+	TotalUnfiltered int64 `json:"total_unfiltered"`
+	// Whether there are further rows.
+	HasMore bool `json:"has_more"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+// UserInvitationStackedPage is part of an answer.
+type UserInvitationStackedPage struct {
+	// The rows of each group.
+	Data map[string][]UserInvitation `json:"data"`
+	// The members of data, in their order.
+	Keys     []string  `json:"keys"`
+	Metadata *Metadata `json:"metadata"`
+	// Number of matching rows that the caller may see.
+	Total int64 `json:"total"`
+	// Number of rows that the caller may see.
+	TotalUnfiltered int64 `json:"total_unfiltered"`
+	// Whether there are further rows.
+	HasMore bool `json:"has_more"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+// UserViewInvitationInput is part of a request.
+type UserViewInvitationInput struct {
+	// From the link of the message.
+	Token string `json:"token"`
+}
+
+// UserInvited is part of an answer.
+type UserInvited struct {
+	Email       string    `json:"email"`
+	DisplayName string    `json:"display_name"`
+	Language    Language  `json:"language"`
+	ExpiresAt   time.Time `json:"expires_at"`
+}
+
+// UserAcceptInput is part of a request.
+type UserAcceptInput struct {
+	// From the link of the message.
+	Token    string `json:"token"`
+	Password string `json:"password"`
+}
+
+// UserAccepted is part of an answer.
+type UserAccepted struct {
+	UserID string `json:"user_id"`
+	// The credential to sign in with.
+	Email string `json:"email"`
+}
+
 // UserCredentialPage is part of an answer.
 type UserCredentialPage struct {
 	Data []UserCredential `json:"data"`
@@ -1041,6 +1139,8 @@ type Decision struct {
 	Source DecisionSource `json:"source"`
 	// Id of the role, the user or the record; the nil id if it is denied.
 	SourceID string `json:"source_id"`
+	// true if it is denied because there is no such record; missing from other decisions.
+	Missing bool `json:"missing"`
 }
 
 // DecisionSource is one of the values below. Later versions of the service may add values.
@@ -1052,6 +1152,122 @@ const (
 	DecisionSourceOwner DecisionSource = "owner"
 	DecisionSourceNone  DecisionSource = ""
 )
+
+// HolderPage is part of an answer.
+type HolderPage struct {
+	Data []Holder `json:"data"`
+	// Number of matching rows that the caller may see.
+	Total int64 `json:"total"`
+	// Number of rows that the caller may see.
+	TotalUnfiltered int64 `json:"total_unfiltered"`
+	// Whether there are further rows.
+	HasMore bool `json:"has_more"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+// Holder is part of an answer.
+type Holder struct {
+	UserID string `json:"user_id"`
+	// Only active users can use the permission.
+	Status UserStatus `json:"status"`
+	Kind   HolderKind `json:"kind"`
+	// Whether a grant lets the user call an endpoint that reads records of the type. Without one, requests get 403 although
+	// the user has the permission. Always true for permissions other than read.
+	Calls bool `json:"calls"`
+	// Every source of the permission, relations first.
+	Reasons []Reason `json:"reasons"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+// HolderKind is one of the values below. Later versions of the service may add values.
+type HolderKind string
+
+const (
+	HolderKindPerson  HolderKind = "person"
+	HolderKindService HolderKind = "service"
+)
+
+// Reason is part of an answer.
+type Reason struct {
+	// owner for a relation to the record, user for a grant to the user, role for a grant to a role of the user.
+	Source ReasonSource `json:"source"`
+	// The relation; empty for a grant.
+	Relation ReasonRelation `json:"relation"`
+	RoleID   *string        `json:"role_id"`
+	// Empty without a role.
+	RoleName string `json:"role_name"`
+	// null for a relation, and for administrators, who need no grant.
+	GrantID *string `json:"grant_id"`
+	// What the grant is on: this record or the record type. Empty for a relation.
+	Scope ReasonScope `json:"scope"`
+	// The granted permission: read_all includes read.
+	Granted ReasonGranted `json:"granted"`
+}
+
+// ReasonSource is one of the values below. Later versions of the service may add values.
+type ReasonSource string
+
+const (
+	ReasonSourceOwner ReasonSource = "owner"
+	ReasonSourceUser  ReasonSource = "user"
+	ReasonSourceRole  ReasonSource = "role"
+)
+
+// ReasonRelation is one of the values below. Later versions of the service may add values.
+type ReasonRelation string
+
+const (
+	ReasonRelationCreator     ReasonRelation = "creator"
+	ReasonRelationSelf        ReasonRelation = "self"
+	ReasonRelationHolder      ReasonRelation = "holder"
+	ReasonRelationParticipant ReasonRelation = "participant"
+	ReasonRelationAssignee    ReasonRelation = "assignee"
+	ReasonRelationLinked      ReasonRelation = "linked"
+	ReasonRelationNone        ReasonRelation = ""
+)
+
+// ReasonScope is one of the values below. Later versions of the service may add values.
+type ReasonScope string
+
+const (
+	ReasonScopeRecord ReasonScope = "record"
+	ReasonScopeType   ReasonScope = "type"
+	ReasonScopeNone   ReasonScope = ""
+)
+
+// ReasonGranted is one of the values below. Later versions of the service may add values.
+type ReasonGranted string
+
+const (
+	ReasonGrantedCreate  ReasonGranted = "create"
+	ReasonGrantedRead    ReasonGranted = "read"
+	ReasonGrantedUpdate  ReasonGranted = "update"
+	ReasonGrantedDelete  ReasonGranted = "delete"
+	ReasonGrantedReadAll ReasonGranted = "read_all"
+	ReasonGrantedNone    ReasonGranted = ""
+)
+
+// HolderStackedPage is part of an answer.
+type HolderStackedPage struct {
+	// The rows of each group.
+	Data map[string][]Holder `json:"data"`
+	// The members of data, in their order.
+	Keys     []string  `json:"keys"`
+	Metadata *Metadata `json:"metadata"`
+	// Number of matching rows that the caller may see.
+	Total int64 `json:"total"`
+	// Number of rows that the caller may see.
+	TotalUnfiltered int64 `json:"total_unfiltered"`
+	// Whether there are further rows.
+	HasMore bool `json:"has_more"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
 
 // CreateRoleInput is part of a request.
 type CreateRoleInput struct {
@@ -1116,6 +1332,44 @@ type RoleStackedPage struct {
 type PutRoleInput struct {
 	Name        Opt[string] `json:"name,omitzero"`
 	Description Opt[string] `json:"description,omitzero"`
+}
+
+// Matrix is part of an answer.
+type Matrix struct {
+	// ETag identifies this version, for [IfMatch] and [IfNoneMatch]. Rows of lists have none.
+	ETag string `json:"-"`
+
+	RoleID string `json:"role_id"`
+	// true for Administrator, which may do everything without grants.
+	Fixed bool `json:"fixed"`
+	// The number of users who hold the role.
+	Holders int64 `json:"holders"`
+	// Every record type, in alphabetical order.
+	Types []TypePermissions `json:"types"`
+	// The endpoints that the role may call, in alphabetical order.
+	Endpoints []string `json:"endpoints"`
+}
+
+func (r *Matrix) setETag(tag string) { r.ETag = tag }
+
+// TypePermissions is part of an answer.
+type TypePermissions struct {
+	RecType     string       `json:"rec_type"`
+	Permissions []Permission `json:"permissions"`
+}
+
+// MatrixInput is part of a request.
+type MatrixInput struct {
+	// The permissions on all record types. A type that is not listed gets none.
+	Types []TypePermissionsInput `json:"types,omitzero"`
+	// All endpoints that the role may call, as GET /v1/rbac/endpoints lists them.
+	Endpoints []string `json:"endpoints,omitzero"`
+}
+
+// TypePermissionsInput is part of a request.
+type TypePermissionsInput struct {
+	RecType     string       `json:"rec_type,omitzero"`
+	Permissions []Permission `json:"permissions,omitzero"`
 }
 
 // GrantInput is part of a request.
@@ -1368,6 +1622,8 @@ type AuditEntry struct {
 	RequestID string `json:"request_id"`
 	// More about a security event; null for a change.
 	Detail *AuditDetail `json:"detail"`
+	// Whether GET /v1/audit/{seq} shows changed fields, as long as they are kept.
+	HasChanges bool `json:"has_changes"`
 	// Keyed digest of the record before the change; empty for a new record.
 	BeforeHash string `json:"before_hash"`
 	// Keyed digest of the record after the change; empty for a deleted record.
@@ -1427,6 +1683,81 @@ type AuditEntryStackedPage struct {
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
+}
+
+// AuditChangedEntry is part of an answer.
+type AuditChangedEntry struct {
+	// The place in the trail, from 1 without gaps.
+	Seq int64     `json:"seq"`
+	At  time.Time `json:"at"`
+	// Id of the user or API key that acted; the nil id for the service itself and for unknown callers.
+	Actor string `json:"actor"`
+	// change, or the kind of a security event: a failed or suspicious sign-in, a denied request, a throttled request, a step
+	// of account recovery, a read of sensitive data, or a session that ended because its user opened too many.
+	Kind AuditChangedEntryKind `json:"kind"`
+	// A stable code of what happened, as <area>.<verb>. The area is a module or a record type; many codes equal the name of
+	// the endpoint in GET /v1/rbac/endpoints. Others describe what the service did itself, such as customers.kyc_expire (a
+	// verification expired), rbac.seed (initial roles and grants) and audit.events_dropped (events that were only counted).
+	Action string `json:"action"`
+	// The type of the record; empty if the entry is about no record.
+	RecType string `json:"rec_type"`
+	// Id of the record. For a rate-limit rule this is its endpoint.
+	RecID string `json:"rec_id"`
+	// Id of the session that acted; empty without one and in entries of earlier versions.
+	SessionID string `json:"session_id"`
+	// The client's address, shortened to 24 bits (IPv4) or 48 bits (IPv6).
+	Network string `json:"network"`
+	// The X-Request-ID of the request; of the latest one if the entry stands for several events.
+	RequestID string `json:"request_id"`
+	// More about a security event; null for a change.
+	Detail *AuditDetail `json:"detail"`
+	// Whether GET /v1/audit/{seq} shows changed fields, as long as they are kept.
+	HasChanges bool `json:"has_changes"`
+	// Keyed digest of the record before the change; empty for a new record.
+	BeforeHash string `json:"before_hash"`
+	// Keyed digest of the record after the change; empty for a deleted record.
+	AfterHash string `json:"after_hash"`
+	// Hash of the previous entry.
+	PrevHash string `json:"prev_hash"`
+	// Hash of this entry, which covers the previous hash.
+	Hash string `json:"hash"`
+	// Version of the hash's input; the documentation of the export describes it.
+	Form int64 `json:"form"`
+	// The fields that changed, with their values before and after. Long values are cut. Empty if the entry has none, or they
+	// were deleted.
+	Changes []AuditFieldChange `json:"changes"`
+	// Whether the changed fields were deleted, because they are too old, the personal data of the record was erased, or the
+	// record was deleted.
+	ChangesDeleted bool `json:"changes_deleted"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+// AuditChangedEntryKind is one of the values below. Later versions of the service may add values.
+type AuditChangedEntryKind string
+
+const (
+	AuditChangedEntryKindChange   AuditChangedEntryKind = "change"
+	AuditChangedEntryKindSignIn   AuditChangedEntryKind = "sign_in"
+	AuditChangedEntryKindDenial   AuditChangedEntryKind = "denial"
+	AuditChangedEntryKindThrottle AuditChangedEntryKind = "throttle"
+	AuditChangedEntryKindRecovery AuditChangedEntryKind = "recovery"
+	AuditChangedEntryKindRead     AuditChangedEntryKind = "read"
+	AuditChangedEntryKindSession  AuditChangedEntryKind = "session"
+)
+
+// AuditFieldChange is part of an answer.
+type AuditFieldChange struct {
+	// The name of the member as the API shows it. Members of an object are separated by a point; … stands for further
+	// fields, which are not kept.
+	Field string `json:"field"`
+	// The text before the change, or the JSON of another value; null for none.
+	Before *string `json:"before"`
+	// The text after the change, or the JSON of another value; null for none.
+	After *string `json:"after"`
+	// Whether a value is only the beginning of a longer one.
+	Cut bool `json:"cut"`
 }
 
 // AuditStatus is part of an answer.
@@ -1919,7 +2250,14 @@ type CustomerKYC struct {
 	// The possible next states, and who can cause each: reviewer, owner or system.
 	Transitions map[string][]string `json:"transitions"`
 	// Newest first.
-	History []CustomerChange `json:"history"`
+	History    []CustomerChange   `json:"history"`
+	Suggestion CustomerSuggestion `json:"suggestion"`
+	// Which decisions need a second person.
+	FourEyes CustomerKYCFourEyes `json:"four_eyes"`
+	// The decision that waits for a second person; null without one, and for callers who may not review.
+	PendingDecision *CustomerPendingDecision `json:"pending_decision"`
+	// Closed decisions that needed a second person, newest first; empty for callers who may not review.
+	Decisions []CustomerPendingDecision `json:"decisions"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -1991,11 +2329,85 @@ const (
 	CustomerFieldFieldNationality CustomerFieldField = "nationality"
 )
 
+// CustomerSuggestion is part of an answer.
+type CustomerSuggestion struct {
+	Level VerificationLevel `json:"level"`
+	// What a level needs: identity_document for basic, and proof_of_address for standard.
+	Grounds []CustomerGround `json:"grounds"`
+}
+
+// CustomerGround is part of an answer.
+type CustomerGround struct {
+	Requirement CustomerGroundRequirement `json:"requirement"`
+	// The level that needs it.
+	For CustomerGroundFor `json:"for"`
+	Met bool              `json:"met"`
+	// The documents that meet it and are valid today.
+	Documents []string `json:"documents"`
+}
+
+// CustomerGroundRequirement is one of the values below. Later versions of the service may add values.
+type CustomerGroundRequirement string
+
+const (
+	CustomerGroundRequirementIdentityDocument CustomerGroundRequirement = "identity_document"
+	CustomerGroundRequirementProofOfAddress   CustomerGroundRequirement = "proof_of_address"
+)
+
+// CustomerGroundFor is one of the values below. Later versions of the service may add values.
+type CustomerGroundFor string
+
+const (
+	CustomerGroundForNone     CustomerGroundFor = "none"
+	CustomerGroundForBasic    CustomerGroundFor = "basic"
+	CustomerGroundForStandard CustomerGroundFor = "standard"
+	CustomerGroundForEnhanced CustomerGroundFor = "enhanced"
+)
+
+// CustomerKYCFourEyes is one of the values below. Later versions of the service may add values.
+type CustomerKYCFourEyes string
+
+const (
+	CustomerKYCFourEyesOff      CustomerKYCFourEyes = "off"
+	CustomerKYCFourEyesEnhanced CustomerKYCFourEyes = "enhanced"
+	CustomerKYCFourEyesAlways   CustomerKYCFourEyes = "always"
+)
+
+// CustomerPendingDecision is part of an answer.
+type CustomerPendingDecision struct {
+	ID    string                       `json:"id"`
+	State CustomerPendingDecisionState `json:"state"`
+	// The state that the customer gets.
+	KYCStatus KYCStatus `json:"kyc_status"`
+	// The level that the customer gets.
+	VerificationLevel VerificationLevel `json:"verification_level"`
+	Reason            string            `json:"reason"`
+	ProposedAt        time.Time         `json:"proposed_at"`
+	ProposedBy        string            `json:"proposed_by"`
+	ClosedAt          *time.Time        `json:"closed_at"`
+	// Empty while the decision is pending.
+	ClosedBy      string `json:"closed_by"`
+	ClosingReason string `json:"closing_reason"`
+}
+
+// CustomerPendingDecisionState is one of the values below. Later versions of the service may add values.
+type CustomerPendingDecisionState string
+
+const (
+	CustomerPendingDecisionStatePending   CustomerPendingDecisionState = "pending"
+	CustomerPendingDecisionStateConfirmed CustomerPendingDecisionState = "confirmed"
+	CustomerPendingDecisionStateRejected  CustomerPendingDecisionState = "rejected"
+	CustomerPendingDecisionStateWithdrawn CustomerPendingDecisionState = "withdrawn"
+	CustomerPendingDecisionStateVoid      CustomerPendingDecisionState = "void"
+)
+
 // CustomerSubmitInput is part of a request.
 type CustomerSubmitInput struct {
 	// The time at which a reviewer verified the customer. Ignored from other callers.
 	VerifiedAt Opt[time.Time]          `json:"verified_at,omitzero"`
 	Documents  []CustomerDocumentInput `json:"documents,omitzero"`
+	// Of a verification that needs a second person.
+	Reason string `json:"reason,omitzero"`
 }
 
 // CustomerDocumentInput is part of a request.
@@ -2008,11 +2420,172 @@ type CustomerDocumentInput struct {
 	Country string `json:"country,omitzero"`
 }
 
+// CustomerDecision is part of an answer.
+type CustomerDecision struct {
+	// ETag identifies this version, for [IfMatch] and [IfNoneMatch]. Rows of lists have none.
+	ETag string `json:"-"`
+
+	ID        string               `json:"id"`
+	Type      CustomerDecisionType `json:"type"`
+	FirstName string               `json:"first_name"`
+	// The name of a business.
+	LastName string `json:"last_name"`
+	Email    string `json:"email"`
+	// E.164.
+	Phone       *string `json:"phone"`
+	DateOfBirth *Date   `json:"date_of_birth"`
+	// ISO 3166-1 alpha-3.
+	Nationality       *string           `json:"nationality"`
+	Address           *CustomerAddress  `json:"address"`
+	KYCStatus         KYCStatus         `json:"kyc_status"`
+	VerificationLevel VerificationLevel `json:"verification_level"`
+	Metadata          map[string]any    `json:"metadata"`
+	CreatedAt         time.Time         `json:"created_at"`
+	UpdatedAt         time.Time         `json:"updated_at"`
+	// When the personal data was erased; missing from all other customers.
+	ErasedAt *time.Time `json:"erased_at"`
+	// Present when the decision waits for a second person; the customer is then as before.
+	PendingDecision *CustomerPendingDecision `json:"pending_decision"`
+}
+
+func (r *CustomerDecision) setETag(tag string) { r.ETag = tag }
+
+// CustomerDecisionType is one of the values below. Later versions of the service may add values.
+type CustomerDecisionType string
+
+const (
+	CustomerDecisionTypeIndividual CustomerDecisionType = "individual"
+	CustomerDecisionTypeBusiness   CustomerDecisionType = "business"
+)
+
 // CustomerDecideInput is part of a request.
 type CustomerDecideInput struct {
 	KYCStatus         KYCStatus         `json:"kyc_status,omitzero"`
 	VerificationLevel VerificationLevel `json:"verification_level,omitzero"`
-	Reason            string            `json:"reason,omitzero"`
+	// Required for a decision that needs a second person.
+	Reason string `json:"reason,omitzero"`
+}
+
+// CustomerCasePage is part of an answer.
+type CustomerCasePage struct {
+	Data []CustomerCase `json:"data"`
+	// Number of matching rows that the caller may see.
+	Total int64 `json:"total"`
+	// Number of rows that the caller may see.
+	TotalUnfiltered int64 `json:"total_unfiltered"`
+	// Whether there are further rows.
+	HasMore bool `json:"has_more"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+// CustomerCase is part of an answer.
+type CustomerCase struct {
+	CustomerID string           `json:"customer_id"`
+	Type       CustomerCaseType `json:"type"`
+	FirstName  string           `json:"first_name"`
+	LastName   string           `json:"last_name"`
+	// ISO 3166-1 alpha-3, of the address or else the nationality; empty for none.
+	Country           string            `json:"country"`
+	KYCStatus         KYCStatus         `json:"kyc_status"`
+	VerificationLevel VerificationLevel `json:"verification_level"`
+	// The level that the documents support, as of the last submission or day.
+	SuggestedLevel VerificationLevel `json:"suggested_level"`
+	// Since when the customer waits.
+	OpenedAt time.Time `json:"opened_at"`
+	// The reviewer who works on the case. An assignment ends after 24 hours.
+	Assignee   *string    `json:"assignee"`
+	AssignedAt *time.Time `json:"assigned_at"`
+	// The decision that waits for a second person; null for none.
+	PendingDecision *CustomerPendingDecision `json:"pending_decision"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+// CustomerCaseType is one of the values below. Later versions of the service may add values.
+type CustomerCaseType string
+
+const (
+	CustomerCaseTypeIndividual CustomerCaseType = "individual"
+	CustomerCaseTypeBusiness   CustomerCaseType = "business"
+)
+
+// CustomerCaseStackedPage is part of an answer.
+type CustomerCaseStackedPage struct {
+	// The rows of each group.
+	Data map[string][]CustomerCase `json:"data"`
+	// The members of data, in their order.
+	Keys     []string  `json:"keys"`
+	Metadata *Metadata `json:"metadata"`
+	// Number of matching rows that the caller may see.
+	Total int64 `json:"total"`
+	// Number of rows that the caller may see.
+	TotalUnfiltered int64 `json:"total_unfiltered"`
+	// Whether there are further rows.
+	HasMore bool `json:"has_more"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+// CustomerTakeInput is part of a request.
+type CustomerTakeInput struct {
+	CustomerIDs []string `json:"customer_ids"`
+	// Whether to take cases that another reviewer works on.
+	TakeOver bool `json:"take_over,omitzero"`
+}
+
+// CustomerCaseOutcomes is part of an answer.
+type CustomerCaseOutcomes struct {
+	Cases []CustomerCaseOutcome `json:"cases"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+// CustomerCaseOutcome is part of an answer.
+type CustomerCaseOutcome struct {
+	CustomerID string                     `json:"customer_id"`
+	Outcome    CustomerCaseOutcomeOutcome `json:"outcome"`
+	// The reviewer who works on the case now.
+	Assignee *string `json:"assignee"`
+}
+
+// CustomerCaseOutcomeOutcome is one of the values below. Later versions of the service may add values.
+type CustomerCaseOutcomeOutcome string
+
+const (
+	CustomerCaseOutcomeOutcomeTaken      CustomerCaseOutcomeOutcome = "taken"
+	CustomerCaseOutcomeOutcomeGivenBack  CustomerCaseOutcomeOutcome = "given_back"
+	CustomerCaseOutcomeOutcomeAssigned   CustomerCaseOutcomeOutcome = "assigned"
+	CustomerCaseOutcomeOutcomeClosed     CustomerCaseOutcomeOutcome = "closed"
+	CustomerCaseOutcomeOutcomeNotAllowed CustomerCaseOutcomeOutcome = "not_allowed"
+)
+
+// CustomerGiveBackInput is part of a request.
+type CustomerGiveBackInput struct {
+	CustomerIDs []string `json:"customer_ids"`
+}
+
+// CustomerReasonTemplates is part of an answer.
+type CustomerReasonTemplates struct {
+	Reasons []CustomerReasonTemplate `json:"reasons"`
+}
+
+// CustomerReasonTemplate is part of an answer.
+type CustomerReasonTemplate struct {
+	ID string `json:"id"`
+	// The decision that the reason is for.
+	KYCStatus KYCStatus `json:"kyc_status"`
+	// By language: en, de, fr, it.
+	Texts map[string]string `json:"texts"`
+}
+
+// CustomerRejectDecisionInput is part of a request.
+type CustomerRejectDecisionInput struct {
+	Reason string `json:"reason"`
 }
 
 // PayerCreateInput is part of a request.
@@ -2442,6 +3015,51 @@ type ProfilePreferencesInput struct {
 type ProfileAvatarFormInput struct {
 	// A JPEG or PNG picture, recognised by its content.
 	File File `json:"file"`
+}
+
+// ProfileViewPage is part of an answer.
+type ProfileViewPage struct {
+	Data []ProfileView `json:"data"`
+	// Number of matching rows that the caller may see.
+	Total int64 `json:"total"`
+	// Number of rows that the caller may see.
+	TotalUnfiltered int64 `json:"total_unfiltered"`
+	// Whether there are further rows.
+	HasMore bool `json:"has_more"`
+}
+
+// ProfileView is part of an answer.
+type ProfileView struct {
+	ID string `json:"id"`
+	// Path of the list in the console.
+	List string `json:"list"`
+	Name string `json:"name"`
+	// Query of the list's address.
+	Query      string    `json:"query"`
+	CreatedAt  time.Time `json:"created_at"`
+	ModifiedAt time.Time `json:"modified_at"`
+}
+
+// ProfileViewStackedPage is part of an answer.
+type ProfileViewStackedPage struct {
+	// The rows of each group.
+	Data map[string][]ProfileView `json:"data"`
+	// The members of data, in their order.
+	Keys     []string  `json:"keys"`
+	Metadata *Metadata `json:"metadata"`
+	// Number of matching rows that the caller may see.
+	Total int64 `json:"total"`
+	// Number of rows that the caller may see.
+	TotalUnfiltered int64 `json:"total_unfiltered"`
+	// Whether there are further rows.
+	HasMore bool `json:"has_more"`
+}
+
+// ProfileViewInput is part of a request.
+type ProfileViewInput struct {
+	List  string `json:"list"`
+	Name  string `json:"name"`
+	Query string `json:"query,omitzero"`
 }
 
 // InvoiceReadInput is part of a request.

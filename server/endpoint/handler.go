@@ -3,6 +3,7 @@ package endpoint
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"reflect"
 	"strconv"
@@ -15,12 +16,14 @@ import (
 
 // Handler implements an endpoint. Make one with [JSON], [Upload] or [Raw].
 type Handler struct {
-	Status int          // status of success
-	In     reflect.Type // type of the input; nil for Raw and Upload
-	Out    reflect.Type // type of the answer; nil for Raw
-	Media  []string     // media types of the request body; empty: the body is not read
-	plan   *plan
-	serve  func(ctx context.Context, r *Request) (Result, error)
+	Status  int          // status of success
+	In      reflect.Type // type of the input; nil for Raw and Upload
+	Out     reflect.Type // type of the answer; nil for Raw
+	Media   []string     // media types of the request body; empty: the body is not read
+	Streams bool         // the handler reads Request.Body; the body is never in memory as a whole
+	plan    *plan
+	serve   func(ctx context.Context, r *Request) (Result, error)
+	rows    func(ctx context.Context, r *Request) (ReadPage, error) // of a list; nil for others
 }
 
 // Request is the request that a handler reads. It must not be used after the handler returns.
@@ -28,6 +31,9 @@ type Request struct {
 	Fiber  *fiber.Ctx
 	Params []string // values of the path's {names}, in order, copied
 	Row    *Endpoint
+	// Body is the body of a handler of [Streamed]. It ends with an error of apierr for a body that is longer than the row allows, is
+	// cut off, or arrives too slowly.
+	Body io.Reader
 }
 
 // Result is an answer with more than a body. A handler of [JSON] whose Out is Result chooses the status of each answer.
@@ -79,6 +85,7 @@ type None struct{}
 func JSON[In, Out any](status int, f func(ctx context.Context, in In) (Out, error)) Handler {
 	p := newPlan(reflect.TypeFor[In]())
 	h := Handler{Status: status, In: reflect.TypeFor[In](), Out: reflect.TypeFor[Out](), plan: p}
+	h.rows = rowsOf(p, f)
 	if p.hasBody() {
 		h.Media = []string{fiber.MIMEApplicationJSON}
 	}
@@ -154,6 +161,14 @@ func Upload[Out any](status int, media []string, f func(ctx context.Context, r *
 		out, err := f(ctx, r)
 		return Result{Body: out}, err
 	}
+	return h
+}
+
+// Streamed is [Upload] for bodies that the handler reads piece by piece, from Request.Body. The row needs OwnTime: the body arrives
+// while the handler runs.
+func Streamed[Out any](status int, media []string, f func(ctx context.Context, r *Request) (Out, error)) Handler {
+	h := Upload(status, media, f)
+	h.Streams = true
 	return h
 }
 

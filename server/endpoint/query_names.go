@@ -19,7 +19,7 @@ const (
 )
 
 // listNames are the parameters of a list beside its searches.
-var listNames = []string{"limit", "offset", "sort", "stack", "distinct"}
+var listNames = []string{"limit", "offset", "cursor", "sort", "stack", "distinct"}
 
 // checkNames rejects query parameters that the operation does not have: an ignored filter would return all records. An unknown
 // field of a search is left to the list. Rows without a rate limit are called by probes and scrapers, which may add

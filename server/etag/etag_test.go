@@ -20,11 +20,17 @@ func TestMatch(t *testing.T) {
 		{`v1`, false, false},
 		{`"v10"`, false, false},
 		{`"v1`, false, false},
+		{`"v1-gzip"`, true, true},
+		{`W/"v1-zstd"`, false, true},
+		{`"v1-br"`, false, false},
+		{`"v1-gzip-gzip"`, false, false},
+		{`"-gzip"`, false, false},
+		{`"`, false, false},
 	} {
 		if got := etag.Match(c.header, "v1"); got != c.strong {
 			t.Errorf("If-Match: %s: got %t", c.header, got)
 		}
-		if got := etag.NoneMatch(c.header, "v1"); got != c.weak {
+		if _, got := etag.NoneMatch(c.header, "v1"); got != c.weak {
 			t.Errorf("If-None-Match: %s: got %t", c.header, got)
 		}
 	}

@@ -82,6 +82,9 @@ func (b *builder) addAnswer(all *Map[*Response], row endpoint.Endpoint, answer e
 		content.Example = b.exampleAt(content.Schema, 0)
 	}
 	response.Content.Set(cmp.Or(answer.Media, jsonMedia), content)
+	if row.Handle.Listed() && answer.Status == http.StatusOK {
+		response.Content.Set("text/csv", &MediaType{Schema: &Schema{Type: "string"}, Example: "id,created_at\r\n"})
+	}
 }
 
 // headers returns the headers of a success that are more than those of every answer, which the description of the document

@@ -68,6 +68,7 @@ var allTags = []Tag{
 	{"Second factors", "Passkeys, authenticator apps and recovery codes of users."},
 	{"Service accounts", "Users that are programs, and their tokens."},
 	{"Events", "Changes of records, as a list and as a stream."},
+	{"Search", "Records of all types, by their words."},
 	{"Webhooks", "Addresses that receive the events, and what was sent to them."},
 	{"Users", "Users, their credentials, passwords and roles; registration and recovery."},
 	{"Access control", "Roles, grants, rate-limit rules and permission checks."},
@@ -79,6 +80,8 @@ var allTags = []Tag{
 	{"Privacy", "Export and erasure of what is held about a person."},
 	{"Chats", "Chats between users, messages and unread counts."},
 	{"Tasks", "Tasks of customers with assignees and progress."},
+	{"Search", "Records of all types, by their words."},
+	{"Files", "Files of documents, messages and tasks."},
 	{"Profile", "Avatar and display preferences of the signed-in user."},
 	{"Notifications", "Notifications, their stream and their deliveries."},
 	{"Invoices", "Swiss QR-bills."},
@@ -108,8 +111,8 @@ var statusTexts = map[int]string{
 var pathNames = map[string]string{
 	"id": "Id of the record.", "user_id": "Id of the user.", "session_id": "Id of the session.",
 	"credential_id": "Id of the credential.", "cred_id": "Id of the credential.", "customer_id": "Id of the customer.",
-	"persona_id": "Id of the persona.", "link_id": "Id of the link.", "assignee_id": "Id of the assignee.",
-	"identity_id": "Id of the linked account.", "factor_id": "Id of the second factor.", "token_id": "Id of the token.", "delivery_id": "Id of the delivery.", "notification_id": "Id of the notification.", "message_id": "Id of the message.", "file": "Name of the file.",
+	"persona_id": "Id of the persona.", "link_id": "Id of the link.", "decision_id": "Id of the decision.", "assignee_id": "Id of the assignee.",
+	"identity_id": "Id of the linked account.", "factor_id": "Id of the second factor.", "token_id": "Id of the token.", "delivery_id": "Id of the delivery.", "notification_id": "Id of the notification.", "message_id": "Id of the message.", "file": "Name of the file.", "document_id": "Id of the document.",
 }
 
 // queryNames describes query parameters outside the shared query layer.
@@ -118,7 +121,9 @@ var queryNames = map[string]string{
 	"company": "Part of the company's name, case-insensitive.", "country": "ISO 3166-1 alpha-3 code of the country.",
 	"active":      "Only active, or only inactive records.",
 	"customer_id": "Selects the language of rendered texts by the customer; not a filter.",
-	"before":      "Only records that are older than the one with this id.",
+	"q": "Words that occur in the record, in any order; the last one may be the beginning of a word. Case and accents are ignored, and Müller, Mueller " +
+		"and Muller are the same. Telephone numbers are found in any notation, ids by their beginning.",
+	"before": "Only records that are older than the one with this id.",
 }
 
 // errorEnvelope is the body of all errors.

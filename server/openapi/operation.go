@@ -135,6 +135,9 @@ func describeList(fields []endpoint.SearchField) string {
 	return "**Fields** for `search.<field>`, `sort`, `stack` and `distinct`: " + strings.Join(names, ", ") + "."
 }
 
+// formMedia is the media type of forms with files.
+const formMedia = "multipart/form-data"
+
 // requestBody describes the body that the handler reads. It returns nil if the handler reads none.
 func (b *builder) requestBody(row endpoint.Endpoint) *RequestBody {
 	if !row.Handle.ReadsBody() {
@@ -156,6 +159,9 @@ func (b *builder) requestBody(row endpoint.Endpoint) *RequestBody {
 	}
 	for _, media := range row.Handle.Media {
 		content := &MediaType{Schema: schema}
+		if row.Handle.Streams && media != formMedia {
+			content.Schema = &Schema{Type: "string", Format: "binary"}
+		}
 		if media == jsonMedia {
 			content.Example = b.exampleAt(schema, 0)
 		}

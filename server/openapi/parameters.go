@@ -84,7 +84,7 @@ func (b *builder) listParameters(row endpoint.Endpoint) []*Parameter {
 		b.complain("%s is a list without fields in Doc.Search", row.Name)
 	}
 	var all []*Parameter
-	for _, name := range []string{"limit", "offset", "sort", "stack", "distinct"} {
+	for _, name := range []string{"limit", "offset", "cursor", "sort", "stack", "distinct"} {
 		all = append(all, b.sharedParameter("list."+name))
 	}
 	for _, field := range row.Doc.Search {

@@ -6,6 +6,7 @@ import (
 	"net/mail"
 	"net/netip"
 	"net/url"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"unicode"
@@ -21,6 +22,15 @@ var listenAddress = text("address", func(raw string) (string, error) {
 		return "", wrong
 	}
 	return raw, nil
+})
+
+// scannerAddress is the address of clamd: a host and a port, or the absolute path of a socket.
+var scannerAddress = text("scanner address", func(raw string) (string, error) {
+	host, port, err := net.SplitHostPort(raw)
+	if filepath.IsAbs(raw) && !strings.ContainsFunc(raw, unicode.IsControl) || err == nil && validPort(port, 1) && host != "" && validHost(host) {
+		return raw, nil
+	}
+	return "", errors.New("must be a host and a port, such as 127.0.0.1:3310, or the absolute path of a socket")
 })
 
 var webURL = text("URL", func(raw string) (string, error) {

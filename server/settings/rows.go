@@ -159,6 +159,16 @@ var otherRows = []Setting{
 		"Which decisions about a customer's verification a second person must confirm: none, those that give the level enhanced, or all that verify or reject.",
 		func(s *Settings) *string { return &s.KYC.FourEyes }),
 
+	row("files.max_bytes", size(1<<10, 100<<20), "10MiB",
+		"Largest file that may be uploaded as evidence, or to a message or task.",
+		func(s *Settings) *int64 { return &s.Files.MaxBytes }),
+	row("files.quota", size(1<<20, 1<<40), "256MiB",
+		"Total size of the files of one customer's documents, and of those that one user has uploaded to messages and tasks.",
+		func(s *Settings) *int64 { return &s.Files.Quota }),
+	row("files.clamd", optional(scannerAddress), "",
+		"Virus scanner (clamd) that sees each file before anybody can open it: host:port, or the path of a socket; empty: none.",
+		func(s *Settings) *string { return &s.Files.Clamd }),
+
 	row("privacy.retention_years", number(1, 100), "10",
 		"Years for which the data of a customer must be kept after the end of the business relationship.",
 		func(s *Settings) *int { return &s.Privacy.RetentionYears }),

@@ -28,6 +28,7 @@ type Settings struct {
 	Profile       Profile
 	Tasks         Tasks
 	Invoices      Invoices
+	Files         Files
 	Privacy       Privacy
 	KYC           KYC
 	Backup        Backup
@@ -47,6 +48,13 @@ type KYC struct {
 type Quotas struct {
 	Records   int
 	Megabytes int
+}
+
+// Files are the limits of evidence files, and the virus scanner that sees them first.
+type Files struct {
+	MaxBytes int64  // of a file
+	Quota    int64  // bytes of a customer, or of a user in chats and tasks
+	Clamd    string // host:port, or the path of a socket; empty: none
 }
 
 // Server configures the HTTP server.
@@ -95,6 +103,7 @@ type Auth struct {
 	SessionsMax       int           // 0: no limit
 	CoolingOff        CoolingOff
 	OTP               time.Duration
+	Invitation        time.Duration
 	OTPAttempts       int
 	PasswordMinLength int
 	SigningKeyDays    int    // 0: no rotation

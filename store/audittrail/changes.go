@@ -10,12 +10,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// FieldChange is the value of one field before and after a change.
+// FieldChange is the value of one field before and after a change, as JSON; null for none.
 type FieldChange struct {
-	Field  string         `json:"field" example:"address.city" doc:"The name of the member as the API shows it; members of an object are separated by a point."`
-	Before jsontext.Value `json:"before" example:"Bern" doc:"The JSON value before the change; null for none."`
-	After  jsontext.Value `json:"after" example:"Zürich" doc:"The JSON value after the change; null for none."`
-	Cut    bool           `json:"cut,omitzero" doc:"Whether a value is only the beginning of a longer text, or of the text of a longer JSON value."`
+	Field  string         `json:"field"` // members of an object are separated by a point
+	Before jsontext.Value `json:"before"`
+	After  jsontext.Value `json:"after"`
+	Cut    bool           `json:"cut,omitzero"` // a value is the beginning of a longer text, or of the JSON of a longer value
 }
 
 // Changed returns the change of a field with texts. An empty text stands for no value.

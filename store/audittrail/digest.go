@@ -39,6 +39,9 @@ type Digest struct {
 	values *Values // the changed fields that lead to the record; nil: not prepared
 }
 
+// String returns the digest as an entry stores it; empty for no record.
+func (d Digest) String() string { return d.text }
+
 // Present reports whether there is a record.
 func (d Digest) Present() bool { return d.text != "" }
 
@@ -49,7 +52,7 @@ func (d Digest) Values() *Values { return d.values }
 const digestHalf = 16
 
 // Digester computes digests. It may be used by any goroutine.
-type Digester struct{ answers, rests, values macs }
+type Digester struct{ answers, rests macs }
 
 // NewDigester returns a digester with the keys of a database. Digests stay under the keys of its first generation, because
 // entries cannot be changed. The database must have been recognised before the first digest.
@@ -57,7 +60,6 @@ func NewDigester(keys *sealing.Keys) *Digester {
 	d := &Digester{}
 	d.answers.use(func() []byte { return keys.DeriveFirst("audit answer", sha256.Size) })
 	d.rests.use(func() []byte { return keys.DeriveFirst("audit rest", sha256.Size) })
-	d.values.use(func() []byte { return keys.DeriveFirst("audit values", sha256.Size) })
 	return d
 }
 

@@ -16,11 +16,17 @@ type Evidence struct {
 	// Schema is the number of the newest migration of the database, which may be of an earlier version.
 	Schema  int64
 	digests *Digester
+	keys    *sealing.Keys
 }
 
 // NewEvidence returns the evidence of a view.
 func NewEvidence(v *query.View, schema int64, keys *sealing.Keys) *Evidence {
-	return &Evidence{View: v, Schema: schema, digests: NewDigester(keys)}
+	return &Evidence{View: v, Schema: schema, digests: NewDigester(keys), keys: keys}
+}
+
+// Unseal decrypts a sealed value of the database.
+func (e *Evidence) Unseal(table, column, rowID, sealed string) ([]byte, error) {
+	return e.keys.Unseal(table, column, rowID, sealed)
 }
 
 // Digest returns the digest of a record as an entry stores it.

@@ -57,8 +57,13 @@ func (d *Digester) NewValues(keys *sealing.Keys, changes []FieldChange) (*Values
 	return v, nil
 }
 
+// valuesTag leads the bytes of a digest of changed fields. They are digested with the key of answers, because a keyring keeps the
+// keys of the first generation for the purposes that it had then. No answer begins with the tag.
+const valuesTag = "kontor audit values 1\n"
+
 func (d *Digester) ofValues(plain []byte) string {
-	return hex.EncodeToString(d.values.sum(nil, plain)[:digestBytes])
+	data := append(make([]byte, 0, len(valuesTag)+len(plain)), valuesTag...)
+	return hex.EncodeToString(d.answers.sum(nil, append(data, plain...))[:digestBytes])
 }
 
 // Changes returns what a rule finds to differ between two records. Digests of records that the trail did not encode have no

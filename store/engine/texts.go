@@ -2,7 +2,7 @@ package engine
 
 // A TextIndex is a table whose texts an engine indexes word by word. The texts hold words in lower case, separated by blanks. The
 // index is derived from the table: an engine creates a missing one, and keeps it current within the transactions that write
-// to the table. What a statement removes from the table must not stay in the index, not even in unused bytes.
+// to the table. Words that a statement removes from the table must not stay in the index, not even in unused bytes.
 type TextIndex struct {
 	Table   string
 	Number  string   // the column with the primary key, an integer

@@ -1,13 +1,14 @@
 // Package fulltext keeps the words of records, and builds the statements that search them. The engine indexes the words.
 //
-// Words are folded by the modules before they arrive here: letters and digits only. Each is stored with a mark of its source in
-// front, so that a search reads the words of the wanted sources and no others. What a record shows and who may see it is
-// not known here: conditions select ids of records, and become part of the statements that check the access.
+// Modules fold the words first: letters and digits only. Each is stored with a mark of its source in
+// front, so that a search reads the words of the wanted sources and no others. The package knows neither the content of a record nor
+// its readers: conditions select ids of records, and become part of the statements that check the access.
 //
 // The package owns the tables search_documents and search_progress.
 package fulltext
 
 import (
+	"strconv"
 	"strings"
 
 	"kontor/store/engine"
@@ -104,4 +105,21 @@ func (s Search) like(base int) Condition {
 // Some returns a statement that counts the matching documents up to a limit.
 func (s Search) Some(t engine.TextSearch, limit int) Condition {
 	return Condition{"SELECT COUNT(*) FROM (" + t.Some + ") AS found", []any{t.Expression(s.query()), limit}}
+}
+
+// From returns the condition with placeholders after those of a statement with a number of arguments.
+func (c Condition) From(base int) Condition {
+	var b strings.Builder
+	rest := c.SQL
+	for {
+		before, after, found := strings.Cut(rest, "$")
+		b.WriteString(before)
+		if !found {
+			return Condition{b.String(), c.Args}
+		}
+		digits := len(after) - len(strings.TrimLeft(after, "0123456789"))
+		number, _ := strconv.Atoi(after[:digits]) // digits alone
+		b.WriteString(placeholder(base + number))
+		rest = after[digits:]
+	}
 }

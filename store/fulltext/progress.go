@@ -57,27 +57,15 @@ func ReadProgress(ctx context.Context, q query.Querier) (alongTrail Progress, so
 	return alongTrail, sources, known, rows.Err()
 }
 
-// Begin records that the documents follow the trail after an entry, and that sources are to be read. It does nothing if another
-// process has begun.
-func Begin(ctx context.Context, tx engine.Source, seq int64, sources []string) error {
+// Begin records that the documents follow the trail after an entry. It does nothing if another process has begun. Sources are read
+// from their beginning.
+func Begin(ctx context.Context, tx engine.Source, seq int64) error {
 	var at, removals int64
 	err := query.NewRow(ctx, tx, selectRemovals, nil).Scan(&at, &removals)
 	if !errors.Is(err, engine.ErrNotFound) {
 		return err
 	}
-	for _, p := range append([]Progress{{Name: trail, Seq: seq, Done: true}}, unread(sources)...) {
-		if err := p.write(ctx, tx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func unread(sources []string) (all []Progress) {
-	for _, name := range sources {
-		all = append(all, Progress{Name: name})
-	}
-	return all
+	return Progress{Name: trail, Seq: seq, Done: true}.write(ctx, tx)
 }
 
 func (p Progress) write(ctx context.Context, tx engine.Source) error {
@@ -98,7 +86,8 @@ func Advance(ctx context.Context, tx engine.Source, alongTrail, before, after Pr
 	if before.Name != trail {
 		var position string
 		var done bool
-		if err := query.NewRow(ctx, tx, selectPosition, []any{before.Name}).Scan(&position, &done); err != nil {
+		err := query.NewRow(ctx, tx, selectPosition, []any{before.Name}).Scan(&position, &done)
+		if err != nil && !errors.Is(err, engine.ErrNotFound) { // a source that was never begun has no row
 			return false, err
 		}
 		if position != before.Position || done {

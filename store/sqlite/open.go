@@ -140,7 +140,7 @@ func (e *Engine) prepareDatabase(
 	}
 	checked = fresh
 	if !fresh {
-		if checked, err = e.checkBriefly(ctx, path, scan); err != nil {
+		if checked, err = e.checkBriefly(ctx, path, scan); err != nil && !wordsDamaged(err) { // the check in the background repairs it
 			return false, nil, explain(path, err)
 		}
 	}
@@ -269,6 +269,11 @@ func (e *Engine) checkInBackground(ctx context.Context, path string) {
 		return
 	}
 	err := quickCheck(ctx, path)
+	if wordsDamaged(err) {
+		if err = e.resetWords(ctx); err == nil {
+			err = quickCheck(ctx, path)
+		}
+	}
 	if err == nil || ctx.Err() != nil || e.disk.err() != nil {
 		return
 	}

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -57,6 +58,24 @@ func restoreWords(ctx context.Context, conn *binding.Conn, x *engine.TextIndex) 
 		for _, sql := range wordsSchema(x) {
 			if err := conn.Run(sql); err != nil {
 				return fmt.Errorf("create the full-text index: %w", translate(err))
+			}
+		}
+		return nil
+	})
+}
+
+// wordsDamaged reports whether a check has found damage of the full-text index alone. It is derived, and is created again.
+func wordsDamaged(err error) bool {
+	return errors.Is(err, engine.ErrCorrupt) && strings.Contains(err.Error(), wordsTable)
+}
+
+// resetWords creates the full-text index again, empty. Its table is filled again.
+func (e *Engine) resetWords(ctx context.Context) error {
+	e.log.Warn("the full-text index is damaged; it is created again, and records are indexed in the background")
+	return e.Write(ctx, func(tx engine.Tx) error {
+		for _, sql := range wordsSchema(e.config.Texts) {
+			if _, err := query.Exec(ctx, tx, sql, nil); err != nil {
+				return fmt.Errorf("create the full-text index: %w", err)
 			}
 		}
 		return nil

@@ -20,7 +20,7 @@ func Tables(t testing.TB, db *store.DB) []string {
 			AND tablename NOT LIKE 'goose%' AND tablename NOT LIKE 'kontor%' ORDER BY tablename`)
 	}
 	return texts(t, db, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name NOT LIKE 'goose%'
-		AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name`)
+		AND name NOT LIKE 'kontor%' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name`)
 }
 
 // TextColumns returns the names of the columns of a table that hold text.

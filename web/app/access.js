@@ -1,5 +1,6 @@
-import { api } from './api.js';
+import { api, ApiError } from './api.js';
 import { learnUsers } from './people.js';
+import { session } from './session.js';
 import { store, useStore } from './store.js';
 import { t } from './i18n.js';
 import { useLoad } from './load.js';
@@ -16,6 +17,14 @@ export const TYPES = [
 /** The five permissions, as the server names them. */
 export const PERMISSIONS = ['create', 'read', 'update', 'delete', 'read_all'];
 
+const CLIENT_ROLES = new Set(['Customer', 'Registrant']);
+
+/** Whether the caller is a customer of the bank and nothing else: they get the screens of customers. */
+export function isClient() {
+  const roles = caller.get()?.me.roles ?? [];
+  return roles.length > 0 && roles.every((name) => CLIENT_ROLES.has(name));
+}
+
 const BUILT_IN = new Set(['Administrator', 'Advisor', 'Customer', 'Registrant']);
 
 /** A role's name: built-in roles in the user's language, others as the bank named them. */
@@ -27,10 +36,25 @@ export const roleText = (role) => (BUILT_IN.has(role.name) && role.built_in !== 
 /** The caller: {me, allowed: Set of "type.permission"}; null until it is loaded. */
 export const caller = store(null);
 
-/** Loads the caller's user record and their permissions on each record type, with one request each. */
-export async function loadCaller() {
+const ACTIVE_KEY = 'kontor.active';
+
+/**
+ * Reads the caller's user record before anything else, unless they had permissions in this browser before. A user who waits for the bank
+ * would get only rejections. It throws an error with the status 403 for them.
+ */
+export async function meIfNew() {
+  const id = session.get()?.user_id;
+  if (id && localStorage.getItem(ACTIVE_KEY) === id) return undefined;
+  const me = await api.get('/v1/users/me');
+  if (me.status === 'pending' || !me.roles.length) throw new ApiError({ status: 403, message: t('waiting.title') });
+  localStorage.setItem(ACTIVE_KEY, me.id);
+  return me;
+}
+
+/** Loads the caller's user record, unless it is known, and their permissions on each record type, with one request each. */
+export async function loadCaller(known) {
   const checks = TYPES.flatMap((type) => PERMISSIONS.map((permission) => ({ rec_type: type, permission })));
-  const [me, answer] = await Promise.all([api.get('/v1/users/me'), api.post('/v1/rbac/check', { checks })]);
+  const [me, answer] = await Promise.all([known ?? api.get('/v1/users/me'), api.post('/v1/rbac/check', { checks })]);
   learnUsers([me]);
   const allowed = new Set();
   answer.results.forEach((result, i) => result.allowed && allowed.add(`${checks[i].rec_type}.${checks[i].permission}`));

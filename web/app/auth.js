@@ -1,5 +1,5 @@
 import { api, ApiError } from './api.js';
-import { caller, loadCaller } from './access.js';
+import { caller, loadCaller, meIfNew } from './access.js';
 import { avatarUrl, loadAvatar } from './avatar.js';
 import { LANGUAGES, language, switchLanguage, t } from './i18n.js';
 import { startLiveUpdates, stopLiveUpdates } from './live_updates.js';
@@ -89,7 +89,8 @@ let starting = null;
 
 /** Loads what every screen needs about the signed-in user; concurrent calls share one load. */
 export function startSession() {
-  starting ??= Promise.all([loadCaller(), loadPreferences().catch(() => {})])
+  starting ??= meIfNew()
+    .then((me) => Promise.all([loadCaller(me), loadPreferences().catch(() => {})]))
     .then(async () => {
       const chosen = caller.get().me.language;
       if (LANGUAGES[chosen] && !localStorage.getItem('kontor.language.chosen')) await switchLanguage(chosen);

@@ -23,7 +23,10 @@ export function useList(path, { filters = [], sort = '', limit: usual = 20, fixe
   };
   const selected = { sort: state.sort, ...fixed };
   for (const name of filters) selected[`search.${name}`] = state[name];
-  if (search && state.q.trim()) Object.assign(selected, search(state.q.trim(), state.in));
+  if (search && state.q.trim()) {
+    Object.assign(selected, search(state.q.trim(), state.in));
+    if (selected.q && !query.get('sort')) selected.sort = ''; // by relevance
+  }
   const params = { limit, offset: state.offset, ...selected };
   const load = useLoad(() => api.get(path, params), [path, JSON.stringify(params)]);
   return {
@@ -57,3 +60,6 @@ export function useDebounced(value, report) {
 
 /** A search pattern that finds the text anywhere; a pattern with wildcards stays as it is. Quotation marks keep commas. */
 export const containing = (text) => `"${(text.includes('*') ? text : `*${text}*`).replaceAll('"', '""')}"`;
+
+/** The parameters that search a record by its words, as the finder does; with a field, by a part of that field. */
+export const byWords = (text, field) => (field ? { [`search.${field}`]: containing(text) } : { q: text.slice(0, 200) });

@@ -3,7 +3,7 @@ import { api } from './api.js';
 import { addMessage, conversations, findChat, forgetConversations, loadConversations, markRead, messageOf } from './conversations.js';
 import { session } from './session.js';
 import { store, useStore } from './store.js';
-import { broadcast, onFrame, startStream, stopStream } from './stream.js';
+import { broadcast, connection, onFrame, startStream, stopStream } from './stream.js';
 
 /** How much is unread: {notifications, chats}; null until it is loaded. */
 export const unread = store({ notifications: null, chats: null });
@@ -20,6 +20,42 @@ async function countNotifications() {
 
 /** Loads the unread counts and the list of chats again. */
 export const countUnread = () => Promise.allSettled([countNotifications(), loadConversations()]);
+
+const STREAM_MS = 1500; // how long the first load waits for the stream
+
+/** Waits until the stream is open, or does not open soon; returns whether it is. */
+function streamOpen() {
+  return new Promise((resolve) => {
+    const isLive = () => connection.get().state === 'live';
+    const end = () => {
+      clearTimeout(timer);
+      stop();
+      resolve(isLive());
+    };
+    const timer = setTimeout(end, STREAM_MS);
+    const stop = connection.watch(() => isLive() && end());
+    if (isLive()) end();
+  });
+}
+
+let first = null; // the first load since the sign-in
+let late = false; // it did not wait for the stream, which therefore may have missed something
+let opened = false; // the stream has sent its first frame since the sign-in
+
+/**
+ * Loads the unread counts and the list of chats for the first time, once: after the stream is open, so that nothing is missed between
+ * both and nothing is loaded twice.
+ */
+export function firstLoad() {
+  first ??= streamOpen().then((isOpen) => {
+    late = !isOpen;
+    return Promise.all([countNotifications().catch(() => {}), loadConversations()]);
+  }).catch((error) => {
+    first = null;
+    throw error;
+  });
+  return first;
+}
 
 /** Makes a function that calls fn once for many calls in a row. */
 function debounced(fn) {
@@ -43,6 +79,17 @@ export async function markChatRead(id) {
   broadcast({ event: 'chat_read', data: { chat_id: id } });
 }
 
+/**
+ * Marks notifications as read, and counts the unread ones again here and in the other tabs.
+ * @param {() => Promise<any>} request
+ */
+export async function markNotificationsRead(request) {
+  const answer = await request();
+  countNotificationsSoon();
+  broadcast({ event: 'notifications_read' });
+  return answer;
+}
+
 /** Applies a notification to the unread counts. A chat message needs no request: its frame carries all that is shown. */
 function countFrame(item) {
   const message = messageOf(item);
@@ -53,9 +100,13 @@ function countFrame(item) {
   return undefined;
 }
 
-function onLiveFrame({ event, data }) {
+function onLiveFrame({ event, data, again }) {
   if (event === 'message') countFrame(data);
-  else if (event === 'reset' || event === 'open') countUnreadSoon();
+  else if (event === 'open') {
+    if (again || opened || late) countUnreadSoon();
+    opened = true;
+  } else if (event === 'reset') countUnreadSoon();
+  else if (event === 'notifications_read') countNotificationsSoon(); // in another tab
   else if (event === 'chat_read' && findChat(data.chat_id)?.unreadCount > 0) countUnreadSoon(); // from another tab
 }
 
@@ -66,7 +117,7 @@ export function startLiveUpdates() {
   stopLiveUpdates();
   stopListening = onFrame(onLiveFrame);
   startStream();
-  countUnread();
+  firstLoad().catch(() => {});
 }
 
 /** Stops the stream and forgets the unread counts. */
@@ -76,13 +127,16 @@ export function stopLiveUpdates() {
   countUnreadSoon.cancel();
   countNotificationsSoon.cancel();
   stopStream();
+  first = null;
+  late = false;
+  opened = false;
   forgetConversations();
   unread.set({ notifications: null, chats: null });
 }
 
 /**
  * Calls fn with each notification that arrives while the component is shown. It calls fn with null when the stream may
- * have missed some (it was reset or opened again), so that lists are loaded again.
+ * have missed some (it was reset or opened again), or another tab has marked some as read, so that lists are loaded again.
  * @param {(notification: any|null) => void} fn
  */
 export function useNotifications(fn) {
@@ -90,7 +144,7 @@ export function useNotifications(fn) {
   latest.current = fn;
   useEffect(() => onFrame((frame) => {
     if (frame.event === 'message') latest.current(frame.data);
-    else if (frame.event === 'reset' || frame.again) latest.current(null);
+    else if (frame.event === 'reset' || frame.event === 'notifications_read' || frame.again) latest.current(null);
   }), []);
 }
 

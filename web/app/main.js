@@ -6,7 +6,7 @@ import { forgetPeople } from './people.js';
 import { expired, factorRequest, proofRequest, session } from './session.js';
 import { useStore } from './store.js';
 import { go, interceptLinks, match, nextPath, route } from './router.js';
-import { NOT_FOUND, PUBLIC_SCREENS, SCREENS, titleOf } from './screens.js';
+import { NOT_FOUND, PUBLIC_SCREENS, SCREENS, ownRow, titleOf } from './screens.js';
 import { AuthLayout } from './ui/auth_layout.js';
 import { ConfirmDialog } from './ui/dialog.js';
 import { useReconnected } from './load.js';
@@ -60,7 +60,8 @@ function SignedIn({ path }) {
   if (error?.status === 403) return html`<${AuthLayout} title=${t('waiting.title')} text=${t('waiting.text')}>${signOut}<//>`;
   if (error) return html`<main class="alone"><${ErrorBox} error=${error} retry=${load} /><p>${signOut}</p></main>`;
   if (!loaded) return null;
-  const found = match(SCREENS, path) ?? { row: NOT_FOUND, params: {} };
+  const { row, params } = match(SCREENS, path) ?? { row: NOT_FOUND, params: {} };
+  const found = { row: ownRow(row), params };
   return html`<${Shell} path=${path}><${Screen} found=${found} /><//>`;
 }
 

@@ -118,7 +118,7 @@ function decode(part) {
   }
 }
 
-const CONSOLE_PATH = /^\/(customers|chats|tasks|profile|notifications|personas|payers)/;
+const CONSOLE_PATH = /^\/(customers|review|chats|tasks|profile|notifications|personas|payers)/;
 
 /** Returns the console's path for a notification's link, or null when the link leads elsewhere. */
 export function consolePath(link) {

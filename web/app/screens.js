@@ -1,4 +1,4 @@
-import { may, mayAny } from './access.js';
+import { isClient, may, mayAny } from './access.js';
 
 // The screens are listed once, in web/screens.json; the server puts the list into the page. A row has
 //   path     with :names; a name with ? is optional
@@ -8,6 +8,8 @@ import { may, mayAny } from './access.js';
 //   section  the menu entry that is current while the screen is shown, when it is not the path itself
 //   texts    the parts of the texts that the screen needs besides those of the first screens
 //   public   shown before sign-in
+//   client   {module, title, texts}: what replaces them for a customer of the bank, who has screens of their own
+//   only     'staff' or 'client': whose menu has the entry
 const rows = JSON.parse(document.getElementById('screens').textContent);
 
 const hasAccess = ({ any, administer } = {}) => (!any || mayAny(any))
@@ -30,5 +32,10 @@ export const titleOf = (row) => row.title
   ?? SCREENS.find((one) => one.title && one.path !== '/' && (row.section ?? row.path).startsWith(menuPath(one)))?.title
   ?? (row.public ? 'signin.title' : 'not_found.title');
 
+/** A row as it is for the caller. */
+export const ownRow = (row) => (row.client && isClient() ? { ...row, ...row.client } : row);
+
+const isFor = ({ only }) => !only || (only === 'client') === isClient();
+
 /** The entries of a menu group that the caller may use. */
-export const menu = (group) => SCREENS.filter((row) => row.menu === group && hasAccess(row.needs));
+export const menu = (group) => SCREENS.filter((row) => row.menu === group && isFor(row) && hasAccess(row.needs)).map(ownRow);

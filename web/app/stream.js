@@ -147,8 +147,8 @@ function headers(token) {
   };
 }
 
-/** Parses a body into frames as the event-stream standard says; onBytes runs for each chunk. */
-async function* frames(body, onBytes) {
+/** Parses the body of an event stream into frames as the event-stream standard says; onBytes runs for each chunk. */
+export async function* frames(body, onBytes) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
   let frame = { event: 'message', data: [] };

@@ -68,7 +68,7 @@ func (v *visitor) text(key string) string {
 	v.t.Helper()
 	language := ask[string](v, `document.documentElement.lang`)
 	texts := map[string]string{}
-	for _, part := range []string{"", "security/", "invoices/", "privacy/", "services/", "health/", "webhooks/"} {
+	for _, part := range []string{"", "security/", "invoices/", "privacy/", "services/", "health/", "webhooks/", "admin/", "invitation/", "work/", "home/"} {
 		raw, err := os.ReadFile("../i18n/" + part + language + ".json")
 		if err != nil {
 			v.t.Fatal(err)

@@ -98,3 +98,48 @@ func TestRegistrant_SeesAnExplanation(t *testing.T) {
 	v.clickText("Sign out")
 	v.until(`location.pathname === '/signin' && document.querySelector('input[name=login]')`)
 }
+
+// The finder finds a customer by any spelling, marks what matched, runs commands, and says that nothing fits only if nothing exists.
+func TestFinder_FindsRecordsAndRunsCommands(t *testing.T) {
+	s := sharedServer(t)
+	me := s.newPerson("Administrator")
+	id := s.newCustomer(s.token(me), "Ursina", "Züllig")
+	for _, size := range []look{desk, {width: 360, height: 740}} {
+		v := signedIn(t, s, size, me)
+		show := func() {
+			v.click(`.palette-button`)
+			v.until(`document.querySelector('dialog.palette[open]')`)
+		}
+		show()
+		v.keys("zuellig URSINA")
+		v.until(`document.querySelector('.palette [role=group] [aria-selected=true]')?.innerText.includes('Ursina Züllig')`)
+		v.until(`[...document.querySelectorAll('.palette mark')].map((one) => one.innerText).join() === 'Ursina,Züllig'`)
+		v.until(`document.querySelector('.palette-group').innerText === 'Customers'`)
+		v.until(`document.documentElement.scrollWidth <= innerWidth && document.querySelector('.palette > article').getBoundingClientRect().right <= innerWidth`)
+		v.keys(kb.Enter)
+		v.until(`location.pathname === '/customers/` + id + `'`)
+
+		show()
+		v.keys("xyzzyx")
+		v.until(`document.querySelector('.palette [role=status]')?.innerText === 'Nothing matches “xyzzyx”.'`)
+		v.keys(kb.Escape)
+		v.gone(`dialog`)
+
+		show()
+		v.keys("dark")
+		v.until(`document.querySelector('.palette [aria-selected=true]')?.innerText === 'Appearance: Dark'`)
+		v.keys(kb.Enter)
+		v.until(`document.documentElement.dataset.theme === 'dark' && !document.querySelector('dialog')`)
+		show()
+		v.keys("light")
+		v.until(`document.querySelector('.palette [aria-selected=true]')?.innerText === 'Appearance: Light'`)
+		v.keys(kb.Enter)
+		v.until(`document.documentElement.dataset.theme === 'light'`)
+
+		show()
+		v.keys("new cust")
+		v.until(`document.querySelector('.palette [aria-selected=true]')?.innerText === 'New customer'`)
+		v.keys(kb.Enter)
+		v.until(`location.pathname === '/customers' && document.querySelector('dialog[open] form')`)
+	}
+}

@@ -1,6 +1,8 @@
 package browser_test
 
 import (
+	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -71,6 +73,49 @@ func TestRegister_WithTheBanksLinkAndACode(t *testing.T) {
 	v.until(`!document.querySelector('nav a[href="/admin/users"]')`) // Customers have no administration.
 }
 
+// An applicant who reloads the page, or opens the link in the message on another device, continues at the code.
+func TestRegister_ContinuesAfterAReloadAndByTheLink(t *testing.T) {
+	s := sharedServer(t)
+	apply := func(v *visitor, address string) {
+		v.openSignedOut("/register#key=" + apiKey)
+		v.write(`input[name=credential_value]`, address)
+		v.write(`input[name=password]`, "four words in a row")
+		v.click(`input[name=terms_accepted]`)
+		v.click(`input[name=privacy_policy_accepted]`)
+		v.click(`button[type=submit]`)
+		v.see("Enter the code")
+	}
+	complete := func(v *visitor, address string) {
+		v.see(address)
+		v.write(`input[name=otp]`, s.code(s.token(firstAdmin), address))
+		v.write(`input[name=password]`, "four words in a row")
+		v.click(`button[type=submit]`)
+		v.until(`location.pathname === '/' && document.querySelector('.shell h1')`)
+	}
+	v := newVisitor(t, s, desk)
+	apply(v, "reload@example.ch")
+	v.open("/register")
+	v.clickText("Send a new code")
+	v.see("If a registration with these details waits for a code")
+	complete(v, "reload@example.ch")
+	if ask[bool](v, `JSON.stringify(sessionStorage).includes('reload@example.ch')`) {
+		t.Error("the address is still remembered")
+	}
+
+	apply(newVisitor(t, s, desk), "link@example.ch")
+	other := newVisitor(t, s, desk)
+	sent := s.call(s.token(firstAdmin), http.MethodGet, "/v1/notifications/deliveries?limit=1&sort=-created_at&search.to=link@example.ch", nil)["data"].([]any)
+	link := regexp.MustCompile(`/register#confirm=\S+`).FindString(sent[0].(map[string]any)["text"].(string))
+	if link != "/register#confirm=link%40example.ch" {
+		t.Fatalf("the message links to %q", link)
+	}
+	other.openSignedOut(link)
+	other.until(`location.hash === ''`)
+	complete(other, "link@example.ch")
+	other.open("/register") // Somebody else may register in this browser.
+	other.until(`!document.querySelector('input[name=otp]')`)
+}
+
 func TestRecovery_SetsANewPasswordWithACode(t *testing.T) {
 	s := sharedServer(t)
 	me := s.newPerson("Customer")
@@ -79,9 +124,10 @@ func TestRecovery_SetsANewPasswordWithACode(t *testing.T) {
 	v.openSignedOut("/signin")
 	v.clickText("Forgotten password")
 	v.see("We will send you a code")
-	v.write(`input[name=api_key]`, apiKey)
-	v.write(`input[name=credential_value]`, me.login)
+	v.write(`input[name=credential_value]`, me.login) // No key of a program is needed.
 	v.click(`button[type=submit]`)
+	v.see("If an account exists for " + me.login)
+	v.open("/recover") // A reload keeps the step.
 	v.see("If an account exists for " + me.login)
 	code := s.code(s.token(firstAdmin), me.login)
 	wrong := strings.Map(func(r rune) rune { return '0' + ('9' - r) }, code)
@@ -105,7 +151,7 @@ func TestRecovery_SetsANewPasswordWithACode(t *testing.T) {
 // An unknown address gets the same answer as a known one.
 func TestRecovery_DoesNotRevealWhetherAnAccountExists(t *testing.T) {
 	v := newVisitor(t, sharedServer(t), desk)
-	v.openSignedOut("/recover#key=" + apiKey)
+	v.openSignedOut("/recover")
 	v.write(`input[name=credential_value]`, "nobody-at-all@example.ch")
 	v.click(`button[type=submit]`)
 	v.see("If an account exists for nobody-at-all@example.ch")

@@ -72,11 +72,12 @@ func signedOutViews() []view {
 		{name: "sign in rejected", path: "/signin", steps: []step{write(`input[name=login]`, fmt.Sprintf("x%d", unique)), write(`input[name=password]`, "x"), click(`button[type=submit]`)}, drawn: `[role=alert]`},
 		{name: "sign in for the first time", path: "/signin", steps: []step{see(`.auth-more`), click(`summary`)}, drawn: `details[open]`},
 		{name: "register without a key", path: "/register", drawn: `input[name=api_key]`},
-		{name: "recover without a key", path: "/recover", drawn: `input[name=api_key]`},
 		{name: "register", path: "/register#key=" + apiKey, drawn: `input[name=credential_value]`},
 		{name: "register with errors", path: "/register", steps: []step{click(`button[type=submit]`)}, drawn: `[aria-invalid=true]`},
 		{name: "register: the code", path: "/register", steps: application("email", fmt.Sprintf("view-%d@example.ch", unique)), drawn: `input[name=otp]`},
-		{name: "register: waiting", path: "/register", steps: application("username", fmt.Sprintf("view-%d", unique)), drawn: `a.button[href="/signin"]`},
+		{name: "register: the code again", path: "/register", drawn: `input[name=otp] ~ *, input[name=password]`},
+		{name: "register: waiting", path: "/register", steps: append([]step{see(`input[name=otp]`), press("register.restart"), see(`input[name=credential_value]`)}, application("username", fmt.Sprintf("view-%d", unique))...), drawn: `a.button[href="/signin"]`},
+		{name: "an invitation that is not valid", path: "/invitation#x", drawn: `a.button[href="/signin"]`},
 		{name: "recover", path: "/recover", drawn: `input[name=credential_value]`},
 		{name: "recover: the code", path: "/recover", steps: []step{write(`input[name=credential_value]`, fmt.Sprintf("x%d@example.ch", unique)), click(`button[type=submit]`)}, drawn: `input[name=otp]`},
 	}
@@ -90,6 +91,7 @@ func explorer() []view {
 		{name: "explorer", path: "/docs", drawn: ".opblock-tag"},
 		{name: "explorer: an operation", steps: []step{tap(tag), tap(operation + ".opblock-summary-control")}, drawn: operation + ".responses-table"},
 		{name: "explorer: trying it", steps: []step{tap(operation + ".try-out__btn"), tap(operation + ".execute")}, drawn: operation + ".live-responses-table"},
+		{name: "explorer: search", steps: []step{func(v *visitor) { v.eval(`document.querySelector('#side-box').open = true`) }, write(`.side input`, "customers"), see(`.side-group[open]`)}, drawn: ".side-group[open] li"},
 		{name: "explorer: tokens", steps: []step{tap(".btn.authorize")}, drawn: ".auth-container"},
 	}
 }
@@ -103,6 +105,11 @@ func (s *testServer) views(me person) []view {
 
 	customer := "/customers/" + s.newCustomer(token, "Luca", "Bernasconi")
 	send(http.MethodPut, "/v1"+customer+"/kyc", map[string]any{"documents": []any{map[string]any{"type": "passport", "number": "X123", "expiry_date": "2099-01-01", "country": "CHE"}}})
+	pending := s.waitingCase(token, "Mara", "Wartet")
+	proposal := "/review/" + s.waitingCase(token, "Nils", "Zwei")
+	for _, body := range []map[string]any{{"kyc_status": "in_review"}, {"kyc_status": "verified", "verification_level": "enhanced", "reason": "Funds documented."}} {
+		s.call(s.token(s.newPerson("Advisor")), http.MethodPatch, "/v1/customers/"+proposal[len("/review/"):]+"/kyc/status", body)
+	}
 	payer := "/payers/" + id(send(http.MethodPost, "/v1/payers", map[string]any{"customer_id": customer[len("/customers/"):], "name": "Anna Müller", "company": "Müller AG", "country": "CHE"}))
 	task := customer + "/tasks/" + id(send(http.MethodPost, "/v1"+customer+"/tasks", map[string]any{"title": "Sign the contract", "category": "sign", "weight": 1, "is_urgent": true, "assignees": []any{map[string]any{"user_id": me.id, "name": "Anna Müller", "weight": 2}}}))
 	persona := "/personas/" + id(send(http.MethodPost, "/v1/personas", map[string]any{"first_name": "Luca", "last_name": "Bernasconi", "date_of_birth": "1980-02-29", "nationality": "CHE"}))
@@ -117,10 +124,13 @@ func (s *testServer) views(me person) []view {
 	s.call(s.token(other), http.MethodPost, "/v1"+chat+"/messages", map[string]any{"content": "It is."})
 	send(http.MethodPost, "/v1/users/"+me.id+"/credentials", map[string]any{"credential_type": "email", "credential_value": "more-" + me.login})
 	role := id(send(http.MethodPost, "/v1/rbac/roles", map[string]any{"name": "Auditor " + me.login, "description": "Reads everything"}))
-	for _, grant := range []map[string]any{{"rec_type": "customers", "permissions": []any{"read", "read_all"}}, {"endpoint": "GET /v1/customers"}} {
+	for _, grant := range []map[string]any{{"rec_type": "customers", "permissions": []any{"read", "read_all"}}, {"endpoint": "GET /v1/customers"},
+		{"rec_type": "customers", "rec_id": customer[len("/customers/"):], "permissions": []any{"update"}}} {
 		grant["role_id"] = role
 		send(http.MethodPost, "/v1/rbac/grants", grant)
 	}
+	send(http.MethodPut, "/v1"+customer, map[string]any{"last_name": "Bernasconi-Müller", "address": map[string]any{"city": "Lugano", "country": "CHE"}})
+	send(http.MethodPost, "/v1/invitations", map[string]any{"email": "invited-" + me.login, "roles": []any{"Advisor"}})
 	send(http.MethodPut, "/v1/rate-limits", map[string]any{"endpoint": "GET /v1/audit", "per_minute": 600})
 	send(http.MethodPost, "/v1/api-keys", map[string]any{"name": "Branch " + time.Now().Format(time.TimeOnly)})
 
@@ -130,14 +140,31 @@ func (s *testServer) views(me person) []view {
 		{name: "palette", path: "/", steps: []step{click(`.palette-button`), write(`dialog input[role=combobox]`, "luc")}, drawn: "dialog.palette [role=option]"},
 		{name: "palette without results", path: "/", steps: []step{click(`.palette-button`), write(`dialog input[role=combobox]`, "nobody-is-called-so")}, drawn: ".palette-none"},
 		{name: "customers", path: "/customers", drawn: "table.data"},
+		{name: "columns of a list", path: "/customers", steps: []step{press("list.columns")}, drawn: ".menu-panel label"},
+		{name: "saved views of a list", path: "/customers", steps: []step{press("list.views")}, drawn: ".menu-form"},
+		{name: "selected rows", path: "/payers", steps: []step{see("tbody .select"), tap("tbody .select input")}, drawn: ".bulk"},
+		{name: "country by name", path: "/customers?new=1", steps: []step{see(form), click(`input[name=nationality]`)}, drawn: `dialog [role=option]`},
+		{name: "unsaved input", path: "/customers?new=1", steps: []step{write(`input[name=first_name]`, "Anna"), click(`dialog header button`)}, drawn: `article > p + .actions .danger`},
 		{name: "no customers", path: "/customers?q=nobody-is-called-so", drawn: ".empty"},
 		{name: "new customer", path: "/customers?new=1", drawn: form},
 		{name: "new customer with errors", path: "/customers?new=1", steps: []step{click(form + ` button[type=submit]`)}, drawn: form + ` [aria-invalid=true]`},
 		{name: "customer", path: customer, drawn: ".facts"},
 		{name: "customer editing", path: customer, steps: []step{press("do.edit")}, drawn: form},
 		{name: "verification", path: customer + "/kyc", drawn: ".steps"},
+		{name: "evidence", path: customer + "/kyc", steps: []step{upload(fileField, "qr-only-b27-05.png")}, drawn: ".files li .thumbnail canvas"},
+		{name: "evidence of another type", path: customer + "/kyc", steps: []step{upload(fileField, "formats-b27-04.gif")}, drawn: ".files li.failed"},
+		{name: "evidence in a viewer", path: customer + "/kyc", steps: []step{see(".files li .thumbnail canvas"), tap(".files li button")}, drawn: "dialog[open] .sheet canvas"},
+		{name: "evidence deleting", path: customer + "/kyc", steps: []step{see(".files li"), tap(".files li > button.bare:last-child")}, drawn: confirmation},
 		{name: "document", path: customer + "/kyc", steps: []step{press("kyc.add")}, drawn: form},
 		{name: "decision", path: customer + "/kyc", steps: []step{press("kyc.decide")}, drawn: form},
+		{name: "decision with a warning", path: customer + "/kyc", steps: []step{press("kyc.decide"), click(form + ` [value=rejected]`)}, drawn: form + ` .template`},
+		{name: "review", path: "/review", drawn: "table.data"},
+		{name: "review of nothing", path: "/review?country=ABW", drawn: ".empty"},
+		{name: "case", path: "/review/" + pending, drawn: ".review-decision fieldset"},
+		{name: "case: verifying", path: "/review/" + pending, steps: []step{click(`.review-decision [value=verified]`)}, drawn: ".derivation"},
+		{name: "case: asking for more", path: "/review/" + pending, steps: []step{click(`.review-decision [value=action_required]`), see(".template"), click(`.decision button[type=submit]`)}, drawn: ".decision [aria-invalid=true]"},
+		{name: "case for a second person", path: proposal, drawn: ".confirm-decision"},
+		{name: "keys of the review", path: "/review/" + pending, steps: []step{press("review.keys")}, drawn: "dialog[open] kbd"},
 		{name: "customer's tasks", path: customer + "/tasks", drawn: "table.data"},
 		{name: "customer's new task", path: customer + "/tasks", steps: []step{press("tasks.new")}, drawn: form},
 		{name: "customer's payers", path: customer + "/payers", drawn: "table.data"},
@@ -184,13 +211,19 @@ func (s *testServer) views(me person) []view {
 		{name: "own user", path: "/admin/users/" + me.id, drawn: "fieldset[disabled]"},
 		{name: "user disabling", path: "/admin/users/" + other.id, steps: []step{press("admin.disable")}, drawn: confirmation},
 		{name: "explain access", path: "/admin/users/" + other.id, steps: []step{press("access.check")}, drawn: "[aria-live] .badge"},
+		{name: "inviting", path: "/admin/users", steps: []step{press("invite.new")}, drawn: form + ` input[type=checkbox]`},
+		{name: "invitations", path: "/admin/users", drawn: `main section.card table.data button.danger`},
+		{name: "withdrawing an invitation", path: "/admin/users", steps: []step{click(`main table.data button.danger`)}, drawn: confirmation},
+		{name: "who may see this", path: customer, steps: []step{press("access.who_sees")}, drawn: "dialog[open] .reasons"},
+		{name: "who may see a chat", path: chat, steps: []step{tap(`main header button.icon-button`)}, drawn: "dialog[open] .reasons"},
 		{name: "roles", path: "/admin/roles", drawn: "table.data"},
 		{name: "new role", path: "/admin/roles", steps: []step{press("roles.new")}, drawn: form},
-		{name: "role", path: "/admin/roles/" + role, drawn: ".items"},
+		{name: "role", path: "/admin/roles/" + role, drawn: ".matrix"},
+		{name: "role with changes", path: "/admin/roles/" + role, steps: []step{tap(`.matrix tbody tr:nth-child(2) input`), tap(`main details summary`)}, drawn: ".save-bar"},
+		{name: "a role that cannot be changed", path: "/admin/roles/0193b000-0000-7000-8000-000000000001", drawn: ".matrix input:disabled"},
 		{name: "role editing", path: "/admin/roles/" + role, steps: []step{press("do.edit")}, drawn: form},
 		{name: "role removing", path: "/admin/roles/" + role, steps: []step{press("roles.remove")}, drawn: confirmation},
-		{name: "grant", path: "/admin/roles/" + role, steps: []step{press("grants.new")}, drawn: form},
-		{name: "grant on an endpoint", path: "/admin/roles/" + role, steps: []step{press("grants.new"), see(form), choose(`dialog select[name=kind]`, "endpoint")}, drawn: `dialog select[name=endpoint]`},
+		{name: "grant on a record", path: "/admin/roles/" + role, steps: []step{press("matrix.new_on_record")}, drawn: form},
 		{name: "grant removing", path: "/admin/roles/" + role, steps: []step{click(removeButton)}, drawn: confirmation},
 		{name: "endpoints", path: "/admin/endpoints", drawn: "table.data"},
 		{name: "limits", path: "/admin/limits", drawn: "table.data"},
@@ -211,8 +244,11 @@ func (s *testServer) views(me person) []view {
 		{name: "deliveries", path: "/admin/deliveries", drawn: "table.data"},
 		{name: "delivery", path: "/admin/deliveries", steps: []step{click(`table.data button.link`)}, drawn: "dialog[open] .facts"},
 		{name: "audit", path: "/admin/audit", drawn: "table.data"},
+		{name: "audit of one record", path: "/admin/audit?rec_id=" + customer[len("/customers/"):] + "&from=2020-01-01", drawn: ".chosen"},
+		{name: "changed fields", path: "/admin/audit?kind=change&rec_id=" + customer[len("/customers/"):], steps: []step{click(`table.data button.link`)}, drawn: "dialog[open] table.changes"},
 		{name: "audit entry", path: "/admin/audit", steps: []step{click(`table.data button.link`)}, drawn: "dialog[open] .facts"},
-		{name: "health", path: "/admin/health", drawn: ".metrics"},
+		{name: "health", path: "/admin/health", drawn: ".tiles"},
+		{name: "health: all counters", path: "/admin/health", steps: []step{see(".tiles"), tap(`main details summary`)}, drawn: "details[open] table.data"},
 		{name: "not found", path: "/customers/x/y/z", drawn: ".empty"},
 		{name: "malformed escape", path: "/customers/%", drawn: ".empty"},
 		{name: "saved", path: "/profile", steps: []step{see(`.segments`), func(v *visitor) { v.eval(`document.querySelector('input[name=date_format]:not(:checked)').click()`) }}, drawn: ".toast"},

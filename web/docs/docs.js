@@ -2,6 +2,9 @@
 // configured with: the content security policy allows no other origin.
 
 import { keepAccessible } from './accessible.js';
+import { examplePlugin } from './example_panel.js';
+import { offerSession } from './session.js';
+import { fillSidebar } from './sidebar.js';
 
 const root = document.documentElement;
 const button = document.getElementById('theme');
@@ -28,6 +31,31 @@ function leaveOptionalEmpty(parameters) {
 }
 
 const explorer = document.getElementById('explorer');
+const withSession = offerSession(document.getElementById('session'));
+const side = document.getElementById('side-box');
+const narrow = matchMedia('(max-width: 999px)');
+const foldSide = () => (side.open = !narrow.matches);
+narrow.addEventListener('change', foldSide);
+foldSide();
+
+const OPEN_LIMIT_MS = 5000;
+
+/** Opens an operation of the explorer, scrolls to it and focuses it. */
+function openOperation(ui, tag, id) {
+  ui.layoutActions.show(['operations-tag', tag], true);
+  ui.layoutActions.show(['operations', tag, id], true);
+  if (narrow.matches) side.open = false;
+  const escaped = (text) => CSS.escape(text.trim().replaceAll(/\s/g, '_')); // as the explorer does
+  const place = `operations-${escaped(tag)}-${escaped(id)}`;
+  const begun = performance.now();
+  const reveal = () => {
+    const block = document.getElementById(place);
+    if (!block && performance.now() - begun < OPEN_LIMIT_MS) return requestAnimationFrame(reveal);
+    block?.scrollIntoView({ block: 'start' });
+    return block?.querySelector('button.opblock-summary-control')?.focus({ preventScroll: true });
+  };
+  requestAnimationFrame(reveal);
+}
 
 keepAccessible(explorer);
 
@@ -40,7 +68,7 @@ async function load() {
   for (const path of Object.values(spec.paths)) {
     for (const operation of Object.values(path)) leaveOptionalEmpty(operation.parameters ?? []);
   }
-  globalThis.SwaggerUIBundle({
+  const ui = globalThis.SwaggerUIBundle({
     spec,
     domNode: explorer,
     presets: [globalThis.SwaggerUIBundle.presets.apis],
@@ -51,12 +79,13 @@ async function load() {
     defaultModelExpandDepth: 3,
     displayOperationId: true,
     displayRequestDuration: true,
-    filter: true,
     showExtensions: false,
-    requestSnippetsEnabled: true,
+    requestInterceptor: withSession,
+    plugins: [examplePlugin(spec)],
     persistAuthorization: false, // A token must not be stored in the browser.
     validatorUrl: null, // no request to a foreign validator
   });
+  fillSidebar(side, spec, (tag, id) => openOperation(ui, tag, id));
 }
 
 load().catch((error) => {

@@ -110,23 +110,32 @@ func (d *document) renderPage(index int, dpi float64) (*symbol.Gray, error) {
 // render renders a loaded page in shades of grey on white paper.
 func (d *document) render(ref references.FPDF_PAGE, dpi float64) (*symbol.Gray, error) {
 	page := requests.Page{ByReference: &ref}
-	width, err := d.FPDF_GetPageWidthF(&requests.FPDF_GetPageWidthF{Page: page})
+	w, h, err := d.pageSize(page)
 	if err != nil {
-		return nil, errorf(DamagedFile, "page width: %w", err)
-	}
-	height, err := d.FPDF_GetPageHeightF(&requests.FPDF_GetPageHeightF{Page: page})
-	if err != nil {
-		return nil, errorf(DamagedFile, "page height: %w", err)
-	}
-	w, h := float64(width.PageWidth), float64(height.PageHeight)
-	if !(w > 0 && h > 0) || math.IsInf(w, 0) || math.IsInf(h, 0) {
-		return nil, errorf(DamagedFile, "page of %g x %g points", w, h)
-	}
-	if max(w, h) > maxPagePoints {
-		return nil, errorf(TooLarge, "page of %g x %g points", w, h)
+		return nil, err
 	}
 	scale := min(dpi/pointsPerInch, math.Sqrt(float64(min(maxPagePixels, d.limits.Pixels))/(w*h)))
 	return d.renderPixels(page, max(1, int(w*scale)), max(1, int(h*scale)))
+}
+
+// pageSize returns width and height of a page in points. It rejects pages that no printer makes.
+func (d *document) pageSize(page requests.Page) (w, h float64, err error) {
+	width, err := d.FPDF_GetPageWidthF(&requests.FPDF_GetPageWidthF{Page: page})
+	if err != nil {
+		return 0, 0, errorf(DamagedFile, "page width: %w", err)
+	}
+	height, err := d.FPDF_GetPageHeightF(&requests.FPDF_GetPageHeightF{Page: page})
+	if err != nil {
+		return 0, 0, errorf(DamagedFile, "page height: %w", err)
+	}
+	w, h = float64(width.PageWidth), float64(height.PageHeight)
+	if !(w > 0 && h > 0) || math.IsInf(w, 0) || math.IsInf(h, 0) {
+		return 0, 0, errorf(DamagedFile, "page of %g x %g points", w, h)
+	}
+	if max(w, h) > maxPagePoints {
+		return 0, 0, errorf(TooLarge, "page of %g x %g points", w, h)
+	}
+	return w, h, nil
 }
 
 func (d *document) renderPixels(page requests.Page, w, h int) (*symbol.Gray, error) {

@@ -45,8 +45,8 @@ func NewReader(config Config) *Reader {
 	return r
 }
 
-// maxAnswer exceeds the encoded size of the longest code.
-const maxAnswer = 4 * maxTextBytes
+// maxAnswer exceeds the encoded size of the longest code, and of a preview.
+const maxAnswer = max(4*maxTextBytes, maxPreviewBytes+1<<10)
 
 // Close cancels running reads, which return ErrBusy, and ends the workers. It waits for them until the context ends. Later
 // reads return ErrBusy.
@@ -142,25 +142,36 @@ func (r *Reader) ReadFunc(ctx context.Context, load func() ([]byte, error), opti
 }
 
 // readInSlot waits for a slot and reads the file.
-func (r *Reader) readInSlot(ctx context.Context, load func() ([]byte, error), options Options) (*Result, error) {
-	release, err := r.queue.Acquire(ctx, options.Caller)
+func (r *Reader) readInSlot(ctx context.Context, load func() ([]byte, error), options Options) (result *Result, err error) {
+	err = r.inSlot(ctx, options.Caller, load, func(lease *sandbox.Lease, file []byte, kind string) error {
+		result, err = r.read(ctx, lease, file, job{Kind: kind, Page: options.Page, Limits: r.limits})
+		return err
+	})
+	return result, err
+}
+
+// inSlot waits for a slot, loads a file and calls use with a worker for it.
+func (r *Reader) inSlot(ctx context.Context, caller string, load func() ([]byte, error),
+	use func(lease *sandbox.Lease, file []byte, kind string) error,
+) error {
+	release, err := r.queue.Acquire(ctx, caller)
 	if errors.Is(err, sandbox.ErrBusy) {
 		err = ErrBusy
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer release()
 	file, err := load()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if len(file) > r.limits.Bytes {
-		return nil, errorf(TooLarge, "file of %d bytes", len(file))
+		return errorf(TooLarge, "file of %d bytes", len(file))
 	}
 	kind, readable := sniff(file)
 	if !readable {
-		return nil, &Error{Reason: UnsupportedFile, Format: kind}
+		return &Error{Reason: UnsupportedFile, Format: kind}
 	}
 	pool := r.pictures
 	if kind == kindPDF {
@@ -168,9 +179,9 @@ func (r *Reader) readInSlot(ctx context.Context, load func() ([]byte, error), op
 	}
 	lease, err := r.acquire(ctx, pool)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return r.read(ctx, lease, file, job{Kind: kind, Page: options.Page, Limits: r.limits})
+	return use(lease, file, kind)
 }
 
 // startWait is the minimum time that a file waits for a starting worker, in addition to its own time.

@@ -29,6 +29,7 @@ func init() {
 type job struct {
 	Kind   string
 	Page   int // as in Options
+	Width  int // of a preview, in pixels; 0: search the file for codes
 	Limits Limits
 	Time   time.Duration
 }
@@ -41,6 +42,7 @@ type outcome struct {
 	Reason Reason
 	Format string
 	Detail string
+	Pages  int // of the file, with a preview
 }
 
 // worker reads files in a worker process. engine is nil in a worker for pictures.
@@ -51,6 +53,9 @@ func (w worker) work(request, file []byte, send func([]byte) error) ([]byte, err
 	var j job
 	if err := json.Unmarshal(request, &j); err != nil {
 		return nil, fmt.Errorf("decode job: %w", err)
+	}
+	if j.Width > 0 {
+		return w.preview(j, file, send)
 	}
 	end, err := w.search(j, file, func(code foundCode) error {
 		part, err := json.Marshal(code)

@@ -18,6 +18,7 @@ const (
 	CustomerCreated       Kind = "customer_created" // of earlier versions and test notifications: creators know of their customers
 	CustomerStatusChanged Kind = "customer_status_changed"
 	KYCDocumentExpiring   Kind = "kyc_document_expiring"
+	CustomerNotice        Kind = "customer_notice" // a message that staff wrote
 	KYCDecisionPending    Kind = "kyc_decision_pending"
 	KYCDecisionClosed     Kind = "kyc_decision_closed"
 	TaskAssigned          Kind = "task_assigned"

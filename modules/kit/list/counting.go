@@ -62,6 +62,9 @@ func (q *query) shape(expression, condition string) *shape {
 	from, left := q.countedFrom(expression, condition)
 	s := &shape{sql: "SELECT " + expression + " AS value, count(*) AS rows FROM " + from + condition}
 	main, _, _ := strings.Cut(from, " ")
+	if q.hidden != "" && condition == q.base && expression == noValue {
+		s.sql = "SELECT " + noValue + " AS value, (SELECT count(*) FROM " + main + ") - (SELECT count(*) FROM " + main + " WHERE " + q.hidden + ") AS rows"
+	}
 	view := !slices.Contains(plainNames(q.tables), main)
 	var seen []string
 	for _, text := range q.tables {
@@ -97,7 +100,7 @@ var joined = regexp.MustCompile(`^(\w+) (?:LEFT )?JOIN (\w+) ON [^()]*$`)
 // Joins neither add nor remove rows. left is the table that was left out.
 func (q *query) countedFrom(expression, condition string) (from, left string) {
 	m := joined.FindStringSubmatch(q.from)
-	if m == nil || slices.Contains(engine.Words(expression+" "+condition), m[2]) {
+	if m == nil || strings.Count(q.from, " JOIN ") > 1 || slices.Contains(engine.Words(expression+" "+condition), m[2]) {
 		return q.from, ""
 	}
 	return m[1], m[2]

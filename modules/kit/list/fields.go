@@ -25,6 +25,18 @@ var typeNames = map[Type]string{
 	Text: "text", UUID: "uuid", Bool: "boolean", Number: "number", Time: "date-time", Date: "date", Blank: "text",
 }
 
+// Index is the index that sorts by a field.
+type Index uint8
+
+// The indexes of a field. A list without an index is sorted by all its rows: their ids first, so that an index that has the column
+// somewhere saves reading the rows.
+const (
+	NoIndex     Index = iota
+	ThenID            // (column, id)
+	ThenCreated       // (column, created, id): equal rows are in the order of their creation
+	NullsApart        // (column, id) of the rows that have a value; the others are read in the order of their ids
+)
+
 // Field is a member of a record for search, sort, stack and distinct.
 type Field struct {
 	Name   string // as in JSON
@@ -36,6 +48,10 @@ type Field struct {
 	// folded already, such as a status, is its own key. Without a key, SQL's lower() is applied. No index supports
 	// it, and on SQLite it folds only the letters A to Z: enough for codes, not for names.
 	Key string
+	// Index says which index sorts by the field.
+	Index Index
+	// Order is, for names, the column with types.SortKey of the text. Without it, Key is sorted.
+	Order string
 	// Fold converts a searched text to the form of Key; nil: types.Fold. Codes that are stored in capitals use
 	// strings.ToUpper.
 	Fold func(string) string
@@ -53,7 +69,7 @@ func (f Field) complete() (Field, error) {
 		return f, fmt.Errorf("field %s has no type", f.Name)
 	case (f.Column == "") != (f.Type == Blank):
 		return f, fmt.Errorf("field %s: every type but Blank needs a column", f.Name)
-	case f.Type != Text && (f.Key != "" || f.Fold != nil):
+	case f.Type != Text && (f.Key != "" || f.Order != "" || f.Fold != nil):
 		return f, fmt.Errorf("field %s: only texts have a key", f.Name)
 	}
 	if f.Type == Text && f.Key == "" {
@@ -67,7 +83,10 @@ func (f Field) complete() (Field, error) {
 
 // sortColumn returns the SQL expression for sorting.
 func (f *Field) sortColumn() string {
-	if f.Type == Text {
+	switch {
+	case f.Order != "":
+		return f.Order
+	case f.Type == Text:
 		return f.Key
 	}
 	return f.Column

@@ -64,6 +64,9 @@ type Source[T any] struct {
 	Fields Fields
 	Scan   func(row Row) (T, error)
 	Base   Where // a condition that always holds
+	// Hidden is the opposite of Base, if few rows meet it and an index has them: all visible rows are then counted as the rows of
+	// the table less these.
+	Hidden string
 }
 
 // List reads pages of one source. It is safe for concurrent use.
@@ -80,6 +83,9 @@ type List[T any] struct {
 type Store interface {
 	store.Querier
 	counter
+	keyring
+	// CurrentTexts returns how statements search texts, when searches see everything that was committed before the call.
+	CurrentTexts(ctx context.Context) (store.Texts, error)
 }
 
 // New prepares a list. It panics for an incomplete declaration, which is a programming error.
@@ -136,12 +142,15 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 	if page.TotalUnfiltered, err = q.countRows(ctx, db, q.visible); err != nil {
 		return Page[T]{}, err
 	}
+	if err := q.matchText(ctx, db, p.text); err != nil {
+		return Page[T]{}, err
+	}
 	matched := page.TotalUnfiltered
 	switch {
 	case q.nothing:
 		matched = 0
 	case q.searched && matched > 0:
-		if matched, err = q.countRows(ctx, db, q.matching); err != nil {
+		if matched, err = q.countRows(ctx, db, q.countedRows()); err != nil {
 			return Page[T]{}, err
 		}
 	}
@@ -161,19 +170,25 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 	if p.Limit() == skipRows {
 		return page, nil
 	}
-	if err := l.read(ctx, db, q, v, p, &page); err != nil {
+	if q.isRanked(p, page.Total) {
+		err = l.readRanked(ctx, db, q, p, conditions, &page)
+	} else {
+		err = l.read(ctx, db, q, v, p, &page)
+	}
+	if err != nil {
 		return Page[T]{}, err
 	}
-	returned := int64(len(page.Data.Rows))
-	page.HasMore = returned > 0 && p.Offset() < page.Total-returned
 	return page, nil
 }
 
 // view is the order and grouping of the rows.
 type view struct {
-	orders   []order
-	distinct *Field
-	stack    *stack
+	orders    []order
+	alone     bool // without the columns of the order
+	apart     bool // the rows without a value have another index
+	unindexed bool // the order has no index
+	distinct  *Field
+	stack     *stack
 }
 
 // view looks up the fields of the parameters. With an error it also returns the valid part.
@@ -193,8 +208,12 @@ func (l *List[T]) view(p Params) (view, error) {
 		v.stack = &s
 	}
 	var err error
-	if v.orders, err = l.orders(p.sort); err != nil {
+	if v.orders, v.unindexed, err = l.orders(p.sort); err != nil {
 		refusal = err
+	}
+	if len(p.sort) > 0 && len(v.orders) > 0 && v.orders[0].null {
+		f := l.field(strings.TrimPrefix(p.sort[0], "-"))
+		v.apart = f != nil && f.Index == NullsApart
 	}
 	return v, refusal
 }
@@ -202,10 +221,29 @@ func (l *List[T]) view(p Params) (view, error) {
 // read reads the rows of the page and groups them.
 func (l *List[T]) read(ctx context.Context, db Store, q *query, v view, p Params, page *Page[T]) error {
 	var stored []any
+	bound := q.binding(v, p)
+	var after []any
+	if p.cursor != "" {
+		ok := false
+		if after, ok = unseal(db, p.cursor, bound, len(v.orders)); !ok {
+			return wrongCursor()
+		}
+	}
 	if p.Offset() < page.Total {
-		var err error
-		if page.Data.Rows, stored, err = l.rows(ctx, db, q.page(l.source.Columns, v, p), v.stack != nil); err != nil {
+		b, err := q.page(ctx, db, l.source.Columns, v, p, after)
+		if err != nil {
+			return err
+		}
+		found, err := l.rows(ctx, db, b, v, p.Limit())
+		if err != nil {
 			return fmt.Errorf("read a page of %s: %w", q.name, err)
+		}
+		page.Data.Rows, stored = found.rows, found.stacked
+		page.HasMore = found.more || after == nil && len(found.rows) > 0 && p.Offset() < page.Total-int64(len(found.rows))
+		if page.HasMore && found.last != nil {
+			if page.NextCursor, err = seal(db, bound, found.last); err != nil {
+				return fmt.Errorf("the cursor after a page of %s: %w", q.name, err)
+			}
 		}
 	}
 	if v.stack == nil {
@@ -222,35 +260,43 @@ func (l *List[T]) read(ctx context.Context, db Store, q *query, v view, p Params
 	return nil
 }
 
-// rows runs the statement of a page. If stacked, the last column is the value of the stacked field.
-func (l *List[T]) rows(ctx context.Context, db store.Querier, b *builder, stacked bool) (found []T, stored []any, err error) {
+// read is the result of a statement of a page.
+type read[T any] struct {
+	rows    []T
+	stacked []any // values of the stacked field
+	last    []any // what the last row is sorted by
+	more    bool  // there is a further row
+}
+
+// rows runs the statement of a page. The columns after those of the scanner are the value of the stacked field and what the rows are
+// sorted by. A statement for a page after a cursor returns a row more than the limit.
+func (l *List[T]) rows(ctx context.Context, db store.Querier, b *builder, v view, limit int) (found read[T], err error) {
 	rows, err := db.Query(ctx, b.sql(), b.args...)
 	if err != nil {
-		return nil, nil, err
+		return found, err
 	}
 	defer rows.Close()
-	found = make([]T, 0, defaultLimit)
+	found.rows = make([]T, 0, defaultLimit)
 	free := endpoint.PageBytes
-	withValue := stackedRow{rows: rows}
+	further := furtherColumns{rows: rows, stacked: v.stack != nil, sorted: len(v.orders)}
 	for rows.Next() {
-		var row Row = rows
-		if stacked {
-			row = &withValue
-		}
 		// A page ends before the row that would exceed the limit, and has_more reports further rows. The first row is never cut.
-		if free -= rowBytes + rows.Size(l.long); free < 0 && len(found) > 0 {
-			return found, stored, nil
+		if free -= rowBytes + rows.Size(l.long); free < 0 && len(found.rows) > 0 || len(found.rows) == limit {
+			found.more = true
+			return found, nil
 		}
-		item, err := l.source.Scan(row)
+		// Only a row that may be the last of the page needs a cursor after it.
+		further.end = len(found.rows) == limit-1 || free < endpoint.PageBytes/2
+		item, err := l.source.Scan(&further)
 		if err != nil {
-			return nil, nil, err
+			return found, err
 		}
-		found = append(found, item)
-		if stacked {
-			stored = append(stored, withValue.value)
+		found.rows, found.last = append(found.rows, item), further.last
+		if further.stacked {
+			found.stacked = append(found.stacked, further.value)
 		}
 	}
-	return found, stored, rows.Err()
+	return found, rows.Err()
 }
 
 // rowBytes is an upper bound for the size of a row in an answer without its long columns.
@@ -271,13 +317,33 @@ func long(columns string) (places []int) {
 	return places
 }
 
-// stackedRow passes all columns but the last to the module's scanner and keeps the last.
-type stackedRow struct {
-	rows  *store.Rows
-	value any
+// furtherColumns passes the first columns to the module's scanner and keeps the others.
+type furtherColumns struct {
+	rows    *store.Rows
+	stacked bool
+	sorted  int  // how many columns there are of what the row is sorted by
+	end     bool // keep them
+	value   any
+	last    []any
+	dest    []any
 }
 
-// Scan reads the columns of the scanner and the value of the stacked field.
-func (r *stackedRow) Scan(dest ...any) error {
-	return r.rows.Scan(append(append(make([]any, 0, len(dest)+1), dest...), &r.value)...)
+// Scan reads the columns of the scanner, the value of the stacked field, and what the row is sorted by.
+func (r *furtherColumns) Scan(dest ...any) error {
+	r.dest = append(r.dest[:0], dest...)
+	if r.stacked {
+		r.dest = append(r.dest, &r.value)
+	}
+	r.last = nil
+	if r.end {
+		r.last = make([]any, r.sorted)
+	}
+	for i := range r.sorted {
+		if r.end {
+			r.dest = append(r.dest, &r.last[i])
+		} else {
+			r.dest = append(r.dest, store.Ignored)
+		}
+	}
+	return r.rows.Scan(r.dest...)
 }

@@ -22,9 +22,12 @@ type counter interface {
 // maxDistinct bounds the values whose numbers of rows are remembered for a total of distinct values.
 const maxDistinct = 1000
 
+// noValue is the expression of a count without groups.
+const noValue = "NULL"
+
 // countRows returns the number of rows that meet a condition.
 func (q *query) countRows(ctx context.Context, db Store, condition *builder) (int64, error) {
-	c := q.counting(db, "NULL", condition)
+	c := q.counting(db, noValue, condition)
 	groups, err := db.Count(ctx, memoKey(c.SQL, c.Args), c)
 	if err != nil {
 		return 0, fmt.Errorf("count %s: %w", q.name, err)
@@ -42,6 +45,7 @@ func (q *query) countValues(ctx context.Context, db Store, f *Field) (int64, err
 	c.MaxGroups = maxDistinct
 	groups, err := db.Count(ctx, memoKey(c.SQL, c.Args), c)
 	if err == nil {
+		q.values = groups
 		return int64(len(groups)), nil
 	}
 	if !errors.Is(err, store.ErrTooManyGroups) {

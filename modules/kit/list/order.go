@@ -34,28 +34,34 @@ func terms(orders []order) string {
 	return b.String()
 }
 
-// orders converts the parameter sort to terms. The id is the last term, in the direction of the term before it, so that the
+// orders converts the parameter sort to terms. Rows that are equal in it are in the order of their creation if the index of the
+// field is, see [ThenCreated]. The id is the last term, in the direction of the term before it, so that the
 // order is total and one index supports both directions. It returns apierr.QueryInvalidSortField.
-func (l *List[T]) orders(keys []string) ([]order, error) {
-	orders := make([]order, 0, len(keys)+1)
+func (l *List[T]) orders(keys []string) (orders []order, unindexed bool, err error) {
+	orders = make([]order, 0, len(keys)+2)
+	var sorted *Field
 	for _, key := range keys {
 		name, descending := strings.CutPrefix(key, "-")
 		f := l.field(name)
 		if f == nil {
-			return nil, apierr.QueryInvalidSortField.Detail("field", clip(name))
+			return nil, false, apierr.QueryInvalidSortField.Detail("field", clip(name))
 		}
 		// A field that is always empty, or repeated, does not change the order.
 		if f.Type == Blank || slices.ContainsFunc(orders, func(o order) bool { return o.column == f.sortColumn() }) {
 			continue
 		}
-		orders = append(orders, order{column: f.sortColumn(), descending: descending, null: f.Null})
+		orders, sorted = append(orders, order{column: f.sortColumn(), descending: descending, null: f.Null}), f
 	}
 	if len(orders) == 0 {
-		return l.newest, nil
+		return l.newest, false, nil
 	}
 	last := orders[len(orders)-1]
+	unindexed = sorted.Index == NoIndex && last.column != l.source.Created && last.column != l.source.ID || len(orders) > 1
+	if sorted.Index == ThenCreated && !slices.ContainsFunc(orders, func(o order) bool { return o.column == l.source.Created }) {
+		orders = append(orders, order{column: l.source.Created, descending: last.descending})
+	}
 	if !slices.ContainsFunc(orders, func(o order) bool { return o.column == l.source.ID }) {
 		orders = append(orders, order{column: l.source.ID, descending: last.descending})
 	}
-	return orders, nil
+	return orders, unindexed, nil
 }

@@ -17,6 +17,7 @@ type Page[T any] struct {
 	Total           int64     `json:"total" doc:"Number of matching rows that the caller may see."`
 	TotalUnfiltered int64     `json:"total_unfiltered" doc:"Number of rows that the caller may see."`
 	HasMore         bool      `json:"has_more" doc:"Whether there are further rows."`
+	NextCursor      string    `json:"next_cursor,omitempty" doc:"The parameter cursor for the next page; missing on the last one."`
 }
 
 // EachUser names the users of the rows, see [endpoint.NamesUsers].
@@ -102,6 +103,7 @@ type StackedPage[T any] struct {
 	Total           int64          `json:"total" doc:"Number of matching rows that the caller may see."`
 	TotalUnfiltered int64          `json:"total_unfiltered" doc:"Number of rows that the caller may see."`
 	HasMore         bool           `json:"has_more" doc:"Whether there are further rows."`
+	NextCursor      string         `json:"next_cursor,omitempty" doc:"The parameter cursor for the next page; missing on the last one."`
 }
 
 // EachUser is that of [Page]: it makes the API document describe the member people.

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"kontor/server/apierr"
+	"kontor/store"
 )
 
 const (
@@ -35,7 +36,9 @@ type Params struct {
 	sort     []string
 	stack    string
 	distinct string
+	cursor   string
 	search   []search
+	text     *store.TextSearch // see WithText
 }
 
 // search is one searched field with all its values. null is the word null without quotation marks.
@@ -62,6 +65,7 @@ func (p *Params) BindQuery(query map[string][]string, problems *apierr.Fields) {
 		sort:     parseSort(query["sort"], problems),
 		stack:    last(query["stack"]),
 		distinct: last(query["distinct"]),
+		cursor:   parseCursor(last(query["cursor"]), problems),
 	}
 	for name, values := range query {
 		if field, found := strings.CutPrefix(name, searchPrefix); found {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"kontor/server/apierr"
+	"kontor/store"
 )
 
 // query is a list with its conditions and searches, before the view is known.
@@ -18,6 +19,15 @@ type query struct {
 	nothing  bool // no row can match
 
 	shapes *shapes
+	values []store.Group // of the distinct field, when they are few
+	base   string        // the condition that always holds, as it begins visible
+	hidden string
+
+	// The searched text, see matchText. Without one, counted is nil.
+	text    *store.TextSearch
+	matches int64 // documents, at most manyMatches
+	few     bool  // so few match that they are collected first
+	counted *builder
 
 	// The first condition with alternatives, and the position of its text in visible and matching.
 	restriction Where
@@ -37,6 +47,7 @@ func (l *List[T]) query(p Params, conditions []Where) (*query, error) {
 	q := &query{name: name, from: l.source.From, id: l.source.ID, tables: l.source.Tables, shapes: &l.shapes}
 	q.visible = &builder{}
 	q.restrict(l.source.Base)
+	q.base, q.hidden = q.visible.sql(), l.source.Hidden
 	for _, w := range conditions {
 		q.restrict(w)
 	}

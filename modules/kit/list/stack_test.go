@@ -87,7 +87,7 @@ func TestPage_EnvelopeOfStack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain.Data.Rows[0].Name = "changed"
+	plain.Data.Rows[0].Name, plain.NextCursor = "changed", ""
 	if got := encode(t, plain); !strings.HasPrefix(got, `{"data":[{"id":"`+id(6)+`",`) || !strings.Contains(got, `"name":"changed"`) ||
 		!strings.HasSuffix(got, `],"total":2,"total_unfiltered":2,"has_more":true}`) {
 		t.Errorf("got %s", got)

@@ -3,29 +3,79 @@ package list
 import (
 	"context"
 	"strconv"
+	"strings"
 )
 
-// page returns the statement that reads a page. With a stack, the value of the stacked field is the last column.
-func (q *query) page(columns string, v view, p Params) *builder {
+// page returns the statement that reads a page. After the columns come the value of the stacked field, with a stack, and what the
+// rows are sorted by. after are the values of the row before the page, of a cursor; the statement then reads one row more.
+func (q *query) page(ctx context.Context, db Store, columns string, v view, p Params, after []any) (*builder, error) {
 	if v.stack != nil {
 		columns += ", " + v.stack.field.valueColumn()
 	}
-	depth := p.Offset() + int64(p.Limit())
-	if q.merges() && v.distinct == nil && depth <= maxMergedRows {
-		return q.mergedPage(columns, v, p, depth)
+	if !v.alone {
+		for _, o := range v.orders {
+			columns += ", " + o.column
+		}
 	}
-	b := q.rowsOf(v, "SELECT ", columns)
-	b.pageEnd(v, p)
-	return b
+	w := window{limit: int64(p.Limit()), offset: p.Offset()}
+	b := &builder{args: q.matching.args[:len(q.matching.args):len(q.matching.args)]}
+	if after != nil {
+		w.limit++
+		w.segments = segments(b, v.orders, after)
+	} else if v.apart {
+		w.segments = []string{v.orders[0].column + " IS NOT NULL", v.orders[0].column + " IS NULL"}
+	}
+	alternatives := q.merges() && !q.few
+	if alternatives && w.depth() > maxMergedRows {
+		ungranted, err := q.onlyAlternative(ctx, db)
+		if err != nil {
+			return nil, err
+		}
+		if ungranted != nil {
+			q, alternatives = ungranted, false
+		}
+	}
+	switch {
+	case v.distinct != nil:
+		q.distinctPage(b, columns, v, w)
+	case w.depth() <= maxMergedRows && (alternatives || len(w.segments) > 1):
+		q.mergedPage(b, columns, v, w)
+	case w.depth() > maxMergedRows || v.unindexed && !v.apart:
+		q.latePage(b, columns, v, w)
+	default:
+		b.add("SELECT ", columns, " FROM ", q.from, q.condition(w))
+		b.end(v, w)
+	}
+	return b, nil
 }
 
-// pageEnd appends order, limit and offset.
-func (b *builder) pageEnd(v view, p Params) {
+// window is the part of the rows that a page shows.
+type window struct {
+	limit, offset int64
+	segments      []string // of which a row meets exactly one; nil: all rows
+}
+
+func (w window) depth() int64 { return w.offset + w.limit }
+
+// condition returns the condition of the matching rows in a window.
+func (q *query) condition(w window) string {
+	if len(w.segments) == 0 {
+		return q.matching.sql()
+	}
+	var b builder
+	b.add(q.matching.sql())
+	b.and()
+	b.add("(", strings.Join(w.segments, " OR "), ")")
+	return b.sql()
+}
+
+// end appends order, limit and offset.
+func (b *builder) end(v view, w window) {
 	b.add(" ORDER BY ", terms(v.orders), " LIMIT ")
-	b.arg(int64(p.Limit()))
-	if p.Offset() > 0 {
+	b.arg(w.limit)
+	if w.offset > 0 {
 		b.add(" OFFSET ")
-		b.arg(p.Offset())
+		b.arg(w.offset)
 	}
 }
 
@@ -33,29 +83,131 @@ func (b *builder) pageEnd(v view, p Params) {
 // sorting all rows costs no more then.
 const maxMergedRows = 1000
 
-// mergedPage returns a statement that reads the first rows of each alternative of a condition by its own index, and takes the
-// page from these rows. With OR, the database would sort the rows of all alternatives first.
-func (q *query) mergedPage(columns string, v view, p Params, depth int64) *builder {
-	matching := q.matching.sql()
-	before, after := matching[:q.begin], matching[q.end:]
-	b := &builder{args: q.matching.args[:len(q.matching.args):len(q.matching.args)]}
-	b.args = append(b.args, depth)
-	first := " ORDER BY " + terms(v.orders) + " LIMIT $" + strconv.Itoa(len(b.args)) + ") AS part"
-	b.add("SELECT ", columns, " FROM ", q.from, " WHERE ", q.id, " IN (")
-	for i, alternative := range q.any {
-		if i > 0 {
-			b.add(" UNION ")
-		}
-		b.add("SELECT part.id FROM (SELECT ", q.id, " AS id FROM ", q.from, before, "(", alternative, ")", after, first)
+// onlyAlternative returns the query without the granted rows, when nothing is granted and there is one other alternative, else nil.
+// A deep page is then read from the index of that alternative.
+func (q *query) onlyAlternative(ctx context.Context, db Store) (*query, error) {
+	if len(q.any) != 1 {
+		return nil, nil
 	}
-	if q.granted != "" {
-		// SQLite executes a CROSS JOIN in the order of the statement: the grants first, which are few.
-		b.add(" UNION SELECT part.id FROM (WITH granted (granted_id) AS (", q.granted, ") SELECT ", q.id, " AS id FROM granted CROSS JOIN ",
-			q.from, before, q.id, " = granted.granted_id", after, first)
+	granted, few, err := q.grantedKeys(ctx, db)
+	if err != nil || !few || len(granted) > 0 {
+		return nil, err
+	}
+	alone := *q
+	matching := q.matching.sql()
+	alone.matching = &builder{args: q.matching.args}
+	alone.matching.add(matching[:q.begin], "(", q.any[0], ")", matching[q.end:])
+	return &alone, nil
+}
+
+// mergedPage appends a statement that reads the first rows of each alternative and segment by its own index, and takes the
+// page from these rows. With OR, the database would sort the rows of all of them first.
+func (q *query) mergedPage(b *builder, columns string, v view, w window) {
+	matching := q.matching.sql()
+	before, after := matching, ""
+	if q.merges() {
+		before, after = matching[:q.begin], matching[q.end:]
+	}
+	b.args = append(b.args, w.depth())
+	first := " ORDER BY " + terms(v.orders) + " LIMIT $" + strconv.Itoa(len(b.args)) + ") AS part"
+	next := ""
+	each := func(from, condition string) {
+		for _, segment := range append([]string(nil), w.all()...) {
+			b.add(next, "SELECT part.id FROM (", from, before, condition, after)
+			if segment != "" {
+				b.add(conjunction(matching), segment)
+			}
+			b.add(first)
+			next = " UNION "
+		}
+	}
+	b.add("SELECT ", columns, " FROM ", q.from, " WHERE ", q.id, " IN (")
+	if !q.merges() {
+		each("SELECT "+q.id+" AS id FROM "+q.from, "")
+	} else {
+		for _, alternative := range q.any {
+			each("SELECT "+q.id+" AS id FROM "+q.from, "("+alternative+")")
+		}
+		if q.granted != "" {
+			// SQLite executes a CROSS JOIN in the order of the statement: the grants first, which are few.
+			each("WITH granted (granted_id) AS ("+q.granted+") SELECT "+q.id+" AS id FROM granted CROSS JOIN "+q.from, q.id+" = granted.granted_id")
+		}
+	}
+	b.add(")", q.again())
+	b.end(v, w)
+}
+
+// all returns the segments, or one without a condition.
+func (w window) all() []string {
+	if len(w.segments) == 0 {
+		return []string{""}
+	}
+	return w.segments
+}
+
+// conjunction returns what joins a further condition to a statement with this condition.
+func conjunction(condition string) string {
+	if condition == "" {
+		return " WHERE "
+	}
+	return " AND "
+}
+
+// again returns the condition of the matching rows to follow one on their ids, when another row may have the same id.
+func (q *query) again() string {
+	if !strings.Contains(q.from, " JOIN ") || q.matching.sql() == "" {
+		return ""
+	}
+	return " AND " + strings.TrimPrefix(q.matching.sql(), " WHERE ")
+}
+
+// latePage appends a statement that finds the ids of the rows of a page first, and reads only these rows: an index that has all
+// columns of search and sort is then enough for the rows that are skipped or sorted.
+func (q *query) latePage(b *builder, columns string, v view, w window) {
+	b.add("SELECT ", columns, " FROM ", q.from, " WHERE ", q.id, " IN (SELECT part.id FROM (SELECT ", q.id, " AS id FROM ", q.from, q.condition(w))
+	b.end(v, w)
+	b.add(") AS part)", q.again(), " ORDER BY ", terms(v.orders))
+}
+
+// distinctPage appends the statement for the first row of each value.
+func (q *query) distinctPage(b *builder, columns string, v view, w window) {
+	if v.distinct.Index != NoIndex && q.matching.sql() == q.base && len(q.values) > 0 && len(q.values) <= maxLookups {
+		q.lookups(b, columns, v, w)
+		return
+	}
+	rows := q.rowsOf(v, "SELECT ", columns)
+	b.add(rows.sql())
+	if len(w.segments) > 0 {
+		b.add(" AND (", strings.Join(w.segments, " OR "), ")")
+	}
+	b.end(v, w)
+}
+
+// maxLookups bounds the values whose first rows are looked up one by one.
+const maxLookups = 50
+
+// lookups appends the statement for the first row of each known value, which an index of the field finds without reading the others.
+// A value that came up a moment ago may be missing: the total does not count it either.
+func (q *query) lookups(b *builder, columns string, v view, w window) {
+	b.add("SELECT ", columns, " FROM ", q.from, " WHERE ", q.id, " IN (")
+	for i, g := range q.values {
+		if i > 0 {
+			b.add(" UNION ALL ")
+		}
+		b.add("SELECT part.id FROM (SELECT ", q.id, " AS id FROM ", q.from, q.matching.sql(), conjunction(q.matching.sql()), v.distinct.valueColumn())
+		if g.Value == nil {
+			b.add(" IS NULL")
+		} else {
+			b.add(" = ")
+			b.arg(g.Value)
+		}
+		b.add(" ORDER BY ", terms(v.orders), " LIMIT 1) AS part")
 	}
 	b.add(")")
-	b.pageEnd(v, p)
-	return b
+	if len(w.segments) > 0 {
+		b.add(" AND (", strings.Join(w.segments, " OR "), ")")
+	}
+	b.end(v, w)
 }
 
 // rowsOf begins a statement over the matching rows; with distinct, over the first row of each value in the order.

@@ -16,9 +16,11 @@ const (
 )
 
 // Words returns the words of a text as the full-text index holds them: letters and digits in lower case without accents, with
-// one spelling for each umlaut, so that "Müller", "Mueller", "muller" and "MULLER" are the same word, and so are "Strasse" and
-// "Straße". The beginning of a text has the beginning of its words, so that a search may look for prefixes. Each character of
-// scripts without spaces is a word.
+// one spelling for each umlaut. "Müller", "Mueller", "muller" and "MULLER" are the same word, and so are "Strasse" and "Straße".
+// Each character of scripts without spaces is a word.
+//
+// The beginning of a text has the beginning of its words, so that a search may look for prefixes. "Mue" is an exception: an e at
+// the end of a word, as in "Zoe", is a letter of its own.
 func Words(s string) []string {
 	var words []string
 	var w wordBuilder
@@ -54,6 +56,7 @@ type wordBuilder struct {
 	text        []byte
 	characters  int
 	last, older rune // the last two characters of the word
+	held        bool // an e that belongs to an umlaut if another letter follows
 }
 
 func (w *wordBuilder) add(r rune) {
@@ -67,9 +70,9 @@ func (w *wordBuilder) add(r rune) {
 	w.letter(r)
 }
 
-// letter appends a character, unless it is the e of an umlaut that is written with two letters.
+// letter appends a character, without the e of an umlaut that is written with two letters.
 func (w *wordBuilder) letter(r rune) {
-	if r == 'e' && w.umlaut() || w.characters == maxWord {
+	if w.held = r == 'e' && !w.held && w.umlaut(); w.held || w.characters == maxWord {
 		return
 	}
 	w.text = utf8.AppendRune(w.text, r)
@@ -78,7 +81,7 @@ func (w *wordBuilder) letter(r rune) {
 }
 
 // umlaut reports whether an e after the word would make an umlaut of its last letter. The u of "Bauer", "neu" and "Quelle" is
-// none. It depends only on what stands before, so that prefixes stay prefixes.
+// none.
 func (w *wordBuilder) umlaut() bool {
 	switch w.last {
 	case 'a', 'o':
@@ -90,6 +93,9 @@ func (w *wordBuilder) umlaut() bool {
 }
 
 func (w *wordBuilder) end(words []string) []string {
+	if w.held && w.characters < maxWord {
+		w.text = append(w.text, 'e')
+	}
 	if w.characters > 0 {
 		words = append(words, string(w.text))
 	}

@@ -26,7 +26,7 @@ func (m *model) addOperation(d *document, method, path string, e endpoint) error
 	if e.Body != nil {
 		content := e.Body.Content[0]
 		o.input, o.form = target(content.Value.Schema.Ref), content.Name == "multipart/form-data"
-		if o.input == "" || len(e.Body.Content) > 1 {
+		if o.input == "" || len(e.Body.Content) > 1 && !o.form { // a file may also be sent without a form
 			return fmt.Errorf("the body has no named schema, or several media types")
 		}
 		m.markInput(o.input)

@@ -1,22 +1,19 @@
-import { html, useState } from '../lib.js';
+import { html } from '../lib.js';
 import { api } from '../api.js';
-import { may } from '../access.js';
 import { conversations, loadConversations, loadMoreConversations } from '../conversations.js';
 import { shortTime } from '../format.js';
 import { t } from '../i18n.js';
 import { useLoad } from '../load.js';
-import { useNotifications } from '../live_updates.js';
+import { firstLoad } from '../live_updates.js';
 import { myId, nameOf, usePeople } from '../people.js';
 import { go, route, setQuery } from '../router.js';
 import { useStore } from '../store.js';
 import { ChatName, plainChatName } from '../ui/chat_name.js';
 import { Avatar } from '../ui/display.js';
-import { Dialog } from '../ui/dialog.js';
 import { Empty, Loaded, toastError } from '../ui/feedback.js';
-import { Field, Form, useForm } from '../ui/form.js';
 import { Icon } from '../ui/icon.js';
 import { PageHead } from '../ui/page.js';
-import { UserPicker } from '../ui/picker.js';
+import { NewChat } from './new_chat.js';
 import { Thread } from './thread.js';
 
 /** The author of a chat's last message: the user, or one of several others; nothing in a direct chat. */
@@ -39,37 +36,6 @@ function Entry({ chat, current }) {
   </a></li>`;
 }
 
-/** The users chosen for a new chat; a click removes one. */
-const Chosen = ({ users, remove }) => html`<ul class="chips" aria-label=${t('chats.participants')}>
-  ${users.map((one) => html`<li key=${one.id}>
-    <button type="button" class="chip" aria-label=${t('chats.remove', { name: one.name })} onClick=${() => remove(one.id)}>
-      <bdi class="person-name">${one.name}</bdi><${Icon} name="close" size=${12} />
-    </button>
-  </li>`)}
-</ul>`;
-
-function NewChat({ close, done }) {
-  const [users, setUsers] = useState([]);
-  const form = useForm({ title: '', support: false }, async ({ title, support }) => {
-    const metadata = { ...(title.trim() && { title: title.trim() }), ...(support && { support: true }) };
-    done(await api.post('/v1/chats', { participants: users.map((one) => one.id), metadata }));
-  });
-  const add = (user) => setUsers((was) => (was.some(({ id }) => id === user.id) ? was : [...was, user]));
-  const remove = (id) => setUsers((was) => was.filter((one) => one.id !== id));
-  return html`<${Dialog} title=${t('chats.new')} close=${close}>
-    <${Form} form=${form}>
-      <${UserPicker} others several label=${t('chats.with')} pick=${add} error=${form.errors.participants} />
-      ${users.length > 0 && html`<${Chosen} users=${users} remove=${remove} />`}
-      ${users.length > 1 && html`<${Field} form=${form} name="title" label=${t('chats.title')} optional autocomplete="off" />`}
-      ${may('chats', 'read_all') && html`<${Field} form=${form} name="support" type="checkbox" label=${t('chats.support')} />`}
-      <div class="actions">
-        <button type="button" class="quiet" onClick=${close}>${t('do.cancel')}</button>
-        <button type="submit" disabled=${form.busy || !users.length}>${t('chats.start')}</button>
-      </div>
-    <//>
-  <//>`;
-}
-
 function ChatList({ load, current }) {
   const list = useStore(conversations);
   const more = () => loadMoreConversations().catch(toastError);
@@ -89,14 +55,13 @@ export default function Chats({ id }) {
   usePeople();
   const { query } = useStore(route);
   const list = useStore(conversations);
-  const load = useLoad(loadConversations);
-  useNotifications((item) => !item && load.reload());
+  const load = useLoad(() => (conversations.get() ? undefined : firstLoad()));
   const listed = list?.chats.find((one) => one.id === id);
   const missing = Boolean(id && list && !listed); // It is on a later page, or the caller may only read it.
   const single = useLoad(() => (missing ? api.get(`/v1/chats/${id}`).catch(() => undefined) : undefined), [id, missing]);
   const chat = listed ?? (missing ? single.data : undefined);
   const openNew = (made) => {
-    load.reload();
+    loadConversations().catch(toastError);
     go(`/chats/${made.id}`);
   };
   return html`

@@ -1,18 +1,21 @@
 import { html, useState } from '../lib.js';
 import { api } from '../api.js';
-import { useRights } from '../access.js';
-import { country } from '../countries.js';
+import { may, useRights } from '../access.js';
 import { fullName } from '../customers.js';
-import { date, dateTime, phone } from '../format.js';
-import { LANGUAGES, t, term } from '../i18n.js';
+import { dateTime } from '../format.js';
+import { t, term } from '../i18n.js';
 import { useLoad } from '../load.js';
 import { useNotifications } from '../live_updates.js';
 import { usePreferences } from '../preferences.js';
+import { useRecordChanges } from '../record_changes.js';
 import { Avatar, Badge, Facts, RecordId } from '../ui/display.js';
 import { ErrorBox, Skeleton, toast } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 import { Card, PageHead, Tabs } from '../ui/page.js';
+import { WhoSees } from '../ui/who_sees.js';
+import { ContactFacts, PersonFacts } from './customer_facts.js';
 import { CustomerDialog } from './customer_form.js';
+import { CustomerPeople, ReachCustomer, useCustomerPeople } from './customer_people.js';
 import { CustomerNotifications, CustomerPayers, CustomerTasks } from './customer_related.js';
 import { Kyc } from './kyc.js';
 import { CustomerPrivacy } from './privacy.js';
@@ -33,36 +36,7 @@ function Verification({ customer }) {
   <//>`;
 }
 
-function PersonFacts({ customer }) {
-  const rows = [
-    [t('field.first_name'), customer.first_name],
-    [t('field.last_name'), customer.last_name],
-    [t('field.date_of_birth'), date(customer.date_of_birth)],
-    [t('field.nationality'), country(customer.nationality)],
-    [t('customers.type'), term('customer_type', customer.type)],
-    [t('customers.language'), LANGUAGES[customer.metadata?.language]],
-  ];
-  const isBusiness = customer.type === 'business'; // A company has no birthday: its empty rows are left out.
-  return html`<${Card} title=${t('customers.person')}>
-    <${Facts} rows=${rows.filter(([, value]) => value || !isBusiness)} />
-  <//>`;
-}
-
-function Address({ street, postal_code: postalCode, city, country: code }) {
-  const lines = [street, [postalCode, city].filter(Boolean).join(' '), code && country(code)].filter(Boolean);
-  return lines.map((line, i) => html`${i > 0 && html`<br />`}${line}`);
-}
-
-function ContactFacts({ customer }) {
-  const { address, email, phone: number } = customer;
-  return html`<${Card} title=${t('customers.contact')}><${Facts} list rows=${[
-    [t('field.email'), html`<a href=${`mailto:${email}`}>${email}</a>`],
-    [t('field.phone'), number && html`<a class="num" href=${`tel:${number}`}>${phone(number)}</a>`],
-    [t('field.address'), (address?.street || address?.city || address?.postal_code) && html`<${Address} ...${address} />`],
-  ]} /><//>`;
-}
-
-function Details({ customer }) {
+function Details({ customer, people }) {
   usePreferences();
   return html`<div class="grid-main">
     <div class="stack">
@@ -72,6 +46,7 @@ function Details({ customer }) {
     </div>
     <div class="stack">
       <${Verification} customer=${customer} />
+      <${CustomerPeople} customer=${customer} people=${people} />
       <${Card} title=${t('customers.record')}><${Facts} list rows=${[
         [t('field.created_at'), dateTime(customer.created_at)],
         [t('field.updated_at'), dateTime(customer.updated_at)],
@@ -97,7 +72,9 @@ export default function Customer({ id, tab = '' }) {
   const load = useLoad(() => api.withETag(`/v1/customers/${id}`), [id]);
   const allowed = useRights('customers', id);
   useNotifications((item) => (!item || (item.rec_type === 'customers' && item.customer_id === id)) && load.reload());
+  useRecordChanges('customers', id, load.reload);
   const customer = load.data?.record;
+  const people = useCustomerPeople(customer);
   const rights = customer?.erased_at ? {} : allowed; // An erased customer cannot be changed.
   const back = ['/customers', t('nav.customers')];
   if (!customer) {
@@ -107,6 +84,7 @@ export default function Customer({ id, tab = '' }) {
   const path = (view) => `/customers/${id}${view && `/${view}`}`;
   const tabs = VIEWS.filter(([view]) => view !== 'privacy' || rights.update).map(([view, key]) => [path(view), t(key)]);
   const name = fullName(customer);
+  const isStaff = may('customers', 'read_all');
   const close = () => setEditing(false);
   const saved = () => {
     close();
@@ -116,12 +94,14 @@ export default function Customer({ id, tab = '' }) {
   return html`
     <${PageHead} title=${name} back=${back} picture=${html`<${Avatar} name=${name} size="xl" />`}
       note=${html`<${Summary} customer=${customer} />`}>
+      ${!customer.erased_at && isStaff && html`<${ReachCustomer} customer=${customer} name=${name} users=${people.users} />`}
       ${rights.update && html`<button class="quiet" onClick=${() => setEditing(true)}>
         <${Icon} name="edit" size=${16} />${t('do.edit')}
       </button>`}
+      <${WhoSees} type="customers" id=${id} />
     <//>
     <${Tabs} label=${t('customers.views')} tabs=${tabs} current=${path(tab)} />
-    ${tab === '' && html`<${Details} customer=${customer} />`}
+    ${tab === '' && html`<${Details} customer=${customer} people=${people} />`}
     ${tab === 'kyc' && html`<${Kyc} customer=${customer} rights=${rights} changed=${load.reload} />`}
     ${tab === 'tasks' && html`<${CustomerTasks} customer=${customer} />`}
     ${tab === 'payers' && html`<${CustomerPayers} customer=${customer} />`}

@@ -4,6 +4,7 @@ import { LANGUAGES, language, t, term } from '../i18n.js';
 import { CountryField } from '../ui/country.js';
 import { Dialog } from '../ui/dialog.js';
 import { Actions, Field, Form, useForm, useEditedRecord } from '../ui/form.js';
+import { useNewerRecord } from './newer_record.js';
 
 const BLANK = {
   type: 'individual', first_name: '', last_name: '', email: '', phone: '', date_of_birth: '', nationality: '',
@@ -35,6 +36,7 @@ export function CustomerDialog({ customer, etag, close, done }) {
       ? api.put(`/v1/customers/${customer.id}`, body, edited.match)
       : api.post('/v1/customers', body, { headers: { 'Idempotency-Key': key } })));
   }, customer && (async () => valuesOf(await edited.reload())));
+  useNewerRecord(form, edited, etag);
   return html`<${Dialog} title=${customer ? t('customers.edit') : t('customers.new')} close=${close} wide>
     <${Form} form=${form}>
       <div class="fields">

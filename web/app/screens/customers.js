@@ -1,10 +1,11 @@
 import { html } from '../lib.js';
 import { may } from '../access.js';
+import { api } from '../api.js';
 import { fullName } from '../customers.js';
 import { country } from '../countries.js';
 import { day } from '../format.js';
 import { t, term } from '../i18n.js';
-import { containing, useList } from '../list.js';
+import { byWords, useList } from '../list.js';
 import { usePreferences } from '../preferences.js';
 import { go, route, setQuery } from '../router.js';
 import { useStore } from '../store.js';
@@ -18,10 +19,8 @@ import { CustomerDialog } from './customer_form.js';
 
 const SEARCH_FIELDS = ['last_name', 'first_name', 'email', 'phone'];
 const STATUSES = ['not_started', 'pending', 'in_review', 'action_required', 'verified', 'expired', 'rejected'];
+const REVIEWABLE = ['pending', 'in_review'];
 const LEVELS = ['none', 'basic', 'standard', 'enhanced'];
-
-/** The field that a search text looks like: an e-mail address, a telephone number, or a last name. */
-const fieldFor = (text) => (text.includes('@') ? 'email' : /^\+?\d/.test(text) ? 'phone' : 'last_name');
 
 const Name = ({ customer }) => html`<span class="with-avatar">
   <${Avatar} name=${fullName(customer)} size="s" />
@@ -61,13 +60,23 @@ function CustomerFilters({ list }) {
   <//>`;
 }
 
+/** The actions of reviewers for selected customers. */
+const bulkActions = () => (may('customers', 'read_all') && may('customers', 'update') ? [{
+  key: 'take', label: t('customers.take'), icon: 'roles', fits: (row) => REVIEWABLE.includes(row.kyc_status),
+  async run(rows) {
+    const { cases } = await api.post('/v1/kyc/cases/take', { customer_ids: rows.map((row) => row.id) });
+    const left = cases.filter(({ outcome }) => outcome !== 'taken');
+    return left.map(() => Object.assign(new Error(t('customers.not_taken')), { hint: '' }));
+  },
+}] : []);
+
 /** The customers that the caller may see: searched, filtered, sorted, by pages. */
 export default function Customers() {
   usePreferences();
   const { query } = useStore(route);
   const list = useList('/v1/customers', {
     filters: ['kyc_status', 'verification_level', 'type'], sort: '-created_at',
-    search: (text, field) => ({ [`search.${field || fieldFor(text)}`]: containing(text) }),
+    search: byWords,
   });
   const mayCreate = may('customers', 'create');
   const create = mayCreate && html`<button onClick=${() => setQuery({ new: 1 })}>
@@ -78,6 +87,7 @@ export default function Customers() {
   return html`
     <${PageHead} title=${t('nav.customers')} note=${t('customers.note')}>${create}<//>
     <${CustomerFilters} list=${list} />
-    <${RecordList} list=${list} title=${t('nav.customers')} columns=${columns()} empty=${empty} link=${(row) => `/customers/${row.id}`} />
+    <${RecordList} list=${list} title=${t('nav.customers')} columns=${columns()} empty=${empty} link=${(row) => `/customers/${row.id}`}
+      bulk=${bulkActions()} nameOf=${fullName} />
     ${query.get('new') && mayCreate && html`<${CustomerDialog} close=${close} done=${(made) => go(`/customers/${made.id}`)} />`}`;
 }

@@ -1,10 +1,12 @@
 import { html, useRef, useState } from '../lib.js';
 import { api } from '../api.js';
+import { isClient } from '../access.js';
 import { t } from '../i18n.js';
 import { Empty, ErrorBox, Skeleton } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 import { Card, PageHead } from '../ui/page.js';
 import { Camera } from './camera.js';
+import { KeptBills } from './kept_bills.js';
 import { Findings, PaymentPart } from './payment_part.js';
 
 const ACCEPT = '.pdf,.png,.jpg,.jpeg,.webp,.tif,.tiff,.gif,.bmp,.heic,application/pdf,image/*';
@@ -63,12 +65,16 @@ function ReadError({ error, retry }) {
   </div>`;
 }
 
-function Options({ strict, page, change }) {
+function Options({ strict, page, keep, change }) {
   return html`<div class="invoice-options">
     <div class="field check"><label>
+      <input type="checkbox" checked=${keep} onChange=${(event) => change({ keep: event.target.checked })} />
+      <span>${t('invoices.keep')}<br /><span class="fine">${t('invoices.keep_hint')}</span></span>
+    </label></div>
+    ${!isClient() && html`<div class="field check"><label>
       <input type="checkbox" checked=${strict} onChange=${(event) => change({ strict: event.target.checked })} />
       <span>${t('invoices.strict')}<br /><span class="fine">${t('invoices.strict_hint')}</span></span>
-    </label></div>
+    </label></div>`}
     <div class="filter">
       <label for="invoice-page">${t('invoices.page')}</label>
       <input id="invoice-page" type="number" min="1" value=${page} placeholder=${t('invoices.all_pages')}
@@ -82,29 +88,36 @@ const TOO_LARGE = () => ({ status: 413, message: t('invoices.too_large'), detail
 /** Reads a QR-bill from a file or the camera, and shows its payment part in the printed layout. */
 export default function Invoices() {
   const [file, setFile] = useState(null);
-  const [options, setOptions] = useState({ strict: false, page: '' });
+  const [options, setOptions] = useState({ strict: false, page: '', keep: isClient() });
   const [state, setState] = useState({}); // {busy}, {error} or {bill}
   const [camera, setCamera] = useState(false);
+  const [kept, setKept] = useState(0); // changes when a bill was kept
   const result = useRef();
 
-  async function read(chosen, { strict, page } = options) {
+  async function read(chosen, { strict, page, keep } = options) {
     setCamera(false);
     setFile(chosen);
     if (chosen.size > MAX_BYTES) return setState({ error: TOO_LARGE() });
     setState({ busy: true });
     try {
-      const body = { base64_file: await toBase64(chosen), options: { page: Number(page) || 0, validate_format: strict } };
+      const body = { base64_file: await toBase64(chosen), options: { page: Number(page) || 0, validate_format: strict, keep } };
       const { qr_info: bill } = await api.post('/v1/invoices/qrcode', body);
       setState({ bill });
+      if (keep) setKept((n) => n + 1);
     } catch (error) {
       setState({ error });
     }
     return result.current?.scrollIntoView({ block: 'nearest', behavior: 'smooth' });
   }
+  function showKept(bill) {
+    setFile(null);
+    setState({ bill });
+    result.current?.scrollIntoView({ block: 'nearest', behavior: 'smooth' });
+  }
   function change(changes) {
     const next = { ...options, ...changes };
     setOptions(next);
-    if (file) read(file, next);
+    if (file && (state.error || !('keep' in changes) || changes.keep)) read(file, next);
   }
   return html`
     <${PageHead} title=${t('nav.invoices')} note=${t('invoices.note')} />
@@ -122,6 +135,7 @@ export default function Invoices() {
       ${state.busy && html`<${Card}><${Skeleton} lines=${8} /><//>`}
       ${state.error && html`<${ReadError} error=${state.error} retry=${() => read(file)} />`}
       ${state.bill && html`<${PaymentPart} bill=${state.bill} />`}
-      ${!file && html`<${Card}><${Empty} icon="invoices" title=${t('invoices.empty')}>${t('invoices.empty_text')}<//><//>`}
-    </div>`;
+      ${!file && !state.bill && html`<${Card}><${Empty} icon="invoices" title=${t('invoices.empty')}>${t('invoices.empty_text')}<//><//>`}
+    </div>
+    <${KeptBills} key=${kept} show=${showKept} />`;
 }

@@ -8,11 +8,14 @@ import { useLoad } from '../load.js';
 import { usePreferences } from '../preferences.js';
 import { Badge } from '../ui/display.js';
 import { Empty, Loaded, toast } from '../ui/feedback.js';
+import { FileList } from '../ui/files.js';
 import { Icon } from '../ui/icon.js';
 import { Card } from '../ui/page.js';
 import { Person } from '../ui/person.js';
-import { DocumentDialog, nextStates, StatusDialog } from './kyc_forms.js';
+import { choicesOf } from './decision_rules.js';
+import { DecisionDialog, DocumentDialog } from './kyc_forms.js';
 import { RequirementList, requirementsOf, Steps } from './kyc_steps.js';
+import { decisionTone, PendingDecision } from './pending_decision.js';
 
 function Requirements({ requirements }) {
   const rows = requirementsOf(requirements);
@@ -23,7 +26,8 @@ function Requirements({ requirements }) {
   <//>`;
 }
 
-function Document({ document }) {
+/** A document with its validity and its files. */
+export function DocumentLine({ document, customer, mayAdd }) {
   const icon = document.type === 'proof_of_address' ? 'home' : 'card';
   const until = document.expiry_date && t('kyc.valid_until', { date: date(document.expiry_date) });
   return html`<li>
@@ -35,14 +39,16 @@ function Document({ document }) {
     ${document.expired
       ? html`<${Badge} group="kyc_status" value="expired" />`
       : html`<${Badge} value=${t('kyc.valid')} tone="good" />`}
+    <${FileList} of=${{ type: 'kyc_documents', parent: customer.id, record: document.id }} readOnly=${!mayAdd} />
   </li>`;
 }
 
-function Documents({ documents, add }) {
+function Documents({ documents, customer, add }) {
   const button = add && html`<button class="quiet small" onClick=${add}><${Icon} name="plus" size=${14} />${t('kyc.add')}</button>`;
   return html`<${Card} title=${t('kyc.documents')} aside=${button}>
     ${documents.length
-      ? html`<ul class="items">${documents.map((one) => html`<${Document} key=${one.id} document=${one} />`)}</ul>`
+      ? html`<ul class="items">${documents.map((one) => html`
+          <${DocumentLine} key=${one.id} document=${one} customer=${customer} mayAdd=${Boolean(add)} />`)}</ul>`
       : html`<${Empty} icon="audit" title=${t('kyc.no_documents')}>${t('kyc.no_documents_text')}<//>`}
   <//>`;
 }
@@ -66,7 +72,8 @@ function HistoryEntry({ entry }) {
   </li>`;
 }
 
-function History({ entries }) {
+/** The changes of the verification, newest first. */
+export function History({ entries }) {
   const keyOf = (entry) => entry.changed_at + entry.to + (entry.changes?.[0]?.to ?? '');
   return html`<${Card} title=${t('kyc.history')}>
     ${entries.length
@@ -74,6 +81,19 @@ function History({ entries }) {
       : html`<${Empty} icon="audit" title=${t('kyc.no_history')} />`}
   <//>`;
 }
+
+/** The decisions that needed a second person and are closed. */
+const ClosedDecisions = ({ decisions }) => html`<${Card} title=${t('review.closed_decisions')}>
+  <ul class="items">${decisions.map((one) => html`<li key=${one.id}>
+    <div class="grow two-lines">
+      <span>${[term('kyc_status', one.kyc_status), one.verification_level !== 'none' && term('verification_level', one.verification_level)]
+        .filter(Boolean).join(' · ')} – ${one.reason}</span>
+      <span class="fine">${t('review.proposed_by')} <${Person} id=${one.proposed_by} signIn /> · ${dateTime(one.proposed_at)}${
+        one.closed_by && html` · ${t('review.closed_by')} <${Person} id=${one.closed_by} signIn />`}${one.closing_reason && ` · ${one.closing_reason}`}</span>
+    </div>
+    <${Badge} group="decision" value=${one.state} tone=${decisionTone(one.state)} />
+  </li>`)}</ul>
+<//>`;
 
 function State({ kyc, decide }) {
   return html`<section class="card kyc-head">
@@ -100,16 +120,19 @@ export function Kyc({ customer, rights, changed }) {
     toast(t('saved'));
   };
   const isReviewer = may('customers', 'update');
-  return html`<${Loaded} load=${load} lines=${8}>${({ record: kyc }) => html`
-    <${State} kyc=${kyc} decide=${isReviewer && nextStates(kyc).length > 0 && (() => setDialog('status'))} />
+  return html`<${Loaded} load=${load} lines=${8}>${({ record: kyc, etag }) => html`
+    <${State} kyc=${kyc} decide=${isReviewer && rights.update && choicesOf(kyc).length > 0 && (() => setDialog('status'))} />
+    ${kyc.pending_decision && html`<${Card} title=${t('review.second')}><${PendingDecision} kyc=${kyc} etag=${etag} done=${done} /><//>`}
     <div class="grid-main">
       <div class="stack">
-        <${Documents} documents=${kyc.documents} add=${rights.update && (() => setDialog('document'))} />
+        <${Documents} documents=${kyc.documents} customer=${customer} add=${rights.update && (() => setDialog('document'))} />
         <${Requirements} requirements=${kyc.requirements} />
+        ${kyc.decisions.length > 0 && html`<${ClosedDecisions} decisions=${kyc.decisions} />`}
       </div>
       <${History} entries=${kyc.history} />
     </div>
     ${dialog === 'document' && html`<${DocumentDialog} customer=${customer} close=${close} done=${done} />`}
-    ${dialog === 'status' && html`<${StatusDialog} customer=${customer} kyc=${kyc} close=${close} done=${done} />`}
+    ${dialog === 'status' && html`<${DecisionDialog} customer=${customer} kyc=${kyc} etag=${etag} close=${close} done=${done}
+      reload=${load.reload} />`}
   `}<//>`;
 }

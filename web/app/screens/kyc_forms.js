@@ -5,10 +5,9 @@ import { t, term } from '../i18n.js';
 import { CountryField } from '../ui/country.js';
 import { Dialog } from '../ui/dialog.js';
 import { Actions, Field, Form, useForm } from '../ui/form.js';
+import { DecisionForm, useDecision } from './decision_form.js';
+import { TYPES } from './kyc_steps.js';
 
-/** The types of documents. */
-export const TYPES = ['passport', 'identity_card', 'residence_permit', 'driving_licence', 'proof_of_address', 'other'];
-const LEVELS = ['none', 'basic', 'standard', 'enhanced'];
 
 /** The server's messages name the fields of a list of documents; the form has the fields of one. */
 const fieldMessages = (details) => Object.fromEntries(Object.entries(details)
@@ -42,29 +41,10 @@ export function DocumentDialog({ customer, close, done }) {
   <//>`;
 }
 
-/** Returns the states that a reviewer may choose now; the system sets the others. */
-export const nextStates = ({ transitions }) => Object.keys(transitions).filter((state) => transitions[state].includes('reviewer'));
-
-/** Records a reviewer's decision. */
-export function StatusDialog({ customer, kyc, close, done }) {
-  const [next, setNext] = useState(() => nextStates(kyc));
-  const form = useForm({ kyc_status: next[0], verification_level: kyc.verification_level, reason: '' },
-    async (body) => done(await api.patch(`/v1/customers/${customer.id}/kyc/status`, body)),
-    async () => {
-      const now = await api.get(`/v1/customers/${customer.id}/kyc`);
-      const states = nextStates(now);
-      setNext(states);
-      if (!states.includes(form.values.kyc_status)) form.set('kyc_status', states[0] ?? '');
-      return { verification_level: now.verification_level };
-    });
+/** A reviewer's decision in a dialog. */
+export function DecisionDialog({ customer, kyc, etag, close, done, reload }) {
+  const decision = useDecision({ kyc, etag, customer, done, reload });
   return html`<${Dialog} title=${t('kyc.decide')} close=${close}>
-    <${Form} form=${form}>
-      <${Field} form=${form} name="kyc_status" label=${t('kyc.next')}
-        options=${next.map((state) => [state, term('kyc_status', state)])} />
-      <${Field} form=${form} name="verification_level" label=${t('customers.level')}
-        options=${LEVELS.map((level) => [level, term('verification_level', level)])} />
-      <${Field} form=${form} name="reason" label=${t('kyc.reason')} rows=${3} hint=${t('kyc.reason_hint')} />
-      <${Actions} form=${form} label=${t('do.save')} cancel=${close} />
-    <//>
+    <${DecisionForm} decision=${decision} cancel=${close} />
   <//>`;
 }

@@ -2,7 +2,9 @@ import { html } from '../lib.js';
 import { t, term } from '../i18n.js';
 import { Badge } from '../ui/display.js';
 import { Icon } from '../ui/icon.js';
-import { TYPES } from './kyc_forms.js';
+
+/** The types of documents. */
+export const TYPES = ['passport', 'identity_card', 'residence_permit', 'driving_licence', 'proof_of_address', 'other'];
 
 const URGENCY = [['past_due', 'bad'], ['currently_due', 'warn'], ['expiring_soon', 'info']]; // with the tone of its badge
 
@@ -11,7 +13,7 @@ export const requirementsOf = (requirements) => URGENCY.flatMap(([when, tone]) =
   .map((code) => ({ when, tone, code })));
 
 /** The text of a requirement: a code of its own, or the document that must be replaced. */
-const requirementText = (code) => (TYPES.includes(code) ? term('document', code) : term('requirement', code));
+export const requirementText = (code) => (TYPES.includes(code) ? term('document', code) : term('requirement', code));
 
 /** Requirements with their urgency. */
 export const RequirementList = ({ rows, tight }) => html`<ul class=${`items${tight ? ' tight' : ''}`}>

@@ -1,10 +1,10 @@
 import { html } from '../lib.js';
-import { api } from '../api.js';
+import { api, queryString } from '../api.js';
 import { useCaller } from '../access.js';
 import { clock, dateTime, dayName } from '../format.js';
 import { t, term } from '../i18n.js';
 import { useList } from '../list.js';
-import { countUnreadSoon, useNotifications } from '../live_updates.js';
+import { markNotificationsRead, useNotifications, useUnread } from '../live_updates.js';
 import { usePreferences } from '../preferences.js';
 import { consolePath, go } from '../router.js';
 import { Empty, Loaded, toastError, useAction } from '../ui/feedback.js';
@@ -16,9 +16,9 @@ import { Pager } from '../ui/table.js';
 import { EventIcon, useNotificationText } from './activity.js';
 
 const EVENTS = [
-  'message_received', 'customer_created', 'customer_status_changed', 'kyc_document_expiring', 'task_assigned', 'task_status_changed',
-  'password_changed', 'new_device_login', 'credential_added', 'credential_removed', 'factor_changed', 'service_token_expiring',
-  'webhook_paused', 'webhook_disabled',
+  'message_received', 'customer_created', 'customer_status_changed', 'customer_notice', 'kyc_document_expiring',
+  'kyc_decision_pending', 'kyc_decision_closed', 'task_assigned', 'task_status_changed', 'task_due', 'password_changed', 'new_device_login', 'credential_added', 'credential_removed', 'factor_changed',
+  'service_token_expiring', 'webhook_paused', 'webhook_disabled',
 ];
 
 function Title({ item, title, path, open }) {
@@ -66,15 +66,6 @@ function byDay(items) {
 
 const patchRead = (item) => api.patch(`/v1/notifications/${item.id}/read`, { read: true });
 
-/** Marks all notifications of a user as read. The API has no call for that, so this reads pages of unread ones. */
-async function markAllRead(userId) {
-  for (let more = true; more;) {
-    const page = await api.get('/v1/notifications', { limit: 50, 'search.user_id': userId, 'search.read': 'false' });
-    await Promise.all(page.data.map(patchRead));
-    more = page.has_more;
-  }
-}
-
 function Days({ items, ...rest }) {
   return html`<div aria-live="polite">${byDay(items).map(([name, ofDay]) => html`
     <section key=${name} class="inbox-day">
@@ -99,19 +90,18 @@ export default function Notifications() {
   });
   async function markRead(item) {
     try {
-      await patchRead(item);
+      await markNotificationsRead(() => patchRead(item));
       list.setData((was) => ({ ...was, data: was.data.map((one) => (one.id === item.id ? { ...one, read: true } : one)) }));
-      countUnreadSoon();
     } catch (error) {
       toastError(error);
     }
   }
   const all = useAction(async () => {
-    await markAllRead(me.id);
-    countUnreadSoon();
+    await markNotificationsRead(() => api.post(`/v1/notifications/read-all${queryString(list.selected)}`));
     list.reload();
   });
-  const hasUnread = list.data?.data.some((item) => !item.read);
+  const { notifications: unread } = useUnread();
+  const hasUnread = unread > 0 || list.data?.data.some((item) => !item.read);
   const empty = list.filtered
     ? html`<${NoMatch} clear=${list.clear} />`
     : html`<${Empty} icon="bell" title=${t('notifications.none')}>${t('notifications.none_text')}<//>`;

@@ -3,7 +3,7 @@ import { api } from '../api.js';
 import { customersOf, fullName } from '../customers.js';
 import { may, mayAny, useCaller } from '../access.js';
 import { conversations } from '../conversations.js';
-import { ago, longDay, number, percent } from '../format.js';
+import { ago, longDay, number } from '../format.js';
 import { language, t, term } from '../i18n.js';
 import { useLoad } from '../load.js';
 import { useNotifications, useUnread } from '../live_updates.js';
@@ -15,12 +15,11 @@ import { Empty, Loaded } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 import { Card, PageHead } from '../ui/page.js';
 import { Activity } from './activity.js';
+import { dayFromToday, DueOn, isOverdue, OPEN } from './task_due.js';
 
 const KYC = ['verified', 'in_review', 'pending', 'action_required', 'not_started', 'expired', 'rejected'];
 const MONTHS = 12;
 const SHOWN = 7; // tasks, and notifications
-
-const isOpen = (task) => task.status === 'pending' || task.status === 'in_progress';
 
 const More = ({ href, text }) => html`<a class="more" href=${href}>${text}<${Icon} name="right" size=${14} /></a>`;
 
@@ -90,20 +89,19 @@ function Task({ task, customer }) {
       <span>${[fullName(customer), term('task_category', task.category)].filter(Boolean).join(' · ')}</span>
     </div>
     <${Progress} part=${task.performed_weight} whole=${task.weight} label=${t('tasks.progress_of', { title: task.title })} />
-    ${task.is_urgent
+    ${isOverdue(task) ? html`<${DueOn} task=${task} />` : task.is_urgent
       ? html`<${Badge} value=${t('tasks.urgent')} tone="warn" />`
       : html`<${Badge} group="task_status" value=${task.status} />`}
   </li>`;
 }
 
-/** The open tasks, urgent ones first. */
+/** The first open tasks: urgent ones, then by their day. */
 function Tasks({ load, customers }) {
   const more = html`<${More} href="/tasks" text=${t('overview.all_tasks')} />`;
-  const open = (tasks) => tasks.filter(isOpen).sort((a, b) => b.is_urgent - a.is_urgent).slice(0, SHOWN);
   return html`<${Card} title=${t('overview.tasks')} aside=${more}>
-    <${Loaded} load=${load}>${({ data }) => (data.some(isOpen)
+    <${Loaded} load=${load}>${({ data }) => (data.length
       ? html`<ul class="items duties">
-          ${open(data).map((task) => html`<${Task} key=${task.id} task=${task} customer=${customers[task.customer_id]} />`)}
+          ${data.map((task) => html`<${Task} key=${task.id} task=${task} customer=${customers[task.customer_id]} />`)}
         </ul>`
       : html`<${Empty} icon="tasks" title=${t('overview.no_tasks')}>${t('overview.no_tasks_text')}<//>`)}<//>
   <//>`;
@@ -116,18 +114,14 @@ function CustomerFigure({ growth, months }) {
     note=${growth.data && may('customers', 'read_all') && t('overview.this_month', { n })} />`;
 }
 
-function TaskFigure({ tasks, showsCustomers }) {
-  const all = tasks.data?.data ?? [];
-  const open = all.filter(isOpen);
-  const urgent = open.filter((task) => task.is_urgent).length;
-  const sum = (name) => all.reduce((total, task) => total + task[name], 0);
+function TaskFigure({ tasks }) {
+  const { total, urgent, overdue } = tasks.data ?? {};
   const note = () => {
-    if (urgent) return t('overview.urgent', { n: urgent });
-    if (showsCustomers) return t('overview.none_urgent');
-    return t('overview.done_share', { share: percent(sum('performed_weight'), sum('weight')) });
+    const parts = [overdue && t('overview.overdue', { n: overdue }), urgent && t('overview.urgent', { n: urgent })].filter(Boolean);
+    return parts.join(' · ') || t('overview.none_urgent');
   };
   return html`<${Figure} href="/tasks" icon="tasks" label=${t('overview.open_tasks')}
-    value=${tasks.data && number(open.length)} note=${tasks.data && note()} />`;
+    value=${tasks.data && number(total)} note=${tasks.data && note()} />`;
 }
 
 /** The four figures at the top. */
@@ -138,7 +132,7 @@ function Figures({ showsCustomers, growth, months, tasks, activity }) {
   const latest = activity.data?.data[0];
   return html`<div class="figures">
     ${showsCustomers && html`<${CustomerFigure} growth=${growth} months=${months} />`}
-    <${TaskFigure} tasks=${tasks} showsCustomers=${showsCustomers} />
+    <${TaskFigure} tasks=${tasks} />
     <${Figure} href="/chats" icon="chats" label=${t('overview.unread_messages')}
       value=${unread.chats === null ? null : number(unread.chats)}
       note=${n ? t('overview.in_chats', { n }) : loaded && t('overview.all_read')} />
@@ -164,6 +158,17 @@ function greeting() {
 
 const MAX_ACTIVITY = 25;
 
+/** The first open tasks, and how many there are, urgent and overdue ones among them. */
+async function loadTasks() {
+  const open = { 'search.status': OPEN.join(',') };
+  const count = async (search) => (await api.get('/v1/tasks', { limit: -1, ...open, ...search })).total;
+  const [page, urgent, overdue] = await Promise.all([
+    api.get('/v1/tasks', { limit: SHOWN, sort: '-is_urgent,due,-created_at', ...open }),
+    count({ 'search.is_urgent': true }), count({ 'search.due_on': `..${dayFromToday(-1)}` }),
+  ]);
+  return { ...page, urgent, overdue, customers: await customersOf(page.data) };
+}
+
 /** The first screen: key figures, open tasks and recent activity. */
 export default function Overview() {
   usePreferences();
@@ -171,10 +176,7 @@ export default function Overview() {
   const showsCustomers = mayAny('customers');
   const showsAll = may('customers', 'read_all');
   const months = lastMonths();
-  const tasks = useLoad(async () => {
-    const page = await api.get('/v1/tasks', { limit: 100, sort: '-created_at' });
-    return { ...page, customers: await customersOf(page.data.filter(isOpen)) };
-  });
+  const tasks = useLoad(loadTasks);
   const activity = useLoad(() => api.get('/v1/notifications', {
     limit: MAX_ACTIVITY, 'search.user_id': me.id, sort: '-created_at',
   }));

@@ -6,6 +6,7 @@ import { CountryField } from '../ui/country.js';
 import { Dialog } from '../ui/dialog.js';
 import { Actions, Field, Form, useForm, useEditedRecord } from '../ui/form.js';
 import { CustomerPicker } from '../ui/picker.js';
+import { useNewerRecord } from './newer_record.js';
 
 const BLANK = { name: '', company: '', email: '', country: 'CHE' };
 const valuesOf = (payer) => Object.fromEntries(Object.entries(BLANK).map(([name, blank]) => [name, payer?.[name] ?? blank]));
@@ -23,6 +24,7 @@ export function PayerDialog({ payer, etag, customer, close, done }) {
       ? api.put(`/v1/payers/${payer.id}`, changes, edited.match)
       : api.post('/v1/payers', { customer_id: owner, ...changes }, { headers: { 'Idempotency-Key': key } })));
   }, payer && (async () => valuesOf(await edited.reload())));
+  useNewerRecord(form, edited, etag);
   return html`<${Dialog} title=${payer ? t('payers.edit') : t('payers.new')} close=${close}>
     <${Form} form=${form}>
       ${customer && html`<p><span class="fine">${t('customers.one')}</span><br /><strong>${fullName(customer)}</strong></p>`}

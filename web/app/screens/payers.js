@@ -5,8 +5,10 @@ import { may, useRights } from '../access.js';
 import { countries, country } from '../countries.js';
 import { dateTime } from '../format.js';
 import { t } from '../i18n.js';
+import { useListSettings } from '../list_settings.js';
 import { useLoad } from '../load.js';
 import { usePreferences } from '../preferences.js';
+import { useRecordChanges } from '../record_changes.js';
 import { route, setQuery } from '../router.js';
 import { useStore } from '../store.js';
 import { Avatar, Badge, Dash, Facts, RecordId } from '../ui/display.js';
@@ -16,6 +18,7 @@ import { Filter, Filters, Search } from '../ui/filters.js';
 import { Icon } from '../ui/icon.js';
 import { Card, PageHead } from '../ui/page.js';
 import { RecordList } from '../ui/record_list.js';
+import { WhoSees } from '../ui/who_sees.js';
 import { PayerDialog } from './payer_form.js';
 
 const LIMIT = 20;
@@ -43,32 +46,45 @@ function columnsOf(customers) {
 
 /** Loads the payers. Their list differs from all others in its parameters and members, so useList does not fit. */
 function usePayers() {
-  const { query } = useStore(route);
+  const { query, path: screen } = useStore(route);
+  const { limit, ...settings } = useListSettings(screen, LIMIT);
   const get = (name) => query.get(name) ?? '';
-  const filters = { company: get('company'), country: get('country'), active: get('active') };
+  const filters = { q: get('q'), country: get('country'), active: get('active') };
   const offset = Math.max(0, Number(get('offset')) || 0);
   const isCode = /^[A-Z]{3}$/.test(filters.country);
-  const params = { limit: LIMIT, offset, ...filters, country: isCode ? filters.country : '' };
+  const selected = { ...filters, country: isCode ? filters.country : '' };
+  const params = { limit, offset, ...selected };
   const load = useLoad(async () => {
     const page = await api.get('/v1/payers', params);
     return { ...page, customers: await customersOf(page.payers) };
   }, [JSON.stringify(params)]);
   const set = (changes) => setQuery({ offset: '', ...changes });
   return {
-    ...load, limit: LIMIT, set, state: { ...filters, offset }, filtered: Object.values(filters).some(Boolean),
-    move: (to) => setQuery({ offset: to || '' }), clear: () => set({ company: '', country: '', active: '' }),
+    ...load, limit, ...settings, path: '/v1/payers', selected, set,
+    state: { ...filters, offset }, filtered: Object.values(filters).some(Boolean),
+    move: (to, { replace = false } = {}) => setQuery({ offset: to || '' }, { replace }),
+    clear: () => set({ q: '', country: '', active: '' }),
   };
 }
 
 function PayerFilters({ list }) {
-  const { company, country: code, active } = list.state;
+  const { q, country: code, active } = list.state;
   return html`<${Filters}>
-    <${Search} label=${t('payers.search')} value=${company} onSearch=${(value) => list.set({ company: value })} />
+    <${Search} label=${t('payers.search')} value=${q} onSearch=${(value) => list.set({ q: value })} />
     <${Filter} label=${t('field.country')} value=${code} options=${countries()} onChange=${(value) => list.set({ country: value })} />
     <${Filter} label=${t('field.state')} value=${active} onChange=${(value) => list.set({ active: value })}
       options=${[['true', t('active.active')], ['false', t('active.inactive')]]} />
   <//>`;
 }
+
+/** The actions for selected payers. The server checks the right to each of them. */
+const bulkActions = () => (may('payers', 'delete') ? [{
+  key: 'deactivate', label: t('payers.deactivate'), danger: true, fits: (row) => row.active,
+  each: (row) => api.delete(`/v1/payers/${row.id}`),
+  confirm: (rows) => ({
+    title: t('payers.deactivate'), text: t('payers.deactivate_selected', { n: rows.length }), action: t('payers.deactivate'),
+  }),
+}] : []);
 
 function PayerList() {
   const { query } = useStore(route);
@@ -87,7 +103,7 @@ function PayerList() {
     <${PageHead} title=${t('nav.payers')} note=${t('payers.note')}>${create}<//>
     <${PayerFilters} list=${list} />
     <${RecordList} list=${list} title=${t('nav.payers')} columns=${columnsOf(list.data?.customers ?? {})} rowsOf=${(page) => page.payers}
-      link=${(row) => `/payers/${row.id}`}
+      link=${(row) => `/payers/${row.id}`} bulk=${bulkActions()} nameOf=${(row) => row.company || row.name}
       empty=${html`<${Empty} icon="payers" title=${t('payers.none')} action=${create}>${t('payers.none_text')}<//>`} />
     ${query.get('new') && mayCreate && html`<${PayerDialog} close=${close} done=${created} />`}`;
 }
@@ -111,6 +127,7 @@ function Payer({ id }) {
   usePreferences();
   const [editing, setEditing] = useState(false);
   const load = useLoad(() => api.withETag(`/v1/payers/${id}`), [id]);
+  useRecordChanges('payers', id, load.reload);
   const payer = load.data?.record;
   const rights = useRights('payers', id);
   const name = payer?.name || payer?.company;
@@ -135,6 +152,7 @@ function Payer({ id }) {
       ${payer && rights.update && html`<button class="quiet" onClick=${() => setEditing(true)}>
         <${Icon} name="edit" size=${16} />${t('do.edit')}
       </button>`}
+      <${WhoSees} type="payers" id=${id} />
     <//>
     <${Loaded} load=${load} lines=${6}>${() => html`<${Details} payer=${payer} />`}<//>
     ${editing && html`<${PayerDialog} payer=${payer} etag=${load.data.etag} close=${close} done=${saved} />`}`;

@@ -14,6 +14,7 @@ import { Icon } from '../ui/icon.js';
 import { Card, PageHead } from '../ui/page.js';
 import { Person, personText } from '../ui/person.js';
 import { UserPicker } from '../ui/picker.js';
+import { WhoSees } from '../ui/who_sees.js';
 import { PersonaGraph } from './persona_graph.js';
 import { LinkDialog, PersonaDialog, personaName } from './persona_form.js';
 
@@ -152,6 +153,7 @@ export default function Persona({ id }) {
       ${rights.update && persona && html`<button class="quiet" onClick=${() => setEditing(true)}>
         <${Icon} name="edit" size=${16} />${t('do.edit')}
       </button>`}
+      <${WhoSees} type="personas" id=${id} />
     <//>
     <${Loaded} load=${load} lines=${8}>${() => html`<div class="grid-main">
       <${Links} persona=${persona} rights=${rights} />

@@ -19,11 +19,11 @@ const valuesOf = (persona) => ({
   active: persona?.active ?? true,
 });
 
-/** Creates a persona or changes one. */
-export function PersonaDialog({ persona, etag, close, done }) {
+/** Creates a persona, with initial values, or changes one. */
+export function PersonaDialog({ persona, initial, etag, close, done }) {
   const key = useMemo(idempotencyKey, []);
   const edited = useEditedRecord(`/v1/personas/${persona?.id}`, persona, etag);
-  const form = useForm(valuesOf(persona), async (values) => {
+  const form = useForm(valuesOf(persona ?? initial), async (values) => {
     const body = { ...values, date_of_death: values.date_of_death || null };
     for (const name of ['nationality', 'hash_id']) if (!body[name]) delete body[name];
     done(await (persona

@@ -5,7 +5,7 @@ import { country } from '../countries.js';
 import { date } from '../format.js';
 import { t } from '../i18n.js';
 import { useLoad } from '../load.js';
-import { containing, useList } from '../list.js';
+import { byWords, useList } from '../list.js';
 import { myId } from '../people.js';
 import { usePreferences } from '../preferences.js';
 import { go, route, setQuery } from '../router.js';
@@ -73,7 +73,7 @@ export default function Personas() {
   usePreferences();
   const { query } = useStore(route);
   const list = useList('/v1/personas', {
-    filters: ['active'], sort: 'last_name', search: (text, field) => ({ [`search.${field || 'last_name'}`]: containing(text) }),
+    filters: ['active'], sort: 'last_name', search: byWords,
   });
   const mayCreate = may('personas', 'create');
   const create = mayCreate && html`<button onClick=${() => setQuery({ new: 1 })}>

@@ -6,19 +6,20 @@ import { go } from '../router.js';
 import { AuthLayout } from '../ui/auth_layout.js';
 import { CodeField, codeDigits, Field, Form, PasswordField, useForm } from '../ui/form.js';
 import { SecondStep } from '../ui/second_step.js';
-import { KeyField, useRegistrationKey } from './registration_key.js';
+import { remembered } from './resume.js';
+
+const ANONYMOUS = { anonymous: true };
+const waiting = remembered('recovery'); // the value whose code is awaited
 
 function RequestCode({ done }) {
-  const [key, keepKey] = useRegistrationKey();
-  const form = useForm({ api_key: key, credential_value: '' }, async ({ api_key: given, credential_value: typed }) => {
-    const body = { credential_value: typed.trim() };
-    await api.post('/v1/users/initiate-recovery', body, { anonymous: true, headers: { 'X-API-Key': given } });
-    keepKey(given);
-    done({ ...body, key: given });
+  const form = useForm({ credential_value: '' }, async ({ credential_value: typed }) => {
+    const login = typed.trim();
+    await api.post('/v1/users/initiate-recovery', { credential_value: login }, ANONYMOUS);
+    waiting.set(login);
+    done(login);
   });
   return html`<${AuthLayout} title=${t('recover.title')} text=${t('recover.text')}>
     <${Form} form=${form}>
-      ${!key && html`<${KeyField} form=${form} />`}
       <${Field} form=${form} name="credential_value" label=${t('recover.login')} autocomplete="username" autocapitalize="none" autofocus />
       <button type="submit" disabled=${form.busy}>${t('recover.send')}</button>
     <//>
@@ -26,12 +27,12 @@ function RequestCode({ done }) {
   <//>`;
 }
 
-function Complete({ request, restart }) {
-  const { key, credential_value: login } = request;
+function Complete({ login, restart }) {
   const [step, setStep] = useState(null);
   const form = useForm({ otp: '', password: '' }, async ({ otp, password }) => {
     const body = { credential_value: login, otp: codeDigits(otp), password };
-    await api.post('/v1/users/complete-recovery', body, { anonymous: true, headers: { 'X-API-Key': key } });
+    await api.post('/v1/users/complete-recovery', body, ANONYMOUS);
+    waiting.clear();
     const next = await signIn(login, password);
     if (next) setStep(next);
     else go('/');
@@ -47,10 +48,14 @@ function Complete({ request, restart }) {
   <//>`;
 }
 
-/** Sets a new password with a one-time code. The answers do not reveal whether an account exists. */
+/** Sets a new password with a one-time code. The answers do not reveal whether an account exists. The code step survives a reload. */
 export default function Recover() {
-  const [request, setRequest] = useState(null);
-  return request
-    ? html`<${Complete} request=${request} restart=${() => setRequest(null)} />`
-    : html`<${RequestCode} done=${setRequest} />`;
+  const [login, setLogin] = useState(waiting.get);
+  const restart = () => {
+    waiting.clear();
+    setLogin('');
+  };
+  return login
+    ? html`<${Complete} login=${login} restart=${restart} />`
+    : html`<${RequestCode} done=${setLogin} />`;
 }

@@ -5,11 +5,12 @@ import { t } from '../i18n.js';
 import { go } from '../router.js';
 import { AuthLayout } from '../ui/auth_layout.js';
 import { useCountdown } from '../ui/countdown.js';
-import { useAction } from '../ui/feedback.js';
+import { Notice, useAction } from '../ui/feedback.js';
 import { CodeField, codeDigits, Field, Form, PasswordField, useForm } from '../ui/form.js';
 import { CredentialType } from './credentials.js';
 import { DisplayNameField, withNameError } from './display_name.js';
 import { KeyField, useRegistrationKey } from './registration_key.js';
+import { confirmedByLink, remembered } from './resume.js';
 
 const INPUT = {
   email: { type: 'email', autocomplete: 'email' },
@@ -19,6 +20,8 @@ const INPUT = {
 const INITIAL = {
   credential_type: 'email', credential_value: '', display_name: '', password: '', terms_accepted: false, privacy_policy_accepted: false,
 };
+const ANONYMOUS = { anonymous: true };
+const waiting = remembered('registration'); // the value whose code is awaited
 const RESEND_SECONDS = 30; // The server sends three codes to one address in ten minutes.
 
 /** Returns the request for the values of the form; an empty display name is left out. */
@@ -54,36 +57,53 @@ function Apply({ done }) {
   <//>`;
 }
 
-function ConfirmCode({ account }) {
+/** The step of the code. The password is known unless the page was loaded again, or opened by the link in the message. */
+function ConfirmCode({ value, password: known, restart }) {
   const [pause, setPause] = useCountdown();
-  const { credential } = account;
-  const path = `/v1/users/${account.user_id}/credentials/${credential.id}`;
-  const options = { token: account.access_token };
-  const form = useForm({ otp: '' }, async ({ otp }) => {
-    await api.put(`${path}/validate`, { otp: codeDigits(otp) }, options);
-    await signIn(credential.value, account.password);
+  const [said, setSaid] = useState('');
+  const form = useForm({ otp: '', password: '' }, async ({ otp, password: typed }) => {
+    const password = known || typed;
+    await api.post('/v1/users/complete-registration', { credential_value: value, otp: codeDigits(otp), password }, ANONYMOUS);
+    waiting.clear();
+    await signIn(value, password);
     go('/');
   });
   const resend = useAction(async () => {
-    await api.post(`${path}/otp`, {}, options);
+    const { message } = await api.post('/v1/users/resend-registration-code', { credential_value: value }, ANONYMOUS);
+    setSaid(message);
     setPause(RESEND_SECONDS);
   }, form.setProblem);
-  return html`<${AuthLayout} title=${t('otp.title')} text=${t('otp.text', { to: credential.value })}>
+  return html`<${AuthLayout} title=${t('otp.title')} text=${known ? t('otp.text', { to: value }) : t('register.resumed', { to: value })}>
+    ${said && html`<${Notice}>${said}<//>`}
     <${Form} form=${form}>
       <${CodeField} class="otp" form=${form} autofocus />
+      ${!known && html`<${PasswordField} form=${form} label=${t('register.chosen_password')} autocomplete="current-password" />`}
       <button type="submit" disabled=${form.busy}>${t('otp.do')}</button>
     <//>
     <button class="quiet" disabled=${pause > 0 || resend.busy} onClick=${resend.run}>
       ${pause > 0 ? t('otp.again_in', { n: pause }) : t('otp.again')}
     </button>
+    <button class="bare" onClick=${restart}>${t('register.restart')}</button>
   <//>`;
 }
 
-/** Registration: the account's data, then the code that confirms the credential. */
+/** Registration: the account's data, then the code that confirms the credential. The second step survives a reload. */
 export default function Register() {
-  const [account, setAccount] = useState(null);
-  if (!account) return html`<${Apply} done=${setAccount} />`;
-  if (!account.credential.validated) return html`<${ConfirmCode} account=${account} />`;
+  const [account, setAccount] = useState(() => {
+    const value = confirmedByLink() || waiting.get();
+    if (value) waiting.set(value);
+    return value ? { value } : null;
+  });
+  const registered = ({ credential, password }) => {
+    if (!credential.validated) waiting.set(credential.value);
+    setAccount({ value: credential.value, password, active: credential.validated });
+  };
+  const restart = () => {
+    waiting.clear();
+    setAccount(null);
+  };
+  if (!account) return html`<${Apply} done=${registered} />`;
+  if (!account.active) return html`<${ConfirmCode} value=${account.value} password=${account.password} restart=${restart} />`;
   return html`<${AuthLayout} title=${t('register.waiting')} text=${t('register.waiting_text')}>
     <a class="button" href="/signin">${t('signin.do')}</a>
   <//>`;

@@ -2,18 +2,22 @@ import { html, useState } from '../lib.js';
 import { api } from '../api.js';
 import { fullName } from '../customers.js';
 import { useRights } from '../access.js';
-import { dateTime, number } from '../format.js';
+import { date, dateTime, number } from '../format.js';
 import { t, term } from '../i18n.js';
 import { useLoad } from '../load.js';
 import { useNotifications } from '../live_updates.js';
 import { myId, nameOf, usePeople } from '../people.js';
 import { usePreferences } from '../preferences.js';
+import { useRecordChanges } from '../record_changes.js';
 import { Avatar, Badge, Facts, Progress } from '../ui/display.js';
 import { Empty, Loaded, toast, useAction } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
+import { FileList } from '../ui/files.js';
 import { Card, PageHead } from '../ui/page.js';
 import { Person } from '../ui/person.js';
+import { WhoSees } from '../ui/who_sees.js';
 import { AssigneeDialog, TaskDialog } from './task_form.js';
+import { DueOn } from './task_due.js';
 import { NEXT } from './tasks.js';
 
 function Assignee({ assignee, base, manages, reload }) {
@@ -67,7 +71,7 @@ function Logs({ logs }) {
 function State({ task }) {
   return html`<span class="row">
     <${Badge} group="task_status" value=${task.status} /><${Badge} group="task_category" value=${task.category} />
-    ${task.is_urgent && html`<${Badge} value=${t('tasks.urgent')} tone="warn" />`}
+    ${task.is_urgent && html`<${Badge} value=${t('tasks.urgent')} tone="warn" />`}<${DueOn} task=${task} />
   </span>`;
 }
 
@@ -94,6 +98,7 @@ function TaskFacts({ task }) {
   const name = customer.data ? fullName(customer.data) : t('customers.open');
   return html`<${Card} title=${t('tasks.facts')}><${Facts} list rows=${[
     [t('customers.one'), html`<a href=${`/customers/${task.customer_id}`}>${name}</a>`],
+    [t('tasks.due_on'), task.due_on && date(task.due_on)],
     [t('field.created_at'), dateTime(task.created_at)],
     [t('field.created_by'), html`<${Person} id=${task.created_by} />`],
   ]} /><//>`;
@@ -108,6 +113,7 @@ export default function Task({ customer: customerId, id }) {
   const load = useLoad(() => api.withETag(base), [id]);
   const rights = useRights('tasks', id);
   useNotifications((item) => (!item || item.rec_type === 'tasks') && load.reload());
+  useRecordChanges('tasks', id, load.reload);
   const move = useAction(async (status) => {
     await api.patch(`${base}/status`, { status });
     load.reload();
@@ -131,12 +137,16 @@ export default function Task({ customer: customerId, id }) {
         <${Icon} name="edit" size=${16} />${t('do.edit')}
       </button>`}
       ${rights.update && next.map(moveButton)}
+      <${WhoSees} type="tasks" id=${id} />
     <//>
     <${Loaded} load=${load} lines=${8}>${() => html`<div class="grid-main">
       <div class="stack">
         <${ProgressCard} task=${task} />
         <${Assignees} task=${task} base=${base} manages=${rights.update} reload=${load.reload}
           add=${rights.update && next.length > 0 && (() => setDialog('assign'))} />
+        <${Card} title=${t('files.title')}>
+          <${FileList} of=${{ type: 'tasks', parent: customerId, record: id }} readOnly=${!next.length} />
+        <//>
       </div>
       <div class="stack">
         <${TaskFacts} task=${task} />

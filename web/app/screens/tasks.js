@@ -2,7 +2,7 @@ import { html, useEffect, useRef, useState } from '../lib.js';
 import { api } from '../api.js';
 import { may } from '../access.js';
 import { customersOf, fullName } from '../customers.js';
-import { day } from '../format.js';
+import { day, number } from '../format.js';
 import { t, term } from '../i18n.js';
 import { useLoad } from '../load.js';
 import { useNotifications } from '../live_updates.js';
@@ -15,10 +15,13 @@ import { Empty, Loaded, toast, toastError } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 import { PageHead } from '../ui/page.js';
 import { People } from '../ui/person.js';
+import { NoMatch } from '../ui/record_list.js';
 import { openOnKeyDown } from '../ui/select_keyboard.js';
+import { DueOn, dueSearch, OPEN } from './task_due.js';
+import { TaskFilters } from './task_filters.js';
 import { TaskDialog } from './task_form.js';
 
-const LANES = ['pending', 'in_progress', 'completed', 'declined', 'canceled'];
+export const LANES = ['pending', 'in_progress', 'completed', 'declined', 'canceled'];
 
 /** The statuses that may follow each status, as the server allows them. */
 export const NEXT = {
@@ -27,7 +30,6 @@ export const NEXT = {
 };
 
 const isClosed = (status) => !NEXT[status];
-const FIRST_CLOSED = 6; // closed tasks that a lane shows at first
 const MAX_FACES = 4; // pictures of assignees on a card
 
 /** The assignees of a task: their pictures, and their names for screen readers. */
@@ -66,6 +68,7 @@ function TaskCard({ task, customer, move, drag }) {
       <a class="plain" href=${`/customers/${task.customer_id}/tasks/${task.id}`}>${task.title}</a>
       ${customer && html`<span class="fine clip">${fullName(customer)}</span>`}
     </p>
+    <${DueOn} task=${task} />
     ${!closed && html`<${Progress} part=${task.performed_weight} whole=${task.weight}
       label=${t('tasks.progress_of', { title: task.title })} />`}
     <div class="task-foot">
@@ -77,48 +80,96 @@ function TaskCard({ task, customer, move, drag }) {
   </li>`;
 }
 
-function Lane({ status, tasks, customers, move, dragged, drag }) {
-  const [all, setAll] = useState(!isClosed(status));
+function Lane({ status, lane, customers, move, dragged, drag, more }) {
   const accepts = dragged && (NEXT[dragged.status] ?? []).includes(status);
-  const shown = all ? tasks : tasks.slice(0, FIRST_CLOSED);
-  const hidden = tasks.length - shown.length;
   const onDrop = (event) => {
     event.preventDefault();
     if (accepts) move(dragged, status);
   };
   return html`<section class=${`lane ${status}${accepts ? ' accepts' : ''}`} aria-label=${term('task_status', status)}
     onDragOver=${(event) => accepts && event.preventDefault()} onDrop=${onDrop}>
-    <header><h2>${term('task_status', status)}</h2><span class="fine num">${tasks.length}</span></header>
-    ${tasks.length
-      ? html`<ul>${shown.map((task) => html`
+    <header><h2>${term('task_status', status)}</h2><span class="fine num">${number(lane.total)}</span></header>
+    ${lane.rows.length
+      ? html`<ul>${lane.rows.map((task) => html`
           <${TaskCard} key=${task.id} task=${task} customer=${customers[task.customer_id]} move=${move} drag=${drag} />`)}</ul>`
       : html`<p class="fine lane-empty">${t('tasks.lane_empty')}</p>`}
-    ${hidden > 0 && html`<button class="bare lane-more" onClick=${() => setAll(true)}>${t('tasks.more', { n: hidden })}</button>`}
+    ${lane.total > lane.rows.length && html`<button class="bare lane-more" onClick=${() => more(status)}>${t('tasks.more_tasks')}</button>`}
   </section>`;
 }
 
-function Board({ data, total, ...rest }) {
-  const ofStatus = (status) => data.filter((task) => task.status === status);
-  return html`
-    <div class="board">${LANES.map((status) => html`
-      <${Lane} key=${status} status=${status} tasks=${ofStatus(status)} ...${rest} />`)}
-    </div>
-    ${total > data.length && html`<p class="fine">${t('tasks.newest', { n: data.length, total })}</p>`}`;
+const FIRST = { open: 20, closed: 6 }; // the tasks that a lane shows at first
+const STEP = 20; // the tasks that "more" adds
+const PAGE = 100; // the server's limit
+
+/** Loads the first tasks of a lane, and how many there are. */
+async function loadLane(params, status, shown) {
+  const lane = { rows: [], total: 0 };
+  const sort = isClosed(status) ? '-created_at' : '-is_urgent,due,-created_at';
+  do {
+    const limit = Math.min(PAGE, shown - lane.rows.length);
+    const page = await api.get('/v1/tasks', { ...params, sort, 'search.status': status, limit, offset: lane.rows.length });
+    lane.rows.push(...page.data);
+    lane.total = page.total;
+    if (!page.data.length) break;
+  } while (lane.rows.length < Math.min(shown, lane.total));
+  return lane;
+}
+
+/** The filters of the board, in the address. */
+function useFilters() {
+  const { query } = useStore(route);
+  const get = (name) => query.get(name) ?? '';
+  const state = { scope: get('scope'), assignee: get('assignee'), customer: get('customer'), due: get('due'), status: get('status') };
+  return {
+    state, set: (changes) => setQuery(changes), filtered: Object.values(state).some(Boolean),
+    clear: () => setQuery({ assignee: '', customer: '', due: '', status: '' }),
+  };
+}
+
+const paramsOf = ({ scope, assignee, customer, due }) => ({
+  scope, assignee_id: assignee, 'search.customer_id': customer, ...dueSearch(due),
+});
+
+/** The lanes that a filter can fill: overdue tasks are open. */
+const lanesOf = ({ status, due }) => (status ? [status] : due === 'overdue' ? OPEN : LANES);
+
+/** Loads the lanes of the board. */
+function useBoard(state) {
+  const [shown, setShown] = useState({});
+  const lanes = lanesOf(state);
+  const key = JSON.stringify(state);
+  useEffect(() => setShown({}), [key]);
+  const count = (status) => shown[status] ?? FIRST[isClosed(status) ? 'closed' : 'open'];
+  const load = useLoad(async () => {
+    const loaded = await Promise.all(lanes.map((status) => loadLane(paramsOf(state), status, count(status))));
+    return {
+      lanes: Object.fromEntries(lanes.map((status, i) => [status, loaded[i]])),
+      customers: await customersOf(loaded.flatMap((lane) => lane.rows)),
+    };
+  }, [key, JSON.stringify(shown)]);
+  return { ...load, more: (status) => setShown({ ...shown, [status]: count(status) + STEP }) };
+}
+
+/** The lanes after a task was moved. */
+function moved(lanes, task, status) {
+  const without = { rows: lanes[task.status].rows.filter((one) => one.id !== task.id), total: lanes[task.status].total - 1 };
+  const into = lanes[status] && { rows: [{ ...task, status }, ...lanes[status].rows], total: lanes[status].total + 1 };
+  return { ...lanes, [task.status]: without, ...(into && { [status]: into }) };
 }
 
 /** Moves a task to another status, shows that at once, and reverts it when the server rejects it. */
 function useMove(load) {
-  const moved = useRef(''); // the id of a card that was moved by the keyboard: it keeps the focus in its new lane
+  const focused = useRef(''); // the id of a card that was moved by the keyboard: it keeps the focus in its new lane
   useEffect(() => {
-    if (!moved.current) return;
-    (document.querySelector(`main a[href$="/tasks/${moved.current}"]`) ?? document.querySelector('main h1'))?.focus();
-    moved.current = '';
+    if (!focused.current) return;
+    (document.querySelector(`main a[href$="/tasks/${focused.current}"]`) ?? document.querySelector('main h1'))?.focus();
+    focused.current = '';
   }, [load.data]);
   return async (task, status) => {
     if (!status) return;
-    if (document.activeElement?.closest('.task')) moved.current = task.id;
+    if (document.activeElement?.closest('.task')) focused.current = task.id;
     const before = load.data;
-    load.setData({ ...before, data: before.data.map((one) => (one.id === task.id ? { ...one, status } : one)) });
+    load.setData({ ...before, lanes: moved(before.lanes, task, status) });
     try {
       await api.patch(`/v1/customers/${task.customer_id}/tasks/${task.id}/status`, { status });
       toast(t('tasks.moved', { title: task.title, status: term('task_status', status) }));
@@ -130,16 +181,14 @@ function useMove(load) {
   };
 }
 
-/** The caller's tasks as a board with a lane for each status. */
+/** Tasks as a board with a lane for each status: the caller's own, or all that they may read. */
 export default function Tasks() {
   usePreferences();
   usePeople();
   const { query } = useStore(route);
   const [dragged, drag] = useState(null);
-  const load = useLoad(async () => {
-    const page = await api.get('/v1/tasks', { limit: 100, sort: '-created_at' });
-    return { ...page, customers: await customersOf(page.data) };
-  });
+  const filters = useFilters();
+  const load = useBoard(filters.state);
   useNotifications((item) => (!item || item.rec_type === 'tasks') && load.reload());
   const changeStatus = useMove(load);
   const move = (task, status) => {
@@ -150,12 +199,16 @@ export default function Tasks() {
     <${Icon} name="plus" size=${16} />${t('tasks.new')}
   </button>`;
   const created = (task) => go(`/customers/${task.customer_id}/tasks/${task.id}`);
+  const none = filters.filtered
+    ? html`<${NoMatch} clear=${filters.clear} />`
+    : html`<${Empty} icon="tasks" title=${t('tasks.none')} action=${create}>${t('tasks.none_text')}<//>`;
   return html`
     <${PageHead} title=${t('nav.tasks')} note=${t('tasks.note')}>${create}<//>
-    <${Loaded} load=${load} lines=${8}>${(page) => (page.data.length
-      ? html`<${Board} ...${page} move=${move} dragged=${dragged} drag=${drag} />`
-      : html`<section class="card">
-          <${Empty} icon="tasks" title=${t('tasks.none')} action=${create}>${t('tasks.none_text')}<//>
-        </section>`)}<//>
+    <${TaskFilters} filters=${filters} customers=${load.data?.customers} />
+    <${Loaded} load=${load} lines=${8}>${({ lanes, customers }) => (Object.values(lanes).some((lane) => lane.total)
+      ? html`<div class="board">${lanesOf(filters.state).filter((status) => lanes[status]).map((status) => html`
+          <${Lane} key=${status} status=${status} lane=${lanes[status]} customers=${customers} move=${move} dragged=${dragged}
+            drag=${drag} more=${load.more} />`)}</div>`
+      : html`<section class="card">${none}</section>`)}<//>
     ${query.get('new') && html`<${TaskDialog} close=${() => setQuery({ new: '' })} done=${created} />`}`;
 }

@@ -10,8 +10,10 @@ import { consolePath } from '../router.js';
 import { ChatName, plainChatName } from '../ui/chat_name.js';
 import { Avatar } from '../ui/display.js';
 import { ErrorBox, Skeleton } from '../ui/feedback.js';
+import { AttachButton, FileList } from '../ui/files.js';
 import { Icon } from '../ui/icon.js';
 import { Person } from '../ui/person.js';
+import { WhoSees } from '../ui/who_sees.js';
 
 const PAGE = 50;
 const MAX_LENGTH = 10_000; // of a message; the server's limit
@@ -39,11 +41,15 @@ function deliveryState(message, participants) {
   return readers >= participants - 1 ? t('chats.read') : t('chats.read_by', { n: readers });
 }
 
+const attached = new Map(); // files to upload to a message that was just sent, by its id
+
 function Bubble({ message, first, participants }) {
   const mine = message.senderId === myId();
   return html`<li class=${`message${mine ? ' mine' : ''}${first ? ' first' : ''}`}>
     ${first && !mine && participants > 2 && html`<span class="sender"><${Person} id=${message.senderId} /></span>`}
     <p>${message.content}</p>
+    ${!message.pending && html`<${FileList} of=${{ type: 'chat_messages', parent: message.chatId, record: message.id }} noUpload
+      readOnly=${!mine} start=${attached.get(message.id)} />`}
     <span class="stamp">
       <time dateTime=${message.createdAt}>${clock(message.createdAt)}</time>
       ${mine && html`<span>${deliveryState(message, participants)}</span>`}
@@ -75,6 +81,7 @@ function Header({ chat }) {
       <h2>${chat ? html`<${ChatName} chat=${chat} />` : '…'}</h2>
       ${chat && html`<span><${Participants} chat=${chat} /></span>`}
     </div>
+    ${chat && html`<${WhoSees} type="chats" id=${chat.id} compact />`}
   </header>`;
 }
 
@@ -135,8 +142,8 @@ function useComposer(id, { setMessages, setError }, beforeSend) {
     setText(value);
     drafts.set(id, value);
   }
-  async function send() {
-    const content = text.trim();
+  async function send(files = []) {
+    const content = text.trim() || files.map((file) => file.name).join(', ').slice(0, MAX_LENGTH);
     if (!content) return;
     const key = unsent.current?.content === content ? unsent.current.key : idempotencyKey();
     const pending = {
@@ -149,6 +156,7 @@ function useComposer(id, { setMessages, setError }, beforeSend) {
     try {
       const body = { content, metadata: {} };
       const sent = await api.post(`/v1/chats/${id}/messages`, body, { headers: { 'Idempotency-Key': key } });
+      if (files.length) attached.set(sent.id, files);
       setMessages((was) => merge(withoutPending(was), [sent]));
       setError(null);
       unsent.current = null;
@@ -209,6 +217,7 @@ export function Thread({ id, chat }) {
       <label class="sr" for="composer">${t('chats.write')}</label>
       <textarea id="composer" ref=${field} rows="1" maxlength=${MAX_LENGTH} placeholder=${t('chats.write')} value=${composer.text}
         onInput=${(event) => composer.type(event.target.value)} onKeyDown=${onKeyDown}></textarea>
+      <${AttachButton} label=${t('files.attach')} take=${composer.send} />
       <button type="submit" aria-label=${t('chats.send')} disabled=${!composer.text.trim()}><${Icon} name="send" /></button>
     </form>
   </section>`;

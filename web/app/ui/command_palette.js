@@ -1,82 +1,79 @@
 import { html, useEffect, useId, useRef, useState } from '../lib.js';
 import { api } from '../api.js';
-import { mayAny } from '../access.js';
-import { conversations } from '../conversations.js';
-import { t, term } from '../i18n.js';
-import { containing, useDebounced } from '../list.js';
+import { foundGroups, joined, localGroups, open } from '../finder.js';
+import { parts, words } from '../highlight.js';
+import { loadTexts, t, useLanguage } from '../i18n.js';
+import { useDebounced } from '../list.js';
 import { usePeople } from '../people.js';
-import { go } from '../router.js';
-import { menu, menuPath } from '../screens.js';
-import { plainChatName } from './chat_name.js';
 import { Dialog } from './dialog.js';
+import { toastError } from './feedback.js';
 import { Icon } from './icon.js';
 
-const SHOWN = 5; // of each kind
-const MIN_SEARCH = 2; // characters before the server is searched
+const NOTHING = { text: '', groups: [], complete: true };
+const MAX_TEXT = 200; // characters that the server accepts
 
-const contains = (name, text) => name.toLowerCase().includes(text.toLowerCase());
-const fullName = (row) => [row.first_name, row.last_name].filter(Boolean).join(' ');
+await loadTexts('finder');
 
-/** The screens by their titles; this needs no request. */
-const findScreens = (text) => [...menu('main'), ...menu('admin')]
-  .map((row) => ({ path: menuPath(row), name: t(row.title), icon: row.icon }))
-  .filter((row) => contains(row.name, text));
+/** A text in which the beginnings of the searched words are marked. */
+const Marked = ({ text, searched }) => parts(text, searched).map((part) => (part.hit ? html`<mark>${part.text}</mark>` : part.text));
 
-/** The loaded chats by their participants; this needs no request. */
-const findChats = (text) => (conversations.get()?.chats ?? [])
-  .map((chat) => ({ path: `/chats/${chat.id}`, name: plainChatName(chat), icon: 'chats', note: t('chats.one') }))
-  .filter((row) => contains(row.name, text))
-  .slice(0, SHOWN);
-
-/** Records whose first or last name contains the last word, and whose full name contains every word. */
-async function findRecords(type, text, note) {
-  if (!mayAny(type)) return [];
-  const words = text.split(/\s+/);
-  const search = (field) => api.get(`/v1/${type}`, { limit: SHOWN, sort: 'last_name', [`search.${field}`]: containing(words.at(-1)) });
-  const pages = await Promise.all([search('last_name'), search('first_name')]);
-  const found = new Map(pages.flatMap((page) => page.data).map((one) => [one.id, one]));
-  return [...found.values()]
-    .filter((one) => words.every((word) => contains(fullName(one), word)))
-    .slice(0, SHOWN)
-    .map((one) => ({ path: `/${type}/${one.id}`, name: fullName(one), icon: type, note: note(one) }));
+function Row({ row, id, selected, searched, choose, point }) {
+  return html`<li id=${id} role="option" aria-selected=${selected} onMouseMove=${point} onClick=${choose}>
+    <${Icon} name=${row.icon} size=${16} />
+    <span class="palette-words">
+      <bdi><${Marked} text=${row.name} searched=${searched} /></bdi>
+      ${row.note && html`<bdi class="fine"><${Marked} text=${row.note} searched=${searched} /></bdi>`}
+    </span>
+  </li>`;
 }
 
-async function searchServer(text) {
-  if (text.length < MIN_SEARCH) return [];
-  const found = await Promise.all([
-    findRecords('customers', text, (one) => term('kyc_status', one.kyc_status)),
-    findRecords('personas', text, () => t('personas.one')),
-  ]).catch(() => []);
-  return found.flat();
-}
-
-/** Navigates by typing: to screens and chats at once, to customers and personas as the server finds them. */
-export function CommandPalette({ close }) {
-  usePeople();
-  const id = useId();
-  const [text, setText] = useState('');
-  const [remote, setRemote] = useState([]);
-  const [at, setAt] = useState(0);
-  const list = useRef();
+/** Searches while the user types. The result belongs to the text that it names. */
+function useSearch() {
+  const [result, setResult] = useState(NOTHING);
   const latest = useRef('');
   const [, search] = useDebounced('', async (typed) => {
-    latest.current = typed;
-    const found = await searchServer(typed.trim());
-    if (latest.current === typed) setRemote(found);
+    const text = typed.trim();
+    latest.current = text;
+    if (!text) return setResult(NOTHING);
+    const failed = () => ({ text, groups: [], failed: true });
+    const answer = await api.get('/v1/search', { q: text }).then((found) => ({ ...found, text }), failed);
+    if (latest.current === text) setResult(answer);
   });
-  const trimmed = text.trim();
-  const local = trimmed ? [...findScreens(trimmed), ...findChats(trimmed)] : findScreens('');
-  const rows = trimmed.length < MIN_SEARCH ? local : [...local, ...remote];
+  return [result, search];
+}
+
+/** Says that a result is missing, failed, incomplete or empty; otherwise returns an empty text. */
+function stateOf(text, result, count) {
+  if (result.text !== text) return count ? '' : t('finder.searching');
+  if (result.failed) return t('finder.failed');
+  if (!result.complete) return t('finder.incomplete');
+  return count ? '' : t('finder.nothing', { text });
+}
+
+/** Navigates by typing: to records as the server finds them, to screens, and runs commands. */
+export function CommandPalette({ close }) {
+  usePeople();
+  useLanguage();
+  const id = useId();
+  const [typed, setTyped] = useState('');
+  const [result, search] = useSearch();
+  const [at, setAt] = useState(0);
+  const list = useRef();
+  const text = typed.trim();
+  const searched = words(text);
+  const groups = joined(localGroups(text), result.text === text ? foundGroups(result) : []);
+  const rows = groups.flatMap((group) => group.rows);
+  const state = text ? stateOf(text, result, rows.length) : '';
   useEffect(() => setAt(0), [text]);
   useEffect(() => {
     list.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' });
   }, [at, rows.length]);
-  function open(row) {
+  function choose(row) {
     close();
-    go(row.path);
+    Promise.resolve(open(row)).catch(toastError);
   }
   function onInput(event) {
-    setText(event.target.value);
+    setTyped(event.target.value);
     search(event.target.value);
   }
   function onKeyDown(event) {
@@ -86,24 +83,28 @@ export function CommandPalette({ close }) {
       setAt((at + step) % rows.length);
     } else if (event.key === 'Enter' && rows[at]) {
       event.preventDefault();
-      open(rows[at]);
+      choose(rows[at]);
     }
   }
+  let n = -1;
   return html`<${Dialog} title=${t('palette.title')} close=${close} class="palette">
     <div class="palette-field">
       <${Icon} name="search" />
-      <input role="combobox" autofocus autocomplete="off" spellcheck=${false} aria-label=${t('palette.label')}
+      <input role="combobox" autofocus autocomplete="off" spellcheck=${false} maxlength=${MAX_TEXT} aria-label=${t('palette.label')}
         placeholder=${t('palette.label')} aria-autocomplete="list" aria-expanded=${rows.length > 0} aria-controls=${id}
-        aria-activedescendant=${rows[at] ? `${id}-${at}` : undefined} value=${text} onInput=${onInput} onKeyDown=${onKeyDown} />
+        aria-activedescendant=${rows[at] ? `${id}-${at}` : undefined} value=${typed} onInput=${onInput} onKeyDown=${onKeyDown} />
     </div>
-    <ul id=${id} ref=${list} role="listbox" aria-label=${t('palette.results')} hidden=${!rows.length}>
-      ${rows.map((row, i) => html`
-        <li key=${row.path} id=${`${id}-${i}`} role="option" aria-selected=${i === at} onMouseMove=${() => i !== at && setAt(i)}
-          onClick=${() => open(row)}>
-          <${Icon} name=${row.icon} size=${16} /><bdi class="grow">${row.name}</bdi>
-          ${row.note && html`<span class="fine">${row.note}</span>`}
-        </li>`)}
-    </ul>
-    ${!rows.length && html`<p class="none palette-none" role="status">${t('palette.nothing')}</p>`}
+    <div id=${id} ref=${list} role="listbox" aria-label=${t('palette.results')} hidden=${!rows.length}>
+      ${groups.map((group, g) => html`<ul key=${group.title} role="group" aria-labelledby=${`${id}-g${g}`}>
+        <li role="presentation" class="palette-group" id=${`${id}-g${g}`}>${group.title}</li>
+        ${group.rows.map((row) => {
+          n++;
+          const i = n;
+          return html`<${Row} key=${row.id} row=${row} id=${`${id}-${i}`} selected=${i === at} searched=${searched}
+            choose=${() => choose(row)} point=${() => i !== at && setAt(i)} />`;
+        })}
+      </ul>`)}
+    </div>
+    <p class="none palette-none" role="status" hidden=${!state}>${state}</p>
   <//>`;
 }

@@ -60,7 +60,9 @@ export function Dialog({ title, close, wide, class: name = '', children }) {
     <article onInput=${onInput}>
       <header>
         <h2 id=${id}>${title}</h2>
-        ${close && html`<button class="bare" type="button" aria-label=${t('do.close')} onClick=${dismiss}><${Icon} name="close" /></button>`}
+        ${close && html`<button class="bare" type="button" aria-label=${t('do.close')} onClick=${dismiss}>
+          <${Icon} name="close" />
+        </button>`}
       </header>
       ${children}
     </article>

@@ -40,7 +40,9 @@ function View({ view, close, removed }) {
   const remove = () => api.delete(`/v1/profile/views/${view.id}`).then(removed, toastError);
   return html`<li class="menu-item">
     <button class="bare grow" onClick=${open}><bdi>${view.name}</bdi></button>
-    <button class="bare" aria-label=${t('list.remove_view', { name: view.name })} onClick=${remove}><${Icon} name="close" size=${14} /></button>
+    <button class="bare" aria-label=${t('list.remove_view', { name: view.name })} onClick=${remove}>
+      <${Icon} name="close" size=${14} />
+    </button>
   </li>`;
 }
 
@@ -74,13 +76,15 @@ function CopyLink({ list, screen }) {
     await navigator.clipboard.writeText(`${location.origin}${screen}?${viewQuery(list)}`);
     toast(t('copied'));
   };
-  return html`<button class="bare small" onClick=${() => copy().catch(toastError)}><${Icon} name="link" size=${14} />${t('list.copy_link')}</button>`;
+  return html`<button class="bare small" onClick=${() => copy().catch(toastError)}>
+    <${Icon} name="link" size=${14} />${t('list.copy_link')}
+  </button>`;
 }
 
 /** Downloads all rows that the filters select, as a table for spreadsheets. */
 function Export({ list, screen }) {
   const name = `${screen.split('/').filter(Boolean).pop() ?? 'list'}.csv`;
-  const { busy, run } = useAction(() => downloadFile(list.path, name, { query: list.selected, headers: { Accept: 'text/csv' } }));
+  const { busy, run } = useAction(() => downloadFile(list.path, name, { query: list.selected, headers: { Accept: 'text/csv; bom=true' } }));
   return html`<button class="quiet small" disabled=${busy} aria-busy=${busy ? 'true' : undefined} onClick=${run}>
     <${Icon} name="download" size=${14} />${t('list.export')}
   </button>`;

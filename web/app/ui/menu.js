@@ -16,15 +16,17 @@ export function Menu({ label, icon, children }) {
   useEffect(() => {
     if (!open) return undefined;
     const outside = (event) => !place.current.contains(event.target) && setOpen(false);
+    const onKeyDown = (event) => event.key === 'Escape' && close();
+    addEventListener('keydown', onKeyDown);
     addEventListener('pointerdown', outside);
     addEventListener('focusin', outside);
     return () => {
+      removeEventListener('keydown', onKeyDown);
       removeEventListener('pointerdown', outside);
       removeEventListener('focusin', outside);
     };
   }, [open]);
-  const onKeyDown = (event) => open && event.key === 'Escape' && close();
-  return html`<div class="menu" ref=${place} onKeyDown=${onKeyDown}>
+  return html`<div class="menu" ref=${place}>
     <button class="quiet small" aria-expanded=${open} aria-controls=${id} onClick=${() => setOpen(!open)}>
       <${Icon} name=${icon} size=${14} />${label}<${Icon} name="down" size=${10} />
     </button>

@@ -5,7 +5,8 @@ import { Icon } from './icon.js';
 /**
  * The head of a screen. It takes the focus when the screen opens, so that keyboards and screen readers start there.
  * @param {{title: any, plainTitle?: string, note?: any, back?: [string, string], picture?: any, children?: any}} props
- *   plainTitle: the title as text, where it is not; back: [path, text], which leads to the path as the user left it; picture: beside the title; children: buttons
+ *   plainTitle: the title as text, where it is not; back: [path, text], which leads to the path as the user left it; picture:
+ *   beside the title; children: buttons
  */
 export function PageHead({ title, plainTitle = title, note, back, picture, children }) {
   const heading = useRef();

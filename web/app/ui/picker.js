@@ -1,4 +1,5 @@
-import { html, useEffect, useId, useState } from '../lib.js';
+import { html, useEffect, useId, useRef, useState } from '../lib.js';
+import { mayAny } from '../access.js';
 import { api } from '../api.js';
 import { t } from '../i18n.js';
 import { containing, useDebounced } from '../list.js';
@@ -27,7 +28,8 @@ function Suggestions({ id, label, rows, at, hidden, choose }) {
  *   pick: (found: {id: string, name: string}) => void, chosen?: string, error?: string, hint?: string, name?: string,
  *   several?: boolean, onType?: (text: string) => void, whole?: boolean, listLabel?: string, after?: any}} props
  *   onType: called with the text after each key; whole: focusing the field selects its text and suggests everything; listLabel:
- *   the label as text, where it is not; after: below the field; several: the field is cleared for the next choice; the choices are shown elsewhere
+ *   the label as text, where it is not; after: below the field; several: the field is cleared for the next choice; the choices
+ *   are shown elsewhere
  */
 export function Combobox({ label, find, pick, chosen = '', error, hint, name, several, onType, whole, listLabel = label, after }) {
   const id = useId();
@@ -39,7 +41,11 @@ export function Combobox({ label, find, pick, chosen = '', error, hint, name, se
     setFound(await find(wanted).then((rows) => rows.slice(0, SHOWN), () => []));
     setAt(0);
   });
-  useEffect(() => setText(chosen), [chosen]);
+  const field = useRef();
+  useEffect(() => {
+    const isTyping = onType && document.activeElement === field.current; // What is chosen follows the text, with a delay.
+    if (!isTyping) setText(chosen);
+  }, [chosen]);
   function choose(row) {
     setText(several ? '' : row.name);
     setOpen(false);
@@ -78,7 +84,7 @@ export function Combobox({ label, find, pick, chosen = '', error, hint, name, se
   };
   return html`<div class="field lookup">
     <label for=${id}>${label}</label>
-    <input id=${id} name=${name} autocomplete="off" spellcheck=${false} ...${aria} value=${text} onInput=${onInput}
+    <input id=${id} ref=${field} name=${name} autocomplete="off" spellcheck=${false} ...${aria} value=${text} onInput=${onInput}
       onFocus=${onFocus} onClick=${() => setOpen(true)} onBlur=${() => setOpen(false)} onKeyDown=${onKeyDown} />
     <${Suggestions} id=${id} label=${listLabel} rows=${found} at=${at} hidden=${!open || !found.length} choose=${choose} />
     ${hint && !error && html`<small id=${`${id}-hint`}>${hint}</small>`}
@@ -105,8 +111,8 @@ async function findPersonas(text) {
 }
 
 /** Chooses a customer by name or e-mail address. */
-export const CustomerPicker = ({ form, name }) => html`<${Combobox} label=${t('customers.one')} name=${name} find=${findCustomers}
-  pick=${(row) => form.set(name, row.id)} error=${form.errors[name]} hint=${t('customers.pick_hint')} />`;
+export const CustomerPicker = ({ form, name, hint = t('customers.pick_hint') }) => html`<${Combobox} label=${t('customers.one')} name=${name} find=${findCustomers}
+  pick=${(row) => form.set(name, row.id)} error=${form.errors[name]} hint=${hint} />`;
 
 /** Chooses a persona by name. */
 export const PersonaPicker = ({ form, name }) => html`<${Combobox} label=${t('personas.one')} name=${name} find=${findPersonas}
@@ -116,6 +122,7 @@ const MAX_USERS = 100; // the server's limit for a page
 
 /** Finds active users by display name or sign-in name. */
 async function findUsers(text) {
+  if (!mayAny('users')) return [];
   const page = await api.get('/v1/users', { limit: MAX_USERS, 'search.status': 'active' });
   const more = page.has_more && text
     ? await api.get('/v1/users', { limit: SHOWN, 'search.status': 'active', 'search.display_name': containing(text) })
@@ -131,7 +138,7 @@ async function findUsers(text) {
  * Chooses a user by name. Users who may not list users enter an id.
  * @param {{others?: boolean, several?: boolean}} props others: leave out the user themselves
  */
-export function UserPicker({ label, pick, error, chosen, others, several }) {
+export function UserPicker({ label, pick, error, chosen, others, several, hint = t('people.pick_hint') }) {
   usePeople();
   async function find(typed) {
     const text = typed.trim();
@@ -140,5 +147,5 @@ export function UserPicker({ label, pick, error, chosen, others, several }) {
     return users.filter((user) => !(others && user.id === myId())).map((user) => ({ ...user, note: user.note !== user.name && user.note }));
   }
   return html`<${Combobox} label=${label} find=${find} pick=${pick} error=${error} chosen=${chosen} several=${several}
-    hint=${t('people.pick_hint')} />`;
+    hint=${hint} />`;
 }

@@ -57,8 +57,8 @@ async function runAction(action, rows) {
   if (ask && !(await confirm(ask))) return false;
   const extra = action.prepare ? await action.prepare(rows) : undefined;
   if (extra === null) return false; // The user closed the dialog that prepares the action.
-  if (action.run) await action.run(rows, extra);
-  const errors = action.each ? await forEachRow(rows, (row) => action.each(row, extra)) : [];
+  const refused = (await action.run?.(rows, extra)) ?? [];
+  const errors = !action.each ? refused : await forEachRow(rows, (row) => action.each(row, extra));
   const done = rows.length - errors.length;
   if (done > 0) toast(t('list.changed', { n: done }));
   if (errors.length) toastError(Object.assign(errors[0], { message: t('list.failed', { n: errors.length, message: errors[0].message }) }));
@@ -80,7 +80,8 @@ function ActionButton({ action, selection, done }) {
  * @param {{selection: ReturnType<typeof useSelection>, done: () => void, actions: {key: string, label: string, icon?: string,
  *   danger?: boolean, each?: (row: any, extra: any) => Promise<any>, run?: (rows: any[], extra: any) => Promise<any>,
  *   prepare?: (rows: any[]) => Promise<any>, confirm?: (rows: any[]) => object|null, fits?: (row: any) => boolean}[]}} props
- *   each: called for every row; run: called once with all rows; prepare: asks the user for more, such as a person, and
+ *   each: called for every row; run: called once with all rows, resolves to
+ *   the errors of those that it did not change, or to nothing; prepare: asks the user for more, such as a person, and
  *   resolves to null when they cancel; confirm: returns the question of confirm(); fits: whether the action is possible for a
  *   row; the action is offered when it fits all selected rows
  */

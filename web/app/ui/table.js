@@ -55,7 +55,7 @@ export function Table({ caption, columns, rows, sort = '', onSort, link, selecti
       ${selection && html`<${SelectAll} rows=${rows} selection=${selection} />`}
       ${columns.map((column) => html`<${Heading} key=${column.key} column=${column} sort=${sort} onSort=${onSort} />`)}
     </tr></thead>
-    <tbody>${rows.map((row) => html`<tr key=${row.id} class=${link ? 'linked' : ''} aria-selected=${selection ? selection.has(row) : undefined}>
+    <tbody>${rows.map((row) => html`<tr key=${row.id} class=${link ? 'linked' : ''} data-selected=${selection?.has(row) || undefined}>
       ${selection && html`<${SelectRow} row=${row} selection=${selection} />`}
       ${columns.map((column, i) => html`
         <td key=${column.key} class=${classOf(column)} data-label=${column.label}>${cell(column, row, i)}</td>`)}

@@ -54,6 +54,8 @@ export interface AuthKeysQuery {
 
 /** Parameters of GET /v1/users. */
 export interface UsersListQuery {
+  /** Only users who hold the role with this name or id. */
+  role?: string;
   /**
    * Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
    * totals only.
@@ -74,6 +76,30 @@ export interface UsersListQuery {
     created_at?: Filter;
     modified_at?: Filter;
     last_login_at?: Filter;
+  };
+}
+
+/** Parameters of GET /v1/invitations. */
+export interface UsersInvitationsListQuery {
+  /**
+   * Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+   * totals only.
+   */
+  limit?: number;
+  /** Number of rows to skip. A negative number means zero. */
+  offset?: number;
+  /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
+  sort?: string;
+  /** A field: of the rows with the same value of it, only the first in the order is returned. */
+  distinct?: string;
+  search?: {
+    id?: Filter;
+    email?: Filter;
+    display_name?: Filter;
+    expires_at?: Filter;
+    sent_at?: Filter;
+    created_at?: Filter;
+    created_by?: Filter;
   };
 }
 
@@ -209,6 +235,33 @@ export interface ServiceAccountsTokensQuery {
     expires_at?: Filter;
     revoked_at?: Filter;
     last_used_at?: Filter;
+  };
+}
+
+/** Parameters of GET /v1/rbac/explain. */
+export interface RBACExplainQuery {
+  /** Name of a record type. */
+  type?: string;
+  /** The record. */
+  id?: string;
+  /** The permission to explain. */
+  permission?: string;
+  /**
+   * Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+   * totals only.
+   */
+  limit?: number;
+  /** Number of rows to skip. A negative number means zero. */
+  offset?: number;
+  /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
+  sort?: string;
+  /** A field: of the rows with the same value of it, only the first in the order is returned. */
+  distinct?: string;
+  search?: {
+    user_id?: Filter;
+    display_name?: Filter;
+    status?: Filter;
+    kind?: Filter;
   };
 }
 
@@ -492,6 +545,35 @@ export interface CustomersListQuery {
   };
 }
 
+/** Parameters of GET /v1/kyc/cases. */
+export interface CustomersCasesQuery {
+  /**
+   * Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+   * totals only.
+   */
+  limit?: number;
+  /** Number of rows to skip. A negative number means zero. */
+  offset?: number;
+  /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
+  sort?: string;
+  /** A field: of the rows with the same value of it, only the first in the order is returned. */
+  distinct?: string;
+  search?: {
+    customer_id?: Filter;
+    type?: Filter;
+    first_name?: Filter;
+    last_name?: Filter;
+    country?: Filter;
+    kyc_status?: Filter;
+    suggested_level?: Filter;
+    opened_at?: Filter;
+    assignee?: Filter;
+    second_person?: Filter;
+    proposed_level?: Filter;
+    proposed_by?: Filter;
+  };
+}
+
 /** Parameters of GET /v1/payers. */
 export interface PayersListQuery {
   /** Maximum number of records. */
@@ -593,6 +675,28 @@ export interface TasksMineQuery {
     created_at?: Filter;
     created_by?: Filter;
     updated_at?: Filter;
+  };
+}
+
+/** Parameters of GET /v1/profile/views. */
+export interface ProfileViewsListQuery {
+  /**
+   * Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+   * totals only.
+   */
+  limit?: number;
+  /** Number of rows to skip. A negative number means zero. */
+  offset?: number;
+  /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
+  sort?: string;
+  /** A field: of the rows with the same value of it, only the first in the order is returned. */
+  distinct?: string;
+  search?: {
+    id?: Filter;
+    list?: Filter;
+    name?: Filter;
+    created_at?: Filter;
+    modified_at?: Filter;
   };
 }
 
@@ -927,6 +1031,48 @@ export class AuthOperations extends Group {
   }
 }
 
+export class UsersInvitationsOperations extends Group {
+  /** GET /v1/invitations: list open and expired invitations. */
+  async list(query: UsersInvitationsListQuery = {}, options: CallOptions = {}): Promise<t.UserInvitationPage> {
+    return this.connection.json({ name: 'users.invitations.list', method: 'GET', path: '/v1/invitations', bearer: true }, { query }, options);
+  }
+
+  /** The rows of {@link list}, grouped by a field. */
+  async listStacked(stack: string, query: UsersInvitationsListQuery = {}, options: CallOptions = {}): Promise<t.UserInvitationStackedPage> {
+    return this.connection.json({ name: 'users.invitations.list', method: 'GET', path: '/v1/invitations', bearer: true }, { query: { ...query, stack } }, options);
+  }
+
+  /** The rows of all pages of {@link list}. */
+  all(query: UsersInvitationsListQuery = {}, options: CallOptions = {}): AsyncGenerator<t.UserInvitation, void, undefined> {
+    return pages(query, (next) => this.list(next, options), (page) => page.data);
+  }
+
+  /** POST /v1/invitations: invite a person by e-mail. */
+  async create(input: t.UserInviteInput, options: CallOptions = {}): Promise<t.UserInvitation> {
+    return this.connection.json({ name: 'users.invitations.create', method: 'POST', path: '/v1/invitations', bearer: true, keyed: true }, { input }, options);
+  }
+
+  /** POST /v1/invitations/{id}/resend: send an invitation again, with a new link. */
+  async resend(id: string, options: CallOptions = {}): Promise<t.UserInvitation> {
+    return this.connection.json({ name: 'users.invitations.resend', method: 'POST', path: `/v1/invitations/${segment(id)}/resend`, bearer: true }, {}, options);
+  }
+
+  /** DELETE /v1/invitations/{id}: withdraw an invitation. */
+  async withdraw(id: string, options: CallOptions = {}): Promise<t.Message> {
+    return this.connection.json({ name: 'users.invitations.withdraw', method: 'DELETE', path: `/v1/invitations/${segment(id)}`, bearer: true }, {}, options);
+  }
+
+  /** POST /v1/invitations/view: get the invitation of a link. */
+  async view(input: t.UserViewInvitationInput, options: CallOptions = {}): Promise<t.UserInvited> {
+    return this.connection.json({ name: 'users.invitations.view', method: 'POST', path: '/v1/invitations/view' }, { input }, options);
+  }
+
+  /** POST /v1/invitations/accept: accept an invitation and choose a password. */
+  async accept(input: t.UserAcceptInput, options: CallOptions = {}): Promise<t.UserAccepted> {
+    return this.connection.json({ name: 'users.invitations.accept', method: 'POST', path: '/v1/invitations/accept' }, { input }, options);
+  }
+}
+
 export class UsersCredentialsOperations extends Group {
   /** GET /v1/users/{id}/credentials: list the credentials of a user. */
   async list(id: string, query: UsersCredentialsListQuery = {}, options: CallOptions = {}): Promise<t.UserCredentialPage> {
@@ -965,10 +1111,12 @@ export class UsersCredentialsOperations extends Group {
 }
 
 export class UsersOperations extends Group {
+  readonly invitations: UsersInvitationsOperations;
   readonly credentials: UsersCredentialsOperations;
 
   constructor(connection: Connection) {
     super(connection);
+    this.invitations = new UsersInvitationsOperations(connection);
     this.credentials = new UsersCredentialsOperations(connection);
   }
 
@@ -1169,7 +1317,26 @@ export class ServiceAccountsOperations extends Group {
   }
 }
 
+export class RBACRolesPermissionsOperations extends Group {
+  /** GET /v1/rbac/roles/{id}/permissions: get all permissions and endpoints of a role. */
+  async get(id: string, options: CallOptions = {}): Promise<t.Matrix> {
+    return this.connection.json({ name: 'rbac.roles.permissions.get', method: 'GET', path: `/v1/rbac/roles/${segment(id)}/permissions`, bearer: true }, {}, options);
+  }
+
+  /** PUT /v1/rbac/roles/{id}/permissions: replace the permissions and endpoints of a role at once. */
+  async set(id: string, input: t.MatrixInput, options: CallOptions = {}): Promise<t.Matrix> {
+    return this.connection.json({ name: 'rbac.roles.permissions.set', method: 'PUT', path: `/v1/rbac/roles/${segment(id)}/permissions`, bearer: true }, { input }, options);
+  }
+}
+
 export class RBACRolesOperations extends Group {
+  readonly permissions: RBACRolesPermissionsOperations;
+
+  constructor(connection: Connection) {
+    super(connection);
+    this.permissions = new RBACRolesPermissionsOperations(connection);
+  }
+
   /** GET /v1/rbac/roles: list roles. */
   async list(query: RBACRolesListQuery = {}, options: CallOptions = {}): Promise<t.RolePage> {
     return this.connection.json({ name: 'rbac.roles.list', method: 'GET', path: '/v1/rbac/roles', bearer: true }, { query }, options);
@@ -1309,6 +1476,21 @@ export class RBACOperations extends Group {
   async check(input: t.ChecksInput, options: CallOptions = {}): Promise<t.CheckOutput> {
     return this.connection.json({ name: 'rbac.check', method: 'POST', path: '/v1/rbac/check', bearer: true }, { input }, options);
   }
+
+  /** GET /v1/rbac/explain: list the users who have a permission on a record, with all reasons. */
+  async explain(query: RBACExplainQuery = {}, options: CallOptions = {}): Promise<t.HolderPage> {
+    return this.connection.json({ name: 'rbac.explain', method: 'GET', path: '/v1/rbac/explain', bearer: true }, { query }, options);
+  }
+
+  /** The rows of {@link explain}, grouped by a field. */
+  async explainStacked(stack: string, query: RBACExplainQuery = {}, options: CallOptions = {}): Promise<t.HolderStackedPage> {
+    return this.connection.json({ name: 'rbac.explain', method: 'GET', path: '/v1/rbac/explain', bearer: true }, { query: { ...query, stack } }, options);
+  }
+
+  /** The rows of all pages of {@link explain}. */
+  allExplain(query: RBACExplainQuery = {}, options: CallOptions = {}): AsyncGenerator<t.Holder, void, undefined> {
+    return pages(query, (next) => this.explain(next, options), (page) => page.data);
+  }
 }
 
 export class AuditOperations extends Group {
@@ -1325,6 +1507,11 @@ export class AuditOperations extends Group {
   /** The rows of all pages of {@link list}. */
   all(query: AuditListQuery = {}, options: CallOptions = {}): AsyncGenerator<t.AuditEntry, void, undefined> {
     return pages(query, (next) => this.list(next, options), (page) => page.data);
+  }
+
+  /** GET /v1/audit/{seq}: get an audit entry with the changed fields. */
+  async get(seq: string, options: CallOptions = {}): Promise<t.AuditChangedEntry> {
+    return this.connection.json({ name: 'audit.get', method: 'GET', path: `/v1/audit/${segment(seq)}`, bearer: true }, {}, options);
   }
 
   /** GET /v1/audit/status: verify the next part of the audit trail and get the result so far. */
@@ -1504,13 +1691,58 @@ export class CustomersOperations extends Group {
   }
 
   /** PUT /v1/customers/{id}/kyc: submit documents of a customer. With verified_at, a reviewer also verifies the customer. */
-  async kycSubmit(id: string, input: t.CustomerSubmitInput, options: CallOptions = {}): Promise<t.Customer> {
-    return this.connection.json({ name: 'customers.kyc_submit', method: 'PUT', path: `/v1/customers/${segment(id)}/kyc`, bearer: true }, { input }, options);
+  async kycSubmit(id: string, input: t.CustomerSubmitInput, options: CallOptions = {}): Promise<{ status: 200; data: t.Customer } | { status: 202; data: t.CustomerDecision }> {
+    return this.connection.either<t.Customer, t.CustomerDecision>({ name: 'customers.kyc_submit', method: 'PUT', path: `/v1/customers/${segment(id)}/kyc`, bearer: true }, { input }, options);
   }
 
   /** PATCH /v1/customers/{id}/kyc/status: decide on the verification of a customer. */
-  async kycDecide(id: string, input: t.CustomerDecideInput, options: CallOptions = {}): Promise<t.Customer> {
-    return this.connection.json({ name: 'customers.kyc_decide', method: 'PATCH', path: `/v1/customers/${segment(id)}/kyc/status`, bearer: true }, { input }, options);
+  async kycDecide(id: string, input: t.CustomerDecideInput, options: CallOptions = {}): Promise<{ status: 200; data: t.Customer } | { status: 202; data: t.CustomerDecision }> {
+    return this.connection.either<t.Customer, t.CustomerDecision>({ name: 'customers.kyc_decide', method: 'PATCH', path: `/v1/customers/${segment(id)}/kyc/status`, bearer: true }, { input }, options);
+  }
+
+  /** GET /v1/kyc/cases: list the open cases of the verification. sort=opened_at lists the oldest first. */
+  async cases(query: CustomersCasesQuery = {}, options: CallOptions = {}): Promise<t.CustomerCasePage> {
+    return this.connection.json({ name: 'customers.cases', method: 'GET', path: '/v1/kyc/cases', bearer: true }, { query }, options);
+  }
+
+  /** The rows of {@link cases}, grouped by a field. */
+  async casesStacked(stack: string, query: CustomersCasesQuery = {}, options: CallOptions = {}): Promise<t.CustomerCaseStackedPage> {
+    return this.connection.json({ name: 'customers.cases', method: 'GET', path: '/v1/kyc/cases', bearer: true }, { query: { ...query, stack } }, options);
+  }
+
+  /** The rows of all pages of {@link cases}. */
+  allCases(query: CustomersCasesQuery = {}, options: CallOptions = {}): AsyncGenerator<t.CustomerCase, void, undefined> {
+    return pages(query, (next) => this.cases(next, options), (page) => page.data);
+  }
+
+  /** POST /v1/kyc/cases/take: take cases into review and assign them to the caller. */
+  async takeCases(input: t.CustomerTakeInput, options: CallOptions = {}): Promise<t.CustomerCaseOutcomes> {
+    return this.connection.json({ name: 'customers.take_cases', method: 'POST', path: '/v1/kyc/cases/take', bearer: true }, { input }, options);
+  }
+
+  /** POST /v1/kyc/cases/give-back: give assigned cases back. */
+  async giveBackCases(input: t.CustomerGiveBackInput, options: CallOptions = {}): Promise<t.CustomerCaseOutcomes> {
+    return this.connection.json({ name: 'customers.give_back_cases', method: 'POST', path: '/v1/kyc/cases/give-back', bearer: true }, { input }, options);
+  }
+
+  /** GET /v1/kyc/reasons: list templates for the reasons of decisions, in all languages. */
+  async kycReasons(options: CallOptions = {}): Promise<t.CustomerReasonTemplates> {
+    return this.connection.json({ name: 'customers.kyc_reasons', method: 'GET', path: '/v1/kyc/reasons', bearer: true }, {}, options);
+  }
+
+  /** POST /v1/customers/{id}/kyc/decisions/{decision_id}/confirm: confirm a decision as the second person. */
+  async kycConfirm(id: string, decisionId: string, options: CallOptions = {}): Promise<t.CustomerDecision> {
+    return this.connection.json({ name: 'customers.kyc_confirm', method: 'POST', path: `/v1/customers/${segment(id)}/kyc/decisions/${segment(decisionId)}/confirm`, bearer: true }, {}, options);
+  }
+
+  /** POST /v1/customers/{id}/kyc/decisions/{decision_id}/reject: reject a decision as the second person. */
+  async kycRefuse(id: string, decisionId: string, input: t.CustomerRejectDecisionInput, options: CallOptions = {}): Promise<t.CustomerDecision> {
+    return this.connection.json({ name: 'customers.kyc_refuse', method: 'POST', path: `/v1/customers/${segment(id)}/kyc/decisions/${segment(decisionId)}/reject`, bearer: true }, { input }, options);
+  }
+
+  /** POST /v1/customers/{id}/kyc/decisions/{decision_id}/withdraw: withdraw a decision that the caller proposed. */
+  async kycWithdraw(id: string, decisionId: string, options: CallOptions = {}): Promise<t.CustomerDecision> {
+    return this.connection.json({ name: 'customers.kyc_withdraw', method: 'POST', path: `/v1/customers/${segment(id)}/kyc/decisions/${segment(decisionId)}/withdraw`, bearer: true }, {}, options);
   }
 }
 
@@ -1702,14 +1934,47 @@ export class ProfileAvatarOperations extends Group {
   }
 }
 
+export class ProfileViewsOperations extends Group {
+  /** GET /v1/profile/views: list the caller's saved views. */
+  async list(query: ProfileViewsListQuery = {}, options: CallOptions = {}): Promise<t.ProfileViewPage> {
+    return this.connection.json({ name: 'profile.views.list', method: 'GET', path: '/v1/profile/views', bearer: true }, { query }, options);
+  }
+
+  /** The rows of {@link list}, grouped by a field. */
+  async listStacked(stack: string, query: ProfileViewsListQuery = {}, options: CallOptions = {}): Promise<t.ProfileViewStackedPage> {
+    return this.connection.json({ name: 'profile.views.list', method: 'GET', path: '/v1/profile/views', bearer: true }, { query: { ...query, stack } }, options);
+  }
+
+  /** The rows of all pages of {@link list}. */
+  all(query: ProfileViewsListQuery = {}, options: CallOptions = {}): AsyncGenerator<t.ProfileView, void, undefined> {
+    return pages(query, (next) => this.list(next, options), (page) => page.data);
+  }
+
+  /**
+   * PUT /v1/profile/views: save a view of a list.
+   *
+   * It replaces the caller's view of the list with the same name.
+   */
+  async save(input: t.ProfileViewInput, options: CallOptions = {}): Promise<t.ProfileView> {
+    return this.connection.json({ name: 'profile.views.save', method: 'PUT', path: '/v1/profile/views', bearer: true }, { input }, options);
+  }
+
+  /** DELETE /v1/profile/views/{id}: delete a saved view. */
+  async remove(id: string, options: CallOptions = {}): Promise<t.Message> {
+    return this.connection.json({ name: 'profile.views.remove', method: 'DELETE', path: `/v1/profile/views/${segment(id)}`, bearer: true }, {}, options);
+  }
+}
+
 export class ProfileOperations extends Group {
   readonly preferences: ProfilePreferencesOperations;
   readonly avatar: ProfileAvatarOperations;
+  readonly views: ProfileViewsOperations;
 
   constructor(connection: Connection) {
     super(connection);
     this.preferences = new ProfilePreferencesOperations(connection);
     this.avatar = new ProfileAvatarOperations(connection);
+    this.views = new ProfileViewsOperations(connection);
   }
 
   /** GET /v1/profile: get the caller's profile. */

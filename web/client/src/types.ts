@@ -411,6 +411,96 @@ export interface UserRolesInput {
   roles: string[] | null;
 }
 
+export interface UserInviteInput {
+  email: string;
+  display_name?: string;
+  /** Of the message and of the new user; the language of the request if it is missing. */
+  language?: Language;
+  /** Names or ids of the roles that the new user gets. */
+  roles: string[];
+}
+
+export interface UserInvitation {
+  id: string;
+  email: string;
+  /** The name of the new user; empty for none. */
+  display_name: string;
+  language: Language;
+  /** Names of the roles that the new user gets, in alphabetical order. */
+  roles: string[];
+  status: UserInvitationStatus;
+  /** When the latest message was sent. Earlier links are void. */
+  sent_at: string;
+  expires_at: string;
+  created_at: string;
+  created_by: string;
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
+}
+
+export type UserInvitationStatus = 'open' | 'expired';
+
+export interface UserInvitationPage {
+  data: UserInvitation[];
+  /** Number of matching rows that the caller may see. */
+  total: number;
+  /** Number of rows that the caller may see. */
+  total_unfiltered: number;
+  /** Whether there are further rows. */
+  has_more: boolean;
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
+}
+
+export interface UserInvitationStackedPage {
+  /** The rows of each group. */
+  data: { [name: string]: UserInvitation[] };
+  /** The members of data, in their order. */
+  keys?: string[];
+  metadata?: Metadata | null;
+  /** Number of matching rows that the caller may see. */
+  total: number;
+  /** Number of rows that the caller may see. */
+  total_unfiltered: number;
+  /** Whether there are further rows. */
+  has_more: boolean;
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
+}
+
+export interface UserViewInvitationInput {
+  /** From the link of the message. */
+  token: string;
+}
+
+export interface UserInvited {
+  email: string;
+  display_name: string;
+  language: Language;
+  expires_at: string;
+}
+
+export interface UserAcceptInput {
+  /** From the link of the message. */
+  token: string;
+  password: string;
+}
+
+export interface UserAccepted {
+  user_id: string;
+  /** The credential to sign in with. */
+  email: string;
+}
+
 export interface UserCredentialPage {
   data: UserCredential[];
   /** Number of matching rows that the caller may see. */
@@ -848,9 +938,90 @@ export interface Decision {
   source: DecisionSource;
   /** Id of the role, the user or the record; the nil id if it is denied. */
   source_id: string;
+  /** true if it is denied because there is no such record; missing from other decisions. */
+  missing?: boolean;
 }
 
 export type DecisionSource = 'role' | 'user' | 'owner' | '';
+
+export interface HolderPage {
+  data: Holder[];
+  /** Number of matching rows that the caller may see. */
+  total: number;
+  /** Number of rows that the caller may see. */
+  total_unfiltered: number;
+  /** Whether there are further rows. */
+  has_more: boolean;
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
+}
+
+export interface Holder {
+  user_id: string;
+  /** Only active users can use the permission. */
+  status: UserStatus;
+  kind: HolderKind;
+  /**
+   * Whether a grant lets the user call an endpoint that reads records of the type. Without one, requests get 403 although
+   * the user has the permission. Always true for permissions other than read.
+   */
+  calls: boolean;
+  /** Every source of the permission, relations first. */
+  reasons: Reason[];
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
+}
+
+export type HolderKind = 'person' | 'service';
+
+export interface Reason {
+  /** owner for a relation to the record, user for a grant to the user, role for a grant to a role of the user. */
+  source: ReasonSource;
+  /** The relation; empty for a grant. */
+  relation: ReasonRelation;
+  role_id: string | null;
+  /** Empty without a role. */
+  role_name: string;
+  /** null for a relation, and for administrators, who need no grant. */
+  grant_id: string | null;
+  /** What the grant is on: this record or the record type. Empty for a relation. */
+  scope: ReasonScope;
+  /** The granted permission: read_all includes read. */
+  granted: ReasonGranted;
+}
+
+export type ReasonSource = 'owner' | 'user' | 'role';
+
+export type ReasonRelation = 'creator' | 'self' | 'holder' | 'participant' | 'assignee' | 'linked' | '';
+
+export type ReasonScope = 'record' | 'type' | '';
+
+export type ReasonGranted = 'create' | 'read' | 'update' | 'delete' | 'read_all' | '';
+
+export interface HolderStackedPage {
+  /** The rows of each group. */
+  data: { [name: string]: Holder[] };
+  /** The members of data, in their order. */
+  keys?: string[];
+  metadata?: Metadata | null;
+  /** Number of matching rows that the caller may see. */
+  total: number;
+  /** Number of rows that the caller may see. */
+  total_unfiltered: number;
+  /** Whether there are further rows. */
+  has_more: boolean;
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
+}
 
 export interface CreateRoleInput {
   name: string;
@@ -911,6 +1082,35 @@ export interface RoleStackedPage {
 export interface PutRoleInput {
   name?: string | null;
   description?: string | null;
+}
+
+export interface Matrix {
+  role_id: string;
+  /** true for Administrator, which may do everything without grants. */
+  fixed: boolean;
+  /** The number of users who hold the role. */
+  holders: number;
+  /** Every record type, in alphabetical order. */
+  types: TypePermissions[];
+  /** The endpoints that the role may call, in alphabetical order. */
+  endpoints: string[];
+}
+
+export interface TypePermissions {
+  rec_type: string;
+  permissions: Permission[];
+}
+
+export interface MatrixInput {
+  /** The permissions on all record types. A type that is not listed gets none. */
+  types?: TypePermissionsInput[];
+  /** All endpoints that the role may call, as GET /v1/rbac/endpoints lists them. */
+  endpoints?: string[];
+}
+
+export interface TypePermissionsInput {
+  rec_type?: string;
+  permissions?: Permission[];
 }
 
 export interface GrantInput {
@@ -1150,6 +1350,8 @@ export interface AuditEntry {
   request_id: string;
   /** More about a security event; null for a change. */
   detail: AuditDetail | null;
+  /** Whether GET /v1/audit/{seq} shows changed fields, as long as they are kept. */
+  has_changes: boolean;
   /** Keyed digest of the record before the change; empty for a new record. */
   before_hash: string;
   /** Keyed digest of the record after the change; empty for a deleted record. */
@@ -1200,6 +1402,80 @@ export interface AuditEntryStackedPage {
    * user, and in the elements of a list, which has one for all.
    */
   people?: { [name: string]: Person };
+}
+
+export interface AuditChangedEntry {
+  /** The place in the trail, from 1 without gaps. */
+  seq: number;
+  at: string;
+  /** Id of the user or API key that acted; the nil id for the service itself and for unknown callers. */
+  actor: string;
+  /**
+   * change, or the kind of a security event: a failed or suspicious sign-in, a denied request, a throttled request, a step
+   * of account recovery, a read of sensitive data, or a session that ended because its user opened too many.
+   */
+  kind: AuditChangedEntryKind;
+  /**
+   * A stable code of what happened, as <area>.<verb>. The area is a module or a record type; many codes equal the name of
+   * the endpoint in GET /v1/rbac/endpoints. Others describe what the service did itself, such as customers.kyc_expire (a
+   * verification expired), rbac.seed (initial roles and grants) and audit.events_dropped (events that were only counted).
+   */
+  action: string;
+  /** The type of the record; empty if the entry is about no record. */
+  rec_type: string;
+  /** Id of the record. For a rate-limit rule this is its endpoint. */
+  rec_id: string;
+  /** Id of the session that acted; empty without one and in entries of earlier versions. */
+  session_id: string;
+  /** The client's address, shortened to 24 bits (IPv4) or 48 bits (IPv6). */
+  network: string;
+  /** The X-Request-ID of the request; of the latest one if the entry stands for several events. */
+  request_id: string;
+  /** More about a security event; null for a change. */
+  detail: AuditDetail | null;
+  /** Whether GET /v1/audit/{seq} shows changed fields, as long as they are kept. */
+  has_changes: boolean;
+  /** Keyed digest of the record before the change; empty for a new record. */
+  before_hash: string;
+  /** Keyed digest of the record after the change; empty for a deleted record. */
+  after_hash: string;
+  /** Hash of the previous entry. */
+  prev_hash: string;
+  /** Hash of this entry, which covers the previous hash. */
+  hash: string;
+  /** Version of the hash's input; the documentation of the export describes it. */
+  form: number;
+  /**
+   * The fields that changed, with their values before and after. Long values are cut. Empty if the entry has none, or they
+   * were deleted.
+   */
+  changes: AuditFieldChange[];
+  /**
+   * Whether the changed fields were deleted, because they are too old, the personal data of the record was erased, or the
+   * record was deleted.
+   */
+  changes_deleted: boolean;
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
+}
+
+export type AuditChangedEntryKind = 'change' | 'sign_in' | 'denial' | 'throttle' | 'recovery' | 'read' | 'session';
+
+export interface AuditFieldChange {
+  /**
+   * The name of the member as the API shows it. Members of an object are separated by a point; … stands for further
+   * fields, which are not kept.
+   */
+  field: string;
+  /** The text before the change, or the JSON of another value; null for none. */
+  before: string | null;
+  /** The text after the change, or the JSON of another value; null for none. */
+  after: string | null;
+  /** Whether a value is only the beginning of a longer one. */
+  cut: boolean;
 }
 
 export interface AuditStatus {
@@ -1595,6 +1871,13 @@ export interface CustomerKYC {
   transitions: { [name: string]: string[] };
   /** Newest first. */
   history: CustomerChange[];
+  suggestion: CustomerSuggestion;
+  /** Which decisions need a second person. */
+  four_eyes: CustomerKYCFourEyes;
+  /** The decision that waits for a second person; null without one, and for callers who may not review. */
+  pending_decision: CustomerPendingDecision | null;
+  /** Closed decisions that needed a second person, newest first; empty for callers who may not review. */
+  decisions: CustomerPendingDecision[];
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -1643,10 +1926,51 @@ export interface CustomerFieldChange {
 
 export type CustomerFieldField = 'type' | 'first_name' | 'last_name' | 'date_of_birth' | 'nationality';
 
+export interface CustomerSuggestion {
+  level: VerificationLevel;
+  /** What a level needs: identity_document for basic, and proof_of_address for standard. */
+  grounds: CustomerGround[];
+}
+
+export interface CustomerGround {
+  requirement: CustomerGroundRequirement;
+  /** The level that needs it. */
+  for: CustomerGroundFor;
+  met: boolean;
+  /** The documents that meet it and are valid today. */
+  documents: string[];
+}
+
+export type CustomerGroundRequirement = 'identity_document' | 'proof_of_address';
+
+export type CustomerGroundFor = 'none' | 'basic' | 'standard' | 'enhanced' | 'basic' | 'standard';
+
+export type CustomerKYCFourEyes = 'off' | 'enhanced' | 'always';
+
+export interface CustomerPendingDecision {
+  id: string;
+  state: CustomerPendingDecisionState;
+  /** The state that the customer gets. */
+  kyc_status: KYCStatus;
+  /** The level that the customer gets. */
+  verification_level: VerificationLevel;
+  reason: string;
+  proposed_at: string;
+  proposed_by: string;
+  closed_at: string | null;
+  /** Empty while the decision is pending. */
+  closed_by: string;
+  closing_reason: string;
+}
+
+export type CustomerPendingDecisionState = 'pending' | 'confirmed' | 'rejected' | 'withdrawn' | 'void';
+
 export interface CustomerSubmitInput {
   /** The time at which a reviewer verified the customer. Ignored from other callers. */
   verified_at?: string | null;
   documents?: CustomerDocumentInput[];
+  /** Of a verification that needs a second person. */
+  reason?: string;
 }
 
 export interface CustomerDocumentInput {
@@ -1658,10 +1982,142 @@ export interface CustomerDocumentInput {
   country?: string;
 }
 
+export interface CustomerDecision {
+  id: string;
+  type: CustomerDecisionType;
+  first_name: string;
+  /** The name of a business. */
+  last_name: string;
+  email: string;
+  /** E.164. */
+  phone: string | null;
+  date_of_birth: string | null;
+  /** ISO 3166-1 alpha-3. */
+  nationality: string | null;
+  address: CustomerAddress | null;
+  kyc_status: KYCStatus;
+  verification_level: VerificationLevel;
+  metadata: { [name: string]: unknown };
+  created_at: string;
+  updated_at: string;
+  /** When the personal data was erased; missing from all other customers. */
+  erased_at?: string | null;
+  /** Present when the decision waits for a second person; the customer is then as before. */
+  pending_decision?: CustomerPendingDecision | null;
+}
+
+export type CustomerDecisionType = 'individual' | 'business';
+
 export interface CustomerDecideInput {
   kyc_status?: KYCStatus;
   verification_level?: VerificationLevel;
+  /** Required for a decision that needs a second person. */
   reason?: string;
+}
+
+export interface CustomerCasePage {
+  data: CustomerCase[];
+  /** Number of matching rows that the caller may see. */
+  total: number;
+  /** Number of rows that the caller may see. */
+  total_unfiltered: number;
+  /** Whether there are further rows. */
+  has_more: boolean;
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
+}
+
+export interface CustomerCase {
+  customer_id: string;
+  type: CustomerCaseType;
+  first_name: string;
+  last_name: string;
+  /** ISO 3166-1 alpha-3, of the address or else the nationality; empty for none. */
+  country: string;
+  kyc_status: KYCStatus;
+  verification_level: VerificationLevel;
+  /** The level that the documents support, as of the last submission or day. */
+  suggested_level: VerificationLevel;
+  /** Since when the customer waits. */
+  opened_at: string;
+  /** The reviewer who works on the case. An assignment ends after 24 hours. */
+  assignee: string | null;
+  assigned_at: string | null;
+  /** The decision that waits for a second person; null for none. */
+  pending_decision: CustomerPendingDecision | null;
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
+}
+
+export type CustomerCaseType = 'individual' | 'business';
+
+export interface CustomerCaseStackedPage {
+  /** The rows of each group. */
+  data: { [name: string]: CustomerCase[] };
+  /** The members of data, in their order. */
+  keys?: string[];
+  metadata?: Metadata | null;
+  /** Number of matching rows that the caller may see. */
+  total: number;
+  /** Number of rows that the caller may see. */
+  total_unfiltered: number;
+  /** Whether there are further rows. */
+  has_more: boolean;
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
+}
+
+export interface CustomerTakeInput {
+  customer_ids: string[];
+  /** Whether to take cases that another reviewer works on. */
+  take_over?: boolean;
+}
+
+export interface CustomerCaseOutcomes {
+  cases: CustomerCaseOutcome[];
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
+}
+
+export interface CustomerCaseOutcome {
+  customer_id: string;
+  outcome: CustomerCaseOutcomeOutcome;
+  /** The reviewer who works on the case now. */
+  assignee: string | null;
+}
+
+export type CustomerCaseOutcomeOutcome = 'taken' | 'given_back' | 'assigned' | 'closed' | 'not_allowed';
+
+export interface CustomerGiveBackInput {
+  customer_ids: string[];
+}
+
+export interface CustomerReasonTemplates {
+  reasons: CustomerReasonTemplate[];
+}
+
+export interface CustomerReasonTemplate {
+  id: string;
+  /** The decision that the reason is for. */
+  kyc_status: KYCStatus;
+  /** By language: en, de, fr, it. */
+  texts: { [name: string]: string };
+}
+
+export interface CustomerRejectDecisionInput {
+  reason: string;
 }
 
 export interface PayerCreateInput {
@@ -1985,6 +2441,47 @@ export interface ProfilePreferencesInput {
 export interface ProfileAvatarFormInput {
   /** A JPEG or PNG picture, recognised by its content. */
   file: Blob;
+}
+
+export interface ProfileViewPage {
+  data: ProfileView[];
+  /** Number of matching rows that the caller may see. */
+  total: number;
+  /** Number of rows that the caller may see. */
+  total_unfiltered: number;
+  /** Whether there are further rows. */
+  has_more: boolean;
+}
+
+export interface ProfileView {
+  id: string;
+  /** Path of the list in the console. */
+  list: string;
+  name: string;
+  /** Query of the list's address. */
+  query: string;
+  created_at: string;
+  modified_at: string;
+}
+
+export interface ProfileViewStackedPage {
+  /** The rows of each group. */
+  data: { [name: string]: ProfileView[] };
+  /** The members of data, in their order. */
+  keys?: string[];
+  metadata?: Metadata | null;
+  /** Number of matching rows that the caller may see. */
+  total: number;
+  /** Number of rows that the caller may see. */
+  total_unfiltered: number;
+  /** Whether there are further rows. */
+  has_more: boolean;
+}
+
+export interface ProfileViewInput {
+  list: string;
+  name: string;
+  query?: string;
 }
 
 export interface InvoiceReadInput {
@@ -2819,6 +3316,7 @@ export type ErrorClass = 'business' | 'temporary';
 
 /** The codes of errors. Later versions of the service may add codes. */
 export type ErrorCode =
+  | 'audit.entry_not_found'
   | 'auth_m.api_key_not_found'
   | 'auth_m.challenge_expired'
   | 'auth_m.cooling_off'
@@ -2860,7 +3358,11 @@ export type ErrorCode =
   | 'common.unavailable'
   | 'common.unsupported_media_type'
   | 'customers.customer_not_found'
+  | 'customers.decision_not_found'
+  | 'customers.decision_not_pending'
+  | 'customers.decision_waits'
   | 'customers.invalid_kyc_transition'
+  | 'customers.second_person_required'
   | 'customers.self_verification'
   | 'events.cursor_expired'
   | 'factors.already_active'
@@ -2894,6 +3396,8 @@ export type ErrorCode =
   | 'profile.avatar_not_found'
   | 'profile.invalid_file_type'
   | 'profile.invalid_image'
+  | 'profile.too_many_views'
+  | 'profile.view_not_found'
   | 'query_m.invalid_field'
   | 'query_m.invalid_format'
   | 'query_m.invalid_search_field'
@@ -2901,10 +3405,12 @@ export type ErrorCode =
   | 'rate_limits_m.exceeded'
   | 'rate_limits_m.too_many_at_once'
   | 'rbac.endpoint_not_found'
+  | 'rbac.fixed_permissions'
   | 'rbac.grant_exists'
   | 'rbac.grant_not_found'
   | 'rbac.grant_not_held'
   | 'rbac.grant_to_self'
+  | 'rbac.record_not_found'
   | 'rbac.role_built_in'
   | 'rbac.role_exists'
   | 'rbac.role_not_found'
@@ -2925,6 +3431,8 @@ export type ErrorCode =
   | 'users.identity_exists'
   | 'users.identity_not_found'
   | 'users.invalid_otp'
+  | 'users.invitation_invalid'
+  | 'users.invitation_not_found'
   | 'users.last_administrator'
   | 'users.last_credential'
   | 'users.not_staff'

@@ -2,14 +2,14 @@ import { html, useState } from '../../lib.js';
 import { api } from '../../api.js';
 import { may } from '../../access.js';
 import { t, term } from '../../i18n.js';
-import { useLoad } from '../../load.js';
+import { useList } from '../../list.js';
 import { Badge, Copy, When } from '../../ui/display.js';
 import { confirm, Dialog } from '../../ui/dialog.js';
-import { Empty, Loaded, Notice, toast, toastError } from '../../ui/feedback.js';
+import { Empty, Notice, toast, toastError } from '../../ui/feedback.js';
 import { Actions, Field, Form, useForm } from '../../ui/form.js';
 import { Icon } from '../../ui/icon.js';
 import { PageHead } from '../../ui/page.js';
-import { Table } from '../../ui/table.js';
+import { RecordList } from '../../ui/record_list.js';
 
 // The usual scopes of a key; the command line and the API accept any combination.
 const SCOPES = [
@@ -77,12 +77,12 @@ function columnsOf(revoke) {
 /** The API keys and when they were last used. */
 export default function ApiKeys() {
   const [adding, setAdding] = useState(false);
-  const load = useLoad(async () => (await api.get('/v1/api-keys', { limit: 100 })).data);
+  const list = useList('/v1/api-keys', { sort: '-created_at' });
   async function revoke(row) {
     const text = t('keys.revoke_text', { name: row.name });
     if (!(await confirm({ title: t('keys.revoke'), text, action: t('keys.revoke') }))) return;
     const done = () => {
-      load.reload();
+      list.reload();
       toast(t('saved'));
     };
     api.delete(`/v1/api-keys/${row.id}`).then(done, toastError);
@@ -93,10 +93,7 @@ export default function ApiKeys() {
         <${Icon} name="plus" size=${16} />${t('keys.new')}
       </button>`}
     <//>
-    <section class="card flush" aria-label=${t('nav.keys')}>
-      <${Loaded} load=${load}>${(rows) => (rows.length
-        ? html`<${Table} caption=${t('nav.keys')} columns=${columnsOf(revoke)} rows=${rows} />`
-        : html`<${Empty} icon="key" title=${t('keys.none')} />`)}<//>
-    </section>
-    ${adding && html`<${KeyDialog} close=${() => setAdding(false)} done=${load.reload} />`}`;
+    <${RecordList} list=${list} title=${t('nav.keys')} columns=${columnsOf(revoke)}
+      empty=${html`<${Empty} icon="key" title=${t('keys.none')} />`} />
+    ${adding && html`<${KeyDialog} close=${() => setAdding(false)} done=${list.reload} />`}`;
 }

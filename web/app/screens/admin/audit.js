@@ -1,19 +1,24 @@
-import { html, useState } from '../../lib.js';
+import { html, useId, useState } from '../../lib.js';
 import { api } from '../../api.js';
+import { may, TYPES } from '../../access.js';
 import { dateTime, number } from '../../format.js';
 import { t, term } from '../../i18n.js';
+import { containing, useList } from '../../list.js';
 import { useLoad } from '../../load.js';
-import { useList } from '../../list.js';
 import { usePeople } from '../../people.js';
 import { usePreferences } from '../../preferences.js';
-import { may, TYPES } from '../../access.js';
-import { Badge, Facts } from '../../ui/display.js';
-import { Dialog } from '../../ui/dialog.js';
+import { route, setQuery } from '../../router.js';
+import { useStore } from '../../store.js';
+import { loadStyle } from '../../style.js';
+import { Badge, When } from '../../ui/display.js';
 import { ErrorBox, Notice } from '../../ui/feedback.js';
-import { Filter, Filters, optionsOf } from '../../ui/filters.js';
+import { Filter, Filters, optionsOf, Search } from '../../ui/filters.js';
+import { Icon } from '../../ui/icon.js';
 import { PageHead } from '../../ui/page.js';
-import { Person } from '../../ui/person.js';
 import { RecordList } from '../../ui/record_list.js';
+import { Actor, EntryDialog, RecordLink } from './audit_entry.js';
+
+await loadStyle('admin');
 
 /** The result of the server's latest check of the chain of hashes. */
 function ChainState() {
@@ -31,8 +36,6 @@ function ChainState() {
     : html`<${Notice} title=${t('audit.checking')}>${t('audit.checking_text', values)}<//>`;
 }
 
-const NIL = '00000000-0000-0000-0000-000000000000'; // the actor of Kontor's own actions
-
 /** Loads the names of the API keys, by id: a request with a key is recorded under the key's id. */
 async function loadKeyNames() {
   if (!may('api_keys', 'read')) return {};
@@ -40,52 +43,9 @@ async function loadKeyNames() {
   return Object.fromEntries(data.map((key) => [key.id, key.name]));
 }
 
-/** The actor of an entry: Kontor itself, an API key, or a user with their sign-in name. */
-function Actor({ id, keyNames }) {
-  if (!id || id === NIL) return html`<span class="none">${t('audit.system')}</span>`;
-  return keyNames[id] ? t('audit.key', { name: keyNames[id] }) : html`<${Person} id=${id} signIn />`;
-}
-
-const SCREENS = {
-  customers: '/customers/', personas: '/personas/', payers: '/payers/', chats: '/chats/', users: '/admin/users/', roles: '/admin/roles/',
-};
-
-const code = (value) => value && html`<span class="code">${value}</span>`;
-
-function RecordLink({ entry: { rec_type: type, rec_id: id } }) {
-  return SCREENS[type] && id ? html`<a class="code" href=${SCREENS[type] + id}>${id}</a>` : code(id) || '–';
-}
-
-/** The facts of an entry that stands for several events of the same kind. */
-const repetitionFacts = (detail) => (detail ? [
-  [t('audit.count'), number(detail.count)],
-  [t('audit.first_at'), dateTime(detail.first_at)],
-  [t('audit.last_at'), dateTime(detail.last_at)],
-  [t('audit.endpoint'), code(detail.endpoint)],
-  [t('audit.subject'), code(detail.subject)],
-] : []);
-
-/** One entry with its hashes: of the record before and after, and of the chain. */
-function EntryDialog({ entry, keyNames, close }) {
-  return html`<${Dialog} title=${term('audit_action', entry.action)} close=${close} wide><${Facts} list rows=${[
-    [t('audit.seq'), number(entry.seq)],
-    [t('audit.when'), dateTime(entry.at)],
-    [t('audit.kind'), term('audit_kind', entry.kind)],
-    [t('audit.actor'), html`<${Actor} id=${entry.actor} keyNames=${keyNames} />`],
-    ...repetitionFacts(entry.detail),
-    [t('audit.network'), code(entry.network)],
-    [t('audit.session'), code(entry.session_id)],
-    [t('audit.request'), code(entry.request_id)],
-    [t('access.type'), term('rec_type', entry.rec_type)],
-    [t('audit.record'), html`<${RecordLink} entry=${entry} />`],
-    [t('audit.before'), code(entry.before_hash)],
-    [t('audit.after'), code(entry.after_hash)],
-    [t('audit.previous'), code(entry.prev_hash)],
-    [t('audit.hash'), code(entry.hash)],
-  ]} /><//>`;
-}
-
 const KINDS = ['change', 'sign_in', 'denial', 'throttle', 'recovery', 'read', 'session'];
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const NO_FILTERS = { q: '', kind: '', rec_type: '', actor: '', rec_id: '', from: '', to: '', offset: '' };
 const TONES = { change: 'none', read: 'info' }; // every other kind is a security event
 
 /** The action of an entry, with its note and how often it happened. */
@@ -94,11 +54,9 @@ function actionText({ action, detail }) {
   return [term('audit_action', action), note, detail?.count > 1 && `× ${number(detail.count)}`].filter(Boolean).join(' ');
 }
 
-const shortHash = (hash) => hash && html`<span class="code hash" title=${hash}>${hash.slice(0, 10)}</span>`;
-
 const columnsOf = (keyNames, open) => [
-  { key: 'at', label: t('audit.when'), cell: (row) => html`<span class="num">${dateTime(row.at)}</span>` },
-  { key: 'actor', label: t('audit.actor'), cell: (row) => html`<${Actor} id=${row.actor} keyNames=${keyNames} />` },
+  { key: 'at', label: t('audit.when'), cell: (row) => html`<${When} at=${row.at} exact />` },
+  { key: 'actor', label: t('audit.actor'), cell: (row) => html`<${Actor} id=${row.actor} keyNames=${keyNames} link />` },
   {
     key: 'action', label: t('audit.action'),
     cell: (row) => html`<button class="link what" onClick=${() => open(row)}>${actionText(row)}</button>`,
@@ -108,26 +66,60 @@ const columnsOf = (keyNames, open) => [
     cell: (row) => html`<${Badge} value=${term('audit_kind', row.kind)} tone=${TONES[row.kind] ?? 'warn'} />`,
   },
   { key: 'type', minor: true, wide: true, label: t('access.type'), cell: (row) => term('rec_type', row.rec_type) },
-  { key: 'hash', minor: true, label: t('audit.hash'), cell: (row) => shortHash(row.hash) },
+  { key: 'record', minor: true, wide: true, label: t('audit.record'), cell: (row) => html`<${RecordLink} entry=${row} />` },
 ];
+
+/** The range of the local days of a filter, as the list searches it: from..to. */
+function rangeOf(from, to) {
+  if (!from && !to) return '';
+  const start = from ? new Date(`${from}T00:00`).toISOString() : '';
+  const end = to ? new Date(`${to}T23:59:59.999`).toISOString() : '';
+  return `${start}..${end}`;
+}
+
+function DayFilter({ label, value, onChange }) {
+  const id = useId();
+  return html`<div class=${`filter${value ? ' set' : ''}`}><label for=${id}>${label}</label>
+    <input id=${id} type="date" value=${value} onChange=${(event) => onChange(event.target.value)} /></div>`;
+}
+
+/** A filter that only links set, such as that of one person: what it selects, with a button that removes it. */
+const Chosen = ({ label, children, remove }) => html`<span class="chosen">${label} ${children}
+  <button class="bare" aria-label=${t('audit.show_all', { what: label })} onClick=${remove}><${Icon} name="close" size=${14} /></button></span>`;
 
 /** The audit trail: changes, accesses and security events, chained by their hashes. */
 export default function Audit() {
   usePreferences();
   usePeople();
   const [open, setOpen] = useState(null);
-  const list = useList('/v1/audit', { filters: ['rec_type', 'kind'], limit: 50, sort: '-seq' });
+  const { query } = useStore(route);
+  const [from, to] = [query.get('from') ?? '', query.get('to') ?? ''];
+  const list = useList('/v1/audit', {
+    filters: ['rec_type', 'kind', 'actor', 'rec_id'], limit: 50, sort: '-seq', fixed: { 'search.at': rangeOf(from, to) },
+    search: (text) => (UUID.test(text) ? { 'search.rec_id': text } : { 'search.action': containing(text) }),
+  });
   const keyNames = useLoad(loadKeyNames).data ?? {};
+  const { actor, rec_id: record } = list.state;
+  const show = (filter) => {
+    setOpen(null);
+    list.set({ ...NO_FILTERS, ...filter });
+  };
+  const shown = { ...list, filtered: list.filtered || Boolean(from || to), clear: () => setQuery(NO_FILTERS) };
   return html`
     <${PageHead} title=${t('nav.audit')} note=${t('audit.note')} />
     <${ChainState} />
     <${Filters}>
+      <${Search} label=${t('audit.search')} value=${list.state.q} onSearch=${(q) => list.set({ q })} />
       <${Filter} label=${t('audit.kind')} value=${list.state.kind} onChange=${(kind) => list.set({ kind })}
         options=${optionsOf(KINDS, (kind) => term('audit_kind', kind))} />
       <${Filter} label=${t('access.type')} value=${list.state.rec_type} onChange=${(type) => list.set({ rec_type: type })}
         options=${optionsOf(TYPES, (type) => term('rec_type', type))} />
+      <${DayFilter} label=${t('audit.from')} value=${from} onChange=${(day) => list.set({ from: day })} />
+      <${DayFilter} label=${t('audit.to')} value=${to} onChange=${(day) => list.set({ to: day })} />
+      ${actor && html`<${Chosen} label=${t('audit.actor')} remove=${() => list.set({ actor: '' })}><${Actor} id=${actor} keyNames=${keyNames} /><//>`}
+      ${record && html`<${Chosen} label=${t('audit.record')} remove=${() => list.set({ rec_id: '' })}><span class="code">${record}</span><//>`}
     <//>
-    <${RecordList} list=${list} title=${t('nav.audit')} columns=${columnsOf(keyNames, setOpen)} lines=${10}
+    <${RecordList} list=${shown} title=${t('nav.audit')} columns=${columnsOf(keyNames, setOpen)} lines=${10}
       rowsOf=${(page) => page.data.map((row) => ({ ...row, id: row.seq }))} />
-    ${open && html`<${EntryDialog} entry=${open} keyNames=${keyNames} close=${() => setOpen(null)} />`}`;
+    ${open && html`<${EntryDialog} entry=${open} keyNames=${keyNames} show=${show} close=${() => setOpen(null)} />`}`;
 }

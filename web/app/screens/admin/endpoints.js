@@ -4,6 +4,7 @@ import { useLoad } from '../../load.js';
 import { Badge } from '../../ui/display.js';
 import { Loaded } from '../../ui/feedback.js';
 import { Filters, Search } from '../../ui/filters.js';
+import { ListTools } from '../../ui/list_tools.js';
 import { PageHead } from '../../ui/page.js';
 import { NoMatch } from '../../ui/record_list.js';
 import { Table } from '../../ui/table.js';
@@ -36,6 +37,7 @@ export default function Endpoints() {
     <${PageHead} title=${t('nav.endpoints')} note=${html`${t('endpoints.note')} <a href="/docs">${t('auth.api')}</a>`} />
     <${Filters}><${Search} value=${text} onSearch=${setText} /><//>
     <section class="card flush" aria-label=${t('nav.endpoints')}>
+      <${ListTools} list=${{ path: '/v1/rbac/endpoints' }} />
       <${Loaded} load=${load} lines=${10}>${(rows) => (rows.some(matches)
         ? html`<${Table} caption=${t('nav.endpoints')} columns=${columns()} rows=${found(rows)} />`
         : html`<${NoMatch} />`)}<//>

@@ -1,15 +1,20 @@
 import { html, useEffect } from '../../lib.js';
+import { may } from '../../access.js';
 import { api, send } from '../../api.js';
 import { dateTime, number } from '../../format.js';
 import { t, term } from '../../i18n.js';
 import { useLoad } from '../../load.js';
+import { loadStyle } from '../../style.js';
 import { Badge, Facts } from '../../ui/display.js';
 import { ErrorBox, Loaded, Skeleton } from '../../ui/feedback.js';
 import { Card, PageHead } from '../../ui/page.js';
 import { Table } from '../../ui/table.js';
+import { countersOf, parse, remember, requestsOf } from './health_metrics.js';
+import { Tiles } from './health_tiles.js';
+
+await loadStyle('admin');
 
 const INTERVAL_MS = 10_000;
-const MIB = 1 << 20;
 
 /** Calls fn regularly while the page is visible. */
 function useInterval(fn) {
@@ -17,19 +22,6 @@ function useInterval(fn) {
     const timer = setInterval(() => document.visibilityState === 'visible' && fn(), INTERVAL_MS);
     return () => clearInterval(timer);
   }, [fn]);
-}
-
-/** Parses the text format of the metrics: {sums: by name over all labels, rows}. */
-function parse(text) {
-  const sums = {};
-  const rows = [];
-  for (const line of text.split('\n')) {
-    const [, name, labels = '', value] = /^([a-zA-Z_:][\w:]*)(\{.*\})?\s+(\S+)$/.exec(line) ?? [];
-    if (!name) continue;
-    rows.push({ name, labels, value: Number(value) });
-    sums[name] = (sums[name] ?? 0) + Number(value);
-  }
-  return { sums, rows };
 }
 
 const CHECK_TONES = { ok: 'good', warning: 'warn' };
@@ -78,26 +70,6 @@ function Nodes() {
   <//>`;
 }
 
-/** Requests by endpoint: {id, n, mean}, the most frequent first; mean in milliseconds. */
-function requestsOf(rows) {
-  const found = new Map();
-  for (const { name, labels, value } of rows) {
-    const part = /^kontor_http_request_seconds_(count|sum)$/.exec(name)?.[1];
-    const id = /endpoint="([^"]*)"/.exec(labels)?.[1];
-    if (part && id) found.set(id, { ...found.get(id), [part]: value });
-  }
-  return [...found]
-    .map(([id, { count = 0, sum = 0 }]) => ({ id, n: count, mean: count ? (1000 * sum) / count : 0 }))
-    .sort((a, b) => b.n - a.n);
-}
-
-/** Kontor's own counters, without the parts of histograms and without labelled counters that are zero. */
-const countersOf = (rows) => rows
-  .filter(({ name }) => name.startsWith('kontor_') && !name.startsWith('kontor_http_request_seconds'))
-  .filter(({ name, labels }) => !/_(bucket|sum|vmrange)$/.test(name) && !labels.includes('vmrange'))
-  .filter(({ value, labels }) => value || !labels)
-  .map((row) => ({ ...row, id: row.name + row.labels }));
-
 const requestColumns = () => [
   {
     key: 'endpoint', label: t('health.endpoint'),
@@ -118,36 +90,40 @@ const counterColumns = () => [
   { key: 'value', num: true, label: t('health.value'), cell: ({ value }) => number(value, Number.isInteger(value) ? 0 : 2) },
 ];
 
-const processFacts = (sums) => [
-  [t('health.requests'), number(sums.kontor_http_request_seconds_count ?? 0)],
-  [t('health.memory'), sums.process_resident_memory_bytes && `${number(sums.process_resident_memory_bytes / MIB, 1)} MiB`],
-  [t('health.goroutines'), sums.go_goroutines && number(sums.go_goroutines)],
-  sums.process_open_fds && [t('health.files'), number(sums.process_open_fds)],
-  [t('health.cpu'), sums.process_cpu_seconds_total && `${number(sums.process_cpu_seconds_total, 1)} s`],
-];
+let history = []; // of the metrics, since the page was loaded
 
 async function loadMetrics() {
   const response = await send('GET', '/metrics', { headers: { Accept: 'text/plain' } });
-  return parse(await response.text());
+  const metrics = parse(await response.text());
+  history = remember(history, metrics, Date.now());
+  return { ...metrics, history };
 }
+
+/** Counts the webhooks, for callers who may read them. */
+async function loadWebhooks() {
+  if (!may('webhooks', 'read')) return null;
+  const count = async (status) => (await api.get('/v1/webhooks', { limit: -1, 'search.status': status })).total;
+  const [active, halted] = await Promise.all([count('active'), count('paused,disabled')]);
+  return { active, halted };
+}
+
+const SHOWN = 12; // endpoints
 
 function Metrics() {
   const load = useLoad(loadMetrics);
+  const webhooks = useLoad(loadWebhooks);
   useInterval(load.reload);
-  return html`<${Loaded} load=${load}>${({ sums, rows }) => html`<div class="grid-main metrics">
+  return html`<${Loaded} load=${load}>${({ rows, history: samples }) => html`
+    <${Tiles} history=${samples} webhooks=${webhooks.data} />
     <${Card} class="flush" title=${t('health.by_endpoint')}>
-      <${Table} caption=${t('health.by_endpoint')} columns=${requestColumns()} rows=${requestsOf(rows)} />
+      <${Table} caption=${t('health.by_endpoint')} columns=${requestColumns()} rows=${requestsOf(rows).slice(0, SHOWN)} />
     <//>
-    <div class="stack">
-      <${Card} title=${t('health.process')}><${Facts} list rows=${processFacts(sums)} /><//>
-      <${Card} class="flush" title=${t('health.counters')}>
-        <${Table} caption=${t('health.counters')} columns=${counterColumns()} rows=${countersOf(rows)} />
-      <//>
-    </div>
-  </div>`}<//>`;
+    <${Card} class="flush"><details><summary>${t('health.counters')}</summary>
+      <${Table} caption=${t('health.counters')} columns=${counterColumns()} rows=${countersOf(rows)} />
+    </details><//>`}<//>`;
 }
 
-/** The health and the metrics of the service, refreshed every ten seconds. */
+/** The health of the service as gauges and small charts, refreshed every ten seconds. */
 export default function Health() {
   return html`
     <${PageHead} title=${t('nav.health')} note=${t('health.note')} />

@@ -8,6 +8,7 @@ import { Dialog } from '../../ui/dialog.js';
 import { Empty, Loaded, toast, toastError } from '../../ui/feedback.js';
 import { Actions, Field, Form, useForm } from '../../ui/form.js';
 import { Icon } from '../../ui/icon.js';
+import { ListTools } from '../../ui/list_tools.js';
 import { PageHead } from '../../ui/page.js';
 import { Table } from '../../ui/table.js';
 import { EndpointName, listEndpoints } from './endpoint_list.js';
@@ -63,6 +64,7 @@ export default function RateLimits() {
       ${mayUpdate && html`<button onClick=${() => setDialog('new')}><${Icon} name="plus" size=${16} />${t('limits.set')}</button>`}
     <//>
     <section class="card flush" aria-label=${t('nav.limits')}>
+      <${ListTools} list=${{ path: '/v1/rate-limits' }} />
       <${Loaded} load=${load}>${(rows) => (rows.length
         ? html`<${Table} caption=${t('nav.limits')} columns=${columns} rows=${withId(rows)} />`
         : html`<${Empty} icon="limits" title=${t('limits.none')}>${t('limits.none_text')}<//>`)}<//>

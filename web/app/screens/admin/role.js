@@ -1,26 +1,33 @@
 import { html, useState } from '../../lib.js';
 import { api } from '../../api.js';
 import { may, roleName, roleText } from '../../access.js';
+import { number } from '../../format.js';
 import { t, term } from '../../i18n.js';
 import { useLoad } from '../../load.js';
+import { usePeople } from '../../people.js';
 import { go } from '../../router.js';
+import { loadStyle } from '../../style.js';
 import { Badge } from '../../ui/display.js';
 import { confirm } from '../../ui/dialog.js';
 import { Empty, Loaded, toast, toastError } from '../../ui/feedback.js';
 import { Icon } from '../../ui/icon.js';
 import { Card, PageHead } from '../../ui/page.js';
-import { EndpointName, loadAll } from './endpoint_list.js';
+import { Person } from '../../ui/person.js';
+import { WhoSees } from '../../ui/who_sees.js';
+import { loadAll } from './endpoint_list.js';
+import { Matrix } from './matrix.js';
 import { GrantDialog, RoleDialog } from './role_form.js';
 
-/** The object of a grant: an endpoint, or a record type with its permissions. */
+await loadStyle('admin');
+
+/** The object of a grant on one record, with the permissions. */
 function GrantText({ grant }) {
-  if (grant.endpoint) return html`<${EndpointName} name=${grant.endpoint} />`;
   return html`<strong>${term('rec_type', grant.rec_type)}</strong>${grant.rec_id && html` <span class="code">${grant.rec_id}</span>`}
     <div class="row">${grant.permissions.map((one) => html`<${Badge} key=${one} group="permission" value=${one} tone="none" />`)}</div>`;
 }
 
 function Grant({ grant, remove }) {
-  const what = grant.endpoint || term('rec_type', grant.rec_type);
+  const what = term('rec_type', grant.rec_type);
   return html`<li>
     <div class="grow"><${GrantText} grant=${grant} /></div>
     ${remove && html`<button class="bare" aria-label=${t('grants.remove_one', { what })} onClick=${() => remove(grant)}>
@@ -42,12 +49,26 @@ function Head({ role, edit, addGrant }) {
   return html`<${PageHead} title=${roleName(role.name)} back=${['/admin/roles', t('nav.roles')]} note=${roleText(role)}>
     ${!role.built_in && may('roles', 'delete') && html`<button class="quiet danger" onClick=${removeRole}>${t('roles.remove')}</button>`}
     ${!role.built_in && may('roles', 'update') && html`<button class="quiet" onClick=${edit}>${t('do.edit')}</button>`}
-    ${may('grants', 'create') && html`<button onClick=${addGrant}><${Icon} name="plus" size=${16} />${t('grants.new')}</button>`}
+    ${may('grants', 'create') && html`<button class="quiet" onClick=${addGrant}><${Icon} name="plus" size=${16} />${t('matrix.new_on_record')}</button>`}
+    <${WhoSees} type="roles" id=${role.id} />
   <//>`;
 }
 
-/** One role and its grants. */
+function Holders({ role }) {
+  const { data } = useLoad(() => api.get('/v1/users', { role: role.id, limit: 5 }), [role.id]);
+  if (!data) return null;
+  return html`<${Card} title=${t('matrix.holders')} aside=${html`<span class="num">${number(data.total)}</span>`}>
+    ${data.total === 0
+      ? html`<p class="fine">${t('matrix.no_holders')}</p>`
+      : html`<ul class="items">${data.data.map((user) => html`<li key=${user.id}>
+          <a class="grow" href=${`/admin/users/${user.id}`}><${Person} id=${user.id} signIn /></a></li>`)}</ul>
+        ${data.has_more && html`<a href=${`/admin/users?role=${role.id}`}>${t('matrix.all_holders')}</a>`}`}
+  <//>`;
+}
+
+/** One role: its permissions and endpoints as a matrix, its holders, and its grants on single records. */
 export default function Role({ id }) {
+  usePeople();
   const [dialog, setDialog] = useState('');
   const load = useLoad(() => api.withETag(`/v1/rbac/roles/${id}`), [id]);
   const grants = useLoad(() => loadAll('/v1/rbac/grants', { 'search.role_id': id }), [id]);
@@ -65,10 +86,12 @@ export default function Role({ id }) {
   const remove = may('grants', 'delete') && removeGrant;
   return html`<${Loaded} load=${load} lines=${8}>${({ record: role, etag }) => html`
     <${Head} role=${role} edit=${() => setDialog('edit')} addGrant=${() => setDialog('grant')} />
-    <${Loaded} load=${grants}>${(rows) => html`<div class="grid-2">
-      <${Grants} title=${t('grants.types')} rows=${rows.filter((grant) => !grant.endpoint)} remove=${remove} />
-      <${Grants} title=${t('grants.endpoints')} rows=${rows.filter((grant) => grant.endpoint)} remove=${remove} />
-    </div>`}<//>
+    <${Matrix} role=${role} saved=${grants.reload} />
+    <div class="grid-2">
+      <${Holders} role=${role} />
+      <${Loaded} load=${grants}>${(rows) => html`
+        <${Grants} title=${t('matrix.on_records')} rows=${rows.filter((grant) => grant.rec_id)} remove=${remove} />`}<//>
+    </div>
     ${dialog === 'grant' && html`<${GrantDialog} role=${role} close=${close} done=${saved} />`}
     ${dialog === 'edit' && html`<${RoleDialog} role=${role} etag=${etag} close=${close} done=${saved} />`}`}<//>`;
 }

@@ -1,14 +1,12 @@
 import { html, useState } from '../../lib.js';
-import { api } from '../../api.js';
 import { may, roleName, roleText, useCaller } from '../../access.js';
 import { t } from '../../i18n.js';
-import { useLoad } from '../../load.js';
+import { useList } from '../../list.js';
 import { go } from '../../router.js';
 import { Badge } from '../../ui/display.js';
-import { Loaded } from '../../ui/feedback.js';
 import { Icon } from '../../ui/icon.js';
 import { PageHead } from '../../ui/page.js';
-import { Table } from '../../ui/table.js';
+import { RecordList } from '../../ui/record_list.js';
 import { ExplainAccess } from './explain_access.js';
 import { RoleDialog } from './role_form.js';
 
@@ -19,7 +17,7 @@ function Kind({ role }) {
 }
 
 const columns = () => [
-  { key: 'name', label: t('field.name'), cell: (row) => roleName(row.name) },
+  { key: 'name', label: t('field.name'), sort: 'name', cell: (row) => roleName(row.name) },
   { key: 'description', label: t('roles.description'), cell: roleText },
   { key: 'kind', label: t('roles.kind'), cell: (row) => html`<${Kind} role=${row} />` },
 ];
@@ -28,7 +26,7 @@ const columns = () => [
 export default function Roles() {
   const { me } = useCaller();
   const [adding, setAdding] = useState(false);
-  const load = useLoad(() => api.get('/v1/rbac/roles', { limit: 100, sort: 'name' }));
+  const list = useList('/v1/rbac/roles', { sort: 'name' });
   return html`
     <${PageHead} title=${t('nav.roles')} note=${t('roles.note')}>
       ${may('roles', 'create') && html`<button onClick=${() => setAdding(true)}>
@@ -36,10 +34,7 @@ export default function Roles() {
       </button>`}
     <//>
     <div class="grid-main">
-      <section class="card flush" aria-label=${t('nav.roles')}>
-        <${Loaded} load=${load}>${({ data }) => html`
-          <${Table} caption=${t('nav.roles')} columns=${columns()} rows=${data} link=${(row) => `/admin/roles/${row.id}`} />`}<//>
-      </section>
+      <${RecordList} list=${list} title=${t('nav.roles')} columns=${columns()} link=${(row) => `/admin/roles/${row.id}`} />
       <${ExplainAccess} userId=${me.id} />
     </div>
     ${adding && html`<${RoleDialog} close=${() => setAdding(false)} done=${(made) => go(`/admin/roles/${made.id}`)} />`}`;

@@ -9,6 +9,7 @@ import { Empty, Loaded, Notice, toast, useAction } from '../../ui/feedback.js';
 import { Actions, Field, Form, useForm } from '../../ui/form.js';
 import { Card, PageHead } from '../../ui/page.js';
 import { Table } from '../../ui/table.js';
+import { WhoSees } from '../../ui/who_sees.js';
 
 const isOver = (token) => token.revoked_at || new Date(token.expires_at) <= new Date();
 const words = (text) => text.split(/[\s,]+/).filter(Boolean);
@@ -123,6 +124,7 @@ function Head({ account, reload }) {
       && html`<button class="quiet danger" disabled=${disable.busy} onClick=${disable.run}>${t('services.disable')}</button>`}
     ${!active && may('service_accounts', 'update')
       && html`<button disabled=${activate.busy} onClick=${activate.run}>${t('services.activate')}</button>`}
+    <${WhoSees} type="service_accounts" id=${account.id} />
     ${editing && html`<${EditDialog} account=${account} close=${() => setEditing(false)} done=${reload} />`}
   <//>`;
 }

@@ -10,6 +10,7 @@ import { confirm } from '../../ui/dialog.js';
 import { Loaded, toast, useAction } from '../../ui/feedback.js';
 import { Card, PageHead } from '../../ui/page.js';
 import { Person, personText } from '../../ui/person.js';
+import { WhoSees } from '../../ui/who_sees.js';
 import { Credentials } from '../credentials.js';
 import { DisplayName } from '../display_name.js';
 import { Factors } from '../factors.js';
@@ -70,6 +71,7 @@ function Head({ user, reload }) {
   return html`<${PageHead} title=${html`<${Person} id=${user.id} signIn />`} plainTitle=${nameOf(user.id)}
     back=${['/admin/users', t('nav.users')]} picture=${html`<${Avatar} name=${nameOf(user.id)} size="xl" />`}
     note=${html`<${Badge} group="user_status" value=${user.status} />`}>
+    <${WhoSees} type="users" id=${user.id} />
     ${isActive ? user.id !== myId() && disable : activate}
   <//>`;
 }

@@ -13,6 +13,7 @@ import { Actions, Field, Form, useForm } from '../../ui/form.js';
 import { Card, PageHead } from '../../ui/page.js';
 import { Person } from '../../ui/person.js';
 import { RecordList } from '../../ui/record_list.js';
+import { WhoSees } from '../../ui/who_sees.js';
 import { SecretCreated, State, WebhookForm, valuesOf } from './webhook_form.js';
 
 const STATES = ['queued', 'sending', 'retrying', 'delivered', 'dead', 'withheld'];
@@ -156,6 +157,7 @@ function Head({ path, webhook, reload }) {
       </button>`}
     ${may('webhooks', 'delete')
       && html`<button class="quiet danger" disabled=${remove.busy} onClick=${remove.run}>${t('webhooks.delete')}</button>`}
+    <${WhoSees} type="webhooks" id=${webhook.id} />
     ${dialog === 'edit' && html`<${EditDialog} path=${path} webhook=${webhook} close=${close} done=${reload} />`}
     ${dialog === 'rotate' && html`<${RotateDialog} path=${path} close=${close} done=${reload} />`}
   <//>`;

@@ -1,0 +1,221 @@
+// Command listtimes measures every list that the API document of a running server describes: without parameters, by each sort,
+// search and distinct, far behind the first page, and after a cursor. It prints the requests that were slow, each with its first
+// time, which counts the total, and its second. Run it with "make bench-lists DIR=big-data".
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	var m measurement
+	flag.StringVar(&m.server, "url", "http://127.0.0.1:8080", "address of the server")
+	user := flag.String("user", "admin@kontor.localhost", "who signs in")
+	password := flag.String("password", "of a data set, not a bank", "their password")
+	flag.DurationVar(&m.slow, "slow", 300*time.Millisecond, "print requests that take longer")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := m.run(ctx, *user, *password)
+	stop()
+	if err != nil {
+		slog.Error("not measured", "err", err)
+		os.Exit(1) //nolint:forbidigo // this is main
+	}
+}
+
+// measurement times the requests of one user.
+type measurement struct {
+	server, token string
+	slow          time.Duration
+	requests      int
+	found         []timed
+}
+
+type timed struct {
+	path          string
+	first, second time.Duration
+	status        int
+}
+
+// document is the part of the API document that names the lists.
+type document struct {
+	Paths map[string]map[string]struct {
+		Parameters []struct {
+			Ref string `json:"$ref"`
+		} `json:"parameters"`
+	} `json:"paths"`
+	Components struct {
+		Parameters map[string]struct {
+			Name string `json:"name"`
+		} `json:"parameters"`
+	} `json:"components"`
+}
+
+// page is the part of a list's answer that is used.
+type page struct {
+	Data       []map[string]any `json:"data"`
+	Total      int64            `json:"total"`
+	NextCursor string           `json:"next_cursor"`
+}
+
+func (m *measurement) run(ctx context.Context, user, password string) error {
+	var session struct {
+		Token string `json:"access_token"`
+	}
+	if err := m.call(ctx, http.MethodPost, "/authenticate", map[string]string{"user_id": user, "password": password}, &session); err != nil {
+		return fmt.Errorf("sign in: %w", err)
+	}
+	m.token = session.Token
+	var api document
+	if err := m.call(ctx, http.MethodGet, "/openapi.json", nil, &api); err != nil {
+		return fmt.Errorf("read the API document: %w", err)
+	}
+	lists := 0
+	for path, operations := range api.Paths {
+		get, ok := operations["get"]
+		if !ok || strings.Contains(path, "{") {
+			continue
+		}
+		var fields []string
+		isList := false
+		for _, p := range get.Parameters {
+			name := api.Components.Parameters[p.Ref[strings.LastIndexByte(p.Ref, '/')+1:]].Name
+			isList = isList || name == "cursor"
+			if field, search := strings.CutPrefix(name, "search."); search {
+				fields = append(fields, field)
+			}
+		}
+		if !isList {
+			continue
+		}
+		lists++
+		if err := m.list(ctx, path, fields); err != nil {
+			return err
+		}
+	}
+	return m.report(os.Stdout, lists)
+}
+
+// list measures the requests of one list.
+func (m *measurement) list(ctx context.Context, path string, fields []string) error {
+	first, err := m.time(ctx, path)
+	if err != nil || first.Total == 0 {
+		return err
+	}
+	queries := []string{fmt.Sprintf("offset=%d", first.Total*3/4), "limit=-1"}
+	if first.NextCursor != "" {
+		queries = append(queries, "cursor="+url.QueryEscape(first.NextCursor))
+	}
+	for _, field := range fields {
+		queries = append(queries, "sort="+field, "sort=-"+field, "distinct="+field)
+		switch value := sample(first.Data, field).(type) {
+		case string:
+			queries = append(queries, "search."+field+"="+url.QueryEscape(value))
+			if len(value) > 3 {
+				queries = append(queries, "search."+field+"="+url.QueryEscape("*"+value[1:3]+"*"))
+			}
+		case bool:
+			queries = append(queries, "search."+field+"=true", "search."+field+"=false")
+		}
+	}
+	for _, query := range queries {
+		if _, err := m.time(ctx, path+"?"+query); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sample returns a value of a field in some rows, or nil.
+func sample(rows []map[string]any, field string) any {
+	for _, row := range rows {
+		if value := row[field]; value != nil && value != "" {
+			return value
+		}
+	}
+	return nil
+}
+
+// time runs a request twice and notes the times.
+func (m *measurement) time(ctx context.Context, path string) (p page, err error) {
+	t := timed{path: path}
+	for _, took := range []*time.Duration{&t.first, &t.second} {
+		p = page{}
+		began := time.Now()
+		err := m.call(ctx, http.MethodGet, path, nil, &p)
+		*took = time.Since(began)
+		m.requests++
+		if refused, ok := err.(refusal); ok { //nolint:errorlint // returned by call as it is
+			t.status = refused.status
+		} else if err != nil {
+			return p, err
+		}
+	}
+	if t.first > m.slow || t.second > m.slow || t.status != 0 {
+		m.found = append(m.found, t)
+	}
+	return p, nil
+}
+
+// refusal is an answer that is an error.
+type refusal struct {
+	status int
+	body   string
+}
+
+func (r refusal) Error() string { return fmt.Sprintf("status %d: %s", r.status, r.body) }
+
+// call sends a request and decodes its answer.
+func (m *measurement) call(ctx context.Context, method, path string, body, answer any) error {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, method, m.server+path, bytes.NewReader(encoded))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", "Bearer "+m.token)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	if response.StatusCode >= http.StatusBadRequest {
+		return refusal{response.StatusCode, string(content[:min(len(content), 200)])}
+	}
+	return json.Unmarshal(content, answer)
+}
+
+func (m *measurement) report(w io.Writer, lists int) error {
+	slices.SortFunc(m.found, func(a, b timed) int { return int(max(b.first, b.second) - max(a.first, a.second)) })
+	for _, t := range m.found {
+		if _, err := fmt.Fprintf(w, "%8s %8s  %s", t.first.Round(time.Millisecond), t.second.Round(time.Millisecond), t.path); err != nil {
+			return err
+		}
+		if t.status != 0 {
+			fmt.Fprintf(w, "  status %d", t.status)
+		}
+		fmt.Fprintln(w)
+	}
+	_, err := fmt.Fprintf(w, "%d requests to %d lists; %d took longer than %s or were rejected\n", m.requests, lists, len(m.found), m.slow)
+	return err
+}

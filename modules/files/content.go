@@ -1,0 +1,184 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"kontor/modules/kit/types"
+	"kontor/server/access"
+	"kontor/server/apierr"
+	"kontor/server/endpoint"
+	"kontor/server/etag"
+)
+
+const (
+	// readTime is how long one read of a chunk may take.
+	readTime = 10 * time.Second
+	// chunkTime is how long a client may take to receive a chunk.
+	chunkTime = 30 * time.Second
+)
+
+// idOf returns the id in the path of a request.
+func idOf(r *endpoint.Request, n int, name string) (string, error) {
+	id, err := types.ParseID(r.Params[n])
+	if err != nil {
+		return "", apierr.Invalid(name, "invalid.uuid")
+	}
+	return id, nil
+}
+
+// content serves the file as it was uploaded, also a range of it, as a download: a browser must not show it in the origin of the
+// console. It returns apierr.FileNotFound, apierr.NoAccess, apierr.FileBeingChecked and apierr.FileInfected.
+func (s *Service) content(ctx context.Context, r *endpoint.Request) error {
+	f, err := s.openFile(ctx, r)
+	if err != nil {
+		return err
+	}
+	header := &r.Fiber.Response().Header
+	tag := f.SHA256
+	header.Set(fiber.HeaderETag, `"`+tag+`"`)
+	header.Set(fiber.HeaderAcceptRanges, "bytes")
+	header.Set(fiber.HeaderContentDisposition, disposition(f.Name))
+	protect(header)
+	if sum, err := hex.DecodeString(f.SHA256); err == nil {
+		header.Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(sum)+":")
+	}
+	if _, known := etag.NoneMatch(string(r.Fiber.Request().Header.Peek(fiber.HeaderIfNoneMatch)), tag); known {
+		r.Fiber.Response().SetStatusCode(http.StatusNotModified)
+		return nil
+	}
+	part := wholeOf(f.Size)
+	if ranges := r.Fiber.Request().Header.PeekAll(fiber.HeaderRange); len(ranges) == 1 && matchesRange(r, tag) {
+		asked, satisfiable := rangeOf(string(ranges[0]), f.Size)
+		if !satisfiable {
+			header.Set(fiber.HeaderContentRange, "bytes */"+strconv.FormatInt(f.Size, 10))
+			for _, name := range []string{fiber.HeaderETag, fiber.HeaderContentDisposition, "Repr-Digest"} {
+				header.Del(name)
+			}
+			return apierr.RangeBeyondEnd
+		}
+		if asked != nil {
+			part = *asked
+			header.Set(fiber.HeaderContentRange, fmt.Sprintf("bytes %d-%d/%d", part.first, part.last, f.Size))
+			r.Fiber.Response().SetStatusCode(http.StatusPartialContent)
+		}
+	}
+	header.SetContentType(f.MediaType)
+	return s.send(ctx, r, f, part)
+}
+
+// protect keeps browsers from running the content, and caches from keeping it.
+func protect(header interface{ Set(name, value string) }) {
+	header.Set(fiber.HeaderCacheControl, "private, no-store")
+	header.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; sandbox")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	header.Set(fiber.HeaderXContentTypeOptions, "nosniff")
+}
+
+// openFile finds the file of a request, if the caller may open it.
+func (s *Service) openFile(ctx context.Context, r *endpoint.Request) (File, error) {
+	id, err := idOf(r, 0, "id")
+	if err != nil {
+		return File{}, err
+	}
+	f, err := s.find(ctx, s.db, id, access.Read)
+	if err == nil {
+		err = f.readable()
+	}
+	return f, err
+}
+
+// matchesRange reports whether a range is wanted of the content that the file has (RFC 9110, section 13.1.5). There are no dates.
+func matchesRange(r *endpoint.Request, tag string) bool {
+	condition := string(r.Fiber.Request().Header.Peek(fiber.HeaderIfRange))
+	return condition == "" || condition == `"`+tag+`"`
+}
+
+// send writes a part of the content while the client reads it, and reports the access to the audit trail.
+func (s *Service) send(ctx context.Context, r *endpoint.Request, f File, part span) error {
+	cipher, err := s.cipher(f)
+	if err != nil {
+		return err
+	}
+	caller := access.From(ctx).UserID
+	if r.Fiber.Method() == http.MethodHead {
+		r.Fiber.Response().Header.SetContentLength(int(part.length()))
+		r.Fiber.Response().SkipBody = true
+		return nil
+	}
+	release, ok := s.slots.acquire(caller)
+	if !ok {
+		return apierr.TooManyAtOnce.RetryAfter(time.Second)
+	}
+	body := &reader{Service: s, cipher: cipher, chunks: chunksOf(f.Size), next: part.first, end: part.last + 1,
+		connection: r.Fiber.Context().Conn(), release: release}
+	if err := body.fill(); err != nil { // an error can still be answered
+		release()
+		return err
+	}
+	endpoint.Report(ctx, endpoint.Event{Kind: endpoint.Reading, Action: "files.download", RecType: auditTypes[f.RecordType], RecID: f.ID})
+	r.Fiber.Response().SetBodyStream(body, int(part.length()))
+	return nil
+}
+
+// reader decrypts a part of a file, chunk by chunk, while the answer is written. The request has ended by then.
+type reader struct {
+	*Service
+	cipher     *chunkCipher
+	chunks     int64
+	next, end  int64 // the bytes of the content that remain
+	ready      bytes.Reader
+	connection net.Conn // nil: none to wait for
+	release    func()
+}
+
+// Read returns the next bytes.
+func (r *reader) Read(p []byte) (int, error) {
+	if r.ready.Len() == 0 {
+		if r.next >= r.end {
+			return 0, io.EOF
+		}
+		if err := r.fill(); err != nil {
+			return 0, err
+		}
+	}
+	return r.ready.Read(p)
+}
+
+// fill reads the next chunk. Each chunk has its own time to reach the client.
+func (r *reader) fill() error {
+	ctx, cancel := context.WithTimeout(context.Background(), readTime)
+	defer cancel()
+	number := r.next / chunkBytes
+	plain, err := r.readChunk(ctx, r.db, r.cipher, number, r.chunks)
+	if err != nil {
+		return err
+	}
+	from := r.next - number*chunkBytes
+	to := min(r.end-number*chunkBytes, int64(len(plain)))
+	if from >= to {
+		return fmt.Errorf("chunk %d of file %s: %w", number, r.cipher.id, errChunk)
+	}
+	r.ready.Reset(plain[from:to])
+	r.next += to - from
+	if r.connection != nil {
+		return r.connection.SetWriteDeadline(time.Now().Add(chunkTime))
+	}
+	return nil
+}
+
+// Close releases the place of the download. The engine calls it when the answer was written, or the connection was lost.
+func (r *reader) Close() error {
+	r.release()
+	return nil
+}

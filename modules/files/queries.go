@@ -1,0 +1,103 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"kontor/modules/kit/attachment"
+	"kontor/server/access"
+	"kontor/server/apierr"
+	"kontor/store"
+)
+
+type permission = access.Permission
+
+const columns = `
+	id, record_type, record_id, parent_id, name, media_type, size, sha256, status, uploaded_by, created_at, account_id, charged, chunks, key_sealed`
+
+const (
+	insertStatement = `
+		INSERT INTO files (
+			id, record_type, record_id, parent_id, account_id, name, media_type, size, chunks, sha256, charged, status, key_sealed, uploaded_by, created_at)
+		VALUES ($1, $2, $3, $4, $5, '', $6, 0, $7, '', $8, 'uploading', $9, $10, $11)`
+
+	// A chunk of an upload that was discarded meanwhile is not stored.
+	insertChunk = `INSERT INTO file_chunks (file_id, number, content) SELECT id, $2, $3 FROM files WHERE id = $1 AND status = 'uploading'`
+
+	completeStatement = `
+		UPDATE files SET name = $2, size = $3, chunks = $4, sha256 = $5, charged = $6, status = $7, created_at = $8
+		WHERE id = $1 AND status = 'uploading'`
+
+	// The rest of a failed upload loses its key, and its part of the quota.
+	discardStatement = `UPDATE files SET status = 'discarded', key_sealed = '', charged = 0 WHERE id = $1 AND status = 'uploading'`
+
+	deleteStatement = `UPDATE files SET name = '', sha256 = '', status = 'deleted', key_sealed = '', charged = 0 WHERE id = $1`
+
+	infectedStatement = `UPDATE files SET status = 'infected', key_sealed = '', charged = 0 WHERE id = $1`
+
+	readyStatement = `UPDATE files SET status = 'ready' WHERE id = $1`
+
+	selectOne = `SELECT ` + columns + ` FROM files WHERE id = $1 AND status IN ('checking', 'ready', 'infected')`
+
+	selectUsed = `SELECT CAST(COALESCE(SUM(charged), 0) AS BIGINT) FROM files WHERE account_id = $1 AND status IN ('uploading', 'checking', 'ready')`
+
+	selectCount = `SELECT COUNT(*) FROM files WHERE record_id = $1 AND status IN ('uploading', 'checking', 'ready', 'infected')`
+
+	// Files that are being checked or were infected are shown to their uploader alone.
+	selectOfRecord = `
+		SELECT ` + columns + ` FROM files
+		WHERE record_id = $1 AND record_type = $2 AND parent_id = $3 AND (status = 'ready' OR status IN ('checking', 'infected') AND uploaded_by = $4)
+		ORDER BY created_at DESC, id DESC`
+
+	selectOfParent = `
+		SELECT ` + columns + ` FROM files
+		WHERE parent_id = $1 AND record_type = $2 AND (status = 'ready' OR status IN ('checking', 'infected') AND uploaded_by = $3)
+			AND ($5 = '' OR created_at < $4 OR created_at = $4 AND id < $5)
+		ORDER BY created_at DESC, id DESC
+		LIMIT $6`
+
+	selectChunk = `SELECT content FROM file_chunks WHERE file_id = $1 AND number = $2`
+)
+
+func scanFile(row store.Scanner) (f File, err error) {
+	err = row.Scan(&f.ID, (*string)(&f.RecordType), &f.RecordID, &f.ParentID, &f.Name, &f.MediaType, &f.Size, &f.SHA256, (*string)(&f.Status),
+		&f.UploadedBy, &f.CreatedAt, &f.account, &f.charged, &f.chunks, &f.sealed)
+	return f, err
+}
+
+// find reads a file if the caller has a permission on its record. Files that are not ready exist for their uploader only.
+func (s *Service) find(ctx context.Context, q store.Querier, id string, wanted permission) (File, error) {
+	f, err := scanFile(q.QueryRow(ctx, selectOne, id))
+	if errors.Is(err, store.ErrNotFound) || err == nil && f.Status != Ready && f.UploadedBy != access.From(ctx).UserID {
+		return File{}, apierr.FileNotFound
+	}
+	if err != nil {
+		return File{}, fmt.Errorf("read file: %w", err)
+	}
+	decided := &attachment.File{UploadedBy: f.UploadedBy, CreatedAt: f.CreatedAt}
+	if wanted == access.Read {
+		decided = nil
+	}
+	return f, s.allow(ctx, q, f.target(), wanted, decided)
+}
+
+// readable returns an error for a file that nobody can open.
+func (f File) readable() error {
+	switch f.Status {
+	case Checking:
+		return apierr.FileBeingChecked
+	case Infected:
+		return apierr.FileInfected
+	}
+	return nil
+}
+
+// readChunk reads and decrypts a chunk.
+func (s *Service) readChunk(ctx context.Context, q store.Querier, c *chunkCipher, number, chunks int64) ([]byte, error) {
+	var content []byte
+	if err := q.QueryRow(ctx, selectChunk, c.id, number).Scan(&content); err != nil {
+		return nil, fmt.Errorf("read chunk %d of file %s: %w", number, c.id, err)
+	}
+	return c.open(content, number, number == chunks-1)
+}

@@ -1,0 +1,243 @@
+package files
+
+import (
+	"bufio"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"kontor/modules/kit/attachment"
+	"kontor/server/access"
+	"kontor/server/apierr"
+	"kontor/server/endpoint"
+	"kontor/store"
+)
+
+const (
+	// maxPerRecord bounds the files of one document, message or task.
+	maxPerRecord = 50
+	// leastCharge is what a small file counts against a quota: it bounds the number of files.
+	leastCharge = 64 << 10
+	// writeTime is how long one transaction of an upload may take.
+	writeTime = 20 * time.Second
+)
+
+// upload stores the file in a request. It returns what the record's module says, apierr.FileType, apierr.FileInvalid,
+// apierr.TooManyFiles, apierr.QuotaExceeded, apierr.TooManyAtOnce, and the errors of the body.
+func (s *Service) upload(ctx context.Context, r *endpoint.Request, target attachment.Target) (File, error) {
+	if err := s.allow(ctx, s.db, target, access.Create, nil); err != nil {
+		return File{}, err
+	}
+	release, ok := s.slots.acquire(access.From(ctx).UserID)
+	if !ok {
+		return File{}, apierr.TooManyAtOnce.RetryAfter(time.Second)
+	}
+	defer release()
+	in, err := open(r, s.MaxBytes)
+	if err != nil {
+		return File{}, err
+	}
+	return s.store(ctx, target, in)
+}
+
+// transfer is an upload while it runs.
+type transfer struct {
+	*Service
+	file    File
+	cipher  *chunkCipher
+	inspect *inspector
+	content *bufio.Reader
+}
+
+// store reads a file and stores it. It begins when the first bytes show a type that is accepted.
+func (s *Service) store(ctx context.Context, target attachment.Target, in incoming) (File, error) {
+	t := &transfer{Service: s, content: bufio.NewReaderSize(in.content, pdfWindow)}
+	head, err := t.content.Peek(pdfWindow)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return File{}, err
+	}
+	if len(head) == 0 {
+		return File{}, apierr.Invalid(fileMember, "invalid.required")
+	}
+	if t.inspect, err = newInspector(head); err != nil {
+		return File{}, err
+	}
+	if err := t.begin(ctx, target, in.declared); err != nil {
+		return File{}, err
+	}
+	err = t.receive(ctx, s.MaxBytes)
+	if err == nil {
+		err = t.inspect.verdict()
+	}
+	if err == nil {
+		err = in.complete(t.inspect.hash.Sum(nil))
+	}
+	if err == nil {
+		t.file.Name = cleanName(in.name(), t.inspect.media)
+		err = t.complete(ctx)
+	}
+	if err != nil {
+		t.discard()
+		return File{}, err
+	}
+	return t.file, nil
+}
+
+// within returns a context that ends with the request or after writeTime.
+func within(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, writeTime)
+}
+
+// begin records the upload and reserves its part of the quota.
+func (t *transfer) begin(ctx context.Context, target attachment.Target, declared int64) error {
+	if declared < 0 || declared > t.MaxBytes {
+		declared = t.MaxBytes
+	}
+	caller := access.From(ctx).UserID
+	t.file = File{ID: store.NewID(), RecordType: target.Kind, RecordID: target.Record, ParentID: target.Parent, MediaType: t.inspect.media,
+		UploadedBy: caller, account: caller, charged: max(declared, leastCharge), chunks: chunksOf(t.MaxBytes) + 1}
+	if target.Kind == attachment.Document {
+		t.file.account = target.Parent
+	}
+	key := newKey()
+	var err error
+	if t.cipher, err = newCipher(t.file.ID, key); err != nil {
+		return err
+	}
+	sealed, err := t.db.Seal(keyTable, keyColumn, t.file.ID, key)
+	if err != nil {
+		return err
+	}
+	limited, cancel := within(ctx)
+	defer cancel()
+	return t.db.InTx(limited, func(tx *store.Tx) error {
+		if err := t.checkQuota(ctx, tx); err != nil {
+			return err
+		}
+		current, err := tx.Reseal(keyTable, keyColumn, t.file.ID, sealed) // a rotation may have begun
+		if err != nil {
+			return err
+		}
+		f := t.file
+		_, err = tx.Exec(ctx, insertStatement, f.ID, string(f.RecordType), f.RecordID, f.ParentID, f.account, f.MediaType, f.chunks, f.charged,
+			current, f.UploadedBy, tx.Now())
+		return err
+	})
+}
+
+// checkQuota returns apierr.TooManyFiles or apierr.QuotaExceeded if there is no place for the file. Transactions run one after another, and
+// uploads that still run count, so that parallel uploads cannot exceed the quota together.
+func (t *transfer) checkQuota(ctx context.Context, tx *store.Tx) error {
+	var count, used int64
+	if err := tx.QueryRow(ctx, selectCount, t.file.RecordID).Scan(&count); err != nil {
+		return err
+	}
+	if count >= maxPerRecord {
+		return apierr.TooManyFiles.With(apierr.Args{"Max": maxPerRecord})
+	}
+	if err := tx.QueryRow(ctx, selectUsed, t.file.account).Scan(&used); err != nil {
+		return err
+	}
+	if used+t.file.charged > t.Quota {
+		const limit = "files.quota_megabytes"
+		return apierr.QuotaExceeded.With(apierr.Args{"Limit": limit, "Max": fmt.Sprintf("%d MB", t.Quota>>20)}).Detail("limit", limit).Detail("max", t.Quota).Detail("used", used)
+	}
+	return nil
+}
+
+// receive stores the content, chunk by chunk. It holds one chunk in memory.
+func (t *transfer) receive(ctx context.Context, limit int64) error {
+	buffer := make([]byte, chunkBytes, chunkBytes+tagBytes)
+	for number := int64(0); ; number++ {
+		n, err := io.ReadFull(t.content, buffer[:chunkBytes])
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return err
+		}
+		_, err = t.content.Peek(1)
+		last := errors.Is(err, io.EOF)
+		if err != nil && !last {
+			return err
+		}
+		if t.inspect.size+int64(n) > limit {
+			return apierr.PayloadTooLarge.With(apierr.Args{"Max": limit})
+		}
+		if err := t.inspect.write(buffer[:n]); err != nil {
+			return err
+		}
+		if err := t.writeChunk(ctx, t.cipher.seal(buffer[:n], number, last), number); err != nil || last {
+			return err
+		}
+	}
+}
+
+// writeChunk stores a sealed chunk in a transaction of its own. Few chunks wait for the writer at the same time, so that other writes do
+// not wait for a group of them.
+func (t *transfer) writeChunk(ctx context.Context, sealed []byte, number int64) error {
+	limited, cancel := within(ctx)
+	defer cancel()
+	select {
+	case t.writes <- struct{}{}:
+		defer func() { <-t.writes }()
+	case <-limited.Done():
+		return apierr.Unavailable.Wrap(limited.Err())
+	}
+	return t.db.InTx(limited, func(tx *store.Tx) error {
+		stored, err := tx.Exec(ctx, insertChunk, t.file.ID, number, sealed)
+		if err == nil && stored == 0 {
+			err = apierr.FileRecordNotFound // it was deleted meanwhile, with its files
+		}
+		return err
+	})
+}
+
+// complete makes the file visible, if the record still accepts it.
+func (t *transfer) complete(ctx context.Context) error {
+	f := t.file
+	f.Size, f.SHA256, f.Status = t.inspect.size, hex.EncodeToString(t.inspect.hash.Sum(nil)), Ready
+	f.chunks, f.charged, f.CreatedAt = chunksOf(f.Size), max(f.Size, leastCharge), t.db.Now()
+	action := "files.upload"
+	if t.Clamd != "" {
+		f.Status, action = Checking, "files.receive"
+	}
+	answer := t.db.Answer(ctx, f)
+	after := t.db.Digest(f.record().As(answer))
+	limited, cancel := within(ctx)
+	defer cancel()
+	err := t.db.InTx(limited, func(tx *store.Tx) error {
+		if err := t.allow(ctx, tx, f.target(), access.Create, nil); err != nil {
+			return err
+		}
+		changed, err := tx.Exec(ctx, completeStatement, f.ID, f.Name, f.Size, f.chunks, f.SHA256, f.charged, string(f.Status), f.CreatedAt)
+		if err != nil {
+			return err
+		}
+		if changed == 0 {
+			return apierr.FileRecordNotFound
+		}
+		f.audit(ctx, tx, action, nil, after)
+		tx.Respond(answer)
+		return t.changed(ctx, tx, f)
+	})
+	t.file = f
+	return err
+}
+
+// discard marks what an upload has stored for the purge. Without it, for example after a kill, the purge finds the upload by its age. It
+// does not depend on the request, which may have ended.
+func (t *transfer) discard() {
+	limited, cancel := within(context.Background())
+	defer cancel()
+	err := t.db.InTx(limited, func(tx *store.Tx) error {
+		_, err := tx.Exec(limited, discardStatement, t.file.ID)
+		return err
+	})
+	if err == nil {
+		err = t.purge(limited, t.file.ID, t.file.chunks)
+	}
+	if err != nil {
+		t.Log.Warn("the rest of an upload remains until it is purged", "file", t.file.ID, "cause", err)
+	}
+}

@@ -1,0 +1,220 @@
+package list
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kontor/store"
+)
+
+// Found is a row that a search has found.
+type Found[T any] struct {
+	ID    string
+	Row   T
+	Score int             // larger is better
+	Match store.TextMatch // the best of the matching documents
+}
+
+// candidates is the number of rows that are compared to find the best ones.
+const candidates = 100
+
+// Find returns the rows that match a text best, at most limit. It compares a bounded number of rows. If more match, those are the
+// newest with all words, and then the newest with the beginning of the last one.
+func (l *List[T]) Find(ctx context.Context, db Store, search *store.TextSearch, limit int, conditions ...Where) ([]Found[T], error) {
+	if search == nil || search.Empty() {
+		return nil, nil
+	}
+	ids, matches, err := l.candidates(ctx, db, search, conditions)
+	if err != nil {
+		return nil, err
+	}
+	if matches > candidates {
+		whole := &store.TextSearch{Sources: search.Sources, Any: slices.Clone(search.Any)}
+		for i := range whole.Any {
+			whole.Any[i].Prefix = false
+		}
+		better, _, err := l.candidates(ctx, db, whole, conditions)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(better, slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(better, id) })...)
+	}
+	ranks, err := rank(ctx, db, search, ids)
+	if err != nil {
+		return nil, err
+	}
+	ranks = ranks[:min(limit, len(ranks))]
+	rows, err := l.byID(ctx, db, ranks, conditions)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]Found[T], 0, len(ranks))
+	for _, r := range ranks {
+		if row, ok := rows[r.id]; ok { // the caller may read it still
+			found = append(found, Found[T]{ID: r.id, Row: row, Score: r.score, Match: r.match})
+		}
+	}
+	return found, nil
+}
+
+// candidates returns the newest matching rows, and how many documents match, at most manyMatches.
+func (l *List[T]) candidates(ctx context.Context, db Store, search *store.TextSearch, conditions []Where) (ids []string, matches int64, err error) {
+	q, err := l.query(Params{}, conditions)
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := q.matchText(ctx, db, search); err != nil || q.matches == 0 {
+		return nil, 0, err
+	}
+	newest, err := q.page(ctx, db, l.source.ID, view{orders: l.newest, alone: true}, Params{limit: candidates}, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	if ids, err = l.ids(ctx, db, newest); err != nil {
+		err = fmt.Errorf("search %s: %w", q.name, err)
+	}
+	return ids, q.matches, err
+}
+
+// ids runs a statement that selects ids.
+func (l *List[T]) ids(ctx context.Context, db store.Querier, b *builder) ([]string, error) {
+	return store.All(ctx, db, store.Text, b.sql(), b.args...)
+}
+
+// byID reads the rows of ranked ids that the conditions still allow.
+func (l *List[T]) byID(ctx context.Context, db Store, ranks []ranked, conditions []Where) (map[string]T, error) {
+	found := make(map[string]T, len(ranks))
+	ids := make([]string, len(ranks))
+	for i, r := range ranks {
+		ids[i] = r.id
+	}
+	for len(ids) > 0 {
+		q, err := l.query(Params{}, conditions)
+		if err != nil {
+			return nil, err
+		}
+		q.visible.and()
+		q.visible.add(q.id, " IN (", store.In(len(q.visible.args)+1, len(ids)), ")")
+		q.visible.args = store.AppendIn(q.visible.args[:len(q.visible.args):len(q.visible.args)], ids)
+		read, err := l.rows(ctx, db, q.visible.after("SELECT ", l.source.Columns, ", ", q.id, " FROM ", q.from), view{stack: &stack{}}, len(ids))
+		if err != nil {
+			return nil, fmt.Errorf("read what was found of %s: %w", q.name, err)
+		}
+		for i, row := range read.rows {
+			id, _ := read.stacked[i].(string)
+			found[id] = row
+		}
+		if len(read.rows) == 0 { // the others are gone
+			break
+		}
+		ids = slices.DeleteFunc(ids, func(id string) bool { _, known := found[id]; return known })
+	}
+	return found, nil
+}
+
+// isRanked reports whether the page is ordered by relevance.
+func (q *query) isRanked(p Params, total int64) bool {
+	return q.text != nil && len(p.sort) == 0 && p.cursor == "" && p.stack == "" && p.distinct == "" && total <= maxRanked
+}
+
+// readRanked reads a page in the order of relevance.
+func (l *List[T]) readRanked(ctx context.Context, db Store, q *query, p Params, conditions []Where, page *Page[T]) error {
+	ids := q.matching.copy()
+	ids = ids.after("SELECT ", q.id, " FROM ", q.from)
+	ids.add(" ORDER BY ", terms(l.newest), " LIMIT ")
+	ids.arg(maxRanked)
+	all, err := l.ids(ctx, db, ids)
+	if err != nil {
+		return fmt.Errorf("search %s: %w", q.name, err)
+	}
+	ranks, err := rank(ctx, db, q.text, all)
+	if err != nil {
+		return err
+	}
+	first := min(p.Offset(), int64(len(ranks)))
+	ranks = ranks[first:min(first+int64(p.Limit()), int64(len(ranks)))]
+	rows, err := l.byID(ctx, db, ranks, conditions)
+	if err != nil {
+		return err
+	}
+	for _, r := range ranks {
+		if row, ok := rows[r.id]; ok {
+			page.Data.Rows = append(page.Data.Rows, row)
+		}
+	}
+	returned := int64(len(page.Data.Rows))
+	page.HasMore = returned > 0 && p.Offset() < page.Total-returned
+	return nil
+}
+
+// ranked is a found id with its relevance.
+type ranked struct {
+	id    string
+	score int
+	match store.TextMatch
+}
+
+// rank orders ids by relevance. Ids with the same relevance keep their order.
+func rank(ctx context.Context, db store.Querier, search *store.TextSearch, ids []string) ([]ranked, error) {
+	all, at := make([]ranked, len(ids)), make(map[string]int, len(ids))
+	for i, id := range ids {
+		all[i].id, at[id] = id, i
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	matches, err := search.Matches(ctx, db, ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range matches {
+		if r := &all[at[m.Record]]; r.match.ID == "" || score(search, m) > r.score {
+			r.score, r.match = score(search, m), m
+		}
+	}
+	slices.SortStableFunc(all, func(a, b ranked) int { return cmp.Compare(b.score, a.score) })
+	return all, nil
+}
+
+// The relevance of a word in a document.
+const (
+	wholeTitle   = 8 // of a title that consists of the searched words alone
+	inTitle      = 6
+	beginsTitle  = 4 // the beginning of a word of the title
+	inBody       = 2
+	beginsInBody = 1
+)
+
+// score returns the relevance of a document: that of its least relevant word, in the best reading.
+func score(search *store.TextSearch, m store.TextMatch) (best int) {
+	for _, reading := range search.Any {
+		lowest := wholeTitle
+		for i, word := range reading.Words {
+			last := reading.Prefix && i == len(reading.Words)-1
+			lowest = min(lowest, scoreWord(word, last, m))
+		}
+		if lowest == inTitle && len(m.Title) == len(reading.Words) {
+			lowest = wholeTitle
+		}
+		best = max(best, lowest)
+	}
+	return best
+}
+
+func scoreWord(word string, prefix bool, m store.TextMatch) int {
+	begins := func(other string) bool { return strings.HasPrefix(other, word) }
+	switch {
+	case slices.Contains(m.Title, word):
+		return inTitle
+	case prefix && slices.ContainsFunc(m.Title, begins):
+		return beginsTitle
+	case slices.Contains(m.Body, word):
+		return inBody
+	case prefix && slices.ContainsFunc(m.Body, begins):
+		return beginsInBody
+	}
+	return 0
+}

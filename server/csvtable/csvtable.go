@@ -1,0 +1,175 @@
+// Package csvtable writes records as a table of comma-separated values (RFC 4180) that is safe to open in a spreadsheet.
+//
+// The columns are the members of the records' JSON in their order, those of nested objects as well (address.city). Texts in
+// arrays are one cell with semicolons between them; other arrays and free objects are cells with JSON.
+//
+// A spreadsheet runs a text that begins with =, +, - or @ as a formula, which may send other cells to a stranger's server. Such
+// texts get an apostrophe in front. Numbers have none: they cannot be formulas.
+package csvtable
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Writer appends records to a table. It must not be used concurrently.
+type Writer struct {
+	columns []string
+	place   map[string]int // column → position
+	nested  map[string]bool
+	options json.Options
+	record  bytes.Buffer // JSON of the present record
+	cells   []string
+}
+
+// New returns a writer for records of a type, which must be a struct, with the options of their JSON.
+func New(t reflect.Type, options json.Options) *Writer {
+	w := &Writer{columns: columnsOf(t), place: map[string]int{}, nested: map[string]bool{}, options: options}
+	for i, column := range w.columns {
+		w.place[column] = i
+		for at, c := range column {
+			if c == '.' {
+				w.nested[column[:at]] = true
+			}
+		}
+	}
+	w.cells = make([]string, len(w.columns))
+	return w
+}
+
+// AppendHeader appends the row with the names of the columns.
+func (w *Writer) AppendHeader(b []byte) []byte { return appendRow(b, w.columns) }
+
+// Append appends a record.
+func (w *Writer) Append(b []byte, record any) ([]byte, error) {
+	w.record.Reset()
+	if err := json.MarshalWrite(&w.record, record, w.options); err != nil {
+		return b, fmt.Errorf("encode a row: %w", err)
+	}
+	clear(w.cells)
+	if err := w.read(jsontext.NewDecoder(&w.record), ""); err != nil {
+		return b, fmt.Errorf("read a row: %w", err)
+	}
+	return appendRow(b, w.cells), nil
+}
+
+// Key returns what identifies the record that was appended last: its id, or all its cells.
+func (w *Writer) Key() string {
+	if i, ok := w.place["id"]; ok {
+		return w.cells[i]
+	}
+	return strings.Join(w.cells, "\x00")
+}
+
+// read fills the cells from an object.
+func (w *Writer) read(dec *jsontext.Decoder, prefix string) error {
+	if _, err := dec.ReadToken(); err != nil { // the brace
+		return err
+	}
+	for dec.PeekKind() == '"' {
+		token, err := dec.ReadToken()
+		if err != nil {
+			return err
+		}
+		name := prefix + token.String()
+		if w.nested[name] && dec.PeekKind() == '{' {
+			if err := w.read(dec, name+"."); err != nil {
+				return err
+			}
+			continue
+		}
+		value, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		if i, known := w.place[name]; known {
+			w.cells[i] = cell(value)
+		}
+	}
+	_, err := dec.ReadToken()
+	return err
+}
+
+// cell returns the text of a JSON value.
+func cell(value jsontext.Value) string {
+	switch value.Kind() {
+	case '"':
+		return safe(unquoted(value))
+	case 'n':
+		return ""
+	case '[':
+		return safe(joined(value))
+	default: // numbers, true, false and objects
+		return string(value)
+	}
+}
+
+func unquoted(value jsontext.Value) string {
+	text, err := jsontext.AppendUnquote(nil, value)
+	if err != nil {
+		return string(value)
+	}
+	return string(text)
+}
+
+// joined returns the entries of an array with semicolons, or the JSON of an array with other entries than texts and numbers.
+func joined(value jsontext.Value) string {
+	dec := jsontext.NewDecoder(bytes.NewReader(value))
+	if _, err := dec.ReadToken(); err != nil {
+		return string(value)
+	}
+	var entries []string
+	for dec.PeekKind() != ']' {
+		entry, err := dec.ReadValue()
+		switch {
+		case err != nil:
+			return string(value)
+		case entry.Kind() == '"':
+			entries = append(entries, unquoted(entry))
+		case entry.Kind() == '0':
+			entries = append(entries, string(entry))
+		default:
+			return string(value)
+		}
+	}
+	return strings.Join(entries, "; ")
+}
+
+// blanks precede a formula in some spreadsheets without hiding it.
+const blanks = " \u00a0\u200b\ufeff"
+
+// formulaStarts are the characters at which spreadsheets begin a formula, also in their wide forms, and the control characters that
+// some of them skip.
+const formulaStarts = "=+-@\t\r\n\u0000＝＋－＠"
+
+// safe returns a text that no spreadsheet takes for a formula.
+func safe(text string) string {
+	first, size := utf8.DecodeRuneInString(strings.TrimLeft(text, blanks))
+	if size > 0 && strings.ContainsRune(formulaStarts, first) {
+		return "'" + text
+	}
+	return text
+}
+
+// appendRow appends a row with the line end of RFC 4180.
+func appendRow(b []byte, cells []string) []byte {
+	for i, text := range cells {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if !strings.ContainsAny(text, ",\"\r\n;\t") && text == strings.TrimSpace(text) {
+			b = append(b, text...)
+			continue
+		}
+		b = append(b, '"')
+		b = append(b, strings.ReplaceAll(text, `"`, `""`)...)
+		b = append(b, '"')
+	}
+	return append(b, '\r', '\n')
+}

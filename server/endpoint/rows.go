@@ -1,0 +1,71 @@
+package endpoint
+
+import (
+	"context"
+	"reflect"
+)
+
+// RowPage is implemented by the answers of lists: the rows of one page. A handler of [JSON] whose Out implements it, and whose
+// input implements [Pageable], can also be read as a whole, see [Handler.Rows].
+type RowPage interface {
+	RowType() reflect.Type
+	RowCount() int
+	Row(i int) any
+	TotalRows() int64 // on all pages
+	MoreRows() bool
+}
+
+// Pageable is implemented by inputs of lists, or by their field with the whole query string.
+type Pageable interface {
+	// SetPage replaces the number of rows of a page and the number of rows before it. limit may exceed that of clients.
+	SetPage(limit int, offset int64)
+}
+
+// ReadPage reads a page of a list.
+type ReadPage func(ctx context.Context, limit int, offset int64) (RowPage, error)
+
+// Listed reports whether the handler answers with the pages of a list.
+func (h Handler) Listed() bool { return h.rows != nil }
+
+// RowType returns the type of the rows of a list.
+func (h Handler) RowType() reflect.Type {
+	return reflect.Zero(h.Out).Interface().(RowPage).RowType()
+}
+
+// Rows decodes the input of a list once and returns the function that reads its pages, which may outlive the request. It must
+// be called only if [Handler.Listed] reports true, and the function not concurrently.
+func (h Handler) Rows(ctx context.Context, r *Request) (ReadPage, error) { return h.rows(ctx, r) }
+
+// rowsOf returns what [Handler.Rows] runs; nil for handlers of other answers than lists.
+func rowsOf[In, Out any](p *plan, f func(ctx context.Context, in In) (Out, error)) func(ctx context.Context, r *Request) (ReadPage, error) {
+	var in In
+	if _, ok := any(*new(Out)).(RowPage); !ok || p.pageable(reflect.ValueOf(&in).Elem()) == nil {
+		return nil
+	}
+	return func(ctx context.Context, r *Request) (ReadPage, error) {
+		in, err := bindInput[In](ctx, p, r)
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context, limit int, offset int64) (RowPage, error) {
+			p.pageable(reflect.ValueOf(&in).Elem()).SetPage(limit, offset)
+			page, err := f(ctx, in)
+			if err != nil {
+				return nil, err
+			}
+			return any(page).(RowPage), nil
+		}, nil
+	}
+}
+
+// pageable returns the part of an input that selects the page, or nil.
+func (p *plan) pageable(in reflect.Value) Pageable {
+	if own, ok := in.Addr().Interface().(Pageable); ok {
+		return own
+	}
+	if p.binder < 0 {
+		return nil
+	}
+	part, _ := in.Field(p.binder).Addr().Interface().(Pageable)
+	return part
+}

@@ -1,0 +1,138 @@
+import { html, useId, useState } from '../../lib.js';
+import { api } from '../../api.js';
+import { may, PERMISSIONS } from '../../access.js';
+import { number } from '../../format.js';
+import { t, term } from '../../i18n.js';
+import { useLoad } from '../../load.js';
+import { ErrorBox, Loaded, Notice, toast, useAction } from '../../ui/feedback.js';
+import { Card } from '../../ui/page.js';
+import { listEndpoints } from './endpoint_list.js';
+
+/** Moves the focus between the checkboxes of a table with the arrow keys. */
+function moveFocus(event) {
+  const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+  const cell = event.target.closest('td');
+  if (!step || !cell) return;
+  const row = cell.parentElement;
+  const rows = [...row.parentElement.children];
+  const next = rows[rows.indexOf(row) + step[0]]?.children[cell.cellIndex + step[1]]?.querySelector('input');
+  if (!next) return;
+  event.preventDefault();
+  next.focus();
+}
+
+const has = (changes, key, was) => changes.get(key) ?? was;
+
+function Row({ type, was, changes, toggle, fixed }) {
+  const name = term('rec_type', type);
+  return html`<tr>
+    <th scope="row">${name}</th>
+    ${PERMISSIONS.map((one) => {
+      const key = `${type} ${one}`;
+      const label = t('matrix.cell', { permission: term('permission', one), type: name });
+      return html`<td key=${one} class=${changes.has(key) ? 'changed' : ''}><label>
+        <input type="checkbox" aria-label=${label} checked=${has(changes, key, was.includes(one))} disabled=${fixed}
+          onChange=${() => toggle(key, was.includes(one))} />
+      </label></td>`;
+    })}
+  </tr>`;
+}
+
+const TypeTable = ({ matrix, ...props }) => html`<div class="matrix-box" onKeyDown=${moveFocus} tabindex="0" role="group" aria-label=${t('matrix.title')}>
+  <table class="matrix"><caption class="sr">${t('matrix.title')}</caption>
+    <thead><tr><th scope="col">${t('access.type')}</th>
+      ${PERMISSIONS.map((one) => html`<th key=${one} scope="col"><span>${term('permission', one)}</span></th>`)}</tr></thead>
+    <tbody>${matrix.types.map((row) => html`<${Row} key=${row.rec_type} type=${row.rec_type} was=${row.permissions} ...${props} />`)}</tbody>
+  </table>
+</div>`;
+
+/** The endpoints by the groups of the API document. */
+function grouped(endpoints) {
+  const groups = new Map();
+  for (const row of endpoints) groups.set(row.tag, [...(groups.get(row.tag) ?? []), row]);
+  return [...groups].sort(([a], [b]) => a.localeCompare(b));
+}
+
+function Endpoint({ row, was, changes, toggle, fixed }) {
+  const key = row.endpoint;
+  return html`<div class=${`field check${changes.has(key) ? ' changed' : ''}`}><label>
+    <input type="checkbox" checked=${has(changes, key, was)} disabled=${fixed} onChange=${() => toggle(key, was)} />
+    <span>${row.summary}<br /><span class="fine code">${row.endpoint}</span></span>
+  </label></div>`;
+}
+
+function Endpoints({ matrix, endpoints, changes, ...props }) {
+  const held = new Set(matrix.endpoints);
+  return grouped(endpoints.filter((row) => row.access.startsWith('bearer'))).map(([tag, rows]) => {
+    const n = rows.filter((row) => matrix.fixed || has(changes, row.endpoint, held.has(row.endpoint))).length;
+    return html`<details key=${tag}><summary>${tag} <span class="fine num">${number(n)} / ${number(rows.length)}</span></summary>
+      ${rows.map((row) => html`
+        <${Endpoint} key=${row.endpoint} row=${row} was=${matrix.fixed || held.has(row.endpoint)} changes=${changes} ...${props} />`)}
+    </details>`;
+  });
+}
+
+/** Returns the request for the changes: all types with their permissions, and all endpoints. */
+export function requestOf(matrix, changes) {
+  const types = matrix.types.map(({ rec_type: type, permissions }) => ({
+    rec_type: type, permissions: PERMISSIONS.filter((one) => has(changes, `${type} ${one}`, permissions.includes(one))),
+  }));
+  const endpoints = new Set(matrix.endpoints);
+  for (const [key, on] of changes) {
+    if (!key.includes('/')) continue;
+    if (on) endpoints.add(key);
+    else endpoints.delete(key);
+  }
+  return { types: types.filter((row) => row.permissions.length), endpoints: [...endpoints] };
+}
+
+function SaveBar({ n, busy, save, undo }) {
+  const id = useId();
+  return html`<div class="save-bar" role="group" aria-labelledby=${id}>
+    <span id=${id} class="grow" aria-live="polite">${t('matrix.changes', { n })}</span>
+    <button type="button" class="quiet" disabled=${busy} onClick=${undo}>${t('matrix.undo')}</button>
+    <button type="button" disabled=${busy} onClick=${save}>${t('do.save')}</button>
+  </div>`;
+}
+
+/**
+ * The permissions of a role on all record types, and its endpoints. Changes are collected and saved with one request.
+ * @param {{role: object, saved: () => void}} props
+ */
+export function Matrix({ role, saved }) {
+  const load = useLoad(() => api.withETag(`/v1/rbac/roles/${role.id}/permissions`), [role.id]);
+  const endpoints = useLoad(listEndpoints);
+  const [changes, setChanges] = useState(new Map());
+  const [problem, setProblem] = useState(null);
+  const mayChange = may('grants', 'create');
+  const toggle = (key, was) => setChanges((now) => {
+    const next = new Map(now);
+    if (next.has(key)) next.delete(key);
+    else next.set(key, !was);
+    return next;
+  });
+  const undo = () => {
+    setChanges(new Map());
+    setProblem(null);
+    load.reload();
+  };
+  const save = useAction(async () => {
+    await api.put(`/v1/rbac/roles/${role.id}/permissions`, requestOf(load.data.record, changes), { ifMatch: load.data.etag });
+    undo();
+    saved();
+    toast(t('saved'));
+  }, setProblem);
+  return html`<${Loaded} load=${load} lines=${10}>${({ record: matrix }) => {
+    const props = { matrix, changes, toggle, fixed: matrix.fixed || !mayChange };
+    return html`
+      ${matrix.fixed && html`<${Notice} title=${t('matrix.fixed')}>${t('matrix.fixed_text')}<//>`}
+      <div class="grid-main">
+        <${Card} class="flush" title=${t('matrix.title')}><${TypeTable} ...${props} /><//>
+        <${Card} title=${t('grants.endpoints')}><p class="fine">${t('matrix.endpoints_note')}</p>
+          <${Loaded} load=${endpoints} lines=${4}>${(all) => html`<${Endpoints} endpoints=${all} ...${props} />`}<//>
+        <//>
+      </div>
+      ${problem && html`<${ErrorBox} error=${problem} retry=${problem.status === 412 ? undo : undefined} />`}
+      ${changes.size > 0 && html`<${SaveBar} n=${changes.size} busy=${save.busy} save=${save.run} undo=${undo} />`}`;
+  }}<//>`;
+}

@@ -1,0 +1,46 @@
+import { html } from '../lib.js';
+import { api } from '../api.js';
+import { myId } from '../access.js';
+import { dateTime } from '../format.js';
+import { t, term } from '../i18n.js';
+import { useAction } from '../ui/feedback.js';
+import { Field, Form, useForm } from '../ui/form.js';
+import { Facts } from '../ui/display.js';
+import { Person } from '../ui/person.js';
+
+/** What a proposed decision says. */
+const Proposal = ({ decision }) => html`<${Facts} list rows=${[
+  [t('review.decision'), term('kyc_status', decision.kyc_status)],
+  decision.verification_level !== 'none' && [t('customers.level'), term('verification_level', decision.verification_level)],
+  [t('kyc.reason'), decision.reason],
+  [t('review.proposed_by'), html`<${Person} id=${decision.proposed_by} signIn /> · ${dateTime(decision.proposed_at)}`],
+]} />`;
+
+/**
+ * A decision that waits for a second person: they confirm or reject it, and its proposer can take it back.
+ * @param {{kyc: any, etag: string, done: (answer: any) => void}} props
+ */
+export function PendingDecision({ kyc, etag, done }) {
+  const decision = kyc.pending_decision;
+  const path = `/v1/customers/${kyc.customer_id}/kyc/decisions/${decision.id}`;
+  const mine = decision.proposed_by === myId();
+  const form = useForm({ reason: '' }, async ({ reason }) => done(await api.post(`${path}/reject`, { reason }, { ifMatch: etag })));
+  const act = useAction(async (what) => done(await api.post(`${path}/${what}`, {}, { ifMatch: etag })), form.setProblem);
+  return html`<${Form} form=${form} class="decision pending-decision">
+    <p>${t(mine ? 'review.waits_mine' : 'review.waits')}</p>
+    <${Proposal} decision=${decision} />
+    ${mine
+      ? html`<div class="actions">
+          <button type="button" class="quiet" disabled=${act.busy} onClick=${() => act.run('withdraw')}>${t('review.withdraw')}</button>
+        </div>`
+      : html`
+        <div class="actions"><button type="button" class="confirm-decision" disabled=${act.busy} onClick=${() => act.run('confirm')}>${t('review.confirm')}</button></div>
+        <${Field} form=${form} name="reason" label=${t('review.refusal')} rows=${2} maxlength="1000" />
+        <div class="actions"><button type="submit" class="quiet danger" disabled=${form.busy}>${t('review.refuse')}</button></div>`}
+  <//>`;
+}
+
+const OUTCOME_TONES = { confirmed: 'good', rejected: 'bad', withdrawn: 'none', void: 'warn' };
+
+/** The tone of the badge of a closed decision. */
+export const decisionTone = (state) => OUTCOME_TONES[state] ?? 'none';

@@ -1,0 +1,106 @@
+import { html, useEffect, useLayoutEffect, useRef, useState } from '../lib.js';
+import { send } from '../api.js';
+import { downloadFile } from '../download.js';
+import { t } from '../i18n.js';
+import { Dialog } from './dialog.js';
+import { ErrorBox, Skeleton } from './feedback.js';
+import { Icon } from './icon.js';
+
+/** Loads a picture of a page as {bitmap, pages, error}. A link could not carry the access token. */
+function usePreview(id, page, width, wanted = true) {
+  const [state, setState] = useState({});
+  useEffect(() => {
+    if (!wanted) return undefined;
+    const stop = new AbortController();
+    let bitmap;
+    setState({});
+    (async () => {
+      try {
+        const response = await send('GET', `/v1/files/${id}/preview`, { query: { page, width }, signal: stop.signal });
+        bitmap = await createImageBitmap(await response.blob());
+        if (stop.signal.aborted) bitmap.close();
+        else setState({ bitmap, pages: Number(response.headers.get('X-Page-Count')) });
+      } catch (error) {
+        if (!stop.signal.aborted) setState({ error });
+      }
+    })();
+    return () => {
+      stop.abort();
+      bitmap?.close();
+    };
+  }, [id, page, width, wanted]);
+  return state;
+}
+
+/** Draws a picture. The policy of the console allows no pictures from memory in an img element. */
+function Picture({ bitmap, label }) {
+  const canvas = useRef();
+  useLayoutEffect(() => {
+    canvas.current.width = bitmap.width;
+    canvas.current.height = bitmap.height;
+    canvas.current.getContext('2d').drawImage(bitmap, 0, 0);
+  }, [bitmap]);
+  const meaning = label ? { role: 'img', 'aria-label': label } : { 'aria-hidden': 'true' };
+  return html`<canvas ref=${canvas} ...${meaning}></canvas>`;
+}
+
+const THUMBNAIL = 160; // pixels, for screens with two pixels to a point
+
+/** A small picture of the first page, loaded when it comes into view. Files without a preview have a drawing. */
+export function Thumbnail({ file }) {
+  const place = useRef();
+  const [seen, setSeen] = useState(false);
+  useEffect(() => {
+    const observer = new IntersectionObserver((entries) => entries.some((one) => one.isIntersecting) && setSeen(true));
+    observer.observe(place.current);
+    return () => observer.disconnect();
+  }, []);
+  const preview = usePreview(file.id, 1, THUMBNAIL, seen && file.status === 'ready');
+  return html`<span class="thumbnail" ref=${place}>
+    ${preview.bitmap ? html`<${Picture} bitmap=${preview.bitmap} />` : html`<${Icon} name="audit" size=${20} />`}
+  </span>`;
+}
+
+const Turn = ({ name, label, disabled, turn }) => html`
+  <button type="button" class="quiet small" aria-label=${label} disabled=${disabled} onClick=${turn}><${Icon} name=${name} size=${14} /></button>`;
+
+/**
+ * Shows the pages of a file as pictures, with the original as a download.
+ * @param {{file: object, close: () => void}} props
+ */
+export function FileViewer({ file, close }) {
+  const [page, setPage] = useState(1);
+  const [pages, setPages] = useState(1);
+  const width = Math.min(1600, Math.ceil(Math.min(window.innerWidth, 900) * (window.devicePixelRatio || 1)));
+  const preview = usePreview(file.id, page, width);
+  useEffect(() => {
+    if (preview.pages) setPages(preview.pages);
+  }, [preview.pages]);
+  const turn = (by) => setPage((now) => Math.min(pages, Math.max(1, now + by)));
+  const onKeyDown = (event) => {
+    if (event.key === 'ArrowRight' || event.key === 'PageDown') turn(1);
+    else if (event.key === 'ArrowLeft' || event.key === 'PageUp') turn(-1);
+    else return;
+    event.preventDefault();
+  };
+  return html`<${Dialog} title=${file.name} wide close=${close}>
+    <div class="file-view" onKeyDown=${onKeyDown}>
+      <div class="row">
+        ${pages > 1 && html`
+          <${Turn} name="left" label=${t('files.previous')} disabled=${page === 1} turn=${() => turn(-1)} />
+          <span class="num" role="status">${t('files.page_of', { page, pages })}</span>
+          <${Turn} name="right" label=${t('files.next')} disabled=${page === pages} turn=${() => turn(1)} />`}
+        <button type="button" class="quiet small end" onClick=${() => downloadFile(`/v1/files/${file.id}/content`, file.name)}>
+          <${Icon} name="download" size=${14} />${t('files.original')}
+        </button>
+      </div>
+      ${preview.error && html`<${ErrorBox} error=${preview.error} hint=${t('files.download_instead')} />`}
+      ${!preview.error && (preview.bitmap
+        ? html`<div class="sheet" tabindex="0" role="group" aria-label=${file.name}>
+            <${Picture} bitmap=${preview.bitmap} label=${t('files.page_alt', { name: file.name, page })} />
+          </div>`
+        : html`<${Skeleton} lines=${8} />`)}
+      <p class="fine">${t('files.preview_note')}</p>
+    </div>
+  <//>`;
+}

@@ -1,0 +1,244 @@
+package browser_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+)
+
+// answers records what the server answers to a visitor.
+type answers struct {
+	mutex sync.Mutex
+	seen  []string // "403 /v1/…"
+}
+
+// record begins to record the answers to a visitor.
+func record(v *visitor) *answers {
+	v.t.Helper()
+	a := &answers{}
+	if err := chromedp.Listen(v.ctx, func(event any) {
+		if e, ok := event.(*network.EventResponseReceived); ok {
+			a.mutex.Lock()
+			defer a.mutex.Unlock()
+			a.seen = append(a.seen, fmt.Sprintf("%d %s", int(e.Response.Status), strings.TrimPrefix(e.Response.URL, v.server.url(""))))
+		}
+	}); err != nil {
+		v.t.Fatal(err)
+	}
+	return a
+}
+
+// with returns the answers that begin with a text.
+func (a *answers) with(prefix string) (found []string) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	for _, one := range a.seen {
+		if strings.HasPrefix(one, prefix) {
+			found = append(found, one)
+		}
+	}
+	return found
+}
+
+// Nobody is rejected for looking around: every entry of the menu opens without a 403, for a user who waits for the bank, a customer
+// and an advisor.
+func TestMenu_CausesNoRejection(t *testing.T) {
+	s := sharedServer(t)
+	waiting := person{login: fmt.Sprintf("waiting-%d", registered.Add(1)), password: "four words in a row"}
+	s.call("", http.MethodPost, "/v1/users/initiate-registration", map[string]any{"credential_type": "username", "credential_value": waiting.login,
+		"password": waiting.password, "terms_accepted": true, "privacy_policy_accepted": true}, "X-API-Key", apiKey)
+	for name, p := range map[string]person{"registrant": waiting, "customer": s.newPerson("Customer"), "advisor": s.newPerson("Advisor")} {
+		t.Run(name, func(t *testing.T) {
+			s := &testServer{t: t, address: s.address}
+			v := newVisitor(t, s, desk)
+			v.openSignedOut("/signin")
+			seen := record(v)
+			v.write(`input[name=login]`, p.login)
+			v.write(`input[name=password]`, p.password)
+			v.click(`button[type=submit]`)
+			v.until(`document.querySelector('.side-menu nav a') || (location.pathname === '/' && document.querySelector('.auth-card button.quiet'))`)
+			paths := ask[[]string](v, `[...document.querySelectorAll('.side .side-menu nav a[href], .side .account a')].map((a) => a.getAttribute('href'))`)
+			for _, path := range paths {
+				v.goTo(path)
+				v.until(`document.querySelector('main h1') && !document.querySelector('main .skeleton')`)
+				v.picture(strings.ReplaceAll(name, " ", "-") + strings.ReplaceAll(path, "/", "_"))
+			}
+			if name != "registrant" && len(paths) < 5 {
+				t.Errorf("the menu has only %v", paths)
+			}
+			if rejected := seen.with("403"); len(rejected) > 0 {
+				t.Errorf("looking around was rejected: %v", rejected)
+			}
+		})
+	}
+}
+
+// One load of the page fetches the chats once, on any screen.
+func TestChats_AreLoadedOnceForAPage(t *testing.T) {
+	s := sharedServer(t)
+	me, other := s.newPerson("Advisor"), s.newPerson("Advisor")
+	chat := s.call(s.token(me), http.MethodPost, "/v1/chats", map[string]any{"participants": []any{other.id}})["id"].(string)
+	s.call(s.token(other), http.MethodPost, "/v1/chats/"+chat+"/messages", map[string]any{"content": "Grüezi"})
+	v := signedIn(t, s, desk, me)
+	unread := 1
+	for _, path := range []string{"/", "/chats", "/tasks"} {
+		seen := record(v)
+		v.open(path)
+		v.until(`document.querySelector('main h1') && !document.querySelector('main .skeleton') && document.querySelector('.side a[href="/chats"] .count') && document.querySelector('.connection.live')`)
+		s.call(s.token(other), http.MethodPost, "/v1/chats/"+chat+"/messages", map[string]any{"content": "Are you there?"})
+		unread++
+		v.until(fmt.Sprintf(`document.querySelector('.side a[href="/chats"] .count').innerText.startsWith('%d')`, unread))
+		if n := len(seen.with("200 /v1/chats")); n != 1 {
+			t.Errorf("%s: the chats were loaded %d times: %v", path, n, seen.with("200 /v1/chats"))
+		}
+	}
+}
+
+// All notifications are marked as read by one request, in both tabs.
+func TestNotifications_AreMarkedAsReadAtOnce(t *testing.T) {
+	s := sharedServer(t)
+	me := s.newPerson("Customer")
+	advisor := s.token(s.newPerson("Advisor"))
+	customer := s.newCustomer(advisor, "Luca", "Bernasconi")
+	for i := range 30 {
+		s.call(advisor, http.MethodPost, "/v1/customers/"+customer+"/notify", map[string]any{"text": fmt.Sprint("Message ", i), "user_ids": []any{me.id}})
+	}
+	v := signedIn(t, s, desk, me)
+	v.open("/notifications")
+	second := v.secondTab()
+	second.open("/notifications")
+	second.until(`document.querySelector('.side a[href="/notifications"] .count')`)
+	seen := record(v)
+	v.clickText(v.text("notifications.mark_all"))
+	for _, tab := range []*visitor{v, second} {
+		tab.until(`!document.querySelector('.side a[href="/notifications"] .count') && !document.querySelector('.inbox .unread')`)
+	}
+	if n := len(seen.with("200 /v1/notifications/read-all")); n != 1 {
+		t.Errorf("%d requests marked all as read", n)
+	}
+}
+
+// Counts come from the server, and the lanes of the board load more.
+func TestBoard_CountsAndLoadsMore(t *testing.T) {
+	s := sharedServer(t)
+	me, other := s.newPerson("Advisor"), s.newPerson("Advisor")
+	token := s.token(me)
+	customer := s.newCustomer(token, "Luca", "Bernasconi")
+	create := func(title, due string, assignees ...any) {
+		s.call(token, http.MethodPost, "/v1/customers/"+customer+"/tasks", map[string]any{"title": title, "category": "sign", "due_on": due, "assignees": assignees})
+	}
+	const open = 120
+	for i := range open - 1 {
+		create(fmt.Sprint("Task ", i), "2099-01-01")
+	}
+	create("Late", "2020-01-01", map[string]any{"user_id": other.id})
+	v := signedIn(t, s, desk, me)
+	v.until(fmt.Sprintf(`document.querySelector('a.figure[href="/tasks"] .figure-value')?.innerText === '%d'`, open))
+	v.see("1 overdue")
+	v.goTo("/tasks")
+	v.until(fmt.Sprintf(`document.querySelector('.lane.pending header .num')?.innerText === '%d' && document.querySelectorAll('.lane.pending .task').length === 20`, open))
+	v.click(".lane.pending .lane-more")
+	v.until(`document.querySelectorAll('.lane.pending .task').length === 40`)
+	v.picture("board")
+	v.goTo("/tasks?due=overdue")
+	v.until(`document.querySelectorAll('.task').length === 1 && document.querySelector('.task .due.late')`)
+	v.goTo("/tasks?scope=all&assignee=" + other.id)
+	v.until(`document.querySelectorAll('.task').length === 1`)
+	v.goTo("/tasks?customer=" + customer + "&status=pending&due=week")
+	v.see(v.text("list.no_match"))
+}
+
+// A task is created with its assignees and its day in one dialog.
+func TestTask_IsCreatedInOneDialog(t *testing.T) {
+	s := sharedServer(t)
+	me, other := s.newPerson("Advisor"), s.newPerson("Advisor")
+	s.setName(other, fmt.Sprint("Zita Assigned ", registered.Add(1)))
+	name := s.call(s.token(other), http.MethodGet, "/v1/users/me", nil)["display_name"].(string)
+	customer := s.newCustomer(s.token(me), "Luca", "Bernasconi")
+	v := signedIn(t, s, desk, me)
+	v.goTo("/customers/" + customer + "/tasks")
+	v.clickText(v.text("tasks.new"))
+	v.write(form+` input[name=title]`, "Sign together")
+	v.write(form+` input[role=combobox]`, other.id)
+	v.click(`dialog [role=option]`)
+	v.until(`document.querySelector('dialog .chip')`)
+	v.eval(`(() => { const field = document.querySelector('dialog input[type=date]'); field.value = '2020-02-01'; field.dispatchEvent(new Event('input', { bubbles: true })) })()`)
+	v.picture("new-task")
+	v.clickText(v.text("tasks.create"))
+	v.gone("dialog[open]")
+	v.until(`document.querySelector('table.data .due.late')`)
+	v.clickText("Sign together")
+	v.see(name)
+}
+
+// Another person's change of the open record appears at once, and unsaved input is kept.
+func TestCustomer_FollowsOtherPeoplesChanges(t *testing.T) {
+	s := sharedServer(t)
+	me, other := s.newPerson("Advisor"), s.newPerson("Advisor")
+	token := s.token(other)
+	customer := s.newCustomer(token, "Luca", "Bernasconi")
+	v := signedIn(t, s, desk, me)
+	v.goTo("/customers/" + customer)
+	v.see("Bernasconi")
+	change := func(last string) {
+		s.call(token, http.MethodPut, "/v1/customers/"+customer, map[string]any{"last_name": last})
+	}
+	change("Rossi")
+	v.until(`document.querySelector('main h1').innerText.includes('Rossi')`)
+	v.clickText(v.text("do.edit"))
+	v.write(form+` input[name=first_name]`, "Mario")
+	change("Bianchi")
+	v.until(`document.querySelector('dialog [role=alert]')`)
+	v.picture("newer-values")
+	if got := ask[string](v, `document.querySelector('dialog input[name=first_name]').value`); got != "Mario" {
+		t.Errorf("the change of another person replaced what was typed by %q", got)
+	}
+	v.clickText(v.text("conflict.merge"))
+	v.until(`document.querySelector('dialog input[name=last_name]').value === 'Bianchi'`)
+	v.clickText(v.text("do.save"))
+	v.until(`document.querySelector('main h1').innerText.includes('Mario Bianchi')`)
+}
+
+// A customer sees their own screens, adds a document, and keeps a bill. Staff who are customers too keep the staff console.
+func TestHome_IsForCustomers(t *testing.T) {
+	s := sharedServer(t)
+	for name, l := range map[string]look{"wide": desk, "narrow": {width: 360, height: 740, dark: true}} {
+		me := s.newPerson("Customer")
+		s.newCustomer(s.token(me), "Nina", "Keller")
+		v := signedIn(t, s, l, me)
+		v.until(`document.querySelector('.needs li')`)
+		v.picture("home-" + name)
+		v.goTo("/me/data")
+		v.see("Seestrasse 1")
+		v.picture("data-" + name)
+		v.goTo("/me/documents")
+		v.until(`document.querySelector('.standing')`)
+		v.clickText(v.text("home.add_document"))
+		v.write(form+` input[name=number]`, "X1234567")
+		v.eval(`(() => { const field = document.querySelector('dialog input[name=expiry_date]'); field.value = '2099-02-01'; field.dispatchEvent(new Event('input', { bubbles: true })) })()`)
+		v.click(form + ` button[type=submit]`)
+		v.gone("dialog[open]")
+		v.see("X1234567")
+		v.picture("documents-" + name)
+		v.goTo("/invoices")
+		see(`.drop`)(v)
+		upload(`input[type=file]`, "formats-b57-06.png")(v)
+		v.until(`document.querySelector('.paper') && document.querySelector('main .items button.link')`)
+		v.picture("bills-" + name)
+		v.click("main .items button.bare")
+		v.click(confirmation)
+		v.gone("main .items button.link")
+		if words := ask[string](v, `document.querySelector('.side').textContent`); strings.Contains(words, "Personas") || strings.Contains(words, "Payers") {
+			t.Errorf("the menu of a customer has words of the bank: %s", words)
+		}
+	}
+	both := s.newPerson("Customer")
+	s.call(s.token(firstAdmin), http.MethodPut, "/v1/users/"+both.id+"/roles", map[string]any{"roles": []string{"Customer", "Advisor"}})
+	v := signedIn(t, s, desk, both)
+	v.until(`document.querySelector('.figures') && document.querySelector('.side a[href="/customers"]')`)
+}
