@@ -27,8 +27,8 @@ const (
 	formOverhead = 64 << 10
 )
 
-// media are the types that an upload may state. A form comes first; the others are the file itself. What a client states about the type
-// of the file has no effect.
+// media are the types that an upload may state. A form comes first; the others are the file itself. The type that a client
+// states for the file has no effect.
 var media = []string{formMedia, mediaPDF, mediaJPEG, mediaPNG, anyMedia}
 
 // incoming is a file in a request.

@@ -17,7 +17,7 @@ const (
 
 	selectLengths = `SELECT COUNT(*), CAST(COALESCE(SUM(LENGTH(content)), 0) AS BIGINT), COALESCE(MAX(number), -1) FROM file_chunks WHERE file_id = $1`
 
-	// Chunks of files that nobody can read, and that no purge will find.
+	// Chunks of files without a key, which no purge will find.
 	selectForgotten = `
 		SELECT f.id FROM files f
 		WHERE f.key_sealed = '' AND f.chunks = 0 AND EXISTS (SELECT 1 FROM file_chunks c WHERE c.file_id = f.id)

@@ -53,7 +53,7 @@ func (s *Service) content(ctx context.Context, r *endpoint.Request) error {
 	if sum, err := hex.DecodeString(f.SHA256); err == nil {
 		header.Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(sum)+":")
 	}
-	if _, same := etag.NoneMatch(string(r.Fiber.Request().Header.Peek(fiber.HeaderIfNoneMatch)), tag); same {
+	if _, known := etag.NoneMatch(string(r.Fiber.Request().Header.Peek(fiber.HeaderIfNoneMatch)), tag); known {
 		r.Fiber.Response().SetStatusCode(http.StatusNotModified)
 		return nil
 	}

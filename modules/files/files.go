@@ -6,7 +6,7 @@
 // soon after.
 //
 // The right on a file is the right on its record: the module of the record decides, see package attachment. With a virus scanner, a
-// file is closed to everybody until it was scanned, and only its uploader sees that it exists. The content is only served as a
+// file cannot be opened until it was scanned, and only its uploader sees that it exists. The content is only served as a
 // download. Previews are pictures that a worker process renders; they are not stored.
 //
 // The module owns the tables files and file_chunks.

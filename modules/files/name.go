@@ -23,8 +23,8 @@ var extensions = map[string][]string{
 // reserved are names that Windows opens as devices, with any extension.
 var reserved = map[string]bool{"con": true, "prn": true, "aux": true, "nul": true}
 
-// cleanName returns a name under which any system can store the file: the last part of a path, without characters that are invisible,
-// change the direction of the text or have a meaning in a path, and with an extension of the type that the content has.
+// cleanName returns a name under which any system can store the file: the last part of a path, with an extension of the type that the
+// content has. Characters that are invisible, change the direction of the text or have a meaning in a path are removed.
 func cleanName(name, mediaType string) string {
 	name = strings.ToValidUTF8(name, "")
 	if at := strings.LastIndexAny(name, `/\`); at >= 0 {

@@ -38,7 +38,7 @@ func (s *Service) preview(ctx context.Context, r *endpoint.Request) error {
 	protect(header)
 	tag := fmt.Sprintf("%s-%d-%d", f.SHA256[:32], page, width)
 	header.Set(fiber.HeaderETag, `"`+tag+`"`)
-	if _, same := etag.NoneMatch(string(r.Fiber.Request().Header.Peek(fiber.HeaderIfNoneMatch)), tag); same {
+	if _, known := etag.NoneMatch(string(r.Fiber.Request().Header.Peek(fiber.HeaderIfNoneMatch)), tag); known {
 		r.Fiber.Response().SetStatusCode(http.StatusNotModified)
 		return nil
 	}

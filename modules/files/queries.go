@@ -82,7 +82,7 @@ func (s *Service) find(ctx context.Context, q store.Querier, id string, wanted p
 	return f, s.allow(ctx, q, f.target(), wanted, decided)
 }
 
-// readable returns an error for a file that nobody can open.
+// readable returns an error for a file that no caller can open.
 func (f File) readable() error {
 	switch f.Status {
 	case Checking:

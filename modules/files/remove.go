@@ -128,7 +128,7 @@ func (s *Service) abandon(ctx context.Context, before store.Time) error {
 	})
 }
 
-// Purge discards uploads that have not ended, and deletes chunks that nobody can read any more. Without a virus scanner it opens the
+// Purge discards uploads that have not ended, and deletes chunks without a key. Without a virus scanner it opens the
 // files that wait for one.
 func (s *Service) Purge(ctx context.Context) error {
 	if err := s.abandon(ctx, store.TimeOf(s.db.Clock().Now().Add(-abandonedAfter))); err != nil {

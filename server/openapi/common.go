@@ -80,7 +80,6 @@ var allTags = []Tag{
 	{"Privacy", "Export and erasure of what is held about a person."},
 	{"Chats", "Chats between users, messages and unread counts."},
 	{"Tasks", "Tasks of customers with assignees and progress."},
-	{"Search", "Records of all types, by their words."},
 	{"Files", "Files of documents, messages and tasks."},
 	{"Profile", "Avatar and display preferences of the signed-in user."},
 	{"Notifications", "Notifications, their stream and their deliveries."},

@@ -62,7 +62,9 @@ export function Thumbnail({ file }) {
 }
 
 const Turn = ({ name, label, disabled, turn }) => html`
-  <button type="button" class="quiet small" aria-label=${label} disabled=${disabled} onClick=${turn}><${Icon} name=${name} size=${14} /></button>`;
+  <button type="button" class="quiet small" aria-label=${label} disabled=${disabled} onClick=${turn}>
+    <${Icon} name=${name} size=${14} />
+  </button>`;
 
 /**
  * Shows the pages of a file as pictures, with the original as a download.

@@ -22,7 +22,7 @@ export function fileSize(bytes) {
   return new Intl.NumberFormat(language.get(), style).format(size);
 }
 
-/** What is wrong with a file, in the words of the server. */
+/** Returns the reason why the server has rejected a file. */
 const reasonOf = (error) => error.fields?.file ?? `${error.message} ${error.retryAfter || error.status === 0 ? advice(error) : ''}`.trim();
 
 /**
