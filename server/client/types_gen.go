@@ -2463,10 +2463,6 @@ const (
 type CustomerGroundFor string
 
 const (
-	CustomerGroundForNone     CustomerGroundFor = "none"
-	CustomerGroundForBasic    CustomerGroundFor = "basic"
-	CustomerGroundForStandard CustomerGroundFor = "standard"
-	CustomerGroundForEnhanced CustomerGroundFor = "enhanced"
 	CustomerGroundForBasic    CustomerGroundFor = "basic"
 	CustomerGroundForStandard CustomerGroundFor = "standard"
 )
@@ -3050,66 +3046,66 @@ type FileFormInput struct {
 	File File `json:"file"`
 }
 
-// File is part of an answer.
-type File struct {
+// StoredFile is part of an answer.
+type StoredFile struct {
 	// ETag identifies this version, for [IfMatch] and [IfNoneMatch]. Rows of lists have none.
 	ETag string `json:"-"`
 
-	ID         string         `json:"id"`
-	RecordType FileRecordType `json:"record_type"`
+	ID         string               `json:"id"`
+	RecordType StoredFileRecordType `json:"record_type"`
 	// The document, message or task.
 	RecordID string `json:"record_id"`
 	// The customer of a document or task, the chat of a message.
 	ParentID string `json:"parent_id"`
 	// Without characters that a file system or a reader could misunderstand.
-	Name      string        `json:"name"`
-	MediaType FileMediaType `json:"media_type"`
+	Name      string              `json:"name"`
+	MediaType StoredFileMediaType `json:"media_type"`
 	// In bytes.
 	Size int64 `json:"size"`
 	// Of the content, in hexadecimal.
 	Sha256 string `json:"sha256"`
 	// checking: a virus scanner has not seen it yet, and nobody can open it. infected: the scanner has found malware, and the
 	// content was destroyed.
-	Status     FileStatus `json:"status"`
-	UploadedBy string     `json:"uploaded_by"`
-	CreatedAt  time.Time  `json:"created_at"`
+	Status     StoredFileStatus `json:"status"`
+	UploadedBy string           `json:"uploaded_by"`
+	CreatedAt  time.Time        `json:"created_at"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
 }
 
-func (r *File) setETag(tag string) { r.ETag = tag }
+func (r *StoredFile) setETag(tag string) { r.ETag = tag }
 
-// FileRecordType is one of the values below. Later versions of the service may add values.
-type FileRecordType string
+// StoredFileRecordType is one of the values below. Later versions of the service may add values.
+type StoredFileRecordType string
 
 const (
-	FileRecordTypeKYCDocuments FileRecordType = "kyc_documents"
-	FileRecordTypeChatMessages FileRecordType = "chat_messages"
-	FileRecordTypeTasks        FileRecordType = "tasks"
+	StoredFileRecordTypeKYCDocuments StoredFileRecordType = "kyc_documents"
+	StoredFileRecordTypeChatMessages StoredFileRecordType = "chat_messages"
+	StoredFileRecordTypeTasks        StoredFileRecordType = "tasks"
 )
 
-// FileMediaType is one of the values below. Later versions of the service may add values.
-type FileMediaType string
+// StoredFileMediaType is one of the values below. Later versions of the service may add values.
+type StoredFileMediaType string
 
 const (
-	FileMediaTypeapplicationSlashpdf FileMediaType = "application/pdf"
-	FileMediaTypeimageSlashjpeg      FileMediaType = "image/jpeg"
-	FileMediaTypeimageSlashpng       FileMediaType = "image/png"
+	StoredFileMediaTypeapplicationSlashpdf StoredFileMediaType = "application/pdf"
+	StoredFileMediaTypeimageSlashjpeg      StoredFileMediaType = "image/jpeg"
+	StoredFileMediaTypeimageSlashpng       StoredFileMediaType = "image/png"
 )
 
-// FileStatus is one of the values below. Later versions of the service may add values.
-type FileStatus string
+// StoredFileStatus is one of the values below. Later versions of the service may add values.
+type StoredFileStatus string
 
 const (
-	FileStatusChecking FileStatus = "checking"
-	FileStatusReady    FileStatus = "ready"
-	FileStatusInfected FileStatus = "infected"
+	StoredFileStatusChecking StoredFileStatus = "checking"
+	StoredFileStatusReady    StoredFileStatus = "ready"
+	StoredFileStatusInfected StoredFileStatus = "infected"
 )
 
 // Files is part of an answer.
 type Files struct {
-	Files []File `json:"files"`
+	Files []StoredFile `json:"files"`
 	// There are older files; ask for those before the last one.
 	HasMore bool `json:"has_more"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
