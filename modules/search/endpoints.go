@@ -21,7 +21,7 @@ const path = "/v1/search"
 // message of a chat of others is reported by the module chats.
 func (s *Service) Endpoints() []endpoint.Endpoint {
 	return []endpoint.Endpoint{{
-		Name: "search", Method: http.MethodGet, Path: path, Access: access.SignedIn, Roles: []string{access.Advisor, access.Customer},
+		Name: "search.find", Method: http.MethodGet, Path: path, Access: access.SignedIn, Roles: []string{access.Advisor, access.Customer},
 		Tag: "Search", Limit: ratelimit.Private, Summary: "Search records of all types.",
 		Doc: endpoint.Doc{Description: "Customers, personas, payers, users, tasks and chats by the words of their names and titles, e-mail addresses, telephone " +
 			"numbers, ids and messages. Only records that the caller may read are found; types that the caller may not read at all are missing. The " +

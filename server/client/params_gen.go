@@ -910,8 +910,8 @@ type WebhooksDeliveriesParams struct {
 	SearchFinishedAt Filter `query:"search.finished_at"`
 }
 
-// SearchParams are the parameters of GET /v1/search. Zero values are not sent.
-type SearchParams struct {
+// SearchFindParams are the parameters of GET /v1/search. Zero values are not sent.
+type SearchFindParams struct {
 	// Words that occur in the record, in any order; the last one may be the beginning of a word. Case and accents are ignored,
 	// and Müller, Mueller and Muller are the same. Telephone numbers are found in any notation, ids by their beginning.
 	Q string `query:"q"`

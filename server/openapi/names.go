@@ -41,6 +41,9 @@ func moduleName(pkg, name string) string {
 		module = other
 	}
 	module = title(strings.TrimSuffix(module, "s"))
+	if name == "File" { // The clients have a type File of their own, for uploads.
+		return "StoredFile"
+	}
 	if strings.HasPrefix(name, module) {
 		return name
 	}

@@ -15,7 +15,7 @@ var sharedParameters = Map[*Parameter]{
 			"but -1 returns the totals only."}},
 	{"list.offset", &Parameter{Name: "offset", In: "query", Example: 0, Schema: &Schema{Type: "integer"},
 		Description: "Number of rows to skip. A negative number means zero."}},
-	{"list.cursor", &Parameter{Name: "cursor", In: "query", Schema: &Schema{Type: "string", MaxLength: new(int64(8000))},
+	{"list.cursor", &Parameter{Name: "cursor", In: "query", Example: "eyJvIjpbXX0", Schema: &Schema{Type: "string", MaxLength: new(int64(8000))},
 		Description: "The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile. " +
 			"Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first."}},
 	{"list.sort", &Parameter{Name: "sort", In: "query", Example: "-created_at", Schema: &Schema{Type: "string"},

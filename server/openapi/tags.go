@@ -20,6 +20,7 @@ func applyTags(s *Schema, tag reflect.StructTag) error {
 		if strings.Contains(values, "|") {
 			separator = "|"
 		}
+		target.Enum = nil // a member may have fewer values than its type
 		for value := range strings.SplitSeq(values, separator) {
 			target.Enum = append(target.Enum, value)
 		}

@@ -1149,7 +1149,7 @@ export interface WebhooksDeliveriesQuery {
 }
 
 /** Parameters of GET /v1/search. */
-export interface SearchQuery {
+export interface SearchFindQuery {
   /**
    * Words that occur in the record, in any order; the last one may be the beginning of a word. Case and accents are ignored,
    * and Müller, Mueller and Muller are the same. Telephone numbers are found in any notation, ids by their beginning.
@@ -2160,7 +2160,7 @@ export class FilesOperations extends Group {
    * and must not pause for more than 15 seconds. `Content-Digest` and `Repr-Digest` with sha-256 are compared with the file.
    * An `Idempotency-Key` covers the length, name and digest of the file that the headers state.
    */
-  async addToDocument(id: string, documentId: string, input: t.FileFormInput, options: CallOptions = {}): Promise<t.FileStoredFile> {
+  async addToDocument(id: string, documentId: string, input: t.FileFormInput, options: CallOptions = {}): Promise<t.StoredFile> {
     return this.connection.json({ name: 'files.add_to_document', method: 'POST', path: `/v1/customers/${segment(id)}/kyc/documents/${segment(documentId)}/files`, bearer: true, form: true, keyed: true }, { input }, options);
   }
 
@@ -2171,7 +2171,7 @@ export class FilesOperations extends Group {
    * and must not pause for more than 15 seconds. `Content-Digest` and `Repr-Digest` with sha-256 are compared with the file.
    * An `Idempotency-Key` covers the length, name and digest of the file that the headers state.
    */
-  async addToMessage(id: string, messageId: string, input: t.FileFormInput, options: CallOptions = {}): Promise<t.FileStoredFile> {
+  async addToMessage(id: string, messageId: string, input: t.FileFormInput, options: CallOptions = {}): Promise<t.StoredFile> {
     return this.connection.json({ name: 'files.add_to_message', method: 'POST', path: `/v1/chats/${segment(id)}/messages/${segment(messageId)}/files`, bearer: true, form: true, keyed: true }, { input }, options);
   }
 
@@ -2187,7 +2187,7 @@ export class FilesOperations extends Group {
    * and must not pause for more than 15 seconds. `Content-Digest` and `Repr-Digest` with sha-256 are compared with the file.
    * An `Idempotency-Key` covers the length, name and digest of the file that the headers state.
    */
-  async addToTask(customerId: string, id: string, input: t.FileFormInput, options: CallOptions = {}): Promise<t.FileStoredFile> {
+  async addToTask(customerId: string, id: string, input: t.FileFormInput, options: CallOptions = {}): Promise<t.StoredFile> {
     return this.connection.json({ name: 'files.add_to_task', method: 'POST', path: `/v1/customers/${segment(customerId)}/tasks/${segment(id)}/files`, bearer: true, form: true, keyed: true }, { input }, options);
   }
 
@@ -2202,7 +2202,7 @@ export class FilesOperations extends Group {
   }
 
   /** GET /v1/files/{id}: get a file without its content. */
-  async get(id: string, options: CallOptions = {}): Promise<t.FileStoredFile> {
+  async get(id: string, options: CallOptions = {}): Promise<t.StoredFile> {
     return this.connection.json({ name: 'files.get', method: 'GET', path: `/v1/files/${segment(id)}`, bearer: true }, {}, options);
   }
 
@@ -2709,6 +2709,23 @@ export class WebhooksOperations extends Group {
   }
 }
 
+export class SearchOperations extends Group {
+  /**
+   * GET /v1/search: search records of all types.
+   *
+   * Customers, personas, payers, users, tasks and chats by the words of their names and titles, e-mail addresses, telephone
+   * numbers, ids and messages. Only records that the caller may read are found; types that the caller may not read at all
+   * are missing. The groups and their rows are in the order of relevance, and there is no total: the lists with the
+   * parameter `q` have one.
+   *
+   * Everything that was acknowledged before the request is found. `complete` is false while the records of an earlier
+   * version are being indexed in the background.
+   */
+  async find(query: SearchFindQuery = {}, options: CallOptions = {}): Promise<t.SearchResults> {
+    return this.connection.json({ name: 'search.find', method: 'GET', path: '/v1/search', bearer: true }, { query }, options);
+  }
+}
+
 export class OperationsOperations extends Group {
   /** GET /healthz: check liveness */
   async health(options: CallOptions = {}): Promise<t.Health> {
@@ -2760,6 +2777,7 @@ export class Operations extends Group {
   readonly privacy: PrivacyOperations;
   readonly events: EventsOperations;
   readonly webhooks: WebhooksOperations;
+  readonly search: SearchOperations;
   readonly operations: OperationsOperations;
 
   constructor(connection: Connection) {
@@ -2783,22 +2801,8 @@ export class Operations extends Group {
     this.privacy = new PrivacyOperations(connection);
     this.events = new EventsOperations(connection);
     this.webhooks = new WebhooksOperations(connection);
+    this.search = new SearchOperations(connection);
     this.operations = new OperationsOperations(connection);
-  }
-
-  /**
-   * GET /v1/search: search records of all types.
-   *
-   * Customers, personas, payers, users, tasks and chats by the words of their names and titles, e-mail addresses, telephone
-   * numbers, ids and messages. Only records that the caller may read are found; types that the caller may not read at all
-   * are missing. The groups and their rows are in the order of relevance, and there is no total: the lists with the
-   * parameter `q` have one.
-   *
-   * Everything that was acknowledged before the request is found. `complete` is false while the records of an earlier
-   * version are being indexed in the background.
-   */
-  async search(query: SearchQuery = {}, options: CallOptions = {}): Promise<t.SearchResults> {
-    return this.connection.json({ name: 'search', method: 'GET', path: '/v1/search', bearer: true }, { query }, options);
   }
 }
 

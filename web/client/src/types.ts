@@ -2045,7 +2045,7 @@ export interface CustomerGround {
 
 export type CustomerGroundRequirement = 'identity_document' | 'proof_of_address';
 
-export type CustomerGroundFor = 'none' | 'basic' | 'standard' | 'enhanced' | 'basic' | 'standard';
+export type CustomerGroundFor = 'basic' | 'standard';
 
 export type CustomerKYCFourEyes = 'off' | 'enhanced' | 'always';
 
@@ -2513,16 +2513,16 @@ export interface FileFormInput {
   file: Blob;
 }
 
-export interface FileStoredFile {
+export interface StoredFile {
   id: string;
-  record_type: FileStoredFileRecordType;
+  record_type: StoredFileRecordType;
   /** The document, message or task. */
   record_id: string;
   /** The customer of a document or task, the chat of a message. */
   parent_id: string;
   /** Without characters that a file system or a reader could misunderstand. */
   name: string;
-  media_type: FileStoredFileMediaType;
+  media_type: StoredFileMediaType;
   /** In bytes. */
   size: number;
   /** Of the content, in hexadecimal. */
@@ -2531,7 +2531,7 @@ export interface FileStoredFile {
    * checking: a virus scanner has not seen it yet, and nobody can open it. infected: the scanner has found malware, and the
    * content was destroyed.
    */
-  status: FileStoredFileStatus;
+  status: StoredFileStatus;
   uploaded_by: string;
   created_at: string;
   /**
@@ -2541,14 +2541,14 @@ export interface FileStoredFile {
   people?: { [name: string]: Person };
 }
 
-export type FileStoredFileRecordType = 'kyc_documents' | 'chat_messages' | 'tasks';
+export type StoredFileRecordType = 'kyc_documents' | 'chat_messages' | 'tasks';
 
-export type FileStoredFileMediaType = 'application/pdf' | 'image/jpeg' | 'image/png';
+export type StoredFileMediaType = 'application/pdf' | 'image/jpeg' | 'image/png';
 
-export type FileStoredFileStatus = 'checking' | 'ready' | 'infected';
+export type StoredFileStatus = 'checking' | 'ready' | 'infected';
 
 export interface Files {
-  files: FileStoredFile[];
+  files: StoredFile[];
   /** There are older files; ask for those before the last one. */
   has_more: boolean;
   /**
