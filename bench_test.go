@@ -14,49 +14,6 @@ import (
 	"time"
 )
 
-// BenchmarkColdStart measures the time from the start of the process to the first 200 of /readyz, on an existing database.
-// It reports elapsed time and processor time, which depends less on the load of the machine.
-func BenchmarkColdStart(b *testing.B) {
-	dir := filepath.Join(b.TempDir(), "data")
-	createCustomers(b, dir, 1000)
-	address := freeAddress(b)
-	var slowest, used time.Duration
-	starts := 0
-	for b.Loop() {
-		cmd := command(b, nil, "serve", "--server.listen="+address, "--data.dir", dir)
-		began := time.Now()
-		if err := cmd.Start(); err != nil {
-			b.Fatal(err)
-		}
-		waitReady(b, address, began)
-		took := time.Since(began)
-		slowest = max(slowest, took)
-		used += processorTime(b, cmd.Process.Pid)
-		starts++
-		if err := cmd.Process.Kill(); err != nil {
-			b.Fatal(err)
-		}
-		_ = cmd.Wait() // it was killed
-	}
-	b.ReportMetric(float64(slowest.Milliseconds()), "slowest-ms")
-	b.ReportMetric(used.Seconds()*1000/float64(starts), "cpu-ms/op")
-}
-
-// BenchmarkIdleMemory measures the memory of an idle server on an existing database.
-func BenchmarkIdleMemory(b *testing.B) {
-	dir := filepath.Join(b.TempDir(), "data")
-	createCustomers(b, dir, 1000)
-	memory := 0
-	for b.Loop() {
-		p := start(b, dir)
-		p.client().do(b, "GET", "/readyz", "", 200)
-		time.Sleep(idleDelay)
-		memory = residentKiB(b, p.cmd.Process.Pid)
-		p.kill()
-	}
-	b.ReportMetric(float64(memory)/1024, "RSS-MiB")
-}
-
 // idleDelay is the time after which a server has released the memory of its start.
 const idleDelay = 5 * time.Second
 
@@ -131,25 +88,26 @@ func procNumber(b *testing.B, pid int, file, label string) int {
 	return n
 }
 
-// processorTime returns the processor time of a process.
+// processorTime returns the processor time of a process, exactly.
 func processorTime(b *testing.B, pid int) time.Duration {
 	b.Helper()
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil || len(threads) == 0 {
 		b.Skip("needs the /proc of Linux")
 	}
-	// The name in parentheses may contain any character. After it, fields 12 and 13 are user and system time in ticks.
-	const ticksPerSecond = 100
-	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
-	var ticks int
-	for _, field := range fields[11:13] {
-		n, err := strconv.Atoi(field)
+	var used time.Duration
+	for _, name := range threads {
+		var nanoseconds int64
+		data, err := os.ReadFile(name)
 		if err != nil {
+			continue // the thread has ended
+		}
+		if _, err := fmt.Sscan(string(data), &nanoseconds); err != nil {
 			b.Fatal(err)
 		}
-		ticks += n
+		used += time.Duration(nanoseconds)
 	}
-	return time.Duration(ticks) * time.Second / ticksPerSecond
+	return used
 }
 
 // BenchmarkCheck100 measures POST /v1/rbac/check with 100 checks: elapsed time, and processor time of the server.

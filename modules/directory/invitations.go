@@ -73,10 +73,11 @@ func (s *Service) renew(i *Invitation, now store.Time) (token string) {
 	return i.ID + "." + secret
 }
 
-// invite invites a person. Callers can only give roles that they hold; administrators hold all. Callers who may read all users
-// get apierr.CredentialExists for an address that has an account; for others the response does not reveal it, and the owner of the
-// address gets a message without a link. invite returns apierr.InvalidInput, apierr.GrantNotHeld, apierr.DisplayNameReserved,
-// apierr.CredentialExists and apierr.OTPSendLimited.
+// invite invites a person. Callers can only give roles that they hold; administrators hold all.
+//
+// Callers who may read all users get apierr.CredentialExists for an address that has an account. For others the response does not
+// reveal it, and the owner of the address gets a message without a link. invite also returns apierr.InvalidInput,
+// apierr.GrantNotHeld and apierr.OTPSendLimited.
 func (s *Service) invite(ctx context.Context, in inviteInput) (Invitation, error) {
 	caller := access.From(ctx)
 	roles, err := resolveRoles(ctx, s.db, in.Roles)

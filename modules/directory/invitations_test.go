@@ -130,7 +130,7 @@ func TestInvite_IsWithdrawn(t *testing.T) {
 	}
 }
 
-// Nobody invites without the right, nor gives a role that they do not hold, also not through somebody else's invitation.
+// Users without the right cannot invite, and inviters cannot give a role that they do not hold.
 func TestInvite_GivesOnlyRolesThatTheInviterHolds(t *testing.T) {
 	h := newHarness(t)
 	admin, clerk, member := h.admin(), h.recruiter(), h.customer(email(1))
@@ -174,7 +174,7 @@ func TestInvite_DoesNotRevealAccounts(t *testing.T) {
 	}
 }
 
-// A registration that nobody has validated does not keep the invited person out.
+// A registration that was not validated does not keep the invited person out.
 func TestInvite_ReplacesAClaim(t *testing.T) {
 	h := newHarness(t)
 	_, token := h.invite(h.admin(), email(1), "Customer")

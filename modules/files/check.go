@@ -63,7 +63,7 @@ func checkForgotten(ctx context.Context, e *audittrail.Evidence) error {
 	return &records.Break{Type: keyTable, ID: id, Reason: "chunks remain of a file that was purged"}
 }
 
-func checkFile(ctx context.Context, e *audittrail.Evidence, f File, content bool) error {
+func checkFile(ctx context.Context, e *audittrail.Evidence, f StoredFile, content bool) error {
 	broken := func(reason string) error {
 		return &records.Break{Type: auditTypes[f.RecordType], ID: f.ID, Reason: reason}
 	}

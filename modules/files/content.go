@@ -86,10 +86,10 @@ func protect(header interface{ Set(name, value string) }) {
 }
 
 // openFile finds the file of a request, if the caller may open it.
-func (s *Service) openFile(ctx context.Context, r *endpoint.Request) (File, error) {
+func (s *Service) openFile(ctx context.Context, r *endpoint.Request) (StoredFile, error) {
 	id, err := idOf(r, 0, "id")
 	if err != nil {
-		return File{}, err
+		return StoredFile{}, err
 	}
 	f, err := s.find(ctx, s.db, id, access.Read)
 	if err == nil {
@@ -105,7 +105,7 @@ func matchesRange(r *endpoint.Request, tag string) bool {
 }
 
 // send writes a part of the content while the client reads it, and reports the access to the audit trail.
-func (s *Service) send(ctx context.Context, r *endpoint.Request, f File, part span) error {
+func (s *Service) send(ctx context.Context, r *endpoint.Request, f StoredFile, part span) error {
 	cipher, err := s.cipher(f)
 	if err != nil {
 		return err

@@ -18,14 +18,14 @@ type fileForm struct {
 
 // uploadTo returns the handler that adds a file to a record. parent and record are the names of the first two ids in the path.
 func (s *Service) uploadTo(kind attachment.Kind, parent, record string) endpoint.Handler {
-	return endpoint.Streamed(http.StatusCreated, media, func(ctx context.Context, r *endpoint.Request) (File, error) {
+	return endpoint.Streamed(http.StatusCreated, media, func(ctx context.Context, r *endpoint.Request) (StoredFile, error) {
 		target := attachment.Target{Kind: kind}
 		var err error
 		if target.Parent, err = idOf(r, 0, parent); err != nil {
-			return File{}, err
+			return StoredFile{}, err
 		}
 		if target.Record, err = idOf(r, 1, record); err != nil {
-			return File{}, err
+			return StoredFile{}, err
 		}
 		return s.upload(ctx, r, target)
 	})

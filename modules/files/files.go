@@ -22,8 +22,8 @@ import (
 	"kontor/store"
 )
 
-// File is a file as the API shows it.
-type File struct {
+// StoredFile is a file as the API shows it.
+type StoredFile struct {
 	ID         string          `json:"id"`
 	RecordType attachment.Kind `json:"record_type"`
 	RecordID   string          `json:"record_id" doc:"The document, message or task."`
@@ -60,12 +60,12 @@ const (
 func (Status) Values() []string { return []string{string(Checking), string(Ready), string(Infected)} }
 
 // ETag changes with the state of the file. Its content never changes.
-func (f File) ETag() string { return f.ID + "-" + string(f.Status) }
+func (f StoredFile) ETag() string { return f.ID + "-" + string(f.Status) }
 
 // EachUser names the uploader.
-func (f File) EachUser(add func(id string)) { add(f.UploadedBy) }
+func (f StoredFile) EachUser(add func(id string)) { add(f.UploadedBy) }
 
-func (f File) target() attachment.Target {
+func (f StoredFile) target() attachment.Target {
 	return attachment.Target{Kind: f.RecordType, Parent: f.ParentID, Record: f.RecordID}
 }
 
@@ -122,7 +122,7 @@ func (s *Service) allow(ctx context.Context, q store.Querier, target attachment.
 }
 
 // changed tells the module of the record that the files that others can see have changed.
-func (s *Service) changed(ctx context.Context, tx *store.Tx, f File) error {
+func (s *Service) changed(ctx context.Context, tx *store.Tx, f StoredFile) error {
 	if watcher, ok := s.holders[f.RecordType].(attachment.Watcher); ok && f.Status == Ready {
 		return watcher.FilesChanged(ctx, tx, f.target())
 	}
@@ -130,7 +130,7 @@ func (s *Service) changed(ctx context.Context, tx *store.Tx, f File) error {
 }
 
 // cipher returns the cipher of a file. It returns apierr.FileNotFound for a file whose key was destroyed.
-func (s *Service) cipher(f File) (*chunkCipher, error) {
+func (s *Service) cipher(f StoredFile) (*chunkCipher, error) {
 	if f.sealed == "" {
 		return nil, apierr.FileNotFound
 	}

@@ -15,7 +15,7 @@ const maxListed = 200
 
 // Files are files of a record, the newest first.
 type Files struct {
-	Files   []File `json:"files"`
+	Files   []StoredFile `json:"files"`
 	HasMore bool   `json:"has_more" doc:"There are older files; ask for those before the last one."`
 }
 
@@ -46,7 +46,7 @@ type taskInput struct {
 }
 
 // get returns a file without its content.
-func (s *Service) get(ctx context.Context, in oneInput) (File, error) {
+func (s *Service) get(ctx context.Context, in oneInput) (StoredFile, error) {
 	return s.find(ctx, s.db, in.ID, access.Read)
 }
 
@@ -87,9 +87,9 @@ func (s *Service) ofParent(ctx context.Context, target attachment.Target, before
 	return listed(found), err
 }
 
-func listed(found []File) Files {
+func listed(found []StoredFile) Files {
 	if found == nil {
-		found = []File{}
+		found = []StoredFile{}
 	}
 	return Files{Files: found[:min(len(found), maxListed)], HasMore: len(found) > maxListed}
 }

@@ -63,7 +63,7 @@ func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject per
 	case personal.Persona:
 		return nil
 	}
-	var found []File
+	var found []StoredFile
 	err := personal.Each(ctx, q, w, "files", statement, subject.ID, func(rows *store.Rows) (any, string, error) {
 		f, err := scanFile(rows)
 		found = append(found, f)
@@ -83,7 +83,7 @@ func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject per
 	return nil
 }
 
-func (s *Service) exportContent(ctx context.Context, q store.Querier, f File, w *personal.Writer) error {
+func (s *Service) exportContent(ctx context.Context, q store.Querier, f StoredFile, w *personal.Writer) error {
 	cipher, err := s.cipher(f)
 	if err != nil {
 		return err

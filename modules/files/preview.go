@@ -72,7 +72,7 @@ func number(problems *apierr.Fields, name, text string, fallback, low, high int)
 }
 
 // load reads and decrypts a whole file, for a worker.
-func (s *Service) load(ctx context.Context, f File) ([]byte, error) {
+func (s *Service) load(ctx context.Context, f StoredFile) ([]byte, error) {
 	cipher, err := s.cipher(f)
 	if err != nil {
 		return nil, err

@@ -40,12 +40,12 @@ func readFile(ctx context.Context, q store.Querier, id string) (store.Record, er
 }
 
 // record returns the form that digests cover.
-func (f File) record() store.Record {
+func (f StoredFile) record() store.Record {
 	return store.Record{Answer: f, Stored: map[string]any{"account": f.account, "charged": f.charged}}
 }
 
 // audit adds an audit entry about a file. before and after are records or digests; nil means that there was no file.
-func (f File) audit(ctx context.Context, tx *store.Tx, action string, before, after any) {
+func (f StoredFile) audit(ctx context.Context, tx *store.Tx, action string, before, after any) {
 	tx.Audit(store.AuditEntry{Actor: records.Actor(ctx), Action: action, RecType: auditTypes[f.RecordType], RecID: f.ID, Before: before, After: after})
 }
 

@@ -60,20 +60,20 @@ const (
 	selectChunk = `SELECT content FROM file_chunks WHERE file_id = $1 AND number = $2`
 )
 
-func scanFile(row store.Scanner) (f File, err error) {
+func scanFile(row store.Scanner) (f StoredFile, err error) {
 	err = row.Scan(&f.ID, (*string)(&f.RecordType), &f.RecordID, &f.ParentID, &f.Name, &f.MediaType, &f.Size, &f.SHA256, (*string)(&f.Status),
 		&f.UploadedBy, &f.CreatedAt, &f.account, &f.charged, &f.chunks, &f.sealed)
 	return f, err
 }
 
 // find reads a file if the caller has a permission on its record. Files that are not ready exist for their uploader only.
-func (s *Service) find(ctx context.Context, q store.Querier, id string, wanted permission) (File, error) {
+func (s *Service) find(ctx context.Context, q store.Querier, id string, wanted permission) (StoredFile, error) {
 	f, err := scanFile(q.QueryRow(ctx, selectOne, id))
 	if errors.Is(err, store.ErrNotFound) || err == nil && f.Status != Ready && f.UploadedBy != access.From(ctx).UserID {
-		return File{}, apierr.FileNotFound
+		return StoredFile{}, apierr.FileNotFound
 	}
 	if err != nil {
-		return File{}, fmt.Errorf("read file: %w", err)
+		return StoredFile{}, fmt.Errorf("read file: %w", err)
 	}
 	decided := &attachment.File{UploadedBy: f.UploadedBy, CreatedAt: f.CreatedAt}
 	if wanted == access.Read {
@@ -83,7 +83,7 @@ func (s *Service) find(ctx context.Context, q store.Querier, id string, wanted p
 }
 
 // readable returns an error for a file that no caller can open.
-func (f File) readable() error {
+func (f StoredFile) readable() error {
 	switch f.Status {
 	case Checking:
 		return apierr.FileBeingChecked

@@ -14,7 +14,7 @@ import (
 
 // remove deletes a file: its key and name at once, its chunks soon after.
 func (s *Service) remove(ctx context.Context, in oneInput) (endpoint.Message, error) {
-	var f File
+	var f StoredFile
 	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
 		if f, err = s.find(ctx, tx, in.ID, access.Delete); err != nil {
 			return err
@@ -34,7 +34,7 @@ func (s *Service) remove(ctx context.Context, in oneInput) (endpoint.Message, er
 }
 
 // delete marks a file as deleted. Its content cannot be decrypted from then on.
-func (f File) delete(ctx context.Context, tx *store.Tx, action string) error {
+func (f StoredFile) delete(ctx context.Context, tx *store.Tx, action string) error {
 	if _, err := tx.Exec(ctx, deleteStatement, f.ID); err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (s *Service) Purge(ctx context.Context) error {
 		}
 	}
 	for {
-		found, err := store.All(ctx, s.db, func(row store.Scanner) (f File, err error) {
+		found, err := store.All(ctx, s.db, func(row store.Scanner) (f StoredFile, err error) {
 			err = row.Scan(&f.ID, &f.chunks)
 			return f, err
 		}, selectUnreadable, purgeBatch)

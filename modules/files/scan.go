@@ -45,7 +45,7 @@ func (s *Service) Scan(ctx context.Context) error {
 }
 
 // scanOne scans a file and opens it, or destroys its content.
-func (s *Service) scanOne(ctx context.Context, f File) error {
+func (s *Service) scanOne(ctx context.Context, f StoredFile) error {
 	cipher, err := s.cipher(f)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (r *reader) piece() ([]byte, error) {
 	return piece, err
 }
 
-func (s *Service) postpone(ctx context.Context, f File) error {
+func (s *Service) postpone(ctx context.Context, f StoredFile) error {
 	return s.db.InTx(ctx, func(tx *store.Tx) error {
 		_, err := tx.Exec(ctx, postponeScan, f.ID, store.TimeOf(tx.Now().Std().Add(rescanAfter)))
 		return err
@@ -92,7 +92,7 @@ func (s *Service) postpone(ctx context.Context, f File) error {
 }
 
 // settle changes the state of a file that was waiting, and writes an audit entry.
-func (s *Service) settle(ctx context.Context, f File, statement, action string) error {
+func (s *Service) settle(ctx context.Context, f StoredFile, statement, action string) error {
 	return s.db.InTx(ctx, func(tx *store.Tx) error {
 		before, err := scanFile(tx.QueryRow(ctx, selectOne, f.ID))
 		if errors.Is(err, store.ErrNotFound) || err == nil && before.Status != Checking {

@@ -27,18 +27,18 @@ const (
 
 // upload stores the file in a request. It returns what the record's module says, apierr.FileType, apierr.FileInvalid,
 // apierr.TooManyFiles, apierr.QuotaExceeded, apierr.TooManyAtOnce, and the errors of the body.
-func (s *Service) upload(ctx context.Context, r *endpoint.Request, target attachment.Target) (File, error) {
+func (s *Service) upload(ctx context.Context, r *endpoint.Request, target attachment.Target) (StoredFile, error) {
 	if err := s.allow(ctx, s.db, target, access.Create, nil); err != nil {
-		return File{}, err
+		return StoredFile{}, err
 	}
 	release, ok := s.slots.acquire(access.From(ctx).UserID)
 	if !ok {
-		return File{}, apierr.TooManyAtOnce.RetryAfter(time.Second)
+		return StoredFile{}, apierr.TooManyAtOnce.RetryAfter(time.Second)
 	}
 	defer release()
 	in, err := open(r, s.MaxBytes)
 	if err != nil {
-		return File{}, err
+		return StoredFile{}, err
 	}
 	return s.store(ctx, target, in)
 }
@@ -46,27 +46,27 @@ func (s *Service) upload(ctx context.Context, r *endpoint.Request, target attach
 // transfer is an upload while it runs.
 type transfer struct {
 	*Service
-	file    File
+	file    StoredFile
 	cipher  *chunkCipher
 	inspect *inspector
 	content *bufio.Reader
 }
 
 // store reads a file and stores it. It begins when the first bytes show a type that is accepted.
-func (s *Service) store(ctx context.Context, target attachment.Target, in incoming) (File, error) {
+func (s *Service) store(ctx context.Context, target attachment.Target, in incoming) (StoredFile, error) {
 	t := &transfer{Service: s, content: bufio.NewReaderSize(in.content, pdfWindow)}
 	head, err := t.content.Peek(pdfWindow)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return File{}, err
+		return StoredFile{}, err
 	}
 	if len(head) == 0 {
-		return File{}, apierr.Invalid(fileMember, "invalid.required")
+		return StoredFile{}, apierr.Invalid(fileMember, "invalid.required")
 	}
 	if t.inspect, err = newInspector(head); err != nil {
-		return File{}, err
+		return StoredFile{}, err
 	}
 	if err := t.begin(ctx, target, in.declared); err != nil {
-		return File{}, err
+		return StoredFile{}, err
 	}
 	err = t.receive(ctx, s.MaxBytes)
 	if err == nil {
@@ -81,7 +81,7 @@ func (s *Service) store(ctx context.Context, target attachment.Target, in incomi
 	}
 	if err != nil {
 		t.discard()
-		return File{}, err
+		return StoredFile{}, err
 	}
 	return t.file, nil
 }
@@ -97,7 +97,7 @@ func (t *transfer) begin(ctx context.Context, target attachment.Target, declared
 		declared = t.MaxBytes
 	}
 	caller := access.From(ctx).UserID
-	t.file = File{ID: store.NewID(), RecordType: target.Kind, RecordID: target.Record, ParentID: target.Parent, MediaType: t.inspect.media,
+	t.file = StoredFile{ID: store.NewID(), RecordType: target.Kind, RecordID: target.Record, ParentID: target.Parent, MediaType: t.inspect.media,
 		UploadedBy: caller, account: caller, charged: max(declared, leastCharge), chunks: chunksOf(t.MaxBytes) + 1}
 	if target.Kind == attachment.Document {
 		t.file.account = target.Parent

@@ -140,10 +140,11 @@ func (in *MatrixInput) Validate(v *apierr.Fields) {
 	}
 }
 
-// setMatrix replaces the grants of a role on record types and endpoints in one transaction, in force for the next request. What
-// applies to single grants applies to each: callers can only add what they hold themselves, and nothing to a role of theirs; and
-// they can only remove grants that they may delete. Administrator cannot be changed, so that nobody locks everybody out. setMatrix
-// returns apierr.RoleNotFound, apierr.NoAccess, apierr.FixedPermissions, apierr.EndpointNotFound, apierr.GrantToSelf,
+// setMatrix replaces the grants of a role on record types and endpoints in one transaction, in force for the next request. The
+// rules of single grants apply to each of them. Callers can only add what they hold themselves, and nothing to a role of theirs.
+// They can only remove grants that they may delete. Administrator cannot be changed, so that its holders always keep all rights.
+//
+// It returns apierr.RoleNotFound, apierr.NoAccess, apierr.FixedPermissions, apierr.EndpointNotFound, apierr.GrantToSelf,
 // apierr.GrantNotHeld and apierr.PreconditionFailed.
 func (s *Service) setMatrix(ctx context.Context, in MatrixInput) (m Matrix, err error) {
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {

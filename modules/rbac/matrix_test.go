@@ -93,7 +93,7 @@ func TestMatrix_IsAudited(t *testing.T) {
 	}
 }
 
-// The rules of single grants hold: nobody adds what they do not hold, nor to a role of theirs, nor removes what they may not delete.
+// The rules of single grants hold: callers cannot add what they do not hold, change a role of theirs, or remove grants of others.
 func TestMatrix_DelegatesWhatTheCallerHolds(t *testing.T) {
 	h := newHarness(t)
 	manager, clerk := h.role("Manager"), h.role("Clerk")
@@ -122,7 +122,7 @@ func TestMatrix_DelegatesWhatTheCallerHolds(t *testing.T) {
 	h.want(200, "", user, "PUT", path, onTypes(on("tasks", "read")))                           // their own grant is
 }
 
-// Administrators keep everything: nobody can lock everybody out.
+// Administrators keep everything: no change takes the last rights away.
 func TestMatrix_KeepsAdministrators(t *testing.T) {
 	h := newHarness(t)
 	path := "/v1/rbac/roles/" + access.Administrator + "/permissions"

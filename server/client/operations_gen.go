@@ -29,7 +29,6 @@ type API struct {
 	Privacy         PrivacyAPI
 	Events          EventsAPI
 	Webhooks        WebhooksAPI
-	Search          SearchAPI
 	Operations      OperationsAPI
 }
 
@@ -53,8 +52,20 @@ func (a *API) bind(c *Client) {
 	a.Privacy.bind(c)
 	a.Events.bind(c)
 	a.Webhooks.bind(c)
-	a.Search.bind(c)
 	a.Operations.bind(c)
+}
+
+// Search calls GET /v1/search: search records of all types.
+//
+// Customers, personas, payers, users, tasks and chats by the words of their names and titles, e-mail addresses, telephone
+// numbers, ids and messages. Only records that the caller may read are found; types that the caller may not read at all
+// are missing. The groups and their rows are in the order of relevance, and there is no total: the lists with the
+// parameter `q` have one.
+//
+// Everything that was acknowledged before the request is found. `complete` is false while the records of an earlier
+// version are being indexed in the background.
+func (a *API) Search(ctx context.Context, params SearchParams, options ...CallOption) (*SearchResults, error) {
+	return fetch[SearchResults](ctx, a.client, operation{name: "search", method: "GET", path: "/v1/search", bearer: true}, input{query: params}, options)
 }
 
 // AuthAPI has the operations auth.*.
@@ -1383,8 +1394,8 @@ func (a *FilesAPI) bind(c *Client) {
 // Send a form, or the file itself with its name in the header `Content-Disposition`. The body is stored while it arrives
 // and must not pause for more than 15 seconds. `Content-Digest` and `Repr-Digest` with sha-256 are compared with the file.
 // An `Idempotency-Key` covers the length, name and digest of the file that the headers state.
-func (a *FilesAPI) AddToDocument(ctx context.Context, id, documentID string, in FileFormInput, options ...CallOption) (*StoredFile, error) {
-	return fetch[StoredFile](ctx, a.client, operation{name: "files.add_to_document", method: "POST", path: "/v1/customers/{id}/kyc/documents/{document_id}/files", bearer: true, form: true, keyed: true}, input{path: []string{id, documentID}, body: in}, options)
+func (a *FilesAPI) AddToDocument(ctx context.Context, id, documentID string, in FileFormInput, options ...CallOption) (*FileStoredFile, error) {
+	return fetch[FileStoredFile](ctx, a.client, operation{name: "files.add_to_document", method: "POST", path: "/v1/customers/{id}/kyc/documents/{document_id}/files", bearer: true, form: true, keyed: true}, input{path: []string{id, documentID}, body: in}, options)
 }
 
 // AddToMessage calls POST /v1/chats/{id}/messages/{message_id}/files: upload a file to an own message.
@@ -1392,8 +1403,8 @@ func (a *FilesAPI) AddToDocument(ctx context.Context, id, documentID string, in 
 // Send a form, or the file itself with its name in the header `Content-Disposition`. The body is stored while it arrives
 // and must not pause for more than 15 seconds. `Content-Digest` and `Repr-Digest` with sha-256 are compared with the file.
 // An `Idempotency-Key` covers the length, name and digest of the file that the headers state.
-func (a *FilesAPI) AddToMessage(ctx context.Context, id, messageID string, in FileFormInput, options ...CallOption) (*StoredFile, error) {
-	return fetch[StoredFile](ctx, a.client, operation{name: "files.add_to_message", method: "POST", path: "/v1/chats/{id}/messages/{message_id}/files", bearer: true, form: true, keyed: true}, input{path: []string{id, messageID}, body: in}, options)
+func (a *FilesAPI) AddToMessage(ctx context.Context, id, messageID string, in FileFormInput, options ...CallOption) (*FileStoredFile, error) {
+	return fetch[FileStoredFile](ctx, a.client, operation{name: "files.add_to_message", method: "POST", path: "/v1/chats/{id}/messages/{message_id}/files", bearer: true, form: true, keyed: true}, input{path: []string{id, messageID}, body: in}, options)
 }
 
 // OfTask calls GET /v1/customers/{customer_id}/tasks/{id}/files: list the files of a task, the newest first.
@@ -1406,8 +1417,8 @@ func (a *FilesAPI) OfTask(ctx context.Context, customerID, id string, options ..
 // Send a form, or the file itself with its name in the header `Content-Disposition`. The body is stored while it arrives
 // and must not pause for more than 15 seconds. `Content-Digest` and `Repr-Digest` with sha-256 are compared with the file.
 // An `Idempotency-Key` covers the length, name and digest of the file that the headers state.
-func (a *FilesAPI) AddToTask(ctx context.Context, customerID, id string, in FileFormInput, options ...CallOption) (*StoredFile, error) {
-	return fetch[StoredFile](ctx, a.client, operation{name: "files.add_to_task", method: "POST", path: "/v1/customers/{customer_id}/tasks/{id}/files", bearer: true, form: true, keyed: true}, input{path: []string{customerID, id}, body: in}, options)
+func (a *FilesAPI) AddToTask(ctx context.Context, customerID, id string, in FileFormInput, options ...CallOption) (*FileStoredFile, error) {
+	return fetch[FileStoredFile](ctx, a.client, operation{name: "files.add_to_task", method: "POST", path: "/v1/customers/{customer_id}/tasks/{id}/files", bearer: true, form: true, keyed: true}, input{path: []string{customerID, id}, body: in}, options)
 }
 
 // OfCustomer calls GET /v1/customers/{id}/kyc/files: list the evidence of a customer, the newest first.
@@ -1421,8 +1432,8 @@ func (a *FilesAPI) OfChat(ctx context.Context, id string, params FilesOfChatPara
 }
 
 // Get calls GET /v1/files/{id}: get a file without its content.
-func (a *FilesAPI) Get(ctx context.Context, id string, options ...CallOption) (*StoredFile, error) {
-	return fetch[StoredFile](ctx, a.client, operation{name: "files.get", method: "GET", path: "/v1/files/{id}", bearer: true}, input{path: []string{id}}, options)
+func (a *FilesAPI) Get(ctx context.Context, id string, options ...CallOption) (*FileStoredFile, error) {
+	return fetch[FileStoredFile](ctx, a.client, operation{name: "files.get", method: "GET", path: "/v1/files/{id}", bearer: true}, input{path: []string{id}}, options)
 }
 
 // Delete calls DELETE /v1/files/{id}: delete a file.
@@ -2140,28 +2151,6 @@ func (a *WebhooksAPI) AllDeliveries(ctx context.Context, id string, params Webho
 // ReplayDelivery calls POST /v1/webhooks/{id}/deliveries/{delivery_id}/replay: send a delivery again.
 func (a *WebhooksAPI) ReplayDelivery(ctx context.Context, id, deliveryID string, options ...CallOption) (*WebhookDelivery, error) {
 	return fetch[WebhookDelivery](ctx, a.client, operation{name: "webhooks.replay_delivery", method: "POST", path: "/v1/webhooks/{id}/deliveries/{delivery_id}/replay", bearer: true}, input{path: []string{id, deliveryID}}, options)
-}
-
-// SearchAPI has the operations search.*.
-type SearchAPI struct {
-	client *Client
-}
-
-func (a *SearchAPI) bind(c *Client) {
-	a.client = c
-}
-
-// Find calls GET /v1/search: search records of all types.
-//
-// Customers, personas, payers, users, tasks and chats by the words of their names and titles, e-mail addresses, telephone
-// numbers, ids and messages. Only records that the caller may read are found; types that the caller may not read at all
-// are missing. The groups and their rows are in the order of relevance, and there is no total: the lists with the
-// parameter `q` have one.
-//
-// Everything that was acknowledged before the request is found. `complete` is false while the records of an earlier
-// version are being indexed in the background.
-func (a *SearchAPI) Find(ctx context.Context, params SearchFindParams, options ...CallOption) (*SearchResults, error) {
-	return fetch[SearchResults](ctx, a.client, operation{name: "search.find", method: "GET", path: "/v1/search", bearer: true}, input{query: params}, options)
 }
 
 // OperationsAPI has the operations operations.*.

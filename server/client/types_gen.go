@@ -2463,6 +2463,10 @@ const (
 type CustomerGroundFor string
 
 const (
+	CustomerGroundForNone     CustomerGroundFor = "none"
+	CustomerGroundForBasic    CustomerGroundFor = "basic"
+	CustomerGroundForStandard CustomerGroundFor = "standard"
+	CustomerGroundForEnhanced CustomerGroundFor = "enhanced"
 	CustomerGroundForBasic    CustomerGroundFor = "basic"
 	CustomerGroundForStandard CustomerGroundFor = "standard"
 )
@@ -3046,66 +3050,66 @@ type FileFormInput struct {
 	File File `json:"file"`
 }
 
-// StoredFile is part of an answer.
-type StoredFile struct {
+// FileStoredFile is part of an answer.
+type FileStoredFile struct {
 	// ETag identifies this version, for [IfMatch] and [IfNoneMatch]. Rows of lists have none.
 	ETag string `json:"-"`
 
-	ID         string               `json:"id"`
-	RecordType StoredFileRecordType `json:"record_type"`
+	ID         string                   `json:"id"`
+	RecordType FileStoredFileRecordType `json:"record_type"`
 	// The document, message or task.
 	RecordID string `json:"record_id"`
 	// The customer of a document or task, the chat of a message.
 	ParentID string `json:"parent_id"`
 	// Without characters that a file system or a reader could misunderstand.
-	Name      string              `json:"name"`
-	MediaType StoredFileMediaType `json:"media_type"`
+	Name      string                  `json:"name"`
+	MediaType FileStoredFileMediaType `json:"media_type"`
 	// In bytes.
 	Size int64 `json:"size"`
 	// Of the content, in hexadecimal.
 	Sha256 string `json:"sha256"`
 	// checking: a virus scanner has not seen it yet, and nobody can open it. infected: the scanner has found malware, and the
 	// content was destroyed.
-	Status     StoredFileStatus `json:"status"`
-	UploadedBy string           `json:"uploaded_by"`
-	CreatedAt  time.Time        `json:"created_at"`
+	Status     FileStoredFileStatus `json:"status"`
+	UploadedBy string               `json:"uploaded_by"`
+	CreatedAt  time.Time            `json:"created_at"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
 }
 
-func (r *StoredFile) setETag(tag string) { r.ETag = tag }
+func (r *FileStoredFile) setETag(tag string) { r.ETag = tag }
 
-// StoredFileRecordType is one of the values below. Later versions of the service may add values.
-type StoredFileRecordType string
+// FileStoredFileRecordType is one of the values below. Later versions of the service may add values.
+type FileStoredFileRecordType string
 
 const (
-	StoredFileRecordTypeKYCDocuments StoredFileRecordType = "kyc_documents"
-	StoredFileRecordTypeChatMessages StoredFileRecordType = "chat_messages"
-	StoredFileRecordTypeTasks        StoredFileRecordType = "tasks"
+	FileStoredFileRecordTypeKYCDocuments FileStoredFileRecordType = "kyc_documents"
+	FileStoredFileRecordTypeChatMessages FileStoredFileRecordType = "chat_messages"
+	FileStoredFileRecordTypeTasks        FileStoredFileRecordType = "tasks"
 )
 
-// StoredFileMediaType is one of the values below. Later versions of the service may add values.
-type StoredFileMediaType string
+// FileStoredFileMediaType is one of the values below. Later versions of the service may add values.
+type FileStoredFileMediaType string
 
 const (
-	StoredFileMediaTypeapplicationSlashpdf StoredFileMediaType = "application/pdf"
-	StoredFileMediaTypeimageSlashjpeg      StoredFileMediaType = "image/jpeg"
-	StoredFileMediaTypeimageSlashpng       StoredFileMediaType = "image/png"
+	FileStoredFileMediaTypeapplicationSlashpdf FileStoredFileMediaType = "application/pdf"
+	FileStoredFileMediaTypeimageSlashjpeg      FileStoredFileMediaType = "image/jpeg"
+	FileStoredFileMediaTypeimageSlashpng       FileStoredFileMediaType = "image/png"
 )
 
-// StoredFileStatus is one of the values below. Later versions of the service may add values.
-type StoredFileStatus string
+// FileStoredFileStatus is one of the values below. Later versions of the service may add values.
+type FileStoredFileStatus string
 
 const (
-	StoredFileStatusChecking StoredFileStatus = "checking"
-	StoredFileStatusReady    StoredFileStatus = "ready"
-	StoredFileStatusInfected StoredFileStatus = "infected"
+	FileStoredFileStatusChecking FileStoredFileStatus = "checking"
+	FileStoredFileStatusReady    FileStoredFileStatus = "ready"
+	FileStoredFileStatusInfected FileStoredFileStatus = "infected"
 )
 
 // Files is part of an answer.
 type Files struct {
-	Files []StoredFile `json:"files"`
+	Files []FileStoredFile `json:"files"`
 	// There are older files; ask for those before the last one.
 	HasMore bool `json:"has_more"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no

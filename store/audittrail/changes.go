@@ -165,8 +165,8 @@ func cutText(text string) string {
 	return text[:end]
 }
 
-// encodeChanges returns the bytes that are sealed and digested: random bytes, so that nobody can confirm a guess about values
-// that were deleted, and the JSON of the changes.
+// encodeChanges returns the bytes that are sealed and digested: random bytes, so that a guess about deleted values cannot be
+// confirmed, and the JSON of the changes.
 func encodeChanges(salt, changes []byte) []byte { return append(salt, changes...) }
 
 // decodeChanges is the inverse of encodeChanges.

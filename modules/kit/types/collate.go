@@ -20,7 +20,11 @@ func SortKey(s string) string {
 	var b strings.Builder
 	b.Grow(2*len(s) + 1)
 	gap := false
-	for _, r := range norm.NFKD.String(strings.ToValidUTF8(s, " ")) {
+	letters := s
+	if !isASCII(s) {
+		letters = norm.NFKD.String(strings.ToValidUTF8(s, " "))
+	}
+	for _, r := range letters {
 		switch {
 		case unicode.Is(unicode.Mn, r), isApostrophe(r):
 			continue

@@ -21,7 +21,8 @@ function Accept({ token, invited }) {
       go('/signin');
     }
   });
-  return html`<${AuthLayout} title=${invited.display_name ? t('invitation.title_name', { name: invited.display_name }) : t('invitation.title')}
+  const { display_name: name } = invited;
+  return html`<${AuthLayout} title=${name ? t('invitation.title_name', { name }) : t('invitation.title')}
     text=${t('invitation.text', { until: dateTime(invited.expires_at) })}>
     <${Form} form=${form}>
       <${Field} form=${form} name="email" label=${t('credential.email')} readonly autocomplete="username" spellcheck=${false} />

@@ -85,7 +85,9 @@ function DayFilter({ label, value, onChange }) {
 
 /** A filter that only links set, such as that of one person: what it selects, with a button that removes it. */
 const Chosen = ({ label, children, remove }) => html`<span class="chosen">${label} ${children}
-  <button class="bare" aria-label=${t('audit.show_all', { what: label })} onClick=${remove}><${Icon} name="close" size=${14} /></button></span>`;
+  <button class="bare" aria-label=${t('audit.show_all', { what: label })} onClick=${remove}>
+    <${Icon} name="close" size=${14} />
+  </button></span>`;
 
 /** The audit trail: changes, accesses and security events, chained by their hashes. */
 export default function Audit() {
@@ -116,8 +118,10 @@ export default function Audit() {
         options=${optionsOf(TYPES, (type) => term('rec_type', type))} />
       <${DayFilter} label=${t('audit.from')} value=${from} onChange=${(day) => list.set({ from: day })} />
       <${DayFilter} label=${t('audit.to')} value=${to} onChange=${(day) => list.set({ to: day })} />
-      ${actor && html`<${Chosen} label=${t('audit.actor')} remove=${() => list.set({ actor: '' })}><${Actor} id=${actor} keyNames=${keyNames} /><//>`}
-      ${record && html`<${Chosen} label=${t('audit.record')} remove=${() => list.set({ rec_id: '' })}><span class="code">${record}</span><//>`}
+      ${actor && html`<${Chosen} label=${t('audit.actor')} remove=${() => list.set({ actor: '' })}>
+        <${Actor} id=${actor} keyNames=${keyNames} /><//>`}
+      ${record && html`<${Chosen} label=${t('audit.record')} remove=${() => list.set({ rec_id: '' })}>
+        <span class="code">${record}</span><//>`}
     <//>
     <${RecordList} list=${shown} title=${t('nav.audit')} columns=${columnsOf(keyNames, setOpen)} lines=${10}
       rowsOf=${(page) => page.data.map((row) => ({ ...row, id: row.seq }))} />

@@ -19,8 +19,9 @@ export function Actor({ id, keyNames, link }) {
 }
 
 const SCREENS = {
-  customers: '/customers/', personas: '/personas/', payers: '/payers/', chats: '/chats/', users: '/admin/users/', user_roles: '/admin/users/',
-  profiles: '/admin/users/', roles: '/admin/roles/', service_accounts: '/admin/services/', webhooks: '/admin/webhooks/',
+  customers: '/customers/', personas: '/personas/', payers: '/payers/', chats: '/chats/', users: '/admin/users/',
+  user_roles: '/admin/users/', profiles: '/admin/users/', roles: '/admin/roles/', service_accounts: '/admin/services/',
+  webhooks: '/admin/webhooks/',
   relationships: '/customers/', legal_holds: '/customers/',
 };
 const USERS = ['users', 'user_roles', 'profiles'];
@@ -53,7 +54,7 @@ function Changes({ entry }) {
     if (deleted) return html`<p class="fine">${t('audit.changes_deleted')}</p>`;
     return html`<div class="table-box" tabindex="0" role="group" aria-label=${t('audit.changes')}><table class="data changes">
       <caption class="sr">${t('audit.changes')}</caption>
-      <thead><tr><th scope="col">${t('audit.field')}</th><th scope="col">${t('audit.was')}</th><th scope="col">${t('audit.is')}</th></tr></thead>
+      <thead><tr>${['field', 'was', 'is'].map((key) => html`<th key=${key} scope="col">${t(`audit.${key}`)}</th>`)}</tr></thead>
       <tbody>${changes.map((change) => html`<${Change} key=${change.field + change.before + change.after} change=${change} />`)}</tbody>
     </table></div>`;
   }}<//>`;

@@ -34,7 +34,8 @@ function Answer({ answer }) {
   const short = answer.allowed ? t(`access.source_${answer.source}`, values) : t(answer.missing ? 'access.missing' : 'access.no_source');
   const reasons = answer.holder?.reasons.map((reason) => reasonText(reason, answer.type));
   return html`<p class="row">
-      <${Badge} value=${answer.allowed ? t('do.yes') : t('do.no')} tone=${answer.allowed ? 'good' : 'bad'} />${!reasons && html`<span>${short}</span>`}
+      <${Badge} value=${answer.allowed ? t('do.yes') : t('do.no')} tone=${answer.allowed ? 'good' : 'bad'} />
+      ${!reasons && html`<span>${short}</span>`}
     </p>
     ${reasons && html`<ul class="reasons">${reasons.map((text) => html`<li key=${text}>${text}</li>`)}</ul>`}
     ${answer.holder && !answer.holder.calls && html`<p class="fine">${t('who.no_endpoint')}</p>`}`;

@@ -1,4 +1,4 @@
-// What the health screen derives from the text format of the metrics. No function here needs a browser.
+// The health screen derives its values from the text format of the metrics here. No function needs a browser.
 
 const KEPT = 90; // samples: a quarter of an hour at one each ten seconds
 

@@ -47,8 +47,9 @@ const last = (points) => points.at(-1);
 function Requests({ history }) {
   const points = rates(history, 'kontor_http_request_seconds_count');
   const failed = history.length > 1 ? last(history).failed - history.at(-2).failed : 0;
+  const total = number(last(history).sums.kontor_http_request_seconds_count ?? 0);
   return html`<${Tile} title=${t('health.requests')} value=${points.length ? perSecond(last(points)) : null}
-    bad=${failed > 0 && t('health.failed', { n: failed })} note=${t('health.total', { total: number(last(history).sums.kontor_http_request_seconds_count ?? 0) })}>
+    bad=${failed > 0 && t('health.failed', { n: failed })} note=${t('health.total', { total })}>
     <${Spark} points=${points} label=${t('health.requests')} text=${perSecond} />
   <//>`;
 }
@@ -56,7 +57,8 @@ function Requests({ history }) {
 function Latency({ history }) {
   const points = quantiles(history, 0.95);
   const latest = points.findLast((value) => value !== null);
-  return html`<${Tile} title=${t('health.latency')} value=${latest === undefined ? null : t('health.below', { value: milliseconds(latest) })}
+  return html`<${Tile} title=${t('health.latency')}
+    value=${latest === undefined ? null : t('health.below', { value: milliseconds(latest) })}
     note=${t('health.latency_note')}>
     <${Spark} points=${points} label=${t('health.latency')} text=${milliseconds} />
   <//>`;
@@ -65,9 +67,10 @@ function Latency({ history }) {
 function Writer({ history }) {
   const { sums } = last(history);
   const points = rates(history, 'kontor_store_commits_total');
+  const sync = milliseconds(1000 * (sums.kontor_store_syncs_last_seconds ?? 0));
   return html`<${Tile} title=${t('health.writer')} value=${points.length ? perSecond(last(points)) : null}
     bad=${sums.kontor_store_stalled > 0 && t('health.stalled')}
-    note=${t('health.writer_note', { waiting: number(sums.kontor_store_queue_length ?? 0), sync: milliseconds(1000 * (sums.kontor_store_syncs_last_seconds ?? 0)) })}>
+    note=${t('health.writer_note', { waiting: number(sums.kontor_store_queue_length ?? 0), sync })}>
     <${Spark} points=${points} label=${t('health.writer')} text=${perSecond} />
   <//>`;
 }
@@ -120,15 +123,18 @@ function Processor({ history }) {
 }
 
 function Backup({ history }) {
-  const { kontor_backup_state_timestamp_seconds: at = 0, kontor_backup_failing: failing = 0, kontor_backup_bytes_total: bytes = 0 } = last(history).sums;
+  const { sums } = last(history);
+  const { kontor_backup_state_timestamp_seconds: at = 0, kontor_backup_failing: failing = 0, kontor_backup_bytes_total: bytes = 0 } = sums;
   const state = at > 0 ? new Date(1000 * at).toISOString() : '';
-  return html`<${Tile} title=${t('health.backup')} value=${state ? ago(state) : t('health.no_backup')} bad=${failing > 0 && t('health.failing')}
+  return html`<${Tile} title=${t('health.backup')} value=${state ? ago(state) : t('health.no_backup')}
+    bad=${failing > 0 && t('health.failing')}
     note=${state ? t('health.backup_note', { bytes: mebibytes(bytes) }) : t('health.no_backup_note')} />`;
 }
 
 function Webhooks({ webhooks }) {
   if (!webhooks) return null;
-  return html`<${Tile} title=${t('health.webhooks')} value=${number(webhooks.active)} bad=${webhooks.halted > 0 && t('health.halted', { n: webhooks.halted })}
+  return html`<${Tile} title=${t('health.webhooks')} value=${number(webhooks.active)}
+    bad=${webhooks.halted > 0 && t('health.halted', { n: webhooks.halted })}
     note=${html`<a href="/admin/webhooks">${t('health.webhooks_link')}</a>`} />`;
 }
 

@@ -48,21 +48,29 @@ function Buttons({ row, reload }) {
   }
   return html`<span class="row">
     <button class="quiet small" aria-label=${t('invite.again_to', { to: row.email })} onClick=${resend}>${t('invite.again')}</button>
-    <button class="quiet small danger" aria-label=${t('invite.withdraw_of', { to: row.email })} onClick=${withdraw}>${t('invite.withdraw')}</button>
+    <button class="quiet small danger" aria-label=${t('invite.withdraw_of', { to: row.email })} onClick=${withdraw}>
+      ${t('invite.withdraw')}
+    </button>
   </span>`;
 }
 
+const Invited = ({ row }) => html`<bdi>${row.email}</bdi>${row.display_name
+  && html`<br /><bdi class="fine">${row.display_name}</bdi>`}`;
+
+const Roles = ({ names }) => html`<span class="row">
+  ${names.map((role) => html`<${Badge} key=${role} value=${roleName(role)} tone="none" />`)}
+</span>`;
+
 const columns = (reload) => [
-  { key: 'email', label: t('credential.email'), cell: (row) => html`<bdi>${row.email}</bdi>${row.display_name && html`<br /><bdi class="fine">${row.display_name}</bdi>`}` },
-  {
-    key: 'roles', label: t('field.roles'),
-    cell: (row) => html`<span class="row">${row.roles.map((role) => html`<${Badge} key=${role} value=${roleName(role)} tone="none" />`)}</span>`,
-  },
+  { key: 'email', label: t('credential.email'), cell: (row) => html`<${Invited} row=${row} />` },
+  { key: 'roles', label: t('field.roles'), cell: (row) => html`<${Roles} names=${row.roles} />` },
   { key: 'by', minor: true, label: t('invite.by'), cell: (row) => html`<${Person} id=${row.created_by} />` },
   { key: 'sent', label: t('invite.sent_at'), cell: (row) => html`<${When} at=${row.sent_at} />` },
   {
     key: 'until', label: t('invite.until'),
-    cell: (row) => (row.status === 'expired' ? html`<${Badge} value=${t('invite.expired')} tone="warn" />` : html`<${When} at=${row.expires_at} exact />`),
+    cell: (row) => (row.status === 'expired'
+      ? html`<${Badge} value=${t('invite.expired')} tone="warn" />`
+      : html`<${When} at=${row.expires_at} exact />`),
   },
   { key: 'do', label: '', cell: (row) => html`<${Buttons} row=${row} reload=${reload} />` },
 ];

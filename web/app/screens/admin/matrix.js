@@ -38,11 +38,13 @@ function Row({ type, was, changes, toggle, fixed }) {
   </tr>`;
 }
 
-const TypeTable = ({ matrix, ...props }) => html`<div class="matrix-box" onKeyDown=${moveFocus} tabindex="0" role="group" aria-label=${t('matrix.title')}>
+const TypeTable = ({ matrix, ...props }) => html`<div class="matrix-box" onKeyDown=${moveFocus} tabindex="0" role="group"
+  aria-label=${t('matrix.title')}>
   <table class="matrix"><caption class="sr">${t('matrix.title')}</caption>
     <thead><tr><th scope="col">${t('access.type')}</th>
       ${PERMISSIONS.map((one) => html`<th key=${one} scope="col"><span>${term('permission', one)}</span></th>`)}</tr></thead>
-    <tbody>${matrix.types.map((row) => html`<${Row} key=${row.rec_type} type=${row.rec_type} was=${row.permissions} ...${props} />`)}</tbody>
+    <tbody>${matrix.types.map(({ rec_type: type, permissions }) => html`
+      <${Row} key=${type} type=${type} was=${permissions} ...${props} />`)}</tbody>
   </table>
 </div>`;
 

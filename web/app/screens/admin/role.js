@@ -49,7 +49,9 @@ function Head({ role, edit, addGrant }) {
   return html`<${PageHead} title=${roleName(role.name)} back=${['/admin/roles', t('nav.roles')]} note=${roleText(role)}>
     ${!role.built_in && may('roles', 'delete') && html`<button class="quiet danger" onClick=${removeRole}>${t('roles.remove')}</button>`}
     ${!role.built_in && may('roles', 'update') && html`<button class="quiet" onClick=${edit}>${t('do.edit')}</button>`}
-    ${may('grants', 'create') && html`<button class="quiet" onClick=${addGrant}><${Icon} name="plus" size=${16} />${t('matrix.new_on_record')}</button>`}
+    ${may('grants', 'create') && html`<button class="quiet" onClick=${addGrant}>
+      <${Icon} name="plus" size=${16} />${t('matrix.new_on_record')}
+    </button>`}
     <${WhoSees} type="roles" id=${role.id} />
   <//>`;
 }

@@ -50,6 +50,8 @@ export default function Users() {
   const list = useList('/v1/users', { filters: ['status'], sort: '-created_at', fixed: { role }, search: byWords });
   useEffect(() => learnUsers(list.data?.data ?? []), [list.data]);
   const statuses = optionsOf(['active', 'pending', 'disabled'], (status) => term('user_status', status));
+  const clear = () => setQuery({ q: '', status: '', role: '', offset: '' });
+  const shown = { ...list, filtered: list.filtered || role !== '', clear };
   const invited = (made) => {
     setInviting(false);
     invitations.reload();
@@ -65,7 +67,7 @@ export default function Users() {
       <${RoleFilter} value=${role} onChange=${(id) => list.set({ role: id })} />
       <${Filter} label=${t('field.state')} value=${list.state.status} options=${statuses} onChange=${(status) => list.set({ status })} />
     <//>
-    <${RecordList} list=${{ ...list, filtered: list.filtered || role !== '', clear: () => setQuery({ q: '', status: '', role: '', offset: '' }) }}
+    <${RecordList} list=${shown}
       title=${t('nav.users')} columns=${columns()} link=${(row) => `/admin/users/${row.id}`} />
     ${inviting && html`<${InviteDialog} close=${() => setInviting(false)} done=${invited} />`}`;
 }

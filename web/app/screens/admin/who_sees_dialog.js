@@ -32,7 +32,8 @@ function Reason({ reason, type }) {
 }
 
 const Holder = ({ holder, type }) => html`<li>
-  <p class="row"><a href=${`/admin/${holder.kind === 'service' ? 'services' : 'users'}/${holder.user_id}`}><${Person} id=${holder.user_id} signIn /></a>
+  <p class="row">
+    <a href=${`/admin/${holder.kind === 'service' ? 'services' : 'users'}/${holder.user_id}`}><${Person} id=${holder.user_id} signIn /></a>
     ${holder.status !== 'active' && html`<${Badge} group="user_status" value=${holder.status} />`}
     ${!holder.calls && html`<${Badge} value=${t('who.no_endpoint')} tone="warn" />`}</p>
   <ul class="reasons">${holder.reasons.map((reason, i) => html`<${Reason} key=${i} reason=${reason} type=${type} />`)}</ul>
@@ -40,7 +41,7 @@ const Holder = ({ holder, type }) => html`<li>
 
 const WHAT = ['read', 'update', 'delete'];
 
-/** Who may see, change or delete a record, and why. */
+/** The users who may see, change or delete a record, with the reasons. */
 export default function WhoSeesDialog({ type, id, close }) {
   usePeople();
   const [state, setState] = useState({ permission: 'read', offset: 0, q: '' });
@@ -58,7 +59,8 @@ export default function WhoSeesDialog({ type, id, close }) {
     <//>
     <div aria-live="polite"><${Loaded} load=${load} lines=${5}>${(page) => html`
       ${page.data.length
-        ? html`<ul class="items holders">${page.data.map((holder) => html`<${Holder} key=${holder.user_id} holder=${holder} type=${type} />`)}</ul>`
+        ? html`<ul class="items holders">${page.data.map((holder) => html`
+            <${Holder} key=${holder.user_id} holder=${holder} type=${type} />`)}</ul>`
         : html`<p>${t('who.nobody')}</p>`}
       <${Pager} offset=${offset} limit=${LIMIT} total=${page.total} onMove=${(to) => set({ offset: to })} />`}<//></div>
   <//>`;
