@@ -29,6 +29,7 @@ type API struct {
 	Privacy         PrivacyAPI
 	Events          EventsAPI
 	Webhooks        WebhooksAPI
+	Search          SearchAPI
 	Operations      OperationsAPI
 }
 
@@ -52,20 +53,8 @@ func (a *API) bind(c *Client) {
 	a.Privacy.bind(c)
 	a.Events.bind(c)
 	a.Webhooks.bind(c)
+	a.Search.bind(c)
 	a.Operations.bind(c)
-}
-
-// Search calls GET /v1/search: search records of all types.
-//
-// Customers, personas, payers, users, tasks and chats by the words of their names and titles, e-mail addresses, telephone
-// numbers, ids and messages. Only records that the caller may read are found; types that the caller may not read at all
-// are missing. The groups and their rows are in the order of relevance, and there is no total: the lists with the
-// parameter `q` have one.
-//
-// Everything that was acknowledged before the request is found. `complete` is false while the records of an earlier
-// version are being indexed in the background.
-func (a *API) Search(ctx context.Context, params SearchParams, options ...CallOption) (*SearchResults, error) {
-	return fetch[SearchResults](ctx, a.client, operation{name: "search", method: "GET", path: "/v1/search", bearer: true}, input{query: params}, options)
 }
 
 // AuthAPI has the operations auth.*.
@@ -2151,6 +2140,28 @@ func (a *WebhooksAPI) AllDeliveries(ctx context.Context, id string, params Webho
 // ReplayDelivery calls POST /v1/webhooks/{id}/deliveries/{delivery_id}/replay: send a delivery again.
 func (a *WebhooksAPI) ReplayDelivery(ctx context.Context, id, deliveryID string, options ...CallOption) (*WebhookDelivery, error) {
 	return fetch[WebhookDelivery](ctx, a.client, operation{name: "webhooks.replay_delivery", method: "POST", path: "/v1/webhooks/{id}/deliveries/{delivery_id}/replay", bearer: true}, input{path: []string{id, deliveryID}}, options)
+}
+
+// SearchAPI has the operations search.*.
+type SearchAPI struct {
+	client *Client
+}
+
+func (a *SearchAPI) bind(c *Client) {
+	a.client = c
+}
+
+// Find calls GET /v1/search: search records of all types.
+//
+// Customers, personas, payers, users, tasks and chats by the words of their names and titles, e-mail addresses, telephone
+// numbers, ids and messages. Only records that the caller may read are found; types that the caller may not read at all
+// are missing. The groups and their rows are in the order of relevance, and there is no total: the lists with the
+// parameter `q` have one.
+//
+// Everything that was acknowledged before the request is found. `complete` is false while the records of an earlier
+// version are being indexed in the background.
+func (a *SearchAPI) Find(ctx context.Context, params SearchFindParams, options ...CallOption) (*SearchResults, error) {
+	return fetch[SearchResults](ctx, a.client, operation{name: "search.find", method: "GET", path: "/v1/search", bearer: true}, input{query: params}, options)
 }
 
 // OperationsAPI has the operations operations.*.

@@ -2463,10 +2463,6 @@ const (
 type CustomerGroundFor string
 
 const (
-	CustomerGroundForNone     CustomerGroundFor = "none"
-	CustomerGroundForBasic    CustomerGroundFor = "basic"
-	CustomerGroundForStandard CustomerGroundFor = "standard"
-	CustomerGroundForEnhanced CustomerGroundFor = "enhanced"
 	CustomerGroundForBasic    CustomerGroundFor = "basic"
 	CustomerGroundForStandard CustomerGroundFor = "standard"
 )

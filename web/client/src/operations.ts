@@ -2160,7 +2160,7 @@ export class FilesOperations extends Group {
    * and must not pause for more than 15 seconds. `Content-Digest` and `Repr-Digest` with sha-256 are compared with the file.
    * An `Idempotency-Key` covers the length, name and digest of the file that the headers state.
    */
-  async addToDocument(id: string, documentId: string, input: t.FileFormInput, options: CallOptions = {}): Promise<t.StoredFile> {
+  async addToDocument(id: string, documentId: string, input: t.FileFormInput, options: CallOptions = {}): Promise<t.FileStoredFile> {
     return this.connection.json({ name: 'files.add_to_document', method: 'POST', path: `/v1/customers/${segment(id)}/kyc/documents/${segment(documentId)}/files`, bearer: true, form: true, keyed: true }, { input }, options);
   }
 
@@ -2171,7 +2171,7 @@ export class FilesOperations extends Group {
    * and must not pause for more than 15 seconds. `Content-Digest` and `Repr-Digest` with sha-256 are compared with the file.
    * An `Idempotency-Key` covers the length, name and digest of the file that the headers state.
    */
-  async addToMessage(id: string, messageId: string, input: t.FileFormInput, options: CallOptions = {}): Promise<t.StoredFile> {
+  async addToMessage(id: string, messageId: string, input: t.FileFormInput, options: CallOptions = {}): Promise<t.FileStoredFile> {
     return this.connection.json({ name: 'files.add_to_message', method: 'POST', path: `/v1/chats/${segment(id)}/messages/${segment(messageId)}/files`, bearer: true, form: true, keyed: true }, { input }, options);
   }
 
@@ -2187,7 +2187,7 @@ export class FilesOperations extends Group {
    * and must not pause for more than 15 seconds. `Content-Digest` and `Repr-Digest` with sha-256 are compared with the file.
    * An `Idempotency-Key` covers the length, name and digest of the file that the headers state.
    */
-  async addToTask(customerId: string, id: string, input: t.FileFormInput, options: CallOptions = {}): Promise<t.StoredFile> {
+  async addToTask(customerId: string, id: string, input: t.FileFormInput, options: CallOptions = {}): Promise<t.FileStoredFile> {
     return this.connection.json({ name: 'files.add_to_task', method: 'POST', path: `/v1/customers/${segment(customerId)}/tasks/${segment(id)}/files`, bearer: true, form: true, keyed: true }, { input }, options);
   }
 
@@ -2202,7 +2202,7 @@ export class FilesOperations extends Group {
   }
 
   /** GET /v1/files/{id}: get a file without its content. */
-  async get(id: string, options: CallOptions = {}): Promise<t.StoredFile> {
+  async get(id: string, options: CallOptions = {}): Promise<t.FileStoredFile> {
     return this.connection.json({ name: 'files.get', method: 'GET', path: `/v1/files/${segment(id)}`, bearer: true }, {}, options);
   }
 

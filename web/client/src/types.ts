@@ -2513,16 +2513,16 @@ export interface FileFormInput {
   file: Blob;
 }
 
-export interface StoredFile {
+export interface FileStoredFile {
   id: string;
-  record_type: StoredFileRecordType;
+  record_type: FileStoredFileRecordType;
   /** The document, message or task. */
   record_id: string;
   /** The customer of a document or task, the chat of a message. */
   parent_id: string;
   /** Without characters that a file system or a reader could misunderstand. */
   name: string;
-  media_type: StoredFileMediaType;
+  media_type: FileStoredFileMediaType;
   /** In bytes. */
   size: number;
   /** Of the content, in hexadecimal. */
@@ -2531,7 +2531,7 @@ export interface StoredFile {
    * checking: a virus scanner has not seen it yet, and nobody can open it. infected: the scanner has found malware, and the
    * content was destroyed.
    */
-  status: StoredFileStatus;
+  status: FileStoredFileStatus;
   uploaded_by: string;
   created_at: string;
   /**
@@ -2541,14 +2541,14 @@ export interface StoredFile {
   people?: { [name: string]: Person };
 }
 
-export type StoredFileRecordType = 'kyc_documents' | 'chat_messages' | 'tasks';
+export type FileStoredFileRecordType = 'kyc_documents' | 'chat_messages' | 'tasks';
 
-export type StoredFileMediaType = 'application/pdf' | 'image/jpeg' | 'image/png';
+export type FileStoredFileMediaType = 'application/pdf' | 'image/jpeg' | 'image/png';
 
-export type StoredFileStatus = 'checking' | 'ready' | 'infected';
+export type FileStoredFileStatus = 'checking' | 'ready' | 'infected';
 
 export interface Files {
-  files: StoredFile[];
+  files: FileStoredFile[];
   /** There are older files; ask for those before the last one. */
   has_more: boolean;
   /**
