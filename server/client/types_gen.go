@@ -2467,6 +2467,8 @@ const (
 	CustomerGroundForBasic    CustomerGroundFor = "basic"
 	CustomerGroundForStandard CustomerGroundFor = "standard"
 	CustomerGroundForEnhanced CustomerGroundFor = "enhanced"
+	CustomerGroundForBasic    CustomerGroundFor = "basic"
+	CustomerGroundForStandard CustomerGroundFor = "standard"
 )
 
 // CustomerKYCFourEyes is one of the values below. Later versions of the service may add values.
