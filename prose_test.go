@@ -65,7 +65,7 @@ func collectPassages() ([]passage, error) {
 		}
 		name = filepath.ToSlash(name)
 		if entry.IsDir() {
-			if slices.Contains([]string{".git", "testdata", "vendor", "node_modules", "third_party", "data", "demo-data", "results", "dist"}, entry.Name()) {
+			if slices.Contains([]string{".git", "testdata", "vendor", "node_modules", "data", "demo-data", "results", "dist"}, entry.Name()) {
 				return fs.SkipDir
 			}
 			return nil

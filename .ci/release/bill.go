@@ -26,7 +26,7 @@ func (r release) bill(program []byte) ([]byte, error) {
 		Hashes:     &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: fmt.Sprintf("%x", sha256.Sum256(program))}}}
 	components := []cdx.Component{library("std", strings.TrimPrefix(info.GoVersion, "go"), "pkg:golang/std@")}
 	for _, module := range info.Deps {
-		if module.Replace != nil && module.Replace.Version != "" { // otherwise a changed copy in third_party
+		if module.Replace != nil {
 			module = module.Replace
 		}
 		components = append(components, library(module.Path, module.Version, "pkg:golang/"+module.Path+"@"))

@@ -42,8 +42,7 @@ func TestDocs_UseTheConsolesSessionWhenWanted(t *testing.T) {
 	v.see("Requests are sent without a token.")
 	v.see(me.login)
 	try := func() {
-		v.eval(`document.querySelector('[id$=".me"] .try-out__btn:not(.cancel)')?.click()`)
-		v.until(`document.querySelector('[id$=".me"] .execute')`)
+		v.until(`(document.querySelector('[id$=".me"] .try-out__btn:not(.cancel)')?.click(), document.querySelector('[id$=".me"] .execute'))`)
 		v.eval(`document.querySelector('[id$=".me"] .execute').click()`)
 	}
 	v.write(`.side input`, "users.me")

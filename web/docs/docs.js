@@ -39,22 +39,25 @@ narrow.addEventListener('change', foldSide);
 foldSide();
 
 const OPEN_LIMIT_MS = 5000;
+const RETRY_MS = 50;
 
 /** Opens an operation of the explorer, scrolls to it and focuses it. */
 function openOperation(ui, tag, id) {
-  ui.layoutActions.show(['operations-tag', tag], true);
-  ui.layoutActions.show(['operations', tag, id], true);
   if (narrow.matches) side.open = false;
   const escaped = (text) => CSS.escape(text.trim().replaceAll(/\s/g, '_')); // as the explorer does
   const place = `operations-${escaped(tag)}-${escaped(id)}`;
   const begun = performance.now();
   const reveal = () => {
     const block = document.getElementById(place);
-    if (!block && performance.now() - begun < OPEN_LIMIT_MS) return requestAnimationFrame(reveal);
+    if (!block?.classList.contains('is-open') && performance.now() - begun < OPEN_LIMIT_MS) {
+      ui.layoutActions.show(['operations-tag', tag], true); // The explorer forgets it while it still reads the document.
+      ui.layoutActions.show(['operations', tag, id], true);
+      return setTimeout(reveal, RETRY_MS);
+    }
     block?.scrollIntoView({ block: 'start' });
     return block?.querySelector('button.opblock-summary-control')?.focus({ preventScroll: true });
   };
-  requestAnimationFrame(reveal);
+  reveal();
 }
 
 keepAccessible(explorer);
