@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-const startLimit = 60 * time.Second
+const startLimit = 3 * time.Minute
 
 func main() {
 	out := flag.String("out", "docs/images", "directory of the pictures")
