@@ -83,7 +83,7 @@ func TestListKit_SelectsRowsAndChangesThem(t *testing.T) {
 		s.call(token, http.MethodPost, "/v1/payers", map[string]any{"customer_id": customer, "name": fmt.Sprint("P", i), "company": company, "country": "CHE"})
 	}
 	v := signedIn(t, s, desk, me)
-	v.open("/payers?company=" + strings.ReplaceAll(company, " ", "+"))
+	v.open("/payers?q=" + strings.ReplaceAll(company, " ", "+"))
 	v.until(`document.querySelectorAll('table.data tbody tr').length === 8`)
 	boxes := `[...document.querySelectorAll('tbody .select input')]`
 	v.eval(boxes + `[1].click()`)
