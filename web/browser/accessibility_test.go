@@ -33,6 +33,17 @@ func TestViews_AreAccessibleAndFit(t *testing.T) {
 				}
 				outside.examine(one)
 			}
+			own := s.newPerson("Customer")
+			mine := s.customerViews(own)
+			client := signedIn(t, s, l, own)
+			client.setLanguage(language)
+			client.do(chromedp.Reload())
+			for _, one := range mine {
+				client.goTo("/profile")
+				client.until(`document.querySelector('main .segments') && !document.querySelector('dialog')`)
+				client.goTo(one.path)
+				client.examine(one)
+			}
 			me := s.newPerson("Administrator")
 			views := s.views(me)
 			v := signedIn(t, s, l, me)

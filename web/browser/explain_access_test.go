@@ -20,5 +20,6 @@ func TestUser_ExplainsAccessToARecord(t *testing.T) {
 	s.call(s.token(admin), http.MethodPost, "/v1/rbac/grants",
 		map[string]any{"user_id": registrant.id, "rec_type": "customers", "rec_id": customer, "permissions": []string{"read"}})
 	v.clickText("Check")
-	v.see("Through a grant to this user")
+	v.see("Has a grant on this record")
+	v.see("No grant on an endpoint that reads it")
 }

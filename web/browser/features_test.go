@@ -36,7 +36,7 @@ func TestInvoices_ShowThePaymentPart(t *testing.T) {
 	v.until(`document.querySelector('.paper')?.innerText.includes('CH')`)
 	v.until(`document.querySelectorAll('.paper button.copy').length > 0 && document.querySelector('.findings')`)
 	v.expect("400")
-	v.click(`.invoice-options input[type=checkbox]`) // The strict check rejects the bill.
+	v.click(`.invoice-options .check:nth-of-type(2) input[type=checkbox]`) // The strict check rejects the bill.
 	v.until(`document.querySelector('[role=alert]') && document.querySelector('.findings') && !document.querySelector('.paper')`)
 }
 
@@ -61,7 +61,7 @@ func TestChats_AreLiveBetweenTwoBrowsers(t *testing.T) {
 	there.click(`.chat-list a`)
 	there.see("Grüezi Rahel")
 	there.write(`#composer`, "Guten Tag!")
-	there.click(`.composer button`)
+	there.click(`.composer button[type=submit]`)
 	here.see("Guten Tag!")
 	here.see("Read")
 }

@@ -38,11 +38,11 @@ func TestCustomers_ShowErrorsBesideTheFields(t *testing.T) {
 	v.see("X1234567")
 	v.see("Pending")
 	v.clickText("Decide")
-	v.choose(`dialog select[name=kyc_status]`, "in_review")
+	v.click(`dialog input[value=action_required]`)
 	v.write(`dialog textarea[name=reason]`, "The passport was seen")
 	v.click(`dialog button[type=submit]`)
 	v.see("The passport was seen") // The reason is in the history.
-	v.until(`document.querySelector('.steps [aria-current=step]').innerText.includes('In review')`)
+	v.see("Action required")
 }
 
 // customerForm opens the dialog that changes a customer and returns the customer's id.
@@ -104,9 +104,9 @@ func TestSave_CreatesOnceAfterALostResponse(t *testing.T) {
 	p.onNext(http.MethodPost, "/v1/chats/"+chat+"/messages", dropResponse)
 	v.open("/chats/" + chat)
 	v.write(`#composer`, "Is it there?")
-	v.click(`.composer button`)
+	v.click(`.composer button[type=submit]`)
 	v.until(`document.querySelector('.thread [role=alert]') && document.querySelector('#composer').value === 'Is it there?'`)
-	v.click(`.composer button`)
+	v.click(`.composer button[type=submit]`)
 	v.until(`document.querySelector('#composer').value === '' && document.querySelectorAll('.message').length === 1`)
 }
 
@@ -223,7 +223,7 @@ func TestConflict_OffersTheDecisionsThatArePossibleNow(t *testing.T) {
 	s.call(token, http.MethodPut, "/v1/customers/"+customer+"/kyc", map[string]any{"documents": []any{map[string]any{"type": "passport", "number": "Z9", "expiry_date": "2099-01-01", "country": "CHE"}}})
 	v.open("/customers/" + customer + "/kyc")
 	v.clickText("Decide")
-	v.choose(`dialog select[name=kyc_status]`, "in_review")
+	v.click(`dialog input[value=rejected]`)
 	v.write(`dialog textarea[name=reason]`, "I look at it")
 	for _, status := range []string{"in_review", "rejected"} {
 		s.call(token, http.MethodPatch, "/v1/customers/"+customer+"/kyc/status", map[string]any{"kyc_status": status, "reason": "Another was faster"})
@@ -231,7 +231,9 @@ func TestConflict_OffersTheDecisionsThatArePossibleNow(t *testing.T) {
 	v.save()
 	v.until(`document.querySelector('dialog [role=alert]').innerText.includes('Possible now')`)
 	v.clickText("Load the newer values")
-	v.until(`[...document.querySelector('dialog select[name=kyc_status]').options].every((one) => one.value === 'pending') && document.querySelector('dialog textarea').value === 'I look at it'`)
+	v.until(`[...document.querySelectorAll('dialog [name=choice]')].map((one) => one.value).join() === 'pending'`)
+	v.click(`dialog input[value=pending]`)
+	v.write(`dialog textarea[name=reason]`, "I look at it")
 	v.save()
 	v.gone(`dialog`)
 	v.see("I look at it") // The reason is in the history.

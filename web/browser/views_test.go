@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/chromedp/chromedp"
@@ -146,6 +147,7 @@ func (s *testServer) views(me person) []view {
 		{name: "overview", path: "/", drawn: ".figures"},
 		{name: "menu", path: "/", steps: []step{click(`.only-narrow`)}, drawn: "dialog[open].drawer", narrow: true},
 		{name: "palette", path: "/", steps: []step{click(`.palette-button`), write(`dialog input[role=combobox]`, "luc")}, drawn: "dialog.palette [role=option]"},
+		{name: "finder", path: "/", steps: []step{click(`.palette-button`), write(`dialog input[role=combobox]`, "bernasconi")}, drawn: `dialog.palette [role=group] mark`},
 		{name: "palette without results", path: "/", steps: []step{click(`.palette-button`), write(`dialog input[role=combobox]`, "nobody-is-called-so")}, drawn: ".palette-none"},
 		{name: "customers", path: "/customers", drawn: "table.data"},
 		{name: "columns of a list", path: "/customers", steps: []step{press("list.columns")}, drawn: ".menu-panel label"},
@@ -195,6 +197,7 @@ func (s *testServer) views(me person) []view {
 		{name: "payer editing", path: payer, steps: []step{press("do.edit")}, drawn: form},
 		{name: "payer deactivating", path: payer, steps: []step{press("payers.deactivate")}, drawn: confirmation},
 		{name: "tasks", path: "/tasks", drawn: ".board"},
+		{name: "board with filters", path: "/tasks?scope=all&status=pending&assignee=" + me.id + "&" + strings.Replace(customer[1:], "customers/", "customer=", 1), drawn: ".filter .chip"},
 		{name: "new task", path: "/tasks?new=1", drawn: form},
 		{name: "task", path: task, drawn: ".timeline"},
 		{name: "task editing", path: task, steps: []step{press("do.edit")}, drawn: form},

@@ -1,5 +1,6 @@
 import { html } from '../lib.js';
 import { api } from '../api.js';
+import { isClient } from '../access.js';
 import { conversations, loadConversations, loadMoreConversations } from '../conversations.js';
 import { shortTime } from '../format.js';
 import { t } from '../i18n.js';
@@ -65,7 +66,7 @@ export default function Chats({ id }) {
     go(`/chats/${made.id}`);
   };
   return html`
-    <${PageHead} title=${t('nav.chats')}>
+    <${PageHead} title=${t(isClient() ? 'nav.messages' : 'nav.chats')}>
       <button onClick=${() => setQuery({ new: 1 })}><${Icon} name="plus" size=${16} />${t('chats.new')}</button>
     <//>
     <div class=${`messenger${id ? ' open' : ''}`}>

@@ -120,7 +120,7 @@ export default function Invoices() {
     if (file && (state.error || !('keep' in changes) || changes.keep)) read(file, next);
   }
   return html`
-    <${PageHead} title=${t('nav.invoices')} note=${t('invoices.note')} />
+    <${PageHead} title=${t(isClient() ? 'nav.bills' : 'nav.invoices')} note=${t('invoices.note')} />
     <div class="invoice-top">
       ${camera
         ? html`<${Camera} take=${(taken) => read(taken)} close=${() => setCamera(false)} />`
