@@ -44,5 +44,8 @@ const (
 
 	updateKeyRevoked = `UPDATE api_keys SET revoked_at = $2, version = version + 1 WHERE id = $1 AND revoked_at IS NULL`
 
-	updateKeyUse = `UPDATE api_keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`
+	// The clock of the node that saw the use may be behind the one that created the key, or was set back since.
+	updateKeyUse = `
+		UPDATE api_keys SET last_used_at = CASE WHEN created_at > $2 THEN created_at ELSE $2 END
+		WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`
 )

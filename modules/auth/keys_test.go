@@ -155,6 +155,36 @@ func TestAPIKeys_LastUse(t *testing.T) {
 	}
 }
 
+// A key is never used before it was created, whatever the clock of the node shows that sees the use.
+func TestAPIKeys_LastUseIsNotBeforeTheCreation(t *testing.T) {
+	h := newHarness(t)
+	ctx := context.Background()
+	made, err := h.auth.CreateKey(ctx, "test", auth.KeyLimits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lastUse := func(past time.Duration) (created, used store.Time) {
+		h.clock.Advance(past)
+		h.callWithKey(made.Key)
+		if err := h.auth.FlushKeyUse(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.db.QueryRow(ctx, `SELECT created_at, last_used_at FROM api_keys WHERE id = $1`, made.ID).Scan(&created, &used); err != nil {
+			t.Fatal(err)
+		}
+		return created, used
+	}
+	const year = 365 * 24 * time.Hour
+	for _, past := range []time.Duration{-year, time.Hour} {
+		if created, used := lastUse(past); used != created {
+			t.Errorf("used at %v, want %v", used, created)
+		}
+	}
+	if _, used := lastUse(year); used != h.db.Now() {
+		t.Errorf("used at %v, want %v", used, h.db.Now())
+	}
+}
+
 func TestRecords_OwnersOnly(t *testing.T) {
 	h := newHarness(t)
 	anna := h.user("anna@example.ch")

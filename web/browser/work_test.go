@@ -45,14 +45,16 @@ func (a *answers) with(prefix string) (found []string) {
 	return found
 }
 
-// Nobody is rejected for looking around: every entry of the menu opens without a 403, for a user who waits for the bank, a customer
-// and an advisor.
+// Nobody is rejected for looking around: every entry of the menu opens without a 403, for a user who waits for the bank, one
+// without any role, a customer and an advisor.
 func TestMenu_CausesNoRejection(t *testing.T) {
 	s := sharedServer(t)
 	waiting := person{login: fmt.Sprintf("waiting-%d", registered.Add(1)), password: "four words in a row"}
 	s.call("", http.MethodPost, "/v1/users/initiate-registration", map[string]any{"credential_type": "username", "credential_value": waiting.login,
 		"password": waiting.password, "terms_accepted": true, "privacy_policy_accepted": true}, "X-API-Key", apiKey)
-	for name, p := range map[string]person{"registrant": waiting, "customer": s.newPerson("Customer"), "advisor": s.newPerson("Advisor")} {
+	unassigned := s.newPerson("Customer")
+	s.call(s.token(firstAdmin), http.MethodPut, "/v1/users/"+unassigned.id+"/roles", map[string]any{"roles": []string{}})
+	for name, p := range map[string]person{"registrant": waiting, "unassigned": unassigned, "customer": s.newPerson("Customer"), "advisor": s.newPerson("Advisor")} {
 		t.Run(name, func(t *testing.T) {
 			s := &testServer{t: t, address: s.address}
 			v := newVisitor(t, s, desk)
@@ -68,7 +70,7 @@ func TestMenu_CausesNoRejection(t *testing.T) {
 				v.until(`document.querySelector('main h1') && !document.querySelector('main .skeleton')`)
 				v.picture(strings.ReplaceAll(name, " ", "-") + strings.ReplaceAll(path, "/", "_"))
 			}
-			if name != "registrant" && len(paths) < 5 {
+			if name != "registrant" && name != "unassigned" && len(paths) < 5 {
 				t.Errorf("the menu has only %v", paths)
 			}
 			if rejected := seen.with("403"); len(rejected) > 0 {
@@ -121,6 +123,82 @@ func TestNotifications_AreMarkedAsReadAtOnce(t *testing.T) {
 	if n := len(seen.with("200 /v1/notifications/read-all")); n != 1 {
 		t.Errorf("%d requests marked all as read", n)
 	}
+}
+
+// Selected notifications are marked as read by one request; the others stay unread.
+func TestNotifications_SelectedAreMarkedAsRead(t *testing.T) {
+	s := sharedServer(t)
+	me := s.newPerson("Customer")
+	advisor := s.token(s.newPerson("Advisor"))
+	customer := s.newCustomer(advisor, "Luca", "Bernasconi")
+	for i := range 5 {
+		s.call(advisor, http.MethodPost, "/v1/customers/"+customer+"/notify", map[string]any{"text": fmt.Sprint("Message ", i), "user_ids": []any{me.id}})
+	}
+	v := signedIn(t, s, desk, me)
+	v.open("/notifications")
+	v.until(`document.querySelectorAll('.inbox .unread').length >= 5`)
+	before := ask[int](v, `document.querySelectorAll('.inbox .unread').length`)
+	boxes := `[...document.querySelectorAll('.inbox .pick input')]`
+	v.eval(boxes + `[0].click()`)
+	v.eval(boxes + `[2].dispatchEvent(new MouseEvent('click', { shiftKey: true, bubbles: true, cancelable: true }))`)
+	v.see("3 selected")
+	v.until(`document.querySelector('.select-all input').indeterminate`)
+	v.picture("notifications-selected")
+	seen := record(v)
+	v.eval(`[...document.querySelectorAll('.bulk button')].find((one) => one.innerText.trim() === 'Mark as read').click()`)
+	v.until(fmt.Sprintf(`!document.querySelector('.bulk') && document.querySelectorAll('.inbox .unread').length === %d`, before-3))
+	if n := len(seen.with("200 /v1/notifications/read-all")); n != 1 {
+		t.Errorf("%d requests marked the selected ones as read", n)
+	}
+	v.click(`.select-all input`)
+	v.until(fmt.Sprintf(boxes+`.every((one) => one.checked) && document.querySelectorAll('.inbox .unread').length === %d`, before-3))
+}
+
+// Tasks are selected in the list, assigned to a user and closed together; the board has them afterwards.
+func TestTasks_SelectedAreAssignedAndClosed(t *testing.T) {
+	s := sharedServer(t)
+	me, other := s.newPerson("Advisor"), s.newPerson("Advisor")
+	token := s.token(me)
+	customer := s.newCustomer(token, "Luca", "Bernasconi")
+	for i := range 4 {
+		s.call(token, http.MethodPost, "/v1/customers/"+customer+"/tasks", map[string]any{"title": fmt.Sprint("Bulk ", i), "category": "sign"})
+	}
+	v := signedIn(t, s, desk, me)
+	v.goTo("/tasks")
+	v.clickText("As a list")
+	v.until(`location.search.includes('view=list') && document.querySelectorAll('table.data tbody tr').length === 4`)
+	boxes := `[...document.querySelectorAll('tbody .select input')]`
+	action := func(label string) {
+		v.eval(fmt.Sprintf(`[...document.querySelectorAll('.bulk button')].find((one) => one.innerText.trim() === %q).click()`, label))
+	}
+	v.eval(boxes + `[0].click(); ` + boxes + `[1].click()`)
+	v.see("2 selected")
+	action("Assign to a user")
+	v.write(form+` input[role=combobox]`, other.id)
+	v.click(`dialog [role=option]`)
+	v.picture("tasks-assign-selected")
+	v.click(form + ` button[type=submit]`)
+	v.see("2 records changed")
+	v.until(`!document.querySelector('.bulk') && !document.querySelector('dialog[open]')`)
+	for _, task := range s.call(token, http.MethodGet, "/v1/tasks?sort=-created_at", nil)["data"].([]any) {
+		n, want := len(task.(map[string]any)["assignees"].([]any)), 0
+		if title := task.(map[string]any)["title"]; title == "Bulk 3" || title == "Bulk 2" {
+			want = 1
+		}
+		if n != want {
+			t.Errorf("%v has %d assignees", task.(map[string]any)["title"], n)
+		}
+	}
+	v.eval(boxes + `[2].click(); ` + boxes + `[3].click()`)
+	v.picture("tasks-selected")
+	action("Complete")
+	v.see("2 tasks become “Completed”")
+	v.click(confirmation)
+	v.until(`[...document.querySelectorAll('tbody tr')].filter((row) => row.innerText.includes('Completed')).length === 2`)
+	v.click(`thead .select input`)
+	v.until(`document.querySelector('.bulk') && !document.querySelector('.bulk').innerText.includes('Complete')`)
+	v.clickText("As a board")
+	v.until(`document.querySelectorAll('.lane.completed .task').length === 2 && document.querySelectorAll('.lane.pending .task, .lane.in_progress .task').length === 2`)
 }
 
 // Counts come from the server, and the lanes of the board load more.

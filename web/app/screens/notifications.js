@@ -11,7 +11,9 @@ import { Empty, Loaded, toastError, useAction } from '../ui/feedback.js';
 import { Filter, Filters, optionsOf } from '../ui/filters.js';
 import { Icon } from '../ui/icon.js';
 import { PageHead } from '../ui/page.js';
+import { ListTools } from '../ui/list_tools.js';
 import { NoMatch } from '../ui/record_list.js';
+import { BulkActions, useSelection } from '../ui/selection.js';
 import { Pager } from '../ui/table.js';
 import { EventIcon, useNotificationText } from './activity.js';
 
@@ -27,7 +29,7 @@ function Title({ item, title, path, open }) {
     !item.read && html`<span class="sr"> (${t('nav.unread')})</span>`}</p>`;
 }
 
-function Item({ item, textOf, markRead }) {
+function Item({ item, textOf, markRead, selection }) {
   const path = consolePath(item.link_url);
   const { title, content } = textOf(item);
   async function open(event) {
@@ -38,7 +40,11 @@ function Item({ item, textOf, markRead }) {
   }
   const external = item.link_url && !path;
   return html`<li class=${item.read ? '' : 'unread'}>
-    <${EventIcon} item=${item} />
+    <span class="pick">
+      <label><input type="checkbox" aria-label=${t('list.select_row', { name: title })} checked=${selection.has(item)}
+        onClick=${(event) => selection.toggle(item, event.shiftKey)} /></label>
+      <${EventIcon} item=${item} />
+    </span>
     <div class="grow">
       <${Title} item=${item} title=${title} path=${path} open=${open} />
       ${content && html`<p class="fine">${content}</p>`}
@@ -75,6 +81,27 @@ function Days({ items, ...rest }) {
   </div>`;
 }
 
+/** The action for selected notifications: one request, which leaves those that are read as they are. */
+const bulkActions = (rows) => (rows.some((item) => !item.read) ? [{
+  key: 'read', label: t('notifications.mark'), icon: 'check',
+  async run(chosen) {
+    const ids = chosen.map((item) => item.id).join();
+    await markNotificationsRead(() => api.post(`/v1/notifications/read-all${queryString({ 'search.id': ids })}`));
+  },
+}] : []);
+
+/** The box that selects all notifications of the page, and the tools of the list. */
+function Tools({ list, selection }) {
+  const shown = list.data?.data ?? [];
+  const n = selection.rows.length;
+  const all = n > 0 && n === shown.length;
+  return html`<${ListTools} list=${list}>
+    ${shown.length > 0 && html`<label class="select-all"><input type="checkbox" aria-label=${t('list.select_all')} checked=${all}
+      indeterminate=${n > 0 && !all} onChange=${() => selection.toggleAll(!all)} /></label>`}
+    <${BulkActions} selection=${selection} actions=${bulkActions(selection.rows)} done=${list.reload} />
+  <//>`;
+}
+
 /** The caller's notifications, kept current by the stream. */
 export default function Notifications() {
   usePreferences();
@@ -82,6 +109,7 @@ export default function Notifications() {
   const textOf = useNotificationText();
   const list = useList('/v1/notifications', { filters: ['read', 'event'], sort: '-created_at', fixed: { 'search.user_id': me.id } });
   const { state } = list;
+  const selection = useSelection(list.data?.data ?? [], (item) => textOf(item).title);
   const newestFirst = !list.filtered && state.offset === 0;
   useNotifications((item) => {
     if (!item || !newestFirst) return list.reload();
@@ -118,9 +146,11 @@ export default function Notifications() {
         options=${optionsOf(EVENTS, (event) => term('event', event))} />
     <//>
     <section class="card flush" aria-label=${t('nav.notifications')}>
+      <${Tools} list=${list} selection=${selection} />
       <${Loaded} load=${list} lines=${8}>${({ data }) => (data.length
-        ? html`<${Days} items=${data} textOf=${textOf} markRead=${markRead} />`
+        ? html`<${Days} items=${data} textOf=${textOf} markRead=${markRead} selection=${selection} />`
         : empty)}<//>
-      ${list.data && html`<${Pager} offset=${state.offset} limit=${list.limit} total=${list.data.total} onMove=${list.move} />`}
+      ${list.data && html`<${Pager} offset=${state.offset} limit=${list.limit} total=${list.data.total} onMove=${list.move}
+        onSize=${list.setLimit} />`}
     </section>`;
 }

@@ -18,7 +18,7 @@ import { Person } from '../ui/person.js';
 import { WhoSees } from '../ui/who_sees.js';
 import { AssigneeDialog, TaskDialog } from './task_form.js';
 import { DueOn } from './task_due.js';
-import { NEXT } from './tasks.js';
+import { NEXT } from './task_status.js';
 
 function Assignee({ assignee, base, manages, reload }) {
   const path = `${base}/assignees/${assignee.id}`;

@@ -20,16 +20,8 @@ import { openOnKeyDown } from '../ui/select_keyboard.js';
 import { DueOn, dueSearch, OPEN } from './task_due.js';
 import { TaskFilters } from './task_filters.js';
 import { TaskDialog } from './task_form.js';
+import { isClosed, LANES, NEXT } from './task_status.js';
 
-export const LANES = ['pending', 'in_progress', 'completed', 'declined', 'canceled'];
-
-/** The statuses that may follow each status, as the server allows them. */
-export const NEXT = {
-  pending: ['in_progress', 'completed', 'canceled', 'declined'],
-  in_progress: ['completed', 'canceled', 'declined'],
-};
-
-const isClosed = (status) => !NEXT[status];
 const MAX_FACES = 4; // pictures of assignees on a card
 
 /** The assignees of a task: their pictures, and their names for screen readers. */
@@ -115,14 +107,14 @@ async function loadLane(params, status, shown) {
   return lane;
 }
 
-/** The filters of the board, in the address. */
+/** The filters of the board and the list, in the address. */
 function useFilters() {
   const { query } = useStore(route);
   const get = (name) => query.get(name) ?? '';
   const state = { scope: get('scope'), assignee: get('assignee'), customer: get('customer'), due: get('due'), status: get('status') };
   return {
-    state, set: (changes) => setQuery(changes), filtered: Object.values(state).some(Boolean),
-    clear: () => setQuery({ assignee: '', customer: '', due: '', status: '' }),
+    state, set: (changes) => setQuery({ offset: '', ...changes }), filtered: Object.values(state).some(Boolean),
+    clear: () => setQuery({ offset: '', assignee: '', customer: '', due: '', status: '' }),
   };
 }
 
@@ -181,13 +173,9 @@ function useMove(load) {
   };
 }
 
-/** Tasks as a board with a lane for each status: the caller's own, or all that they may read. */
-export default function Tasks() {
-  usePreferences();
-  usePeople();
-  const { query } = useStore(route);
+/** Tasks as a board with a lane for each status. */
+function Board({ filters, empty }) {
   const [dragged, drag] = useState(null);
-  const filters = useFilters();
   const load = useBoard(filters.state);
   useNotifications((item) => (!item || item.rec_type === 'tasks') && load.reload());
   const changeStatus = useMove(load);
@@ -195,20 +183,41 @@ export default function Tasks() {
     drag(null);
     changeStatus(task, status);
   };
-  const create = may('tasks', 'create') && html`<button onClick=${() => setQuery({ new: 1 })}>
-    <${Icon} name="plus" size=${16} />${t('tasks.new')}
-  </button>`;
-  const created = (task) => go(`/customers/${task.customer_id}/tasks/${task.id}`);
-  const none = filters.filtered
-    ? html`<${NoMatch} clear=${filters.clear} />`
-    : html`<${Empty} icon="tasks" title=${t('tasks.none')} action=${create}>${t('tasks.none_text')}<//>`;
+  const none = filters.filtered ? html`<${NoMatch} clear=${filters.clear} />` : empty;
   return html`
-    <${PageHead} title=${t('nav.tasks')} note=${t('tasks.note')}>${create}<//>
     <${TaskFilters} filters=${filters} customers=${load.data?.customers} />
     <${Loaded} load=${load} lines=${8}>${({ lanes, customers }) => (Object.values(lanes).some((lane) => lane.total)
       ? html`<div class="board">${lanesOf(filters.state).filter((status) => lanes[status]).map((status) => html`
           <${Lane} key=${status} status=${status} lane=${lanes[status]} customers=${customers} move=${move} dragged=${dragged}
             drag=${drag} more=${load.more} />`)}</div>`
-      : html`<section class="card">${none}</section>`)}<//>
+      : html`<section class="card">${none}</section>`)}<//>`;
+}
+
+/** Tasks as a list, whose module is loaded when it is shown. */
+function List(props) {
+  const load = useLoad(() => import('./task_list.js'));
+  return html`<${Loaded} load=${load} lines=${8}>${({ TaskList }) => html`<${TaskList} paramsOf=${paramsOf} ...${props} />`}<//>`;
+}
+
+/** The caller's own tasks, or all that they may read: as a board, or as a list where several are changed together. */
+export default function Tasks() {
+  usePreferences();
+  usePeople();
+  const { query } = useStore(route);
+  const filters = useFilters();
+  const create = may('tasks', 'create') && html`<button onClick=${() => setQuery({ new: 1 })}>
+    <${Icon} name="plus" size=${16} />${t('tasks.new')}
+  </button>`;
+  const created = (task) => go(`/customers/${task.customer_id}/tasks/${task.id}`);
+  const empty = html`<${Empty} icon="tasks" title=${t('tasks.none')} action=${create}>${t('tasks.none_text')}<//>`;
+  const isList = query.get('view') === 'list';
+  return html`
+    <${PageHead} title=${t('nav.tasks')} note=${isList ? t('work.list_note') : t('tasks.note')}>
+      <button class="quiet" onClick=${() => setQuery({ view: isList ? '' : 'list', sort: '', offset: '' })}>
+        <${Icon} name=${isList ? 'columns' : 'menu'} size=${16} />${isList ? t('work.as_board') : t('work.as_list')}
+      </button>
+      ${create}
+    <//>
+    ${isList ? html`<${List} filters=${filters} empty=${empty} />` : html`<${Board} filters=${filters} empty=${empty} />`}
     ${query.get('new') && html`<${TaskDialog} close=${() => setQuery({ new: '' })} done=${created} />`}`;
 }

@@ -94,7 +94,10 @@ func (d *demo) readPasswords(path string) error {
 	if err == nil {
 		err = json.Unmarshal(data, &mark)
 	}
-	d.passwords = map[string]string{"admin@kontor.localhost": mark.Password, "advisor@kontor.localhost": mark.Passwords["Advisor"]}
+	d.passwords = map[string]string{
+		"admin@kontor.localhost": mark.Password, "advisor@kontor.localhost": mark.Passwords["Advisor"],
+		"customer@kontor.localhost": mark.Passwords["Customer"],
+	}
 	return err
 }
 

@@ -12,12 +12,7 @@ import { PageHead } from '../../ui/page.js';
 import { RecordList } from '../../ui/record_list.js';
 
 // The usual scopes of a key; the command line and the API accept any combination.
-const SCOPES = [
-  'users.register',
-  'users.recover,users.complete_recovery',
-  'users.register,users.recover,users.complete_recovery',
-  'auth.public',
-];
+const SCOPES = ['users.register', 'auth.public'];
 const scopeText = (scopes) => (scopes.includes('*') ? t('keys.all') : scopes.map((one) => term('scope', one)).join(', '));
 const isExpired = (row) => row.expires_at && new Date(row.expires_at) <= new Date();
 
@@ -40,12 +35,12 @@ function CreatedDialog({ secret, close }) {
 function KeyDialog({ close, done }) {
   const [secret, setSecret] = useState('');
   const form = useForm({ name: '', scopes: '', expires_at: '' }, async ({ name, scopes, expires_at: end }) => {
-    const body = { name, ...(scopes && { scopes: scopes.split(',') }), ...(end && { expires_at: `${end}T00:00:00Z` }) };
+    const body = { name, ...(scopes && { scopes: [scopes] }), ...(end && { expires_at: `${end}T00:00:00Z` }) };
     setSecret((await api.post('/v1/api-keys', body)).key);
     done();
   });
   if (secret) return html`<${CreatedDialog} key="created" secret=${secret} close=${close} />`;
-  const scopes = [['', t('keys.all')], ...SCOPES.map((one) => [one, scopeText(one.split(','))])];
+  const scopes = [['', t('keys.all')], ...SCOPES.map((one) => [one, scopeText([one])])];
   return html`<${Dialog} key="new" title=${t('keys.new')} close=${close}><${Form} form=${form}>
     <${Field} form=${form} name="name" label=${t('field.name')} hint=${t('keys.name_hint')} autocomplete="off" />
     <${Field} form=${form} name="scopes" label=${t('keys.scope')} options=${scopes} />
