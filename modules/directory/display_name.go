@@ -29,16 +29,16 @@ var reservedWords = []string{
 }
 
 // checkDisplayName parses an optional display name and adds what is wrong with it to v.
-func checkDisplayName(v *apierr.Fields, field, text string) string {
+func checkDisplayName(v *apierr.Fields, text string) string {
 	if text == "" {
 		return ""
 	}
 	name, err := types.ParseDisplayName(text)
 	if errors.Is(err, types.RuleTooLong) {
-		v.Add(field, "invalid.max_length", apierr.Args{"Max": types.MaxDisplayName})
+		v.Add("display_name", "invalid.max_length", apierr.Args{"Max": types.MaxDisplayName})
 		return ""
 	}
-	validate.Note(v, field, err)
+	validate.Note(v, "display_name", err)
 	return name
 }
 

@@ -58,7 +58,7 @@ func (in *registerInput) check(v *apierr.Fields) identifier {
 	if !in.Privacy {
 		v.Add("privacy_policy_accepted", "invalid.accepted")
 	}
-	in.DisplayName = checkDisplayName(v, "display_name", in.DisplayName)
+	in.DisplayName = checkDisplayName(v, in.DisplayName)
 	return id
 }
 
@@ -126,7 +126,7 @@ type updateInput struct {
 // Validate checks the members that are present.
 func (in *updateInput) Validate(v *apierr.Fields) {
 	if in.DisplayName != nil {
-		in.displayName = checkDisplayName(v, "display_name", *in.DisplayName)
+		in.displayName = checkDisplayName(v, *in.DisplayName)
 	}
 	if in.Language != nil {
 		if _, err := types.ParseLanguage(*in.Language); err != nil {

@@ -75,7 +75,7 @@ type inviteInput struct {
 // Validate checks address, name, language and the number of roles.
 func (in *inviteInput) Validate(ctx context.Context, v *apierr.Fields) {
 	in.id = checkIdentifier(v, "email", "email", Email, in.Email)
-	in.DisplayName = checkDisplayName(v, "display_name", in.DisplayName)
+	in.DisplayName = checkDisplayName(v, in.DisplayName)
 	if in.Language == "" {
 		in.Language = languageOf(ctx)
 	}

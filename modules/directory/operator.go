@@ -45,7 +45,7 @@ func (s *Service) Prepare(ctx context.Context, n NewUser) (Prepared, error) {
 	if _, err := types.ParseLanguage(n.Language); err != nil {
 		problems.Add("language", "invalid.language")
 	}
-	name := checkDisplayName(&problems, "display_name", n.DisplayName)
+	name := checkDisplayName(&problems, n.DisplayName)
 	s.auth.CheckPassword(&problems, "password", n.Password, id.value)
 	if err := problems.Err(); err != nil {
 		return Prepared{}, err

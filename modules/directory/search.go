@@ -72,7 +72,7 @@ func (s *Service) FindText(ctx context.Context, text list.Words, limit int) ([]f
 	found, err := userList.Find(ctx, s.db, text.Search(textSources(caller)...), limit, userTable.Visible(caller))
 	hits := make([]find.Hit, len(found))
 	for i, one := range found {
-		hits[i] = find.Hit{ID: one.ID, Title: one.Row.DisplayName, Subtitle: string(one.Row.Status), Score: one.Score}
+		hits[i] = find.Hit{ID: one.ID, Title: one.Row.DisplayName, Subtitle: one.Row.Status, Score: one.Score}
 	}
 	return hits, err
 }

@@ -43,7 +43,7 @@ func (s scanner) scan(ctx context.Context, next func() ([]byte, error)) (found s
 		return "", fmt.Errorf("%w: %w", errScanner, err)
 	}
 	defer connection.Close()
-	stop := context.AfterFunc(ctx, func() { connection.Close() }) //nolint:errcheck,gosec // it only wakes the calls below
+	stop := context.AfterFunc(ctx, func() { connection.Close() }) // it only wakes the calls below
 	defer stop()
 	if err := connection.SetDeadline(time.Now().Add(scanTime)); err != nil {
 		return "", fmt.Errorf("%w: %w", errScanner, err)
@@ -65,14 +65,15 @@ func stream(w io.Writer, next func() ([]byte, error)) error {
 	}
 	for {
 		piece, err := next()
-		if err != nil && !errors.Is(err, io.EOF) {
+		last := errors.Is(err, io.EOF)
+		if err != nil && !last {
 			return err
 		}
 		size := binary.BigEndian.AppendUint32(nil, uint32(len(piece))) //nolint:gosec // a piece is a chunk
 		if _, failed := w.Write(append(size, piece...)); failed != nil {
-			return nil
+			return nil //nolint:nilerr // the answer of the scanner says why
 		}
-		if err != nil || len(piece) == 0 {
+		if last || len(piece) == 0 {
 			return nil
 		}
 	}

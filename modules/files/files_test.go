@@ -58,7 +58,7 @@ func form(t testing.TB, c *servertest.Client, path, name string, content []byte)
 	if err != nil {
 		t.Fatal(err)
 	}
-	part.Write(content) //nolint:errcheck,gosec // it is a buffer
+	part.Write(content) // it is a buffer
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func pdfOf(pages, width, height, padding int) []byte {
 
 // noise returns bytes that do not compress and contain no marker of a format.
 func noise(n int) []byte {
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // it need not be unpredictable
+	random := rand.New(rand.NewPCG(1, 2))
 	b := make([]byte, n)
 	for i := range b {
 		b[i] = byte('a' + random.IntN(26))

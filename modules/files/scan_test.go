@@ -38,7 +38,7 @@ func startClamd(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	command := exec.CommandContext(t.Context(), path, "-c", filepath.Join(dir, "clamd.conf")) //nolint:gosec // the path is that of the program
+	command := exec.CommandContext(t.Context(), path, "-c", filepath.Join(dir, "clamd.conf"))
 	out, err := command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func startClamd(t *testing.T) string {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if strings.HasPrefix(lines.Text(), "Self checking") { // it accepts connections
-			go io.Copy(io.Discard, out) //nolint:errcheck // the rest of its log
+			go io.Copy(io.Discard, out) // the rest of its log
 			t.Cleanup(func() { _ = command.Wait() })
 			return socket
 		}
@@ -103,7 +103,7 @@ func TestScan_WithTheRealScanner(t *testing.T) {
 // fakeClamd answers every scan with a text. It counts the bytes of the files.
 func fakeClamd(t *testing.T, answer string) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it ends with the test
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func fakeClamd(t *testing.T, answer string) string {
 				}
 				end = end[max(0, len(end)-3):] + string([]byte{one})
 			}
-			io.WriteString(c, answer+"\x00") //nolint:errcheck,gosec // the client sees it
+			io.WriteString(c, answer+"\x00") // the client sees it
 			c.Close()
 		}
 	}()

@@ -17,7 +17,7 @@ import (
 // dial opens a connection and sends the head of an upload.
 func (b bank) dial(t testing.TB, headers ...string) net.Conn {
 	t.Helper()
-	c, err := net.Dial("tcp", b.Address) //nolint:noctx // it ends with the test
+	c, err := net.Dial("tcp", b.Address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestUpload_BrokenTransfersLeaveNothing(t *testing.T) {
 	pdf := pdfOf(1, 300, 200, 900<<10)
 	t.Run("the client goes away", func(t *testing.T) {
 		c := b.dial(t, fmt.Sprintf("Content-Length: %d", len(pdf)))
-		c.Write(pdf[:600<<10]) //nolint:errcheck,gosec // the server sees it
+		c.Write(pdf[:600<<10]) // the server sees it
 		b.awaitUpload(t, true)
 		c.Close()
 		b.awaitUpload(t, false)
@@ -106,7 +106,7 @@ func TestUpload_BrokenTransfersLeaveNothing(t *testing.T) {
 		advisor := b.Admin()
 		tasks := "/v1/customers/" + b.customer + "/tasks"
 		task := tasks + "/" + advisor.Create(tasks, map[string]any{"title": "Sign", "category": "sign"})
-		c, err := net.Dial("tcp", b.Address) //nolint:noctx // it ends with the test
+		c, err := net.Dial("tcp", b.Address)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func TestUpload_BrokenTransfersLeaveNothing(t *testing.T) {
 			task, advisor.Token, len(pdf), pdf[:600<<10])
 		b.awaitUpload(t, true)
 		advisor.Do("DELETE", task, nil).Expect(t, http.StatusOK)
-		c.Write(pdf[600<<10:]) //nolint:errcheck,gosec // the server may have answered
+		c.Write(pdf[600<<10:]) // the server may have answered
 		if got := status(t, c); got != http.StatusNotFound {
 			t.Errorf("got %d", got)
 		}
@@ -176,7 +176,7 @@ func TestPurge_RemovesWhatAKillHasLeft(t *testing.T) {
 	left := func() {
 		t.Helper()
 		c := b.dial(t, "Content-Length: 900000")
-		c.Write(pdfOf(1, 300, 200, 600<<10)) //nolint:errcheck,gosec // the server sees it
+		c.Write(pdfOf(1, 300, 200, 600<<10)) // the server sees it
 		b.awaitUpload(t, true)
 	}
 	left()

@@ -48,7 +48,7 @@ func main() {
 		slog.Error("no data set", "err", err)
 		os.Exit(1) //nolint:forbidigo // this is main
 	}
-	fmt.Printf("%s has %d customers and %d notifications, made in %s; sign in as %s with %q\n",
+	fmt.Printf("%s has %d customers and %d notifications, made in %s; sign in as %s with %q\n", //nolint:forbidigo // this is main
 		*dir, *customers, *notified, time.Since(began).Round(time.Second), email, password)
 }
 
