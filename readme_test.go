@@ -35,7 +35,7 @@ func examples(readme string) []example {
 		case line == "```":
 			if fence == "```sh" {
 				found = append(found, example{line: begun, commands: block.String()})
-			} else if fence == "```json" {
+			} else if fence == "```json" || fence == "```text" {
 				found[len(found)-1].want = block.String()
 			}
 			fence = ""

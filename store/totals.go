@@ -31,6 +31,9 @@ const (
 	maxGroups = 1000
 )
 
+// Words returns the words of a statement in lower case, without comments and quoted values.
+func Words(sql string) []string { return engine.Words(sql) }
+
 // ErrTooManyGroups is returned by [DB.Count] when there are, or lately were, more groups than Counting.MaxGroups.
 var ErrTooManyGroups = errors.New("too many groups")
 

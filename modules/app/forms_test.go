@@ -21,7 +21,13 @@ func TestForms_MatchTheGoldenFile(t *testing.T) {
 	s := newScenario(t)
 	s.run()
 	customer := s.id(s.admin, "/v1/customers", map[string]any{"first_name": "Anna", "last_name": "Muster", "email": "anna@example.ch"})
-	s.id(s.admin, "/v1/customers/"+customer+"/tasks", map[string]any{"title": "Sign", "category": "sign"}) // the scenario has deleted its tasks
+	task := s.id(s.admin, "/v1/customers/"+customer+"/tasks", map[string]any{"title": "Sign", "category": "sign"}) // the scenario has deleted its tasks
+	s.file(s.admin, "/v1/customers/"+customer+"/tasks/"+task+"/files")
+	var kyc struct{ Documents []struct{ ID string } }
+	s.do(s.admin, "PUT", "/v1/customers/"+customer+"/kyc", map[string]any{"documents": []map[string]any{
+		{"type": "passport", "number": "X8", "expiry_date": "2031-05-01", "country": "CHE"}}})
+	s.do(s.admin, "GET", "/v1/customers/"+customer+"/kyc", nil).Into(s, &kyc)
+	s.file(s.admin, "/v1/customers/"+customer+"/kyc/documents/"+kyc.Documents[0].ID+"/files") // and the file of a document
 	var b strings.Builder
 	b.WriteString(app.FormID + "\n")
 	for _, p := range app.Proofs() {

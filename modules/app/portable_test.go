@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -18,8 +19,10 @@ import (
 
 // sqliteOnly maps a text that only one statement contains, which PostgreSQL rejects, to the reason for the exception.
 var sqliteOnly = map[string]string{
-	"sqlite_schema":      "triggers are written differently for every engine, and so is the look at them; both are in store/sqlite/triggers.go",
-	"kontor_words MATCH": "engines search texts in different ways; the condition is that of the engine (store/sqlite/texts.go)",
+	"sqlite_schema": "triggers are written differently for every engine, and so is the look at them; both are in store/sqlite/triggers.go",
+	"LEFT JOIN (SELECT value, rows FROM (WITH": "SQLite alone brings remembered totals up to date with touched rows (store/sqlite/count_plan.go)",
+	"pragma_table_info":                        "the columns of a table for these totals; PostgreSQL counts again",
+	"kontor_words MATCH":                       "engines search texts in different ways; the condition is that of the engine (store/sqlite/texts.go)",
 }
 
 // TestPortable_PostgreSQLCompilesTheSQL runs all migrations on PostgreSQL, and compiles every statement of the scenario and
@@ -127,7 +130,9 @@ func scenarioStatements(t *testing.T) []string {
 		queried[key] = true
 		collect() // a connection caches only a few hundred statements
 		for _, query := range queries(e.Doc.Search) {
-			c.Do("GET", path+mark+query, nil).Expect(t, 200)
+			if e.Method == http.MethodGet || onlySearches(query) {
+				c.Do(e.Method, path+mark+query, nil).Expect(t, 200)
+			}
 		}
 		collect()
 	}
@@ -140,6 +145,11 @@ func scenarioStatements(t *testing.T) []string {
 	}
 	collect()
 	return slices.Sorted(maps.Keys(texts))
+}
+
+// onlySearches reports whether a query of a list suits a change of all records that match a search.
+func onlySearches(query string) bool {
+	return strings.HasPrefix(query, "search.") && !strings.Contains(query, "&")
 }
 
 // searchValues holds, per type of field, the values whose statements differ.

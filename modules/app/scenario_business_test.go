@@ -195,10 +195,14 @@ func (s *scenario) tasks(p people, customer string) {
 	s.do(p.advisor, "DELETE", task, nil)
 }
 
-// profile sets the customer's avatar and preferences.
+// profile sets the customer's avatar, preferences and views.
 func (s *scenario) profile(p people) {
 	s.do(p.customer, "GET", "/v1/profile", nil)
 	s.do(p.customer, "GET", "/v1/profile/preferences", nil)
+	var view struct{ ID string }
+	s.do(p.customer, "PUT", "/v1/profile/views", map[string]any{"list": "/customers", "name": "In <review>", "query": "kyc_status=in_review"}).Into(s, &view)
+	s.do(p.customer, "GET", "/v1/profile/views?search.list=/customers", nil)
+	s.do(p.customer, "DELETE", "/v1/profile/views/"+view.ID, nil)
 	s.do(p.customer, "PUT", "/v1/profile/preferences", map[string]any{"theme": "dark", "number_format": "1'234.56"})
 	var form bytes.Buffer
 	w := multipart.NewWriter(&form)

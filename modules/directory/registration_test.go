@@ -153,14 +153,17 @@ func TestRegister_TakesOverOldClaimsButNoValidatedValues(t *testing.T) {
 	h.call(owner.token, "GET", "/v1/users/me", nil).want(t, 200, "")
 }
 
-func TestRegistrant_MayOnlyUseTheirCredentials(t *testing.T) {
+func TestRegistrant_MayOnlyUseTheirCredentialsAndReadThemselves(t *testing.T) {
 	h := newHarness(t)
 	m := h.registrant(email(1))
 	list := h.call(m.token, "GET", m.path("/credentials"), nil).want(t, 200, "")
 	if list.Body["total"] != 1.0 || list.Body["has_more"] != false {
 		t.Errorf("got %s", list.Text)
 	}
-	for _, rejected := range [][2]string{{"GET", "/v1/users"}, {"GET", "/v1/users/me"}, {"GET", m.path("")}, {"PATCH", m.path("")},
+	if self := h.call(m.token, "GET", "/v1/users/me", nil).want(t, 200, ""); self.Body["id"] != m.id || self.Body["status"] != "pending" {
+		t.Errorf("got %s", self.Text)
+	}
+	for _, rejected := range [][2]string{{"GET", "/v1/users"}, {"GET", m.path("")}, {"PATCH", m.path("")},
 		{"PUT", m.path("/password")}, {"PUT", m.path("/roles")}, {"POST", m.path("/credentials")},
 		{"DELETE", "/v1/users/credentials/" + m.credential}} {
 		h.call(m.token, rejected[0], rejected[1], map[string]any{}).want(t, 403, "common.rbac_no_rec_access")

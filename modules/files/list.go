@@ -16,7 +16,7 @@ const maxListed = 200
 // Files are files of a record, the newest first.
 type Files struct {
 	Files   []StoredFile `json:"files"`
-	HasMore bool   `json:"has_more" doc:"There are older files; ask for those before the last one."`
+	HasMore bool         `json:"has_more" doc:"There are older files; ask for those before the last one."`
 }
 
 // EachUser names the uploaders.

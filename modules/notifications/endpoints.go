@@ -46,7 +46,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "notifications.deliveries", Method: http.MethodGet, Path: "/v1/notifications/deliveries",
 			Access: access.On(access.Deliveries, access.ReadAll), Summary: "List e-mail and SMS deliveries.",
 			Compression: endpoint.Uncompressed, // texts contain one-time codes
-			Doc: endpoint.Doc{Search: deliveryList.Search()}, Reports: endpoint.Event{Kind: endpoint.Reading, Action: "notifications.outbox_read"},
+			Doc:         endpoint.Doc{Search: deliveryList.Search()}, Reports: endpoint.Event{Kind: endpoint.Reading, Action: "notifications.outbox_read"},
 			Handle: endpoint.JSON(http.StatusOK, s.ListDeliveries)},
 		{Name: "notifications.retry_delivery", Method: http.MethodPost, Path: "/v1/notifications/deliveries/{id}/retry",
 			Access: access.On(access.Deliveries, access.Update), Summary: "Retry a dead delivery.",

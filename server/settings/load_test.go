@@ -53,7 +53,7 @@ func TestLoad_Defaults(t *testing.T) {
 		Metrics: settings.Metrics{Listen: "127.0.0.1:9464"},
 		Data:    settings.Data{Dir: "./data", Connections: 8},
 		Auth: settings.Auth{
-			AccessToken: time.Hour, RefreshToken: 24 * time.Hour, SessionIdle: 12 * time.Hour, SessionsMax: 20, OTP: 10 * time.Minute, OTPAttempts: 5, PasswordMinLength: 12, SigningKeyDays: 90,
+			AccessToken: time.Hour, RefreshToken: 24 * time.Hour, SessionIdle: 12 * time.Hour, SessionsMax: 20, OTP: 10 * time.Minute, Invitation: 7 * 24 * time.Hour, OTPAttempts: 5, PasswordMinLength: 12, SigningKeyDays: 90,
 			MFA:        settings.MFA{RequiredRoles: []string{"Administrator", "Advisor"}, Grace: 14 * 24 * time.Hour, Issuer: "Kontor"},
 			CoolingOff: settings.CoolingOff{FreeAttempts: 5, Base: 2 * time.Second, Max: 15 * time.Minute},
 			OIDC:       settings.OIDC{Scopes: []string{"openid", "email", "profile"}},
@@ -73,6 +73,7 @@ func TestLoad_Defaults(t *testing.T) {
 		KYC:      settings.KYC{FourEyes: "enhanced"},
 		Backup:   settings.Backup{WholeEvery: 24 * time.Hour, Keep: 30 * 24 * time.Hour},
 		Webhooks: settings.Webhooks{Timeout: 15 * time.Second, PauseAfter: 5 * 24 * time.Hour, Keep: 30 * 24 * time.Hour},
+		Audit:    settings.Audit{ChangedFields: 3650 * 24 * time.Hour},
 		Log:      settings.Log{Level: slog.LevelInfo, Format: settings.LogAuto},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

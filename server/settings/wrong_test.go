@@ -92,6 +92,8 @@ func TestLoad_RejectsWrongValues(t *testing.T) {
 		"files.quota":                            {"1kB", "x"},
 		"files.clamd":                            {"scanner", "run/clamd.sock", "127.0.0.1:0", ":3310", "127.0.0.1:99999"},
 		"privacy.retention_years":                {"0", "101", "x"},
+		"auth.invitation_days":                   {"", "0", "31", "x"},
+		"audit.changed_fields_days":              {"", "-1", "36501", "x"},
 		"audit.export_file":                      {"a\nb"},
 		"audit.syslog_url":                       {"logs.example", "http://logs.example", "tls://", "tls://logs.example/x", "tcp://u@logs.example", "udp://logs.example:0", "udp://logs.example?x=1"},
 		"log.level":                              {"", "loud", "info+1"},

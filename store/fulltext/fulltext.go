@@ -1,7 +1,7 @@
 // Package fulltext keeps the words of records, and builds the statements that search them. The engine indexes the words.
 //
 // Modules fold the words first: letters and digits only. Each is stored with a mark of its source in
-// front, so that a search reads the words of the wanted sources and no others. The package knows neither the content of a record nor
+// front, so that a search reads the words of the wanted sources and no others. The package depends on neither the content of a record nor
 // its readers: conditions select ids of records, and become part of the statements that check the access.
 //
 // The package owns the tables search_documents and search_progress.

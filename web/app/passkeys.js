@@ -51,11 +51,11 @@ const REASONS = { NotAllowedError: 'cancelled', InvalidStateError: 'exists', Sec
 function passkeyError(error) {
   if (error.name === 'AbortError') return error;
   const reason = REASONS[error.name] ?? 'failed';
-  return new ApiError({ status: 400, message: t(`passkey.${reason}`), hint: t(`passkey.${reason}_hint`) });
+  return new ApiError({ status: 400, code: `passkey.${reason}`, message: t(`passkey.${reason}`), hint: t(`passkey.${reason}_hint`) });
 }
 
 async function ask(request) {
-  if (!supportsPasskeys()) throw new ApiError({ status: 400, message: t('passkey.unsupported'), hint: t('passkey.unsupported_hint') });
+  if (!supportsPasskeys()) throw new ApiError({ status: 400, code: `passkey.${reason}`, message: t('passkey.unsupported'), hint: t('passkey.unsupported_hint') });
   try {
     return encodeCredential(await request());
   } catch (error) {

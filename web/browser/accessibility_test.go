@@ -37,6 +37,7 @@ func TestViews_AreAccessibleAndFit(t *testing.T) {
 			views := s.views(me)
 			v := signedIn(t, s, l, me)
 			v.expect("40")
+			v.expect("415") // the evidence of another type
 			v.setLanguage(language)
 			v.do(chromedp.Reload())
 			for _, one := range views {

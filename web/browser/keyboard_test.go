@@ -74,16 +74,27 @@ func TestKeyboard_DialogsKeepAndRestoreTheFocus(t *testing.T) {
 			}
 		}
 		v.eval(`document.querySelector('dialog[open] article').querySelector('input, button')?.focus()`)
-		v.keys(kb.Escape)
-		const discard = `document.querySelector('article > p + .actions .danger')`
-		if ask[bool](v, `Boolean(document.querySelector('dialog[open]') && !`+discard+`)`) {
-			v.keys(kb.Escape) // The first Escape closed a list of suggestions.
-		}
-		if ask[bool](v, `document.querySelectorAll('dialog[open]').length > 1 && Boolean(`+discard+`)`) {
-			v.eval(discard + `.click()`) // The view has typed something.
-		}
+		v.escape()
 		v.gone(`dialog`)
 		v.until(`document.querySelector('main').contains(document.activeElement) || document.activeElement.matches('.palette-button')`)
+	}
+}
+
+// escape closes the dialogs with Escape. The first one may close a list of suggestions. Where a view has typed something,
+// the question about it is answered.
+func (v *visitor) escape() {
+	v.t.Helper()
+	const drawn = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(true)))))`
+	for range 3 {
+		v.keys(kb.Escape)
+		ask[bool](v, drawn)
+		if ask[bool](v, `document.querySelectorAll('dialog[open]').length > 1`) {
+			v.clickText(v.text("discard.do"))
+			ask[bool](v, drawn)
+		}
+		if !ask[bool](v, `Boolean(document.querySelector('dialog[open]'))`) {
+			return
+		}
 	}
 }
 

@@ -33,6 +33,8 @@ func TestPrivacy_HoldExportAndErasureOfACustomer(t *testing.T) {
 	erase()
 	v.until(`document.querySelector('dialog[open] [role=alert]')`)
 	v.click(`dialog[open] header button`)
+	v.clickText(v.text("discard.do")) // The confirmation in the form counts as input.
+	v.gone(`dialog[open]`)
 	v.clickText("Lift the hold")
 	v.click(`dialog[open] .actions button.danger`)
 	v.see("Set a legal hold")

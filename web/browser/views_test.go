@@ -41,6 +41,14 @@ func see(selector string) step {
 	return func(v *visitor) { v.until(fmt.Sprintf(`document.querySelector(%q)`, selector)) }
 }
 
+// scroll brings an element into view, for what is loaded when it is seen.
+func scroll(selector string) step {
+	return func(v *visitor) {
+		see(selector)(v)
+		v.eval(fmt.Sprintf(`document.querySelector(%q).scrollIntoView({ block: 'center' })`, selector))
+	}
+}
+
 // upload chooses a sample file in a field.
 func upload(selector, name string) step {
 	return func(v *visitor) {
@@ -151,9 +159,9 @@ func (s *testServer) views(me person) []view {
 		{name: "customer", path: customer, drawn: ".facts"},
 		{name: "customer editing", path: customer, steps: []step{press("do.edit")}, drawn: form},
 		{name: "verification", path: customer + "/kyc", drawn: ".steps"},
-		{name: "evidence", path: customer + "/kyc", steps: []step{upload(fileField, "qr-only-b27-05.png")}, drawn: ".files li .thumbnail canvas"},
+		{name: "evidence", path: customer + "/kyc", steps: []step{upload(fileField, "qr-only-b27-05.png"), scroll(".files li .thumbnail")}, drawn: ".files li .thumbnail canvas"},
 		{name: "evidence of another type", path: customer + "/kyc", steps: []step{upload(fileField, "formats-b27-04.gif")}, drawn: ".files li.failed"},
-		{name: "evidence in a viewer", path: customer + "/kyc", steps: []step{see(".files li .thumbnail canvas"), tap(".files li button")}, drawn: "dialog[open] .sheet canvas"},
+		{name: "evidence in a viewer", path: customer + "/kyc", steps: []step{upload(fileField, "qr-only-b27-05.png"), scroll(".files li .thumbnail"), tap(".files li button:has(canvas)")}, drawn: "dialog[open] .sheet canvas"},
 		{name: "evidence deleting", path: customer + "/kyc", steps: []step{see(".files li"), tap(".files li > button.bare:last-child")}, drawn: confirmation},
 		{name: "document", path: customer + "/kyc", steps: []step{press("kyc.add")}, drawn: form},
 		{name: "decision", path: customer + "/kyc", steps: []step{press("kyc.decide")}, drawn: form},
@@ -224,7 +232,7 @@ func (s *testServer) views(me person) []view {
 		{name: "role editing", path: "/admin/roles/" + role, steps: []step{press("do.edit")}, drawn: form},
 		{name: "role removing", path: "/admin/roles/" + role, steps: []step{press("roles.remove")}, drawn: confirmation},
 		{name: "grant on a record", path: "/admin/roles/" + role, steps: []step{press("matrix.new_on_record")}, drawn: form},
-		{name: "grant removing", path: "/admin/roles/" + role, steps: []step{click(removeButton)}, drawn: confirmation},
+		{name: "grant removing", path: "/admin/roles/" + role, steps: []step{tap(removeButton)}, drawn: confirmation},
 		{name: "endpoints", path: "/admin/endpoints", drawn: "table.data"},
 		{name: "limits", path: "/admin/limits", drawn: "table.data"},
 		{name: "new limit", path: "/admin/limits", steps: []step{press("limits.set")}, drawn: form},

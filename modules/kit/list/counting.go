@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"kontor/store"
-	"kontor/store/engine"
 )
 
 // shape is what all counts with one text have in common.
@@ -104,7 +103,7 @@ var joined = regexp.MustCompile(`^(\w+) (?:LEFT )?JOIN (\w+) ON [^()]*$`)
 // Joins neither add nor remove rows. left is the table that was left out.
 func (q *query) countedFrom(expression, condition string) (from, left string) {
 	m := joined.FindStringSubmatch(q.from)
-	if m == nil || strings.Count(q.from, " JOIN ") > 1 || slices.Contains(engine.Words(expression+" "+condition), m[2]) {
+	if m == nil || strings.Count(q.from, " JOIN ") > 1 || slices.Contains(store.Words(expression+" "+condition), m[2]) {
 		return q.from, ""
 	}
 	return m[1], m[2]

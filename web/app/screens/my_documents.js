@@ -69,7 +69,8 @@ export default function MyDocuments() {
     <${PageHead} title=${t('nav.needs')} note=${t('home.documents_note')} />
     <${Loaded} load=${load} lines=${8}>${(records) => (records.length
       ? html`<div class="stack">${records.map((record) => html`
-          <${Record} key=${record.customer.id} record=${record} several=${records.length > 1} add=${setAdding} changed=${load.reload} />`)}</div>`
+          <${Record} key=${record.customer.id} record=${record} several=${records.length > 1}
+            add=${setAdding} changed=${load.reload} />`)}</div>`
       : html`<${Card}><${Empty} icon="card" title=${t('home.no_record')} action=${begin}>${t('home.no_record_text')}<//><//>`)}<//>
     ${adding && html`<${DocumentDialog} customer=${adding} close=${close} done=${done} />`}`;
 }

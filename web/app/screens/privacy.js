@@ -64,14 +64,17 @@ function EraseDialog({ path, name, close, done }) {
 }
 
 /**
- * A button that erases a person, with its dialogs.
- * @param {{path: string, name: string, done: () => void}} props path: the person's record in the API
+ * A button that erases a person, with its dialogs. The result stays open when a live change of the record takes the right to
+ * erase it again.
+ * @param {{path: string, name: string, allowed: boolean, done: () => void}} props path: the person's record in the API
  */
-export function EraseButton({ path, name, done }) {
+export function EraseButton({ path, name, allowed, done }) {
   const [dialog, setDialog] = useState(null); // 'ask', or the erasure
   const close = () => setDialog(null);
   return html`
-    <button class="quiet danger" onClick=${() => setDialog('ask')}><${Icon} name="trash" size=${16} />${t('privacy.erase')}</button>
+    ${allowed && html`<button class="quiet danger" onClick=${() => setDialog('ask')}>
+      <${Icon} name="trash" size=${16} />${t('privacy.erase')}
+    </button>`}
     ${dialog === 'ask' && html`<${EraseDialog} path=${path} name=${name} close=${close} done=${setDialog} />`}
     ${dialog?.id && html`<${Erased} erasure=${dialog} close=${() => (close(), done())} />`}`;
 }
@@ -184,7 +187,7 @@ export function CustomerPrivacy({ customer, name, rights, changed }) {
     <${Card} title=${t('privacy.data')}>
       <p class="fine">${t('privacy.data_text')}</p>
       <div class="row"><${ExportButton} path=${path} />
-        ${rights.delete && html`<${EraseButton} path=${path} name=${name} done=${changed} />`}</div>
+        <${EraseButton} path=${path} name=${name} allowed=${rights.delete} done=${changed} /></div>
     <//>
   </div>`;
 }
@@ -193,5 +196,5 @@ export function CustomerPrivacy({ customer, name, rights, changed }) {
 export const UserPrivacy = ({ userId, name, erase, done }) => html`<${Card} title=${t('privacy.data')}>
   <p class="fine">${t(erase ? 'privacy.data_text' : 'privacy.own_text')}</p>
   <div class="row"><${ExportButton} path=${`/v1/users/${userId}`} />
-    ${erase && html`<${EraseButton} path=${`/v1/users/${userId}`} name=${name} done=${done} />`}</div>
+    <${EraseButton} path=${`/v1/users/${userId}`} name=${name} allowed=${erase} done=${done} /></div>
 <//>`;

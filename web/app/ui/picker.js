@@ -111,8 +111,9 @@ async function findPersonas(text) {
 }
 
 /** Chooses a customer by name or e-mail address. */
-export const CustomerPicker = ({ form, name, hint = t('customers.pick_hint') }) => html`<${Combobox} label=${t('customers.one')} name=${name} find=${findCustomers}
-  pick=${(row) => form.set(name, row.id)} error=${form.errors[name]} hint=${hint} />`;
+export const CustomerPicker = ({ form, name, hint = t('customers.pick_hint') }) => html`
+  <${Combobox} label=${t('customers.one')} name=${name} find=${findCustomers}
+    pick=${(row) => form.set(name, row.id)} error=${form.errors[name]} hint=${hint} />`;
 
 /** Chooses a persona by name. */
 export const PersonaPicker = ({ form, name }) => html`<${Combobox} label=${t('personas.one')} name=${name} find=${findPersonas}

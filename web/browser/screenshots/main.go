@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-const startLimit = 60 * time.Second
+const startLimit = 3 * time.Minute
 
 func main() {
 	out := flag.String("out", "docs/images", "directory of the pictures")
@@ -94,7 +94,10 @@ func (d *demo) readPasswords(path string) error {
 	if err == nil {
 		err = json.Unmarshal(data, &mark)
 	}
-	d.passwords = map[string]string{"admin@kontor.localhost": mark.Password, "advisor@kontor.localhost": mark.Passwords["Advisor"]}
+	d.passwords = map[string]string{
+		"admin@kontor.localhost": mark.Password, "advisor@kontor.localhost": mark.Passwords["Advisor"],
+		"customer@kontor.localhost": mark.Passwords["Customer"],
+	}
 	return err
 }
 

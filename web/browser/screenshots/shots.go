@@ -50,6 +50,8 @@ var asAdvisor = []shot{
 	{name: "customers", path: "/customers", drawn: `document.querySelector('.row-link')`, look: desk},
 	{name: "customer-kyc", path: "/customers?kyc_status=in_review&type=individual", drawn: `document.querySelector('.row-link')`, look: desk,
 		steps: []string{follow(""), `document.querySelector('.tabs a[href$="/kyc"]')?.click() ?? document.querySelector('.tabs')`, `document.querySelector('.timeline')`}},
+	{name: "review", path: "/review", drawn: `document.querySelector('.start-review')`, look: desk,
+		steps: []string{`(() => { const found = document.querySelector('.start-review'); found?.click(); return found; })()`, `document.querySelector('.review-grid .items')`}},
 	{name: "tasks", path: "/tasks", drawn: `document.querySelector('.task .fine')`, look: desk},
 	{name: "chats", path: "/chats", drawn: `document.querySelector('.chat-list a')`, look: desk,
 		steps: []string{`(() => { const found = [...document.querySelectorAll('.chat-list a')].find((one) => one.innerText.includes('Onboarding')); found?.click(); return found; })()`, `document.querySelector('.message')`}},
@@ -61,12 +63,20 @@ var asAdvisor = []shot{
 
 var asAdministrator = []shot{
 	{name: "audit", path: "/admin/audit", drawn: `document.querySelector('.notice.good') && document.querySelector('table.data') && !document.querySelector('main').innerText.includes('…')`, look: desk},
+	{name: "permissions", path: "/admin/roles", drawn: `document.querySelector('.row-link')`, look: desk,
+		steps: []string{follow("Advisor"), `document.querySelector('table input[type=checkbox]')`}},
+	{name: "health", path: "/admin/health", drawn: `document.querySelector('.tile')`, look: desk},
 	{name: "why", path: "/admin/users", drawn: `document.querySelector('.row-link')`, look: desk,
 		steps: []string{follow("Lena Brunner"), `document.querySelector('select[name=permission]')`,
 			`(() => { const form = document.querySelector('select[name=permission]').form; form.requestSubmit(); return true; })()`, `document.querySelector('form + [aria-live] .badge')`}},
 	{name: "explorer", path: "/docs", drawn: `document.querySelector('.opblock-tag[data-tag=Customers]')`, look: desk,
 		steps: []string{`(document.querySelector('.opblock-tag[data-tag=Customers]').click(), true)`, `document.querySelector('.opblock')`,
 			`(document.querySelector('.opblock-tag[data-tag=Customers]').scrollIntoView(), scrollBy(0, -90), true)`}},
+}
+
+var asCustomer = []shot{
+	{name: "home", path: "/", drawn: `document.querySelector('main h1') && document.querySelector('main .card')`, look: desk},
+	{name: "home-narrow", path: "/", drawn: `document.querySelector('main h1') && document.querySelector('main .card')`, look: phone},
 }
 
 // takeAll takes every picture.
@@ -82,7 +92,7 @@ func takeAll(ctx context.Context, d *demo, out string) error {
 	for _, who := range []struct {
 		login string
 		shots []shot
-	}{{"advisor@kontor.localhost", asAdvisor}, {"admin@kontor.localhost", asAdministrator}} {
+	}{{"advisor@kontor.localhost", asAdvisor}, {"admin@kontor.localhost", asAdministrator}, {"customer@kontor.localhost", asCustomer}} {
 		v, err := enter(browser, d, who.login)
 		if err != nil {
 			return err

@@ -57,14 +57,13 @@ function Head({ role, edit, addGrant }) {
 }
 
 function Holders({ role }) {
-  const { data } = useLoad(() => api.get('/v1/users', { role: role.id, limit: 5 }), [role.id]);
-  if (!data) return null;
-  return html`<${Card} title=${t('matrix.holders')} aside=${html`<span class="num">${number(data.total)}</span>`}>
-    ${data.total === 0
-      ? html`<p class="fine">${t('matrix.no_holders')}</p>`
-      : html`<ul class="items">${data.data.map((user) => html`<li key=${user.id}>
-          <a class="grow" href=${`/admin/users/${user.id}`}><${Person} id=${user.id} signIn /></a></li>`)}</ul>
-        ${data.has_more && html`<a href=${`/admin/users?role=${role.id}`}>${t('matrix.all_holders')}</a>`}`}
+  const load = useLoad(() => api.get('/v1/users', { role: role.id, limit: 5 }), [role.id]);
+  const total = load.data && html`<span class="num">${number(load.data.total)}</span>`;
+  return html`<${Card} title=${t('matrix.holders')} aside=${total}><${Loaded} load=${load} lines=${2}>${(users) => (users.total === 0
+    ? html`<p class="fine">${t('matrix.no_holders')}</p>`
+    : html`<ul class="items">${users.data.map((user) => html`<li key=${user.id}>
+        <a class="grow" href=${`/admin/users/${user.id}`}><${Person} id=${user.id} signIn /></a></li>`)}</ul>
+      ${users.has_more && html`<a href=${`/admin/users?role=${role.id}`}>${t('matrix.all_holders')}</a>`}`)}<//>
   <//>`;
 }
 
