@@ -55,7 +55,10 @@ function passkeyError(error) {
 }
 
 async function ask(request) {
-  if (!supportsPasskeys()) throw new ApiError({ status: 400, code: `passkey.${reason}`, message: t('passkey.unsupported'), hint: t('passkey.unsupported_hint') });
+  if (!supportsPasskeys()) {
+    const [message, hint] = [t('passkey.unsupported'), t('passkey.unsupported_hint')];
+    throw new ApiError({ status: 400, code: 'passkey.unsupported', message, hint });
+  }
   try {
     return encodeCredential(await request());
   } catch (error) {

@@ -13,7 +13,7 @@ import { Dialog } from '../ui/dialog.js';
 import { People } from '../ui/person.js';
 import { UserPicker } from '../ui/picker.js';
 import { RecordList } from '../ui/record_list.js';
-import { DueOn } from './task_due.js';
+import { DueOn, OPEN } from './task_due.js';
 import { TaskFilters } from './task_filters.js';
 import { isClosed, NEXT } from './task_status.js';
 
@@ -43,7 +43,7 @@ function useTasks(filters, paramsOf) {
   const offset = Math.max(0, Number(query.get('offset')) || 0);
   const sort = query.get('sort') || SORT;
   const { status, due } = filters.state;
-  const open = due === 'overdue' && !status && Object.keys(NEXT).join(); // Tasks that have ended are not overdue.
+  const open = due === 'overdue' ? OPEN.join() : ''; // Tasks that have ended are not overdue.
   const selected = { sort, ...paramsOf(filters.state), 'search.status': status || open };
   const params = { ...selected, limit, offset };
   const load = useLoad(async () => {
