@@ -21,7 +21,7 @@ const PAIRS = ALPHA3.trim().split(/\s+/).map((pair) => [pair.slice(0, 3), pair.s
 const FIRST = ['CH', 'LI', 'DE', 'FR', 'IT', 'AT']; // Swiss banks meet these most often
 
 /**
- * All countries by name in the user's language: [code, name], the neighbours first.
+ * All countries by name in the user's language: [code, name], Switzerland and the countries around it first.
  * @param {2|3} [letters] of the codes
  */
 export function countries(letters = 3) {

@@ -45,7 +45,7 @@ func (a *answers) with(prefix string) (found []string) {
 	return found
 }
 
-// Nobody is rejected for looking around: every entry of the menu opens without a 403, for a user who waits for the bank, one
+// A user may open all that the menu offers: every entry of the menu opens without a 403, for a user who waits for the bank, one
 // without any role, a customer and an advisor.
 func TestMenu_CausesNoRejection(t *testing.T) {
 	s := sharedServer(t)

@@ -5,7 +5,7 @@ import { LANGUAGES, t, term } from '../i18n.js';
 import { Facts } from '../ui/display.js';
 import { Card } from '../ui/page.js';
 
-/** Who a customer is; plain leaves out what only the bank's staff need. */
+/** The facts about a customer; plain leaves out what only the bank's staff need. */
 export function PersonFacts({ customer, plain }) {
   const rows = [
     [t('field.first_name'), customer.first_name],

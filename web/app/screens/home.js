@@ -33,7 +33,7 @@ function Record({ record, several }) {
   </div>`;
 }
 
-/** What the bank needs from the user. */
+/** The requirements of the bank that the user must meet. */
 function BankNeeds({ load }) {
   const begin = may('customers', 'create') && html`<a class="button" href="/me/data?new=1">${t('home.begin')}</a>`;
   return html`<${Card} title=${t('home.needs')} aside=${html`<${More} href="/me/documents" text=${t('nav.needs')} />`}>
@@ -43,7 +43,7 @@ function BankNeeds({ load }) {
   <//>`;
 }
 
-/** What the user is asked to do. Nothing is shown without anything to do. */
+/** The tasks of the user. Nothing is shown when there are none. */
 function ToDo() {
   const load = useLoad(() => api.get('/v1/tasks', { limit: SHOWN, sort: '-is_urgent,due', 'search.status': OPEN.join(',') }));
   useNotifications((item) => (!item || item.rec_type === 'tasks') && load.reload());

@@ -35,7 +35,7 @@ function Record({ record, several, edit }) {
   </section>`;
 }
 
-/** What the bank knows about the user, in their words, and the forms that change it. */
+/** The data that the bank has about the user, in plain words, and the forms that change it. */
 export default function MyData() {
   usePreferences();
   const { query } = useStore(route);

@@ -53,7 +53,7 @@ function Record({ record, several, add, changed }) {
   </section>`;
 }
 
-/** What the bank needs from the user, and what they have given it. */
+/** The requirements of the bank, and the documents that the user has sent. */
 export default function MyDocuments() {
   usePreferences();
   const [adding, setAdding] = useState(null);

@@ -23,7 +23,7 @@ export function useOwnRecords() {
   return load;
 }
 
-/** What the bank needs for a record now. What the bank does itself is left out. */
+/** The present requirements of a record, without the review that the bank does itself. */
 export const needsOf = ({ kyc }) => requirementsOf(kyc.requirements).filter(({ code }) => code !== 'enhanced_review');
 
 const TONE = { verified: 'good', in_review: 'info', pending: 'info' };
@@ -40,7 +40,7 @@ export function Standing({ kyc }) {
 
 const needText = (code) => t(`home.need.${code}`) === `home.need.${code}` ? term('document', code) : t(`home.need.${code}`);
 
-/** What the bank needs, as a list. */
+/** The requirements as a list. */
 export const Needs = ({ rows, action }) => html`<ul class="items needs">
   ${rows.map(({ code, when, tone }) => html`<li key=${when + code}>
     <span class="event warn" aria-hidden="true"><${Icon} name="card" size=${16} /></span>
