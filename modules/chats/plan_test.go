@@ -1,6 +1,7 @@
 package chats
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -20,7 +21,7 @@ func TestStatements_UseIndexes(t *testing.T) {
 		args            []any
 		want            []string
 	}{
-		{"cursors", selectCursorsStatement, []any{store.NewID(), 10, 0, 0, ""}, []string{
+		{"cursors", fmt.Sprintf(selectCursorsStatement, ""), []any{store.NewID(), 10, 0, 0, ""}, []string{
 			"SEARCH t USING COVERING INDEX chat_participants_user_id_idx (user_id=?)",
 			"SEARCH grants USING COVERING INDEX grants_principal_id_idx (principal_id=? AND rec_type=? AND permission=?)",
 			"SEARCH user_roles USING COVERING INDEX sqlite_autoindex_user_roles_1 (user_id=?)",
