@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"kontor/modules/kit/attachment"
@@ -110,8 +111,10 @@ func (s *Service) Start(ctx context.Context) error {
 	if s.db.Shared() {
 		return nil
 	}
-	return s.abandon(ctx, s.db.Latest()+1)
+	return s.abandon(ctx, endOfTime)
 }
+
+const endOfTime store.Time = math.MaxInt64
 
 func (s *Service) abandon(ctx context.Context, before store.Time) error {
 	var one int
