@@ -14,7 +14,10 @@ import (
 	"kontor/server/ratelimit"
 )
 
-const jsonMedia = "application/json"
+const (
+	jsonMedia  = "application/json"
+	tableMedia = "text/csv"
+)
 
 // responses returns the possible responses of a row, by status.
 func (b *builder) responses(row endpoint.Endpoint) Map[*Response] {
@@ -83,7 +86,9 @@ func (b *builder) addAnswer(all *Map[*Response], row endpoint.Endpoint, answer e
 	}
 	response.Content.Set(cmp.Or(answer.Media, jsonMedia), content)
 	if row.Handle.Listed() && answer.Status == http.StatusOK {
-		response.Content.Set("text/csv", &MediaType{Schema: &Schema{Type: "string"}, Example: "id,created_at\r\n"})
+		// No media type of its own: typed clients would have to tell a text from a page at each access.
+		response.Table = tableMedia
+		response.Description += " With Accept: text/csv, all rows as a table (RFC 4180)."
 	}
 }
 

@@ -111,6 +111,7 @@ type Response struct {
 	Description string          `json:"description,omitzero"`
 	Headers     Map[*Header]    `json:"headers,omitzero"`
 	Content     Map[*MediaType] `json:"content,omitzero"`
+	Table       string          `json:"x-kontor-table,omitzero"` // of a list: the media type of the table that it also is
 }
 
 // Header is a header of an answer.
