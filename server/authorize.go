@@ -17,16 +17,11 @@ func (s *Server) authorize(r *call) error {
 			return apierr.NoAccess
 		}
 		return nil
-	case !s.admitted(r) || !r.Caller.InScope(r.row.Name):
+	case !r.Caller.MayCall(r.row.key) || !r.Caller.InScope(r.row.Name):
 		return apierr.NoAccess
 	}
 	if t, permission, ok := rule.Record(); ok && permission == access.Create && !r.Caller.May(t, access.Create) {
 		return apierr.NoAccess
 	}
 	return nil
-}
-
-// admitted reports whether the caller has the grant on the endpoint or needs none.
-func (s *Server) admitted(r *call) bool {
-	return r.row.WithoutGrant && !r.Caller.SignedIn.Machine || r.Caller.MayCall(r.row.key)
 }

@@ -24,9 +24,6 @@ type Endpoint struct {
 	Assurance Assurance
 	// WithoutFactor keeps the row open to users who must enrol a second factor and have not done so in time.
 	WithoutFactor bool
-	// WithoutGrant opens the row to people without a grant on the endpoint. It must return nothing but what they may read of themselves.
-	// Service accounts always need the grant.
-	WithoutGrant bool
 	// PeopleOnly closes the row to service accounts. Rows with an unconditional assurance are closed to them anyway.
 	PeopleOnly  bool
 	Roles       []string      // built-in roles that get the grant at the first start; administrators always have it

@@ -117,9 +117,6 @@ func describeBearer(row endpoint.Endpoint) string {
 		}
 	}
 	text := "a signed-in user with the grant on this endpoint; built-in roles: " + strings.Join(roles, ", ") + "."
-	if row.WithoutGrant {
-		text = "a signed-in user, who reads themselves and needs no grant; service accounts need the grant on this endpoint."
-	}
 	if recordType, permission, ok := row.Access.Record(); ok {
 		text += fmt.Sprintf(" The permission `%s` on `%s` is checked", permission, recordType)
 		if permission == access.Create {

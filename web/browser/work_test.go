@@ -45,16 +45,14 @@ func (a *answers) with(prefix string) (found []string) {
 	return found
 }
 
-// A user may open all that the menu offers: every entry of the menu opens without a 403, for a user who waits for the bank, one
-// without any role, a customer and an advisor.
+// A user may open all that the menu offers: every entry of the menu opens without a 403, for a user who waits for the bank, a
+// customer and an advisor.
 func TestMenu_CausesNoRejection(t *testing.T) {
 	s := sharedServer(t)
 	waiting := person{login: fmt.Sprintf("waiting-%d", registered.Add(1)), password: "four words in a row"}
 	s.call("", http.MethodPost, "/v1/users/initiate-registration", map[string]any{"credential_type": "username", "credential_value": waiting.login,
 		"password": waiting.password, "terms_accepted": true, "privacy_policy_accepted": true}, "X-API-Key", apiKey)
-	unassigned := s.newPerson("Customer")
-	s.call(s.token(firstAdmin), http.MethodPut, "/v1/users/"+unassigned.id+"/roles", map[string]any{"roles": []string{}})
-	for name, p := range map[string]person{"registrant": waiting, "unassigned": unassigned, "customer": s.newPerson("Customer"), "advisor": s.newPerson("Advisor")} {
+	for name, p := range map[string]person{"registrant": waiting, "customer": s.newPerson("Customer"), "advisor": s.newPerson("Advisor")} {
 		t.Run(name, func(t *testing.T) {
 			s := &testServer{t: t, address: s.address}
 			v := newVisitor(t, s, desk)
@@ -70,7 +68,7 @@ func TestMenu_CausesNoRejection(t *testing.T) {
 				v.until(`document.querySelector('main h1') && !document.querySelector('main .skeleton')`)
 				v.picture(strings.ReplaceAll(name, " ", "-") + strings.ReplaceAll(path, "/", "_"))
 			}
-			if name != "registrant" && name != "unassigned" && len(paths) < 5 {
+			if name != "registrant" && len(paths) < 5 {
 				t.Errorf("the menu has only %v", paths)
 			}
 			if rejected := seen.with("403"); len(rejected) > 0 {
