@@ -45,8 +45,7 @@ func see(selector string) step {
 // scroll brings an element into view, for what is loaded when it is seen.
 func scroll(selector string) step {
 	return func(v *visitor) {
-		see(selector)(v)
-		v.eval(fmt.Sprintf(`document.querySelector(%q).scrollIntoView({ block: 'center' })`, selector))
+		v.until(fmt.Sprintf(`(document.querySelector(%[1]q)?.scrollIntoView({ block: 'center' }), document.querySelector(%[1]q))`, selector))
 	}
 }
 
@@ -172,7 +171,7 @@ func (s *testServer) views(me person) []view {
 		{name: "review of nothing", path: "/review?country=ABW", drawn: ".empty"},
 		{name: "case", path: "/review/" + pending, drawn: ".review-decision fieldset"},
 		{name: "case: verifying", path: "/review/" + pending, steps: []step{click(`.review-decision [value=verified]`)}, drawn: ".derivation"},
-		{name: "case: asking for more", path: "/review/" + pending, steps: []step{click(`.review-decision [value=action_required]`), see(".template"), click(`.decision button[type=submit]`)}, drawn: ".decision [aria-invalid=true]"},
+		{name: "case: asking for more", path: "/review/" + pending, steps: []step{click(`.review-decision [value=action_required]`), see(".template"), tap(`.decision button[type=submit]`)}, drawn: ".decision [aria-invalid=true]"},
 		{name: "case for a second person", path: proposal, drawn: ".confirm-decision"},
 		{name: "keys of the review", path: "/review/" + pending, steps: []step{press("review.keys")}, drawn: "dialog[open] kbd"},
 		{name: "customer's tasks", path: customer + "/tasks", drawn: "table.data"},
