@@ -32,7 +32,7 @@ type StoredFile struct {
 	MediaType  string          `json:"media_type" enum:"application/pdf,image/jpeg,image/png"`
 	Size       int64           `json:"size" minimum:"1" example:"245760" doc:"In bytes."`
 	SHA256     string          `json:"sha256" pattern:"^[0-9a-f]{64}$" example:"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" doc:"Of the content, in hexadecimal."`
-	Status     Status          `json:"status" doc:"checking: a virus scanner has not seen it yet, and nobody can open it. infected: the scanner has found malware, and the content was destroyed."`
+	Status     Status          `json:"status" doc:"checking: no virus scanner has seen it yet, and it cannot be opened. infected: the scanner has found malware, and the content was destroyed."`
 	UploadedBy string          `json:"uploaded_by"`
 	CreatedAt  store.Time      `json:"created_at"`
 

@@ -3064,7 +3064,7 @@ type FileStoredFile struct {
 	Size int64 `json:"size"`
 	// Of the content, in hexadecimal.
 	Sha256 string `json:"sha256"`
-	// checking: a virus scanner has not seen it yet, and nobody can open it. infected: the scanner has found malware, and the
+	// checking: no virus scanner has seen it yet, and it cannot be opened. infected: the scanner has found malware, and the
 	// content was destroyed.
 	Status     FileStoredFileStatus `json:"status"`
 	UploadedBy string               `json:"uploaded_by"`

@@ -81,7 +81,7 @@ func TestMatrix_CollectsChanges(t *testing.T) {
 	s.call(token, http.MethodPut, "/v1/rbac/roles/"+role+"/permissions", map[string]any{"types": []any{}})
 	v.expect("412")
 	v.eval(`document.querySelector('.save-bar button:last-child').click()`) // a message may cover it for a moment
-	v.until(`document.querySelector('main [role=alert]')`)                  // somebody else changed it meanwhile
+	v.until(`document.querySelector('main [role=alert]')`)                  // another request has changed it
 	v.clickText(v.text("matrix.undo"))
 	v.until(`document.querySelectorAll('.matrix input:checked').length === 0`)
 }

@@ -2528,7 +2528,7 @@ export interface FileStoredFile {
   /** Of the content, in hexadecimal. */
   sha256: string;
   /**
-   * checking: a virus scanner has not seen it yet, and nobody can open it. infected: the scanner has found malware, and the
+   * checking: no virus scanner has seen it yet, and it cannot be opened. infected: the scanner has found malware, and the
    * content was destroyed.
    */
   status: FileStoredFileStatus;
