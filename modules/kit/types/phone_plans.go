@@ -23,7 +23,7 @@ var phonePlans string
 
 // phonePlan is the numbering plan of a country.
 type phonePlan struct {
-	leading         *regexp.Regexp // nil: numbers are told apart by their patterns
+	leading         *regexp.Regexp // nil: the patterns alone decide
 	prefix          *regexp.Regexp // nil: none
 	replacement     string
 	possible, local []int // lengths, in ascending order
