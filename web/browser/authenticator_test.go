@@ -119,9 +119,13 @@ func (v *visitor) scan(selector string) string {
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	found, err := qrcode.NewQRCodeReader().Decode(bitmap, nil)
-	if err != nil {
-		v.t.Fatalf("the QR code is not readable: %v", err)
+	for _, hint := range []gozxing.DecodeHintType{gozxing.DecodeHintType_PURE_BARCODE, gozxing.DecodeHintType_TRY_HARDER} {
+		found, decodeErr := qrcode.NewQRCodeReader().Decode(bitmap, map[gozxing.DecodeHintType]any{hint: true})
+		if decodeErr == nil {
+			return found.GetText()
+		}
+		err = decodeErr
 	}
-	return found.GetText()
+	v.t.Fatalf("the QR code is not readable: %v", err)
+	return ""
 }
