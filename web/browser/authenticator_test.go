@@ -107,7 +107,7 @@ func (v *visitor) scan(selector string) string {
 	v.t.Helper()
 	ctx, cancel := context.WithTimeout(v.ctx, waitLimit)
 	defer cancel()
-	picture, err := chromedp.Run(ctx, chromedp.Screenshot(chromedp.CSS(selector), chromedp.NodeVisible))
+	picture, err := chromedp.Run(ctx, chromedp.ScreenshotScale(chromedp.CSS(selector), 3, chromedp.NodeVisible))
 	if err != nil {
 		v.t.Fatal(err)
 	}
