@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// command is the hidden command that runs the executable as a worker: "kontor file-worker KIND ARGUMENTS…".
-const command = "file-worker"
+// command is the hidden command that runs the executable as a worker: "kontor worker KIND ARGUMENTS…".
+const command = "worker"
 
 // Work processes one file. It may send parts of its answer before it returns the last part. The caller receives these parts
 // even if the worker crashes later. An error or a panic ends the worker.
