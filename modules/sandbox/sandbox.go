@@ -1,4 +1,5 @@
-// Package sandbox processes untrusted files in child processes of the same executable.
+// Package sandbox processes untrusted files in child processes of the same executable. Passwords are hashed in such processes, too,
+// because these have a priority of their own.
 //
 // Such a child is a worker. It initialises itself before it receives untrusted input. It then drops its privileges:
 // environment, descriptors, access to files and the network, the right to start programs, and memory beyond a limit. After
