@@ -109,6 +109,15 @@ func (db *DB) CountRows(ctx context.Context, key string, c *Counting) (int64, er
 	return groups[0].Rows, nil
 }
 
+// CountDifferent returns the number of different values of a statement with the column value. NULL counts as one.
+func (db *DB) CountDifferent(ctx context.Context, sql string, args []any) (n int64, err error) {
+	if counter, follows := db.engine.(engine.Counter); follows {
+		return counter.CountDifferent(ctx, sql, args)
+	}
+	sql = "SELECT count(*) FROM (SELECT DISTINCT value FROM (" + sql + ") AS each) AS found"
+	return n, query.NewRow(ctx, db.engine, sql, args).Scan(&n)
+}
+
 // versionOf returns the version of the tables that the engine does not follow.
 func (db *DB) versionOf(ctx context.Context, c *Counting, follows bool) (uint64, error) {
 	tables := c.Tables

@@ -7,6 +7,9 @@ type Counting struct {
 	// SQL is SELECT value AS value, count(*) AS rows FROM … WHERE … [GROUP BY 1].
 	SQL  string
 	Args []any
+	// Each is the statement of SQL before it counts and groups: SELECT value AS value FROM … WHERE …. An engine may run it instead and
+	// count the values itself. Empty for a count without groups.
+	Each string
 	// Rows are the tables whose rows are counted or decide what is counted, each with its key. Whether a row counts must depend only
 	// on rows of these tables with the same key. A table may occur only once in FROM; SQL must name it without its schema.
 	Rows []KeyedTable
@@ -52,6 +55,8 @@ type Group struct {
 type Counter interface {
 	// Count runs the statement and returns the number of the commit whose state it has counted.
 	Count(ctx context.Context, c *Counting) (groups []Group, at int64, err error)
+	// CountDifferent returns the number of different values of a statement with one column, quicker than SQL does.
+	CountDifferent(ctx context.Context, sql string, args []any) (int64, error)
 	// Committed returns the number of the newest commit that may have been acknowledged.
 	Committed() int64
 	// Unchanged reports that no acknowledged commit after the one with the number at has touched the tables of c.Rows. It takes

@@ -50,6 +50,10 @@ type Field struct {
 	Key string
 	// Index says which index sorts by the field.
 	Index Index
+	// Few says that the column has few different values, such as a status or a country. The number of rows of each is then
+	// remembered: it answers searches for the field, and says where a sorted page begins, without an index. Rows that are equal in
+	// it are in the order of their creation. Only for Bool and for texts that are their own key.
+	Few bool
 	// Order is, for names, the column with types.SortKey of the text. Without it, Key is sorted.
 	Order string
 	// Fold converts a searched text to the form of Key; nil: types.Fold. Codes that are stored in capitals use
@@ -71,6 +75,8 @@ func (f Field) complete() (Field, error) {
 		return f, fmt.Errorf("field %s: every type but Blank needs a column", f.Name)
 	case f.Type != Text && (f.Key != "" || f.Order != "" || f.Fold != nil):
 		return f, fmt.Errorf("field %s: only texts have a key", f.Name)
+	case f.Few && f.Type != Bool && (f.Type != Text || f.Key != f.Column || f.Order != ""):
+		return f, fmt.Errorf("field %s: few values need a column that is searched as it is", f.Name)
 	}
 	if f.Type == Text && f.Key == "" {
 		f.Key = "lower(" + f.Column + ")"
