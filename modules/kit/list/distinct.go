@@ -62,7 +62,7 @@ func (q *query) countValues(ctx context.Context, db Store, f *Field, matched int
 
 // leads reports whether an index begins with the values of the field, in their order.
 func (f *Field) leads(created string) bool {
-	return f.Column == created || f.sortColumn() == f.Column && (f.Index == ThenID || f.Index == ThenCreated)
+	return f.Column == created || f.sortColumn() == f.Column && f.Index != NoIndex && f.Index != EmptyApart
 }
 
 // skipScan returns the statement that finds the values of a field in the index that begins with it, one search for each value. It

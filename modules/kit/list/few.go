@@ -14,8 +14,10 @@ import (
 // fewGroups returns the number of visible rows for each value of a field with few values. It returns false when there are too many
 // values.
 func (q *query) fewGroups(ctx context.Context, db Store, f *Field) ([]store.Group, bool, error) {
-	c := q.counting(db, f.Column, q.visible)
-	c.Each = strings.Replace(c.SQL, countedRows, "", 1)
+	c := q.counting(db, f.sortColumn(), q.visible)
+	if !f.leads(q.created) {
+		c.Each = strings.Replace(c.SQL, countedRows, "", 1)
+	}
 	c.SQL += " GROUP BY 1"
 	c.MaxGroups = maxDistinct
 	groups, err := db.Count(ctx, memoKey(c.SQL, c.Args), c)
@@ -88,18 +90,6 @@ func matchesPattern(text, pattern string) bool {
 	return ok && strings.HasSuffix(text, last)
 }
 
-// sortedFew returns the field that alone sorts the rows, if it has few values and no index.
-func (l *List[T]) sortedFew(p Params, orders []order) *Field {
-	if len(p.sort) != 1 || len(orders) == 0 {
-		return nil
-	}
-	f := l.field(strings.TrimPrefix(p.sort[0], "-"))
-	if f == nil || !f.Few || f.Index != NoIndex || orders[0].column != f.Column {
-		return nil
-	}
-	return f
-}
-
 // valuedPage appends a statement that reads a page in the order of a field with few values. The numbers of their rows say which
 // values are on the page. The rows of one value are read in the order of their creation, until there are enough of them. It reports
 // false when there are too many values.
@@ -125,7 +115,7 @@ func (q *query) valuedPage(ctx context.Context, db Store, b *builder, columns st
 			skipped -= g.Rows
 			continue
 		}
-		b.add(next, "SELECT part.id FROM (SELECT ", q.id, " AS id FROM ", q.from, condition, conjunction(condition), v.valued.Column)
+		b.add(next, "SELECT part.id FROM (SELECT ", q.id, " AS id FROM ", q.from, condition, conjunction(condition), v.orders[0].column)
 		if g.Value == nil {
 			b.add(" IS NULL")
 		} else {

@@ -22,8 +22,8 @@ func (q *query) page(ctx context.Context, db Store, columns string, v view, p Pa
 	if after != nil {
 		w.limit++
 		w.segments, w.after = segments(b, v.orders, after), after
-	} else if v.apart {
-		w.segments = []string{v.orders[0].column + " IS NOT NULL", v.orders[0].column + " IS NULL"}
+	} else if v.apart != nil {
+		w.segments = v.apart
 	}
 	alternatives := q.merges() && !q.few
 	if alternatives && w.depth() > maxMergedRows {
@@ -47,7 +47,7 @@ func (q *query) page(ctx context.Context, db Store, columns string, v view, p Pa
 		}
 	case w.depth() <= maxMergedRows && (alternatives || len(w.segments) > 1):
 		q.mergedPage(b, columns, v, w)
-	case w.depth() > maxMergedRows || v.unindexed && !v.apart:
+	case w.depth() > maxMergedRows || v.unindexed && v.apart == nil:
 		q.latePage(b, columns, v, w)
 	default:
 		b.add("SELECT ", columns, " FROM ", q.from, q.condition(w))
