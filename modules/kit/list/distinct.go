@@ -15,8 +15,10 @@ const (
 	maxDistinct = 1000
 	// maxLookups bounds the values whose first rows are looked up one by one.
 	maxLookups = 50
-	// maxPassed bounds the rows that are read in their order to find the first ones of a page of values.
-	maxPassed = 20_000
+	// soonPassed and maxPassed bound the rows that are read in their order to find the first ones of a page of values. After the
+	// first number, an index that finds each value is quicker.
+	soonPassed = 20_000
+	maxPassed  = 1_000_000
 )
 
 // countValues returns the number of different values of a field in the matching rows, of which there is at least one. NULL counts as
@@ -84,7 +86,12 @@ func (q *query) skipScan(f *Field) *store.Counting {
 // distinctPage appends the statement for the first row of each value. Rows are passed in their order until the page is full or each
 // value was found, which few rows are enough for unless a value is rare or the page far behind the first.
 func (q *query) distinctPage(ctx context.Context, db Store, b *builder, columns string, v view, w window) error {
-	ids, complete, err := q.firsts(ctx, db, b.args, v, w)
+	lookups := len(q.values) > 0 && len(q.values) <= maxLookups && v.distinct.leads(q.created) && q.matching.sql() == q.base
+	limit := int64(maxPassed)
+	if lookups {
+		limit = soonPassed
+	}
+	ids, complete, err := q.firsts(ctx, db, b.args, v, w, limit)
 	if err != nil {
 		return fmt.Errorf("find the first rows of the values of %s: %w", q.name, err)
 	}
@@ -100,7 +107,7 @@ func (q *query) distinctPage(ctx context.Context, db Store, b *builder, columns 
 		}
 		b.add(" ORDER BY ", terms(v.orders))
 		return nil
-	case len(q.values) > 0 && len(q.values) <= maxLookups && v.distinct.leads(q.created):
+	case lookups:
 		q.lookups(b, columns, v, w)
 		return nil
 	}
@@ -114,21 +121,21 @@ func (q *query) distinctPage(ctx context.Context, db Store, b *builder, columns 
 
 // firsts returns the ids of the rows of a page of distinct values. It reports false when they are not among the first rows in the
 // order.
-func (q *query) firsts(ctx context.Context, db Store, args []any, v view, w window) (ids []any, complete bool, err error) {
+func (q *query) firsts(ctx context.Context, db Store, args []any, v view, w window, limit int64) (ids []any, complete bool, err error) {
 	later := "TRUE"
 	if w.after != nil {
 		later = "CASE WHEN " + strings.Join(w.segments, " OR ") + " THEN TRUE ELSE FALSE END"
 	}
 	b := &builder{args: args[:len(args):len(args)]}
 	b.add("SELECT ", q.id, ", ", v.distinct.valueColumn(), ", ", later, " FROM ", q.from, q.matching.sql(), " ORDER BY ", terms(v.orders), " LIMIT ")
-	b.arg(int64(maxPassed))
+	b.arg(limit)
 	rows, err := db.Query(ctx, b.sql(), b.args...)
 	if err != nil {
 		return nil, false, err
 	}
 	defer rows.Close()
 	seen := map[any]bool{}
-	passed, skipped := 0, int64(0)
+	var passed, skipped int64
 	for rows.Next() {
 		passed++
 		var id, value any
@@ -149,7 +156,7 @@ func (q *query) firsts(ctx context.Context, db Store, args []any, v view, w wind
 			return ids, true, nil
 		}
 	}
-	return ids, passed < maxPassed, rows.Err()
+	return ids, passed < limit, rows.Err()
 }
 
 // lookups appends the statement for the first row of each known value, which an index of the field finds without reading the others.

@@ -34,7 +34,7 @@ const (
 	NoIndex     Index = iota
 	ThenID            // (column, id)
 	ThenCreated       // (column, created, id): equal rows are in the order of their creation
-	NullsApart        // (column, id) of the rows that have a value; the others are read in the order of their ids
+	NullsApart        // (column, created, id) of the rows that have a value; the others are read in the order of their creation
 	// EmptyApart is (key, created, id) of the rows whose text is not empty, which are few. The others are read in the order of their creation.
 	EmptyApart
 	First // (column, …): rows with the same value are sorted when they are read

@@ -57,7 +57,7 @@ func (l *List[T]) orders(keys []string) (orders []order, unindexed bool, err err
 	}
 	last := orders[len(orders)-1]
 	unindexed = (sorted.Index == NoIndex || sorted.Index == First) && last.column != l.source.Created && last.column != l.source.ID || len(orders) > 1
-	if (sorted.Index == ThenCreated || sorted.Index == EmptyApart || sorted.Few && l.source.Created != "") && !slices.ContainsFunc(orders, func(o order) bool { return o.column == l.source.Created }) {
+	if (sorted.Index == ThenCreated || sorted.Index == NullsApart || sorted.Index == EmptyApart || sorted.Few && l.source.Created != "") && !slices.ContainsFunc(orders, func(o order) bool { return o.column == l.source.Created }) {
 		orders = append(orders, order{column: l.source.Created, descending: last.descending})
 	}
 	if !slices.ContainsFunc(orders, func(o order) bool { return o.column == l.source.ID }) {
