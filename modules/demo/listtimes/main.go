@@ -45,6 +45,7 @@ type measurement struct {
 	slow          time.Duration
 	pid           int
 	all           bool
+	slowest       time.Duration
 	requests      int
 	found         []timed
 }
@@ -117,6 +118,9 @@ func (m *measurement) run(ctx context.Context, user, password string) error {
 // list measures the requests of one list.
 func (m *measurement) list(ctx context.Context, path string, fields []string) error {
 	first, err := m.time(ctx, path)
+	if last := len(m.found) - 1; last >= 0 && m.found[last].path == path && m.found[last].status == http.StatusBadRequest {
+		m.found = m.found[:last] // it needs further parameters
+	}
 	if err != nil || first.Total == 0 {
 		return err
 	}
@@ -169,6 +173,7 @@ func (m *measurement) time(ctx context.Context, path string) (p page, err error)
 			return p, err
 		}
 	}
+	m.slowest = max(m.slowest, t.first, t.second)
 	if m.all {
 		fmt.Println(t) //nolint:forbidigo // this is main
 	}
@@ -248,6 +253,6 @@ func (m *measurement) report(w io.Writer, lists int) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "%d requests to %d lists; %d took longer than %s or were rejected\n", m.requests, lists, len(m.found), m.slow)
+	_, err := fmt.Fprintf(w, "%d requests to %d lists; %d took longer than %s or were rejected; the slowest %s\n", m.requests, lists, len(m.found), m.slow, m.slowest.Round(time.Millisecond))
 	return err
 }
