@@ -45,14 +45,15 @@ type totals struct {
 
 // total is a count that is known as of a commit, or being found out.
 type total struct {
-	mu      sync.Mutex
-	known   bool
-	at      int64  // the commit whose state was counted
-	version uint64 // of the tables that are not followed, taken before counting
-	groups  []Group
-	tooMany bool          // there were more groups than Counting.MaxGroups
-	running chan struct{} // closed when the present counting ends; nil: there is none
-	used    bool          // since the last clearing; guarded by totals.mu
+	mu       sync.Mutex
+	known    bool
+	at       int64  // the commit whose state was counted
+	version  uint64 // of the tables that are not followed, taken before counting
+	groups   []Group
+	counting *Counting     // of a total of many rows, which is kept when the process stops
+	tooMany  bool          // there were more groups than Counting.MaxGroups
+	running  chan struct{} // closed when the present counting ends; nil: there is none
+	used     bool          // since the last clearing; guarded by totals.mu
 }
 
 // Count returns the groups that c counts, in no order and without empty ones. They are remembered under the key, which must
@@ -147,6 +148,9 @@ func (db *DB) bringUpToDate(ctx context.Context, e, found *total, c *Counting) (
 			e.known, e.at, e.version, e.groups = len(found.groups) <= maxGroups, found.at, found.version, found.groups
 			if !e.known {
 				e.groups = nil
+			}
+			if e.counting = nil; e.known && countedRows(e.groups) >= keptFrom {
+				e.counting = c
 			}
 		}
 		close(e.running)

@@ -67,5 +67,16 @@ type Counter interface {
 	Difference(ctx context.Context, c *Counting, at int64) (groups []Group, now int64, known bool, err error)
 }
 
+// Keeper is a Counter whose counts can be kept while no process runs.
+type Keeper interface {
+	Counter
+	// Position names the state of the database: no other state of it, or of a copy, has the same name. It may be called before the
+	// first write and after Close.
+	Position() string
+	// Follow notes what later commits touch of the tables of c, so that a count as of the newest commit can be brought up to date.
+	// It may be called before the first write.
+	Follow(ctx context.Context, c *Counting) error
+}
+
 // Words returns the words of a statement in lower case, without comments and quoted values.
 func Words(sql string) []string { return sqlWords(sql) }

@@ -16,12 +16,9 @@ const maxLooked = 4096
 
 // Count runs the statement. Statement and commit number come from one state of the database, because they are read by one statement.
 func (e *Engine) Count(ctx context.Context, c *engine.Counting) (groups []engine.Group, at int64, err error) {
-	p, err := e.plans.plan(ctx, e, c)
+	p, err := e.follow(ctx, c)
 	if err != nil {
 		return nil, 0, err
-	}
-	for _, t := range p.tables {
-		e.touches.follow(t.table, t.columns)
 	}
 	if c.Each != "" {
 		if groups, at, err = e.countEach(ctx, c); err != nil || len(groups) > 0 {
@@ -29,6 +26,33 @@ func (e *Engine) Count(ctx context.Context, c *engine.Counting) (groups []engine
 		}
 	}
 	return e.readGroups(ctx, p.whole, c.Args)
+}
+
+// Follow follows the tables from the next transaction on.
+func (e *Engine) Follow(ctx context.Context, c *engine.Counting) error {
+	_, err := e.follow(ctx, c)
+	return err
+}
+
+func (e *Engine) follow(ctx context.Context, c *engine.Counting) (*countPlan, error) {
+	p, err := e.plans.plan(ctx, e, c)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range p.tables {
+		e.touches.follow(t.table, t.columns)
+	}
+	return p, nil
+}
+
+// Position returns the schema, the number of the newest commit and the end of the audit trail, whose hash no other history has.
+func (e *Engine) Position() string {
+	p := e.writer.position
+	schema, err := latestVersion(e.config.Migrations)
+	if err != nil {
+		schema = 0 // Open has failed before
+	}
+	return fmt.Sprintf("%d %d %d %x", schema, p.commits, p.head.Seq, p.head.Hash)
 }
 
 // countEach counts the values of a statement without groups. SQLite would sort the rows to group them, which takes several times as
