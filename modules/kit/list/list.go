@@ -150,7 +150,7 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 	case q.nothing:
 		matched = 0
 	case q.searched && matched > 0:
-		if matched, err = q.countRows(ctx, db, q.countedRows()); err != nil {
+		if matched, err = l.countMatching(ctx, db, q, p); err != nil {
 			return Page[T]{}, err
 		}
 	}
@@ -163,7 +163,7 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 		return Page[T]{}, refusal
 	}
 	if v.distinct != nil {
-		if page.Total, err = q.countValues(ctx, db, v.distinct); err != nil {
+		if page.Total, err = q.countValues(ctx, db, v.distinct, matched); err != nil {
 			return Page[T]{}, err
 		}
 	}
@@ -184,9 +184,10 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 // view is the order and grouping of the rows.
 type view struct {
 	orders    []order
-	alone     bool // without the columns of the order
-	apart     bool // the rows without a value have another index
-	unindexed bool // the order has no index
+	alone     bool     // without the columns of the order
+	apart     []string // conditions of the rows that have an index and of the others, which have another; nil: one has all
+	unindexed bool     // the order has no index
+	valued    *Field   // the first field of the order, if it has few values and no index; nil: another
 	distinct  *Field
 	stack     *stack
 }
@@ -211,11 +212,26 @@ func (l *List[T]) view(p Params) (view, error) {
 	if v.orders, v.unindexed, err = l.orders(p.sort); err != nil {
 		refusal = err
 	}
-	if len(p.sort) > 0 && len(v.orders) > 0 && v.orders[0].null {
-		f := l.field(strings.TrimPrefix(p.sort[0], "-"))
-		v.apart = f != nil && f.Index == NullsApart
+	if len(p.sort) > 0 && len(v.orders) > 0 {
+		l.sortedBy(&v, l.field(strings.TrimPrefix(p.sort[0], "-")), len(p.sort) == 1)
 	}
 	return v, refusal
+}
+
+// sortedBy sets what a view needs of the first field of its order. alone reports that there is no other.
+func (l *List[T]) sortedBy(v *view, f *Field, alone bool) {
+	if f == nil || f.Type == Blank || v.orders[0].column != f.sortColumn() {
+		return
+	}
+	column := v.orders[0].column
+	switch {
+	case f.Index == NullsApart:
+		v.apart = []string{column + " IS NOT NULL", column + " IS NULL"}
+	case f.Index == EmptyApart:
+		v.apart = []string{column + " <> ''", column + " = ''"}
+	case f.Few && f.Index == NoIndex && alone:
+		v.valued = f
+	}
 }
 
 // read reads the rows of the page and groups them.
