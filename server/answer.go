@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
@@ -24,25 +23,16 @@ const (
 	maxPooledBuffer = 128 << 10
 )
 
-// encoding are the options of the encoder. Duplicate names are not looked for, which would cost a twentieth of a list: our
-// types cannot have them, and JSON of clients was checked when it came in.
-var encoding = json.JoinOptions(json.Deterministic(true), jsontext.AllowDuplicateNames(true))
-
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // answer writes a success. A record's tag becomes the header ETag; a client that has the same state gets 304.
 func (s *Server) answer(r *call, result endpoint.Result) error {
 	response := r.fiber.Response()
-	if tagged, ok := result.Body.(endpoint.Tagged); ok {
-		tag := tagged.ETag()
-		setETag(&response.Header, tag)
-		if tag != "" && r.reads() {
-			if form, same := etag.NoneMatch(listHeader(&r.fiber.Request().Header, fiber.HeaderIfNoneMatch), tag); same {
-				setETag(&response.Header, form)
-				response.SetStatusCode(http.StatusNotModified)
-				return nil
-			}
-		}
+	if result.Encoded != nil {
+		return s.answerEncoded(r, result.Encoded)
+	}
+	if tagged, ok := result.Body.(endpoint.Tagged); ok && writeTag(r, tagged.ETag()) {
+		return nil
 	}
 	if result.SetCookie != "" {
 		response.Header.Add(fiber.HeaderSetCookie, result.SetCookie)
@@ -69,11 +59,43 @@ func (s *Server) answer(r *call, result endpoint.Result) error {
 	return s.encode(r, status, result.Body)
 }
 
+// answerEncoded writes a success that was encoded before.
+func (s *Server) answerEncoded(r *call, e *endpoint.Encoded) error {
+	if writeTag(r, e.Tag) {
+		return nil
+	}
+	if len(e.JSON) > maxAnswer {
+		return apierr.AnswerTooLarge
+	}
+	s.writeHead(r, r.row.Handle.Status)
+	if coding := s.coding(r, len(e.JSON)); coding != accept.Identity {
+		writeCompressed(r, coding, e.JSON)
+		return nil
+	}
+	r.fiber.Response().SetBodyRaw(e.JSON)
+	return nil
+}
+
+// writeTag writes the validator of a record. It reports whether the client has the same state: then the answer is 304.
+func writeTag(r *call, tag string) (same bool) {
+	header := &r.fiber.Response().Header
+	setETag(header, tag)
+	if tag == "" || !r.reads() {
+		return false
+	}
+	form, same := etag.NoneMatch(listHeader(&r.fiber.Request().Header, fiber.HeaderIfNoneMatch), tag)
+	if same {
+		setETag(header, form)
+		r.fiber.Response().SetStatusCode(http.StatusNotModified)
+	}
+	return same
+}
+
 // encode encodes an answer and writes it.
 func (s *Server) encode(r *call, status int, body any) error {
 	buffer := buffers.Get().(*bytes.Buffer)
 	buffer.Reset()
-	if err := json.MarshalWrite(buffer, body, encoding); err != nil {
+	if err := json.MarshalWrite(buffer, body, endpoint.Encoding); err != nil {
 		return apierr.ServerError.Wrap(err)
 	}
 	if people := s.peopleOf(&r.context, body); people != nil {

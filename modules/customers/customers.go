@@ -104,6 +104,7 @@ type Service struct {
 	quota      records.Quota
 	texts      endpoint.Texts
 	fourEyes   string
+	cached     *records.Cached[Customer]
 }
 
 // Options are the settings of the module.
@@ -115,7 +116,7 @@ type Options struct {
 // New returns a service on a database.
 func New(db *store.DB, notify notifier, users users, identities identities, o Options) *Service {
 	s := &Service{Records: records.Of(db, table), db: db, notify: notify, users: users, identities: identities,
-		texts: o.Texts, fourEyes: cmp.Or(o.FourEyes, FourEyesEnhanced)}
+		texts: o.Texts, fourEyes: cmp.Or(o.FourEyes, FourEyesEnhanced), cached: records.Cache(db, table)}
 	registerKeys(db)
 	db.RegisterSealed(store.SealedColumn{Table: documentsTable, Column: numberColumn, Next: s.oldDocuments})
 	db.RegisterSealed(store.SealedColumn{Table: changesTable, Column: changesColumn, Next: s.oldChanges})
@@ -166,6 +167,10 @@ func (c Customer) name() string {
 // Get returns a customer. It returns apierr.CustomerNotFound and apierr.NoAccess.
 func (s *Service) Get(ctx context.Context, in OneInput) (Customer, error) {
 	return table.Get(ctx, s.db, in.ID, access.Read)
+}
+
+func (s *Service) getEncoded(ctx context.Context, in OneInput) (*endpoint.Encoded, error) {
+	return s.cached.Get(ctx, in.ID, access.Read)
 }
 
 // List returns the customers that the caller may read.

@@ -26,7 +26,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSON(http.StatusOK, s.List)},
 		{Name: "customers.get", Method: http.MethodGet, Path: "/v1/customers/{id}", Roles: all,
 			Access: access.On(access.Customers, access.Read), Summary: "Get a customer.",
-			Faults: []apierr.Kind{apierr.CustomerNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Get)},
+			Faults: []apierr.Kind{apierr.CustomerNotFound}, Handle: endpoint.Record[OneInput, Customer](http.StatusOK, s.getEncoded)},
 		{Name: "customers.update", Method: http.MethodPut, Path: "/v1/customers/{id}", Roles: all,
 			Access: access.On(access.Customers, access.Update), Summary: "Update a customer. Members that the body leaves out keep their values.",
 			Faults: []apierr.Kind{apierr.CustomerNotFound, apierr.SelfVerification, apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.Update)},
