@@ -125,7 +125,8 @@ func (s *Server) encode(r *call, status int, body any) error {
 // setETag writes the validator of a record; an empty one is not written.
 func setETag(header *fasthttp.ResponseHeader, etag string) {
 	if etag != "" {
-		header.Set(fiber.HeaderETag, `"`+etag+`"`)
+		var space [64]byte
+		header.SetCanonical(nameETag, append(append(append(space[:0], '"'), etag...), '"'))
 	}
 }
 
@@ -137,5 +138,5 @@ func (s *Server) writeJSON(r *call, status int, body []byte) {
 func (s *Server) writeHead(r *call, status int) {
 	response := r.fiber.Response()
 	response.SetStatusCode(status)
-	response.Header.SetContentType(fiber.MIMEApplicationJSON)
+	response.Header.SetContentTypeBytes(valueJSON)
 }
