@@ -64,15 +64,21 @@ func (s *Server) answerEncoded(r *call, e *endpoint.Encoded) error {
 	if writeTag(r, e.Tag) {
 		return nil
 	}
-	if len(e.JSON) > maxAnswer {
+	length := e.Length()
+	if length > maxAnswer {
 		return apierr.AnswerTooLarge
 	}
 	s.writeHead(r, r.row.Handle.Status)
-	if coding := s.coding(r, len(e.JSON)); coding != accept.Identity {
-		writeCompressed(r, coding, e.JSON)
-		return nil
+	switch coding := s.coding(r, length); {
+	case coding != accept.Identity:
+		writeCompressed(r, coding, bytes.Join(append(e.Parts, e.JSON), nil))
+	case len(e.Parts) == 0:
+		r.fiber.Response().SetBodyRaw(e.JSON)
+	default:
+		for _, part := range e.Parts {
+			r.fiber.Response().AppendBody(part)
+		}
 	}
-	r.fiber.Response().SetBodyRaw(e.JSON)
 	return nil
 }
 

@@ -105,6 +105,7 @@ type Service struct {
 	texts      endpoint.Texts
 	fourEyes   string
 	cached     *records.Cached[Customer]
+	encoded    *list.List[jsontext.Value] // customerList with encoded rows
 }
 
 // Options are the settings of the module.
@@ -117,6 +118,7 @@ type Options struct {
 func New(db *store.DB, notify notifier, users users, identities identities, o Options) *Service {
 	s := &Service{Records: records.Of(db, table), db: db, notify: notify, users: users, identities: identities,
 		texts: o.Texts, fourEyes: cmp.Or(o.FourEyes, FourEyesEnhanced), cached: records.Cache(db, table)}
+	s.encoded = list.Of(customerList, s.cached.Scanner)
 	registerKeys(db)
 	db.RegisterSealed(store.SealedColumn{Table: documentsTable, Column: numberColumn, Next: s.oldDocuments})
 	db.RegisterSealed(store.SealedColumn{Table: changesTable, Column: changesColumn, Next: s.oldChanges})
@@ -176,6 +178,14 @@ func (s *Service) getEncoded(ctx context.Context, in OneInput) (*endpoint.Encode
 // List returns the customers that the caller may read.
 func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Customer], error) {
 	return customerList.Page(ctx, s.db, in.Query.WithText(in.Text, source), table.Visible(access.From(ctx)))
+}
+
+func (s *Service) listEncoded(ctx context.Context, in ListInput) (*endpoint.Encoded, error) {
+	page, err := s.encoded.Page(ctx, s.db, in.Query.WithText(in.Text, source), table.Visible(access.From(ctx)))
+	if err != nil {
+		return nil, err
+	}
+	return list.Encode(page)
 }
 
 // Update replaces the members that the input contains. A verified customer whose identity changes returns to review. Update

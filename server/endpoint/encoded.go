@@ -14,8 +14,9 @@ var Encoding = json.JoinOptions(json.Deterministic(true), jsontext.AllowDuplicat
 
 // Encoded is an answer that was encoded before. It must not be changed: several requests may share it.
 type Encoded struct {
-	JSON []byte
-	Tag  string // see [Tagged]
+	JSON  []byte
+	Parts [][]byte // if there are any, the JSON is these parts in their order
+	Tag   string   // see [Tagged]
 }
 
 // Encode encodes an answer, which may be [Tagged]. It must not be one that names users.
@@ -29,19 +30,28 @@ func Encode(body any) (*Encoded, error) {
 	return e, err
 }
 
-// Record returns a handler of [JSON] for a function that returns its answer encoded. Out is the type of the answer.
-func Record[In, Out any](status int, f func(ctx context.Context, in In) (*Encoded, error)) Handler {
+// JSONEncoded returns a handler of [JSON] whose answers are those of encode, which must be the same as those of f. CSV is made of
+// those of f.
+func JSONEncoded[In, Out any](status int, f func(ctx context.Context, in In) (Out, error), encode func(ctx context.Context, in In) (*Encoded, error)) Handler {
 	h := JSON(status, f)
-	h.Out = reflect.TypeFor[Out]()
 	h.serve = func(ctx context.Context, r *Request) (Result, error) {
 		in, err := bindInput[In](ctx, h.plan, r)
 		if err != nil {
 			return Result{}, err
 		}
-		encoded, err := f(ctx, in)
+		encoded, err := encode(ctx, in)
 		return Result{Encoded: encoded}, err
 	}
 	return h
+}
+
+// Length returns the length of the JSON.
+func (e *Encoded) Length() int {
+	length := len(e.JSON)
+	for _, part := range e.Parts {
+		length += len(part)
+	}
+	return length
 }
 
 // Size returns the memory that the answer takes, in bytes.
