@@ -67,6 +67,12 @@ func (c *Cached[T]) Get(ctx context.Context, id string, wanted access.Permission
 	return c.keep(began, id, record)
 }
 
+// Knows reports whether the answer with a record is in memory.
+func (c *Cached[T]) Knows(id string) bool {
+	_, known := c.answers.Get(id)
+	return known
+}
+
 // Scanner returns a function that scans the rows of one page of a list with the columns of the table. Call it before the page is
 // read. The answer of a row is encoded unless the same version of it is known.
 func (c *Cached[T]) Scanner(ctx context.Context) func(row Row) (jsontext.Value, error) {
