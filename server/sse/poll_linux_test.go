@@ -31,14 +31,16 @@ func newPolled(t testing.TB) *polled {
 	return p
 }
 
+// loopback accepts the connections of all tests, which would otherwise need a port each.
+var loopback = sync.OnceValues(func() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") })
+
 // pair returns both ends of a TCP connection.
 func pair(t testing.TB) (server, client *net.TCPConn) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := loopback()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
 	dialled, err := net.Dial("tcp", listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)

@@ -78,17 +78,18 @@ func (h *Hub) write() {
 		}
 	}()
 	var buffer []byte
+	with := newSender()
 	for {
 		s, ok := h.ready.get()
 		if !ok {
 			return
 		}
-		buffer = s.flush(buffer)
+		buffer = s.flush(buffer, with)
 	}
 }
 
 // flush writes all waiting frames of the stream with one call. buffer is reused.
-func (s *Stream) flush(buffer []byte) []byte {
+func (s *Stream) flush(buffer []byte, with *sender) []byte {
 	for {
 		if !s.hub.options.MayWrite() {
 			time.AfterFunc(heldPause, func() { s.hub.ready.add(s) }) // still busy
@@ -102,7 +103,7 @@ func (s *Stream) flush(buffer []byte) []byte {
 		for _, f := range frames {
 			buffer = append(append(buffer, f.Own...), f.Shared...)
 		}
-		n, err := s.write(buffer, fastWriteTimeout)
+		n, err := s.writeNow(buffer, with)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			rest := append([]byte(nil), buffer[n:]...)
 			go s.flushSlowly(rest, frames, final)
