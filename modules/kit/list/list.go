@@ -63,7 +63,10 @@ type Source[T any] struct {
 	Tables []string
 	Fields Fields
 	Scan   func(row Row) (T, error)
-	Base   Where // a condition that always holds
+	// Scanner is used instead of Scan, if it is not nil. It is called before the statement of each page and returns the function that
+	// scans its rows, which may scan a row twice.
+	Scanner func(ctx context.Context) func(row Row) (T, error)
+	Base    Where // a condition that always holds
 	// Hidden is the opposite of Base, if few rows meet it and an index has them: all visible rows are then counted as the rows of
 	// the table less these.
 	Hidden string
@@ -90,7 +93,7 @@ type Store interface {
 
 // New prepares a list. It panics for an incomplete declaration, which is a programming error.
 func New[T any](s Source[T]) *List[T] {
-	if s.From == "" || s.Columns == "" || s.ID == "" || s.Scan == nil || len(s.Tables) == 0 {
+	if s.From == "" || s.Columns == "" || s.ID == "" || s.Scan == nil && s.Scanner == nil || len(s.Tables) == 0 {
 		panic("list: a source needs From, Columns, ID, Tables and Scan")
 	}
 	l := &List[T]{source: s, byName: make(map[string]int, len(s.Fields)), long: long(s.Columns)}
@@ -150,7 +153,7 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 	case q.nothing:
 		matched = 0
 	case q.searched && matched > 0:
-		if matched, err = q.countRows(ctx, db, q.countedRows()); err != nil {
+		if matched, err = l.countMatching(ctx, db, q, p); err != nil {
 			return Page[T]{}, err
 		}
 	}
@@ -163,7 +166,7 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 		return Page[T]{}, refusal
 	}
 	if v.distinct != nil {
-		if page.Total, err = q.countValues(ctx, db, v.distinct); err != nil {
+		if page.Total, err = q.countValues(ctx, db, v.distinct, matched); err != nil {
 			return Page[T]{}, err
 		}
 	}
@@ -184,9 +187,10 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 // view is the order and grouping of the rows.
 type view struct {
 	orders    []order
-	alone     bool // without the columns of the order
-	apart     bool // the rows without a value have another index
-	unindexed bool // the order has no index
+	alone     bool     // without the columns of the order
+	apart     []string // conditions of the rows that have an index and of the others, which have another; nil: one has all
+	unindexed bool     // the order has no index
+	valued    *Field   // the first field of the order, if it has few values and no index; nil: another
 	distinct  *Field
 	stack     *stack
 }
@@ -211,11 +215,26 @@ func (l *List[T]) view(p Params) (view, error) {
 	if v.orders, v.unindexed, err = l.orders(p.sort); err != nil {
 		refusal = err
 	}
-	if len(p.sort) > 0 && len(v.orders) > 0 && v.orders[0].null {
-		f := l.field(strings.TrimPrefix(p.sort[0], "-"))
-		v.apart = f != nil && f.Index == NullsApart
+	if len(p.sort) > 0 && len(v.orders) > 0 {
+		l.sortedBy(&v, l.field(strings.TrimPrefix(p.sort[0], "-")), len(p.sort) == 1)
 	}
 	return v, refusal
+}
+
+// sortedBy sets what a view needs of the first field of its order. alone reports that there is no other.
+func (l *List[T]) sortedBy(v *view, f *Field, alone bool) {
+	if f == nil || f.Type == Blank || v.orders[0].column != f.sortColumn() {
+		return
+	}
+	column := v.orders[0].column
+	switch {
+	case f.Index == NullsApart:
+		v.apart = []string{column + " IS NOT NULL", column + " IS NULL"}
+	case f.Index == EmptyApart:
+		v.apart = []string{column + " <> ''", column + " = ''"}
+	case f.Few && f.Index == NoIndex && alone:
+		v.valued = f
+	}
 }
 
 // read reads the rows of the page and groups them.
@@ -271,6 +290,10 @@ type read[T any] struct {
 // rows runs the statement of a page. The columns after those of the scanner are the value of the stacked field and what the rows are
 // sorted by. A statement for a page after a cursor returns a row more than the limit.
 func (l *List[T]) rows(ctx context.Context, db store.Querier, b *builder, v view, limit int) (found read[T], err error) {
+	scan := l.source.Scan
+	if l.source.Scanner != nil {
+		scan = l.source.Scanner(ctx)
+	}
 	rows, err := db.Query(ctx, b.sql(), b.args...)
 	if err != nil {
 		return found, err
@@ -287,7 +310,7 @@ func (l *List[T]) rows(ctx context.Context, db store.Querier, b *builder, v view
 		}
 		// Only a row that may be the last of the page needs a cursor after it.
 		further.end = len(found.rows) == limit-1 || free < endpoint.PageBytes/2
-		item, err := l.source.Scan(&further)
+		item, err := scan(&further)
 		if err != nil {
 			return found, err
 		}
