@@ -135,7 +135,7 @@ func (s *Stream) wrote(frames []Frame, final bool, err error) bool {
 		return false
 	}
 	s.hub.counts.frames.Add(uint64(len(frames)))
-	positions := make([]Position, 0, len(frames))
+	var positions []Position // heartbeats have none
 	for _, f := range frames {
 		if f.Position != (Position{}) {
 			positions = append(positions, f.Position)
