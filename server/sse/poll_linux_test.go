@@ -1,6 +1,7 @@
 package sse
 
 import (
+	"bytes"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -229,7 +230,7 @@ func TestPoller_FreesManyConnectionsAtOnce(t *testing.T) {
 	}
 }
 
-// The number of a connection is used again as soon as it is closed. What the old client does must not end the new stream.
+// The number of a connection is used again as soon as it is closed. The end of the old client must not end the new stream.
 func TestPoller_TellsConnectionsApartWhoseNumbersAreUsedAgain(t *testing.T) {
 	p := newPolled(t)
 	for range 50 {
@@ -335,7 +336,7 @@ func TestPoller_ClosesWhileStreamsOpen(t *testing.T) {
 	}
 }
 
-// A client that does not read delays nobody, and a revocation cuts the running write short.
+// A client that does not read delays no other, and a revocation cuts the running write short.
 func TestPoller_EndsAStreamWhoseClientDoesNotRead(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		p := newPolled(t)
@@ -362,8 +363,38 @@ func TestPoller_EndsAStreamWhoseClientDoesNotRead(t *testing.T) {
 		}
 		p.send("a", "next\n")
 		expect(t, goodClient, "next\n")
-		if stats := p.Stats(); stats.Open != 1 || stats.Revoked != 1 || p.watched() != 1 {
+		// On a very busy machine it may have been dropped as slow before.
+		if stats := p.Stats(); stats.Open != 1 || stats.Revoked+stats.Slow != 1 || p.watched() != 1 {
 			t.Errorf("TLS %t: got %+v, %d watched", secure, stats, p.watched())
+		}
+	}
+}
+
+// A client that reads late gets all frames in order, also with TLS: a write that was interrupted could not be continued there.
+func TestPoller_ContinuesWithAClientThatReadsLate(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		p := newPolled(t)
+		plainServer, plainClient := pair(t)
+		if err := errors.Join(plainServer.SetWriteBuffer(4<<10), plainClient.SetReadBuffer(4<<10)); err != nil {
+			t.Fatal(err)
+		}
+		var server, client net.Conn = plainServer, plainClient
+		if secure {
+			server, client = overTLS(t, server, client)
+		}
+		p.attach("late", server)
+		goodServer, goodClient := pair(t)
+		p.attach("good", goodServer)
+		large := string(bytes.Repeat([]byte("0123456789abcdef"), 8<<10))
+		p.send("late", large)
+		for i := range 100 { // meanwhile others get theirs
+			p.send("good", fmt.Sprintln(i))
+			expect(t, goodClient, fmt.Sprintln(i))
+		}
+		p.send("late", "next\n")
+		got := make([]byte, len(large)+len("next\n"))
+		if _, err := io.ReadFull(client, got); err != nil || string(got) != large+"next\n" {
+			t.Errorf("TLS %t: the client did not get all frames: %v", secure, err)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func (s *sender) write(fd uintptr) bool {
 }
 
 // writeNow writes what the client's connection accepts at once, and returns os.ErrDeadlineExceeded if that is not all. It is for
-// connections without TLS on this system; others have the short timeout of fastWriteTimeout.
+// TCP on this system; others have the short timeout of fastWriteTimeout.
 func (s *Stream) writeNow(b []byte, with *sender) (int, error) {
 	socket, ok := s.conn.(*net.TCPConn) // set before the stream is live
 	if !ok {

@@ -1,7 +1,9 @@
 package sse
 
 import (
+	"bytes"
 	"errors"
+	"net"
 	"os"
 	"runtime/debug"
 	"sync"
@@ -103,6 +105,10 @@ func (s *Stream) flush(buffer []byte, with *sender) []byte {
 		for _, f := range frames {
 			buffer = append(append(buffer, f.Own...), f.Shared...)
 		}
+		if isSecure(s.conn) {
+			go s.flushSlowly(bytes.Clone(buffer), frames, final)
+			return buffer
+		}
 		n, err := s.writeNow(buffer, with)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			rest := append([]byte(nil), buffer[n:]...)
@@ -115,7 +121,14 @@ func (s *Stream) flush(buffer []byte, with *sender) []byte {
 	}
 }
 
-// flushSlowly continues to write to a slow client.
+// isSecure reports whether a connection has TLS. A write of crypto/tls that has timed out cannot be continued, so it must not
+// have the timeout of a shared writer.
+func isSecure(conn net.Conn) bool {
+	_, ok := conn.(interface{ NetConn() net.Conn })
+	return ok
+}
+
+// flushSlowly writes to a client that is slow or has TLS.
 func (s *Stream) flushSlowly(rest []byte, frames []Frame, final bool) {
 	_, err := s.write(rest, writeTimeout)
 	if s.wrote(frames, final, err) {
