@@ -375,7 +375,7 @@ func TestPoller_ContinuesWithAClientThatReadsLate(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		p := newPolled(t)
 		plainServer, plainClient := pair(t)
-		if err := errors.Join(plainServer.SetWriteBuffer(4<<10), plainClient.SetReadBuffer(4<<10)); err != nil {
+		if err := errors.Join(plainServer.SetWriteBuffer(32<<10), plainClient.SetReadBuffer(32<<10)); err != nil {
 			t.Fatal(err)
 		}
 		var server, client net.Conn = plainServer, plainClient
@@ -385,7 +385,7 @@ func TestPoller_ContinuesWithAClientThatReadsLate(t *testing.T) {
 		p.attach("late", server)
 		goodServer, goodClient := pair(t)
 		p.attach("good", goodServer)
-		large := string(bytes.Repeat([]byte("0123456789abcdef"), 8<<10))
+		large := string(bytes.Repeat([]byte("0123456789abcdef"), 32<<10))
 		p.send("late", large)
 		for i := range 100 { // meanwhile others get theirs
 			p.send("good", fmt.Sprintln(i))
