@@ -39,7 +39,6 @@ const (
 	syscallStop          = syscall.SIGTRAP | 0x80
 	syscallEntry         = 1
 	waitAll              = 0x40000000 // __WALL: include threads
-	waitOwn              = 0x20000000 // __WNOTHREAD: exclude processes of other tests
 )
 
 // traced is the result of a traced run.
@@ -66,7 +65,7 @@ func trace(t *testing.T, cmd *exec.Cmd, n int, until string) traced {
 	}
 	defer stderr.Close()
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true, Setpgid: true}
 
 	var done traced
 	ended := make(chan error, 1)
@@ -113,7 +112,7 @@ func (d *traced) follow(cmd *exec.Cmd, n int, enough func() bool) error {
 		return err
 	}
 	for {
-		thread, err := syscall.Wait4(-1, &status, waitAll|waitOwn, nil)
+		thread, err := syscall.Wait4(-leader, &status, waitAll, nil) // not -1: the thread may have started processes of other tests
 		if err == syscall.EINTR {
 			continue
 		}

@@ -123,7 +123,7 @@ func (r *Runner) Stop() {
 }
 
 // firstRun is the delay of the first run, so that jobs do not slow down the start.
-const firstRun = 5 * time.Second
+const firstRun = 2 * time.Second
 
 // leaderPoll is the time between two looks at whether this node has become the leader.
 const leaderPoll = time.Second

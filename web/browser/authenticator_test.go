@@ -107,7 +107,7 @@ func (v *visitor) scan(selector string) string {
 	v.t.Helper()
 	ctx, cancel := context.WithTimeout(v.ctx, waitLimit)
 	defer cancel()
-	picture, err := chromedp.Run(ctx, chromedp.Screenshot(chromedp.CSS(selector), chromedp.NodeVisible))
+	picture, err := chromedp.Run(ctx, chromedp.ScreenshotScale(chromedp.CSS(selector), 3, chromedp.NodeVisible))
 	if err != nil {
 		v.t.Fatal(err)
 	}
@@ -119,9 +119,13 @@ func (v *visitor) scan(selector string) string {
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	found, err := qrcode.NewQRCodeReader().Decode(bitmap, nil)
-	if err != nil {
-		v.t.Fatalf("the QR code is not readable: %v", err)
+	for _, hint := range []gozxing.DecodeHintType{gozxing.DecodeHintType_PURE_BARCODE, gozxing.DecodeHintType_TRY_HARDER} {
+		found, decodeErr := qrcode.NewQRCodeReader().Decode(bitmap, map[gozxing.DecodeHintType]any{hint: true})
+		if decodeErr == nil {
+			return found.GetText()
+		}
+		err = decodeErr
 	}
-	return found.GetText()
+	v.t.Fatalf("the QR code is not readable: %v", err)
+	return ""
 }

@@ -108,7 +108,7 @@ func TestFinder_FindsRecordsAndRunsCommands(t *testing.T) {
 		v := signedIn(t, s, size, me)
 		show := func() {
 			v.click(`.palette-button`)
-			v.until(`document.querySelector('dialog.palette[open]')`)
+			v.until(`document.activeElement?.matches('dialog.palette[open] input') && document.activeElement.value === ''`) // not the former one
 		}
 		show()
 		v.keys("zuellig URSINA")

@@ -63,7 +63,10 @@ type Source[T any] struct {
 	Tables []string
 	Fields Fields
 	Scan   func(row Row) (T, error)
-	Base   Where // a condition that always holds
+	// Scanner is used instead of Scan, if it is not nil. It is called before the statement of each page and returns the function that
+	// scans its rows, which may scan a row twice.
+	Scanner func(ctx context.Context) func(row Row) (T, error)
+	Base    Where // a condition that always holds
 	// Hidden is the opposite of Base, if few rows meet it and an index has them: all visible rows are then counted as the rows of
 	// the table less these.
 	Hidden string
@@ -90,7 +93,7 @@ type Store interface {
 
 // New prepares a list. It panics for an incomplete declaration, which is a programming error.
 func New[T any](s Source[T]) *List[T] {
-	if s.From == "" || s.Columns == "" || s.ID == "" || s.Scan == nil || len(s.Tables) == 0 {
+	if s.From == "" || s.Columns == "" || s.ID == "" || s.Scan == nil && s.Scanner == nil || len(s.Tables) == 0 {
 		panic("list: a source needs From, Columns, ID, Tables and Scan")
 	}
 	l := &List[T]{source: s, byName: make(map[string]int, len(s.Fields)), long: long(s.Columns)}
@@ -287,6 +290,10 @@ type read[T any] struct {
 // rows runs the statement of a page. The columns after those of the scanner are the value of the stacked field and what the rows are
 // sorted by. A statement for a page after a cursor returns a row more than the limit.
 func (l *List[T]) rows(ctx context.Context, db store.Querier, b *builder, v view, limit int) (found read[T], err error) {
+	scan := l.source.Scan
+	if l.source.Scanner != nil {
+		scan = l.source.Scanner(ctx)
+	}
 	rows, err := db.Query(ctx, b.sql(), b.args...)
 	if err != nil {
 		return found, err
@@ -303,7 +310,7 @@ func (l *List[T]) rows(ctx context.Context, db store.Querier, b *builder, v view
 		}
 		// Only a row that may be the last of the page needs a cursor after it.
 		further.end = len(found.rows) == limit-1 || free < endpoint.PageBytes/2
-		item, err := l.source.Scan(&further)
+		item, err := scan(&further)
 		if err != nil {
 			return found, err
 		}

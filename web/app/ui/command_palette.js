@@ -1,4 +1,4 @@
-import { html, useEffect, useId, useRef, useState } from '../lib.js';
+import { html, useEffect, useId, useLayoutEffect, useRef, useState } from '../lib.js';
 import { api } from '../api.js';
 import { foundGroups, joined, localGroups, open } from '../finder.js';
 import { parts, words } from '../highlight.js';
@@ -50,6 +50,15 @@ function stateOf(text, result, count) {
   return count ? '' : t('finder.nothing', { text });
 }
 
+/** Ignores Enter until it is released: if it is held, it must not submit the form, or press the button, that gets the focus. */
+function ignoreHeldEnter() {
+  const held = new AbortController();
+  const ignore = (event) => event.key === 'Enter' && event.preventDefault();
+  for (const type of ['keydown', 'keypress']) addEventListener(type, ignore, { capture: true, signal: held.signal });
+  addEventListener('keyup', () => held.abort(), { capture: true, signal: held.signal });
+  addEventListener('blur', () => held.abort(), { signal: held.signal }); // of the window: no keyup will come
+}
+
 /** Navigates by typing: to records as the server finds them, to screens, and runs commands. */
 export function CommandPalette({ close }) {
   usePeople();
@@ -64,7 +73,7 @@ export function CommandPalette({ close }) {
   const groups = joined(localGroups(text), result.text === text ? foundGroups(result) : []);
   const rows = groups.flatMap((group) => group.rows);
   const state = text ? stateOf(text, result, rows.length) : '';
-  useEffect(() => setAt(0), [text]);
+  useLayoutEffect(() => setAt(0), [text]); // before Enter, which may follow at once
   useEffect(() => {
     list.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' });
   }, [at, rows.length]);
@@ -83,6 +92,7 @@ export function CommandPalette({ close }) {
       setAt((at + step) % rows.length);
     } else if (event.key === 'Enter' && rows[at]) {
       event.preventDefault();
+      ignoreHeldEnter();
       choose(rows[at]);
     }
   }

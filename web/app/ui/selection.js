@@ -1,4 +1,4 @@
-import { html, useEffect, useRef, useState } from '../lib.js';
+import { html, useLayoutEffect, useRef, useState } from '../lib.js';
 import { t } from '../i18n.js';
 import { confirm } from './dialog.js';
 import { toast, toastError, useAction } from './feedback.js';
@@ -14,7 +14,7 @@ export function useSelection(rows, nameOf = (row) => row.name ?? row.title ?? ro
   const [ids, setIds] = useState(new Set());
   const last = useRef(null); // the row that was selected before, where a range with Shift begins
   const shown = rows.map((row) => row.id).join();
-  useEffect(() => {
+  useLayoutEffect(() => { // before the first click on the new rows: a later reset would undo it
     setIds((was) => new Set(rows.map((row) => row.id).filter((id) => was.has(id))));
     last.current = null;
   }, [shown]);
