@@ -375,6 +375,7 @@ func TestAdministrator_RemovesTheFactorOfAUser(t *testing.T) {
 	s := sharedServer(t)
 	me := s.newPerson("Customer")
 	v := signedIn(t, s, desk, me)
+	v.expect("401") // The removal ends the sessions of the user, whose stream then connects again.
 	v.goTo("/profile/security")
 	v.addApp()
 	admin := signedIn(t, s, desk, firstAdmin)
