@@ -216,6 +216,12 @@ func (v *visitor) gone(selector string) {
 	v.until(fmt.Sprintf(`!document.querySelector(%q)`, selector))
 }
 
+// closeToasts closes the messages about finished actions, so that the next message is not mistaken for an earlier one.
+func (v *visitor) closeToasts() {
+	v.t.Helper()
+	v.until(`(document.querySelectorAll('.toast button').forEach((one) => one.click()), !document.querySelector('.toast'))`)
+}
+
 // until waits for a JavaScript condition.
 func (v *visitor) until(condition string) {
 	v.t.Helper()
