@@ -150,7 +150,7 @@ func TestTwoTabs_SignOutTogether(t *testing.T) {
 	second.expect("401") // It may have opened the stream before it noticed the end.
 	second.open("/customers")
 	second.until(`document.querySelector('.shell h1')`)
-	first.click(`.top button[title]:last-of-type`)
+	first.pressSignOut()
 	second.until(`location.pathname === '/signin' && !document.querySelector('.shell')`)
 	first.until(`location.pathname === '/signin'`)
 
@@ -179,7 +179,7 @@ func TestDeepLink_OpensAfterSigningIn(t *testing.T) {
 	v.until(`location.pathname.endsWith('/kyc') && location.search === '?from=mail'`)
 
 	// A link must not redirect to another host after signing in.
-	v.click(`.top button[title]:last-of-type`)
+	v.pressSignOut()
 	v.until(`location.pathname === '/signin'`)
 	v.open("/signin?next=" + "%2F%2Fexample.org%2Fx")
 	v.write(`input[name=login]`, me.login)

@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-const waitLimit = 15 * time.Second // for one change of the page on a busy machine
+const waitLimit = 30 * time.Second // for one change of the page on a busy machine
 
 // visitor is a user with a separate browser profile.
 type visitor struct {
