@@ -148,9 +148,12 @@ func TestEncodedAnswers_AreTheSame(t *testing.T) {
 		admin.Create("/v1/customers", servertest.Body{"first_name": fmt.Sprint("Zoë <", i, ">"), "last_name": "Müller", "email": "ada@example.ch",
 			"metadata": servertest.Body{"b": []int{i}, "a": "\u2028"}, "address": servertest.Body{"city": "Zürich", "country": "CH"}})
 	}
+	next := func(offset int) string {
+		return admin.Do("GET", fmt.Sprint("/v1/customers?limit=4&offset=", offset), nil).JSON(t)["next_cursor"].(string)
+	}
 	ctx := access.With(context.Background(), (&access.Caller{UserID: admin.UserID, Roles: []string{access.Administrator}}).WithPolicy(s.Policy.Load()))
 	for _, query := range []string{"", "limit=1", "limit=0", "limit=5&offset=10", "limit=5&offset=40", "sort=last_name,-id", "search.first_name=nobody",
-		"stack=kyc_status", "distinct=kyc_status", "q=zoë", "sort=-created_at&limit=13"} {
+		"stack=kyc_status", "distinct=kyc_status", "q=zoë", "sort=-created_at&limit=13", "limit=5&cursor=" + next(0), "limit=5&cursor=" + next(8)} {
 		in := s.Customers.ListInputForTest(t, query)
 		page, err := s.Customers.List(ctx, in)
 		if err != nil {
@@ -160,7 +163,7 @@ func TestEncodedAnswers_AreTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 2 {
+		for range 4 { // the rows are read, known, and at last read by their keys
 			got := admin.Do("GET", "/v1/customers?"+query, nil).Expect(t, http.StatusOK)
 			if !bytes.Equal([]byte(got.Body), want.JSON) {
 				t.Errorf("%q: got\n%s\nwant\n%s", query, got.Body, want.JSON)
@@ -176,6 +179,25 @@ func TestEncodedAnswers_AreTheSame(t *testing.T) {
 				t.Errorf("got %s with %v, want %s", got.Body, got.Header, want.JSON)
 			}
 			admin.With("If-None-Match", `W/"v0", "v1"`).Do("GET", "/v1/customers/"+row.ID, nil).Expect(t, http.StatusNotModified)
+		}
+	}
+}
+
+// A page that is too long for its limit ends at the same row, whether its rows are known or not.
+func TestList_LongPagesOfKnownRowsEndAtTheSameRow(t *testing.T) {
+	s := servertest.Start(t)
+	admin := s.Admin()
+	long := strings.Repeat("x", 14_000)
+	for range 80 {
+		admin.Create("/v1/customers", servertest.Body{"last_name": "Muster", "first_name": "Ada", "email": "ada@example.ch", "metadata": servertest.Body{"a": long}})
+	}
+	first := admin.Do("GET", "/v1/customers?limit=80", nil).Expect(t, http.StatusOK)
+	if len(first.Body) > endpoint.PageBytes || !strings.Contains(first.Body, `"has_more":true`) {
+		t.Fatalf("%d bytes", len(first.Body))
+	}
+	for range 3 {
+		if again := admin.Do("GET", "/v1/customers?limit=80", nil).Expect(t, http.StatusOK); again.Body != first.Body {
+			t.Errorf("%d bytes after %d", len(again.Body), len(first.Body))
 		}
 	}
 }

@@ -118,7 +118,7 @@ type Options struct {
 func New(db *store.DB, notify notifier, users users, identities identities, o Options) *Service {
 	s := &Service{Records: records.Of(db, table), db: db, notify: notify, users: users, identities: identities,
 		texts: o.Texts, fourEyes: cmp.Or(o.FourEyes, FourEyesEnhanced), cached: records.Cache(db, table)}
-	s.encoded = list.Of(customerList, s.cached.Scanner)
+	s.encoded = list.Of(customerList, s.cached)
 	registerKeys(db)
 	db.RegisterSealed(store.SealedColumn{Table: documentsTable, Column: numberColumn, Next: s.oldDocuments})
 	db.RegisterSealed(store.SealedColumn{Table: changesTable, Column: changesColumn, Next: s.oldChanges})

@@ -1,7 +1,6 @@
 package list
 
 import (
-	"context"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -9,12 +8,11 @@ import (
 	"kontor/server/endpoint"
 )
 
-// Of returns a list with the rows of another one in a different form. scanner returns the function that scans the rows of one page,
-// see [Source].
-func Of[T, U any](l *List[T], scanner func(ctx context.Context) func(row Row) (U, error)) *List[U] {
+// Of returns a list with the rows of another one in the form of a keeper.
+func Of[T, U any](l *List[T], keeper Keeper[U]) *List[U] {
 	s := &l.source
 	return New(Source[U]{From: s.From, Columns: s.Columns, ID: s.ID, Created: s.Created, Tables: s.Tables, Fields: s.Fields,
-		Base: s.Base, Hidden: s.Hidden, Scanner: scanner})
+		Base: s.Base, Hidden: s.Hidden, Keeper: keeper})
 }
 
 // Encode encodes a page whose rows are encoded. It does not copy the rows.

@@ -41,6 +41,7 @@ package list
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"strings"
 
@@ -63,10 +64,8 @@ type Source[T any] struct {
 	Tables []string
 	Fields Fields
 	Scan   func(row Row) (T, error)
-	// Scanner is used instead of Scan, if it is not nil. It is called before the statement of each page and returns the function that
-	// scans its rows, which may scan a row twice.
-	Scanner func(ctx context.Context) func(row Row) (T, error)
-	Base    Where // a condition that always holds
+	Keeper Keeper[T] // is used instead of Scan, unless it is nil
+	Base   Where     // a condition that always holds
 	// Hidden is the opposite of Base, if few rows meet it and an index has them: all visible rows are then counted as the rows of
 	// the table less these.
 	Hidden string
@@ -80,6 +79,7 @@ type List[T any] struct {
 	newest []order
 	long   []int // columns that count for the size of a page
 	shapes shapes
+	hints  *hints // nil without a keeper
 }
 
 // Store is the database of a list: *store.DB.
@@ -93,10 +93,13 @@ type Store interface {
 
 // New prepares a list. It panics for an incomplete declaration, which is a programming error.
 func New[T any](s Source[T]) *List[T] {
-	if s.From == "" || s.Columns == "" || s.ID == "" || s.Scan == nil && s.Scanner == nil || len(s.Tables) == 0 {
+	if s.From == "" || s.Columns == "" || s.ID == "" || s.Scan == nil && s.Keeper == nil || len(s.Tables) == 0 {
 		panic("list: a source needs From, Columns, ID, Tables and Scan")
 	}
 	l := &List[T]{source: s, byName: make(map[string]int, len(s.Fields)), long: long(s.Columns)}
+	if s.Keeper != nil {
+		l.hints = &hints{seed: maphash.MakeSeed()}
+	}
 	for _, declared := range s.Fields {
 		f, err := declared.complete()
 		if err != nil {
@@ -249,11 +252,7 @@ func (l *List[T]) read(ctx context.Context, db Store, q *query, v view, p Params
 		}
 	}
 	if p.Offset() < page.Total {
-		b, err := q.page(ctx, db, l.source.Columns, v, p, after)
-		if err != nil {
-			return err
-		}
-		found, err := l.rows(ctx, db, b, v, p.Limit())
+		found, err := l.fetch(ctx, db, q, v, p, after, l.place(bound, v, p))
 		if err != nil {
 			return fmt.Errorf("read a page of %s: %w", q.name, err)
 		}
@@ -285,21 +284,48 @@ type read[T any] struct {
 	stacked []any // values of the stacked field
 	last    []any // what the last row is sorted by
 	more    bool  // there is a further row
+	known   bool  // all rows were known to the keeper
+}
+
+// fetch reads the rows of a page.
+func (l *List[T]) fetch(ctx context.Context, db Store, q *query, v view, p Params, after []any, h hint) (read[T], error) {
+	if h.set() {
+		b, err := q.page(ctx, db, l.source.Keeper.Key(), v, p, after)
+		if err != nil {
+			return read[T]{}, err
+		}
+		if found, err := l.knownRows(ctx, db, b, v, p.Limit()); err != nil || found.known {
+			return found, err
+		}
+		h.clear()
+	}
+	b, err := q.page(ctx, db, l.source.Columns, v, p, after)
+	if err != nil {
+		return read[T]{}, err
+	}
+	found, err := l.rows(ctx, db, b, v, p.Limit())
+	if err == nil && found.known {
+		h.put()
+	}
+	return found, err
 }
 
 // rows runs the statement of a page. The columns after those of the scanner are the value of the stacked field and what the rows are
 // sorted by. A statement for a page after a cursor returns a row more than the limit.
 func (l *List[T]) rows(ctx context.Context, db store.Querier, b *builder, v view, limit int) (found read[T], err error) {
-	scan := l.source.Scan
-	if l.source.Scanner != nil {
-		scan = l.source.Scanner(ctx)
+	scan := func(row Row) (item T, known bool, err error) {
+		item, err = l.source.Scan(row)
+		return item, false, err
+	}
+	if l.source.Keeper != nil {
+		scan = l.source.Keeper.Scanner(ctx)
 	}
 	rows, err := db.Query(ctx, b.sql(), b.args...)
 	if err != nil {
 		return found, err
 	}
 	defer rows.Close()
-	found.rows = make([]T, 0, defaultLimit)
+	found.rows, found.known = make([]T, 0, defaultLimit), true
 	free := endpoint.PageBytes
 	further := furtherColumns{rows: rows, stacked: v.stack != nil, sorted: len(v.orders)}
 	for rows.Next() {
@@ -310,10 +336,11 @@ func (l *List[T]) rows(ctx context.Context, db store.Querier, b *builder, v view
 		}
 		// Only a row that may be the last of the page needs a cursor after it.
 		further.end = len(found.rows) == limit-1 || free < endpoint.PageBytes/2
-		item, err := scan(&further)
+		item, known, err := scan(&further)
 		if err != nil {
 			return found, err
 		}
+		found.known = found.known && known
 		found.rows, found.last = append(found.rows, item), further.last
 		if further.stacked {
 			found.stacked = append(found.stacked, further.value)

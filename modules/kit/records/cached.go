@@ -24,7 +24,7 @@ type Cached[T any] struct {
 	table   *Table[T]
 	answers *store.RowCache[*endpoint.Encoded]
 
-	columns, id, version int // number of columns, and places of two of them
+	columns, idAt, versionAt int // number of columns, and places of two of them
 }
 
 // plainColumns are columns of one table: no expressions and no subqueries, which could read other tables or the time.
@@ -39,8 +39,8 @@ func Cache[T any](db *store.DB, t *Table[T]) *Cached[T] {
 	}
 	columns := strings.FieldsFunc(t.Columns, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 	c := &Cached[T]{db: db, table: t, answers: store.NewRowCache[*endpoint.Encoded](db, t.From, "id"),
-		columns: len(columns), id: slices.Index(columns, "id"), version: slices.Index(columns, "version")}
-	if c.id < 0 || c.version < 0 {
+		columns: len(columns), idAt: slices.Index(columns, "id"), versionAt: slices.Index(columns, "version")}
+	if c.idAt < 0 || c.versionAt < 0 {
 		panic("records: " + t.Type.Name + " need the columns id and version")
 	}
 	return c
@@ -73,31 +73,53 @@ func (c *Cached[T]) Knows(id string) bool {
 	return known
 }
 
+// Key returns the columns that Known scans.
+func (c *Cached[T]) Key() string { return "id, version" }
+
+// Known returns the answer with a row, of which it scans the columns of Key. ok is false unless the same version of it is known.
+func (c *Cached[T]) Known(row Row) (answer jsontext.Value, bytes int, ok bool, err error) {
+	var id string
+	var version int64
+	if err := row.Scan(&id, &version); err != nil {
+		return nil, 0, false, err
+	}
+	known, ok := c.version(id, version)
+	return known, len(known), ok, nil
+}
+
+// version returns the answer with a version of a record, if it is known. A page may be of an earlier state than the known answer, or
+// of a later one.
+func (c *Cached[T]) version(id string, version int64) (jsontext.Value, bool) {
+	if known, ok := c.answers.Get(id); ok && known.Tag == endpoint.VersionTag(version) {
+		return known.JSON, true
+	}
+	return nil, false
+}
+
 // Scanner returns a function that scans the rows of one page of a list with the columns of the table. Call it before the page is
-// read. The answer of a row is encoded unless the same version of it is known.
-func (c *Cached[T]) Scanner(ctx context.Context) func(row Row) (jsontext.Value, error) {
+// read. The answer with a row is encoded unless the same version of it is known.
+func (c *Cached[T]) Scanner(ctx context.Context) func(row Row) (answer jsontext.Value, known bool, err error) {
 	began := c.answers.Begin(ctx)
 	var id string
 	var version int64
 	dest := slices.Repeat([]any{store.Ignored}, c.columns)
-	dest[c.id], dest[c.version] = &id, &version
-	return func(row Row) (jsontext.Value, error) {
+	dest[c.idAt], dest[c.versionAt] = &id, &version
+	return func(row Row) (jsontext.Value, bool, error) {
 		if err := row.Scan(dest...); err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		// The page may be of an earlier state than the known answer, or of a later one.
-		if known, ok := c.answers.Get(id); ok && known.Tag == endpoint.VersionTag(version) {
-			return known.JSON, nil
+		if known, ok := c.version(id, version); ok {
+			return known, true, nil
 		}
 		record, err := c.table.Scan(row)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		encoded, err := c.keep(began, id, record)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		return encoded.JSON, nil
+		return encoded.JSON, false, nil
 	}
 }
 
