@@ -39,7 +39,7 @@ func (l *commandLine) printHelp(out io.Writer, c *command) error {
 			h.paragraph(text)
 		}
 	}
-	var arguments, flags, all, commands []row
+	var arguments, flags, settings []row
 	for _, a := range c.arguments {
 		arguments = append(arguments, row{a.synopsis(), a.Usage})
 	}
@@ -47,7 +47,7 @@ func (l *commandLine) printHelp(out io.Writer, c *command) error {
 		if l.flags.values[flag.Name] == nil {
 			flags = append(flags, row{flagName(flag), flag.Usage})
 		} else {
-			all = append(all, row{strings.TrimSpace(flagName(flag)), flag.Usage})
+			settings = append(settings, row{strings.TrimSpace(flagName(flag)), flag.Usage})
 		}
 	})
 	if c != l.root {
@@ -55,10 +55,10 @@ func (l *commandLine) printHelp(out io.Writer, c *command) error {
 	}
 	h.rows("Arguments", arguments)
 	h.rows("Flags", flags)
-	h.rows("Commands", c.leaves(commands))
+	h.rows("Commands", c.leaves(nil))
 	showSettings := c.parent == l.root && (c.name == defaultCommand || c.name == "settings")
 	if showSettings {
-		h.rows("Settings", all)
+		h.rows("Settings", settings)
 	}
 	if len(c.children) > 0 {
 		h.paragraph("Run \"kontor <command> --help\" for more information on a command.")
@@ -109,6 +109,9 @@ func flagName(flag *pflag.Flag) string {
 	}
 	if values := flag.Annotations[placeholderNote]; len(values) > 0 && values[0] != "" {
 		name += "=" + values[0]
+		if _, repeated := flag.Value.(pflag.SliceValue); repeated {
+			name += ",..."
+		}
 	}
 	return name
 }

@@ -7,12 +7,13 @@ import { forgetPeople } from './people.js';
 import { loadPreferences } from './preferences.js';
 import { go } from './router.js';
 import { clearSession, deviceHeaders, keepDeviceToken, saveTokens, session } from './session.js';
-import { startWorker } from './token_refresh.js';
+import { forgetExchange, startWorker } from './token_refresh.js';
 
 /** Keeps the tokens of an answer to a sign-in. An answer without tokens is the next step, which is returned. */
 function finish(answer, login) {
   if (!answer.access_token) return { ...answer, login };
   keepDeviceToken(login ?? answer.user_id, answer.device_token);
+  forgetExchange(); // It belongs to an earlier session.
   saveTokens(answer, login ?? null);
   return null;
 }

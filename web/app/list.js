@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from './lib.js';
+import { useEffect, useLayoutEffect, useRef, useState } from './lib.js';
 import { api } from './api.js';
 import { useListSettings } from './list_settings.js';
 import { useLoad } from './load.js';
@@ -43,7 +43,7 @@ export function useList(path, { filters = [], sort = '', limit: usual = 20, fixe
 export function useDebounced(value, report) {
   const [typed, setTyped] = useState(value);
   const timer = useRef();
-  useEffect(() => {
+  useLayoutEffect(() => { // A later effect could undo what was typed since.
     if (!timer.current) setTyped(value);
   }, [value]);
   useEffect(() => () => clearTimeout(timer.current), []);

@@ -173,7 +173,6 @@ async function refresh(stale) {
   const { response, at } = await exchangeToken(now.refresh_token, { 'X-Device-ID': deviceName() });
   if (response.ok) {
     saveTokens(await response.json(), undefined, at);
-    forgetExchange();
     return session.get().access_token;
   }
   if (response.status === 429 || response.status >= 500) throw new RefreshUnavailable(response);

@@ -1,6 +1,7 @@
 // Refreshes tokens for all pages. A refresh invalidates the old refresh token, and using an invalid one ends the
 // session. A page that is reloaded at that moment would lose the answer, and with it the session. This worker outlives
-// the page. It keeps the answer until a page has saved it, and returns it to every page that sends the same old token.
+// the page. It keeps the answer until the next refresh, and returns it to every page that sends the same old token. Such a
+// page may come later than the one that saved the answer: browsers copy localStorage to the other tabs with a delay.
 const CACHE = 'kontor.refresh';
 const pending = new Map(); // old refresh token → promise of the answer
 
@@ -25,7 +26,7 @@ async function refresh(token, headers) {
   });
   const answer = { status: response.status, headers: [...response.headers], body: await response.text(), at: Date.now() };
   if (response.ok) {
-    await caches.delete(CACHE); // All pages have saved the earlier answers by now.
+    await caches.delete(CACHE); // All tabs have the tokens of the earlier answer by now.
     const cache = await caches.open(CACHE);
     await cache.put(key, new Response(JSON.stringify(answer)));
   }

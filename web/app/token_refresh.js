@@ -44,6 +44,7 @@ export async function exchangeToken(token, headers) {
     body: JSON.stringify({ refresh_token: token }),
     keepalive: true, // The response replaces the session's tokens, so the request must survive leaving the page.
   });
+  if (response.ok) forgetExchange(); // An answer that the worker kept is older.
   return { response, at: Date.now() };
 }
 
@@ -62,7 +63,7 @@ function exchangeInWorker(worker, token, headers) {
   });
 }
 
-/** Deletes the answer that the worker keeps, once the tokens are saved or the session is over. */
+/** Deletes the answer that the worker keeps, when its tokens are replaced without the worker or the session is over. */
 export function forgetExchange() {
   window.caches?.delete('kontor.refresh').catch(() => {}); // The next answer replaces what could not be deleted.
 }

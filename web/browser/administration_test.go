@@ -1,6 +1,7 @@
 package browser_test
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -122,6 +123,38 @@ func TestWhoSees_NamesTheReasons(t *testing.T) {
 }
 
 // An auditor follows a record and a person, and sees what changed.
+// A role that is chosen while the console loads the user again, after a change was saved, stays chosen.
+func TestUser_KeepsAChoiceWhileTheRecordIsLoaded(t *testing.T) {
+	p := newProxy(t, sharedServer(t))
+	me, other := p.newPerson("Administrator"), p.newPerson("Customer")
+	v := signedIn(t, p.testServer, desk, me)
+	v.goTo("/admin/users/" + other.id)
+	box := func(role string) string {
+		return fmt.Sprintf(`[...document.querySelectorAll('fieldset .field.check')].find((one) => one.innerText.startsWith(%q))?.querySelector('input')`, role)
+	}
+	save := func() {
+		v.until(`document.querySelector('fieldset ~ .actions button:not(:disabled)')`)
+		v.eval(`document.querySelector('fieldset ~ .actions button').click()`) // a message may cover it
+	}
+	v.until(box("Advisor") + ` && !document.querySelector('.skeleton')`)
+	v.eval(box("Advisor") + `.click()`)
+	loading, release := make(chan struct{}), make(chan struct{})
+	p.onNext(http.MethodGet, "/v1/users/"+other.id, delayResponse(loading, release))
+	save()
+	v.see("Saved")
+	<-loading
+	v.eval(box("Customer") + `.click()`)
+	v.until(`!` + box("Customer") + `.checked`)
+	v.closeToasts()
+	close(release)
+	save()
+	v.see("Saved")
+	v.until(box("Advisor") + `.checked && !` + box("Customer") + `.checked`)
+	if roles := fmt.Sprint(p.call(p.token(me), http.MethodGet, "/v1/users/"+other.id, nil)["roles"]); roles != "[Advisor]" {
+		t.Errorf("the user has the roles %s", roles)
+	}
+}
+
 func TestAudit_ShowsChangedFields(t *testing.T) {
 	s := sharedServer(t)
 	me := s.newPerson("Administrator")

@@ -91,7 +91,8 @@ func newTOTP(t *testing.T, key string) totp {
 	return totp{t, secret}
 }
 
-// code returns the code that the app shows now, or some periods of 30 seconds later or earlier.
+// code returns the code that the app shows now, or some periods of 30 seconds later. The server accepts the codes of one period
+// before and one after its own, so that a period may end before the code is sent.
 func (o totp) code(periods int64) string {
 	var counter [8]byte
 	binary.BigEndian.PutUint64(counter[:], uint64(time.Now().Unix()/30+periods))

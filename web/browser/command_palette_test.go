@@ -72,7 +72,7 @@ func TestSignOut_ForgetsPeople(t *testing.T) {
 	v := signedIn(t, s, desk, staff)
 	v.click(`nav a[href="/chats"]`)
 	v.see(rahel.login)
-	v.click(`.top button[title]:last-of-type`)
+	v.pressSignOut()
 	v.until(`location.pathname === '/signin'`)
 	v.write(`input[name=login]`, customer.login)
 	v.write(`input[name=password]`, customer.password)

@@ -1,6 +1,7 @@
 package browser_test
 
 import (
+	"context"
 	"fmt"
 	"go/parser"
 	"go/token"
@@ -8,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
 
@@ -21,9 +25,19 @@ func TestDocs_SidebarFindsAndOpensOperations(t *testing.T) {
 	v.until(`document.activeElement.type === 'search'`)
 	v.keys("customers create")
 	v.until(`[...document.querySelectorAll('.side li:not([hidden])')].some((one) => one.dataset.search.includes('customers.create'))`)
-	v.keys(kb.Enter)
+	enter := kb.Encode('\r') // pressed, repeated, released
+	send := func(event *input.DispatchKeyEventParams) {
+		v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
+			_, err := cdp.Call(ctx, tab, input.DispatchKeyEvent, *event)
+			return chromedp.Void{}, err
+		})
+	}
+	send(enter[0])
 	v.until(`location.hash.startsWith('#/Customers/') && document.querySelector('.opblock.is-open .examples pre')`)
 	v.until(`document.activeElement.closest('.opblock')`)
+	send(enter[1]) // A key that is held does not close the operation, which has the focus.
+	send(enter[2])
+	v.until(`location.hash.startsWith('#/Customers/') && document.querySelector('.opblock.is-open .examples pre')`)
 	v.write(`.side input`, "no such operation")
 	v.see("No operation fits.")
 	for _, language := range []string{"curl", "JavaScript", "Go", "Python"} {

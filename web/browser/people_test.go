@@ -14,6 +14,9 @@ import (
 // hostileName is the name that a customer writes for another user into a chat and a task.
 const hostileName = "Mallory the Boss"
 
+// userList is the list of users. Another table above it has the invitations, also those of other tests on the shared server.
+const userList = `section[aria-label="Users"] table`
+
 // setName sets a user's display name.
 func (s *testServer) setName(p person, name string) {
 	s.t.Helper()
@@ -57,7 +60,7 @@ func TestPeople_AreNamedByTheirDisplayNames(t *testing.T) {
 		{"task", task, "main .items", []string{"Petra Amsler", "Staff"}},
 		{"tasks", "/tasks", ".board", []string{"Look here"}},
 		{"administration", "/admin/users/" + mallory.id, ".page-head h1", []string{"Malvina Muster", mallory.login}},
-		{"users", "/admin/users?q=amsler", "main table", []string{"Petra Amsler", victim.login, "Staff"}},
+		{"users", "/admin/users?q=amsler", userList, []string{"Petra Amsler", victim.login, "Staff"}},
 		{"KYC history", "/customers/" + customer + "/kyc", ".kyc-head ~ .grid-main .timeline", []string{"Petra Amsler", victim.login, "Staff"}},
 		{"overview", "/", ".figures ~ .grid-main", []string{"Malvina Muster"}},
 	} {
@@ -113,7 +116,7 @@ func TestPeople_LongAndRightToLeftNamesStayInTheirPlace(t *testing.T) {
 	for _, l := range []look{desk, {width: 390, height: 800}} {
 		v := signedIn(t, s, l, me)
 		for i, one := range []struct{ path, within string }{
-			{"/chats", ".chat-list"}, {"/chats/" + chat, ".thread .message"}, {tasks + "/" + task["id"].(string), ".timeline"}, {"/admin/users/" + rtl.id, ".page-head h1"}, {"/admin/users?q=WW", "main table"}, {"/admin/users/" + long.id, ".page-head h1"},
+			{"/chats", ".chat-list"}, {"/chats/" + chat, ".thread .message"}, {tasks + "/" + task["id"].(string), ".timeline"}, {"/admin/users/" + rtl.id, ".page-head h1"}, {"/admin/users?q=WW", userList}, {"/admin/users/" + long.id, ".page-head h1"},
 		} {
 			v.goTo(one.path)
 			v.until(fmt.Sprintf(`location.pathname + location.search === %q && document.querySelector(%q)?.querySelector('.person-name') && !document.querySelector('.skeleton')`, one.path, one.within))
@@ -163,8 +166,8 @@ func TestDisplayName_IsSetInEveryForm(t *testing.T) {
 
 	admin := signedIn(t, s, desk, firstAdmin)
 	admin.goTo("/admin/users?q=Anna+Second")
-	admin.until(`document.querySelector('main table')?.innerText.includes('display-name@example.ch')`) // the sign-in name beside it
-	admin.click(`.row-link`)
+	admin.until(`document.querySelector('` + userList + `')?.innerText.includes('display-name@example.ch')`) // the sign-in name beside it
+	admin.click(userList + ` .row-link`)
 	admin.until(`document.querySelector('h1').innerText.includes('Anna Second') && document.querySelector('h1 .sign-in-name') && document.querySelector('input[name=display_name]')`)
 	admin.write(`input[name=display_name]`, "Anna Third")
 	admin.eval(`document.querySelector('input[name=display_name]').form.requestSubmit()`)

@@ -71,7 +71,7 @@ func TestSignIn_KeepsTheDeviceToken(t *testing.T) {
 		return ask[string](v, `Object.values(JSON.parse(localStorage.getItem('kontor.device_tokens')))[0]`)
 	}
 	first := signIn()
-	v.click(`.top button[title]:last-of-type`)
+	v.pressSignOut()
 	v.until(`location.pathname === '/signin'`)
 	if second := signIn(); first == "" || second == first || second[:36] != first[:36] {
 		t.Errorf("got the tokens %q and %q, want one device and two rotations", first, second)

@@ -1,6 +1,7 @@
 package browser_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -70,7 +71,28 @@ func TestReload_DuringARefreshKeepsTheSession(t *testing.T) {
 	v.do(chromedp.Reload()) // The tokens that the worker kept are valid.
 	v.until(`document.querySelector('table.data, .empty')`)
 	v.gone(`dialog`)
-	v.until(`caches.has('kontor.refresh').then((kept) => { window.kept = kept; }) && window.kept === false`) // The worker's cache is empty again.
+	v.signOut()
+	v.until(`caches.has('kontor.refresh').then((kept) => { window.kept = kept; }) && window.kept === false`) // No token outlives the session.
+}
+
+// A browser copies localStorage to its other tabs with a delay. A tab that still has the old tokens when another one has refreshed
+// them gets the same answer: a second use of the refresh token would end the session.
+func TestTwoTabs_ATabWithTheOldTokensKeepsTheSession(t *testing.T) {
+	s := sharedServer(t)
+	v := signedIn(t, s, desk, s.newPerson("Advisor"))
+	v.until(`navigator.serviceWorker.getRegistrations().then((all) => { window.ready = all.some((one) => one.active); }) && window.ready`)
+	v.open("/healthz")
+	v.expireToken()
+	old := ask[string](v, `localStorage.getItem('kontor.session')`)
+	v.open("/customers")
+	v.until(fmt.Sprintf(`localStorage.getItem('kontor.session') !== %q && document.querySelector('table.data, .empty')`, old))
+	refreshed := ask[string](v, `JSON.parse(localStorage.getItem('kontor.session')).refresh_token`)
+	v.open("/healthz")
+	v.eval(fmt.Sprintf(`localStorage.setItem('kontor.session', %q)`, old))
+	v.open("/customers")
+	v.until(`document.querySelector('table.data, .empty')`)
+	v.until(fmt.Sprintf(`JSON.parse(localStorage.getItem('kontor.session')).refresh_token === %q`, refreshed))
+	v.gone(`dialog`)
 }
 
 func TestTwoTabs_RefreshOnce(t *testing.T) {
@@ -128,7 +150,7 @@ func TestTwoTabs_SignOutTogether(t *testing.T) {
 	second.expect("401") // It may have opened the stream before it noticed the end.
 	second.open("/customers")
 	second.until(`document.querySelector('.shell h1')`)
-	first.click(`.top button[title]:last-of-type`)
+	first.pressSignOut()
 	second.until(`location.pathname === '/signin' && !document.querySelector('.shell')`)
 	first.until(`location.pathname === '/signin'`)
 
@@ -157,7 +179,7 @@ func TestDeepLink_OpensAfterSigningIn(t *testing.T) {
 	v.until(`location.pathname.endsWith('/kyc') && location.search === '?from=mail'`)
 
 	// A link must not redirect to another host after signing in.
-	v.click(`.top button[title]:last-of-type`)
+	v.pressSignOut()
 	v.until(`location.pathname === '/signin'`)
 	v.open("/signin?next=" + "%2F%2Fexample.org%2Fx")
 	v.write(`input[name=login]`, me.login)

@@ -26,7 +26,7 @@ func TestSignIn_RejectsAWrongPasswordAndOpensTheOverview(t *testing.T) {
 	v.until(`location.pathname === '/' && document.querySelector('.figures')`)
 	v.do(chromedp.Reload())
 	v.until(`document.querySelector('.figures')`)
-	v.click(`.top button[title]:last-of-type`)
+	v.pressSignOut()
 	v.until(`location.pathname === '/signin' && !localStorage.getItem('kontor.session')`)
 }
 
@@ -140,7 +140,7 @@ func TestRecovery_SetsANewPasswordWithACode(t *testing.T) {
 	v.click(`button[type=submit]`)
 	v.until(`location.pathname === '/' && document.querySelector('.shell h1')`)
 
-	v.click(`.top button[title]:last-of-type`)
+	v.pressSignOut()
 	v.until(`location.pathname === '/signin'`)
 	v.write(`input[name=login]`, me.login)
 	v.write(`input[name=password]`, "another four good words")

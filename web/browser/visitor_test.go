@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-const waitLimit = 15 * time.Second // for one change of the page on a busy machine
+const waitLimit = 30 * time.Second // for one change of the page on a busy machine
 
 // visitor is a user with a separate browser profile.
 type visitor struct {
@@ -214,6 +214,12 @@ func (v *visitor) see(text string) {
 func (v *visitor) gone(selector string) {
 	v.t.Helper()
 	v.until(fmt.Sprintf(`!document.querySelector(%q)`, selector))
+}
+
+// closeToasts closes the messages about finished actions, so that the next message is not mistaken for an earlier one.
+func (v *visitor) closeToasts() {
+	v.t.Helper()
+	v.until(`(document.querySelectorAll('.toast button').forEach((one) => one.click()), !document.querySelector('.toast'))`)
 }
 
 // until waits for a JavaScript condition.

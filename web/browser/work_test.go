@@ -3,6 +3,7 @@ package browser_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -85,6 +86,7 @@ func TestChats_AreLoadedOnceForAPage(t *testing.T) {
 	chat := s.call(s.token(me), http.MethodPost, "/v1/chats", map[string]any{"participants": []any{other.id}})["id"].(string)
 	s.call(s.token(other), http.MethodPost, "/v1/chats/"+chat+"/messages", map[string]any{"content": "Grüezi"})
 	v := signedIn(t, s, desk, me)
+	v.until(`document.querySelector('.side a[href="/chats"] .count') && document.querySelector('.connection.live')`)
 	unread := 1
 	for _, path := range []string{"/", "/chats", "/tasks"} {
 		seen := record(v)
@@ -93,8 +95,12 @@ func TestChats_AreLoadedOnceForAPage(t *testing.T) {
 		s.call(s.token(other), http.MethodPost, "/v1/chats/"+chat+"/messages", map[string]any{"content": "Are you there?"})
 		unread++
 		v.until(fmt.Sprintf(`document.querySelector('.side a[href="/chats"] .count').innerText.startsWith('%d')`, unread))
-		if n := len(seen.with("200 /v1/chats")); n != 1 {
-			t.Errorf("%s: the chats were loaded %d times: %v", path, n, seen.with("200 /v1/chats"))
+		want := 1
+		if before := seen.with("200 /v1/"); slices.Index(before, "200 /v1/chats") < slices.Index(before, "200 /v1/notifications/sse") {
+			want = 2 // The stream opened late, so that a message may have been missed since the first load.
+		}
+		if n := len(seen.with("200 /v1/chats")); n < 1 || n > want {
+			t.Errorf("%s: the chats were loaded %d times, want %d: %v", path, n, want, seen.with("200 /v1/"))
 		}
 	}
 }
@@ -172,8 +178,7 @@ func TestTasks_SelectedAreAssignedAndClosed(t *testing.T) {
 	v.eval(boxes + `[0].click(); ` + boxes + `[1].click()`)
 	v.see("2 selected")
 	action("Assign to a user")
-	v.write(form+` input[role=combobox]`, other.id)
-	v.click(`dialog [role=option]`)
+	v.choosePerson(form, other)
 	v.picture("tasks-assign-selected")
 	v.click(form + ` button[type=submit]`)
 	v.see("2 records changed")
@@ -240,8 +245,7 @@ func TestTask_IsCreatedInOneDialog(t *testing.T) {
 	v.goTo("/customers/" + customer + "/tasks")
 	v.clickText(v.text("tasks.new"))
 	v.write(form+` input[name=title]`, "Sign together")
-	v.write(form+` input[role=combobox]`, other.id)
-	v.click(`dialog [role=option]`)
+	v.choosePerson(form, other)
 	v.until(`document.querySelector('dialog .chip')`)
 	v.eval(`(() => { const field = document.querySelector('dialog input[type=date]'); field.value = '2020-02-01'; field.dispatchEvent(new Event('input', { bubbles: true })) })()`)
 	v.picture("new-task")

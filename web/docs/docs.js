@@ -38,7 +38,7 @@ const foldSide = () => (side.open = !narrow.matches);
 narrow.addEventListener('change', foldSide);
 foldSide();
 
-const OPEN_LIMIT_MS = 5000;
+const OPEN_LIMIT_MS = 15_000; // A slow machine reads the document for some seconds.
 const RETRY_MS = 50;
 
 /** Opens an operation of the explorer, scrolls to it and focuses it. */

@@ -34,6 +34,14 @@ function entry({ path, method, operation, tag }, open) {
   return item;
 }
 
+/** Ignores Enter until it is released: if it is held, it must not close the operation that it has opened and that has the focus. */
+function ignoreHeldEnter() {
+  const held = new AbortController();
+  const ignore = (event) => event.key === 'Enter' && event.preventDefault();
+  for (const type of ['keydown', 'keypress']) addEventListener(type, ignore, { capture: true, signal: held.signal });
+  for (const type of ['keyup', 'blur']) addEventListener(type, () => held.abort(), { signal: held.signal });
+}
+
 /**
  * Fills the list of operations.
  * @param {HTMLElement} place
@@ -65,7 +73,9 @@ export function fillSidebar(place, spec, open) {
   };
   field.addEventListener('input', filter);
   field.addEventListener('keydown', (event) => {
-    if (event.key !== 'Enter') return;
+    if (event.key !== 'Enter' || event.repeat) return;
+    event.preventDefault();
+    ignoreHeldEnter();
     groups.flatMap(({ items }) => items).find((item) => !item.hidden && field.value)?.querySelector('a').click();
   });
   document.addEventListener('keydown', (event) => {

@@ -54,9 +54,8 @@ func notInPhone(r rune) bool { return !strings.ContainsRune("0123456789+ ()-./\u
 func notDigit(r rune) bool { return r < '0' || r > '9' }
 
 // writtenDigits returns the digits of a written number, and whether a plus precedes them. It returns no
-// digits if a plus is between them.
+// digits if a plus follows one of them.
 func writtenDigits(s string) (digits string, plus bool) {
-	s = strings.TrimRightFunc(s, notDigit)
 	s = strings.TrimLeftFunc(s, func(r rune) bool { return r != '+' && notDigit(r) })
 	bare := strings.TrimLeft(s, "+")
 	if strings.Contains(bare, "+") {

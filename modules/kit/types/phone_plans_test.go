@@ -1,6 +1,7 @@
 package types_test
 
 import (
+	"crypto/sha256"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -35,6 +36,13 @@ func TestPhonePlans(t *testing.T) {
 	}
 	if string(have) != file.String() {
 		t.Errorf("%s is not made of the metadata of this version of the library: run this test with -update", plansFile)
+	}
+	source, err := os.ReadFile("phone_plans.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if digest := fmt.Sprintf("%x", sha256.Sum256(have)); !strings.Contains(string(source), digest) {
+		t.Errorf("phone_plans.md lacks the digest %s: enter it with the versions of the source", digest)
 	}
 }
 

@@ -1,4 +1,4 @@
-import { html, useEffect, useRef, useState } from '../lib.js';
+import { html, useEffect, useLayoutEffect, useRef, useState } from '../lib.js';
 import { api } from '../api.js';
 import { may } from '../access.js';
 import { customersOf, fullName } from '../customers.js';
@@ -130,7 +130,7 @@ function useBoard(state) {
   const [shown, setShown] = useState({});
   const lanes = lanesOf(state);
   const key = JSON.stringify(state);
-  useEffect(() => setShown({}), [key]);
+  useLayoutEffect(() => setShown({}), [key]); // A later effect could undo a click.
   const count = (status) => shown[status] ?? FIRST[isClosed(status) ? 'closed' : 'open'];
   const load = useLoad(async () => {
     const loaded = await Promise.all(lanes.map((status) => loadLane(paramsOf(state), status, count(status))));

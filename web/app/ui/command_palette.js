@@ -7,6 +7,7 @@ import { useDebounced } from '../list.js';
 import { usePeople } from '../people.js';
 import { Dialog } from './dialog.js';
 import { toastError } from './feedback.js';
+import { ignoreHeldEnter } from './held_enter.js';
 import { Icon } from './icon.js';
 
 const NOTHING = { text: '', groups: [], complete: true };
@@ -48,15 +49,6 @@ function stateOf(text, result, count) {
   if (result.failed) return t('finder.failed');
   if (!result.complete) return t('finder.incomplete');
   return count ? '' : t('finder.nothing', { text });
-}
-
-/** Ignores Enter until it is released: if it is held, it must not submit the form, or press the button, that gets the focus. */
-function ignoreHeldEnter() {
-  const held = new AbortController();
-  const ignore = (event) => event.key === 'Enter' && event.preventDefault();
-  for (const type of ['keydown', 'keypress']) addEventListener(type, ignore, { capture: true, signal: held.signal });
-  addEventListener('keyup', () => held.abort(), { capture: true, signal: held.signal });
-  addEventListener('blur', () => held.abort(), { signal: held.signal }); // of the window: no keyup will come
 }
 
 /** Navigates by typing: to records as the server finds them, to screens, and runs commands. */

@@ -1,9 +1,10 @@
-import { html, useEffect, useId, useRef, useState } from '../lib.js';
+import { html, useId, useLayoutEffect, useRef, useState } from '../lib.js';
 import { mayAny } from '../access.js';
 import { api } from '../api.js';
 import { t } from '../i18n.js';
 import { containing, useDebounced } from '../list.js';
 import { learnUsers, myId, nameOf, signInNameOf, usePeople } from '../people.js';
+import { ignoreHeldEnter } from './held_enter.js';
 
 const SHOWN = 8;
 const isId = (text) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text.trim());
@@ -37,15 +38,24 @@ export function Combobox({ label, find, pick, chosen = '', error, hint, name, se
   const [open, setOpen] = useState(false);
   const [found, setFound] = useState([]);
   const [at, setAt] = useState(0);
-  const [, search] = useDebounced(text, async (wanted) => {
-    setFound(await find(wanted).then((rows) => rows.slice(0, SHOWN), () => []));
+  const wanted = useRef(''); // the text to find
+  const answered = useRef(''); // the text of the suggestions; another one until they fit
+  const [, findSoon] = useDebounced(text, async (typed) => {
+    const rows = await find(typed).then((all) => all.slice(0, SHOWN), () => []);
+    if (typed !== wanted.current) return; // A later search has begun.
+    answered.current = typed;
+    setFound(rows);
     setAt(0);
   });
   const field = useRef();
-  useEffect(() => {
+  useLayoutEffect(() => {
     const isTyping = onType && document.activeElement === field.current; // What is chosen follows the text, with a delay.
     if (!isTyping) setText(chosen);
   }, [chosen]);
+  function search(typed) {
+    wanted.current = typed;
+    findSoon(typed);
+  }
   function choose(row) {
     setText(several ? '' : row.name);
     setOpen(false);
@@ -66,12 +76,15 @@ export function Combobox({ label, find, pick, chosen = '', error, hint, name, se
     setOpen(true);
     return search(text);
   }
+  const isAnswered = () => answered.current === wanted.current;
   function onKeyDown(event) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (!step && !open) return;
     if (step) moveBy(step);
-    else if (event.key === 'Enter' && found[at]) choose(found[at]);
-    else if (event.key === 'Escape') {
+    else if (event.key === 'Enter' && (found[at] || !isAnswered())) {
+      ignoreHeldEnter();
+      if (isAnswered()) choose(found[at]);
+    } else if (event.key === 'Escape') {
       event.stopPropagation(); // The dialog around the field stays open.
       setOpen(false);
     } else return;

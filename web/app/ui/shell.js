@@ -1,4 +1,4 @@
-import { html, useEffect, useRef, useState } from '../lib.js';
+import { html, useEffect, useLayoutEffect, useRef, useState } from '../lib.js';
 import { signOut } from '../auth.js';
 import { avatarUrl } from '../avatar.js';
 import { day } from '../format.js';
@@ -84,7 +84,7 @@ const IS_MAC = /mac|iphone|ipad/i.test(navigator.userAgentData?.platform ?? navi
 function PaletteButton({ path }) {
   const [Palette, setPalette] = useState(null);
   const [open, setOpen] = useState(false);
-  useEffect(() => setOpen(false), [path]);
+  useLayoutEffect(() => setOpen(false), [path]); // A later effect could close what was opened since.
   async function show() {
     const module = await import('./command_palette.js').catch(toastError);
     if (!module) return;

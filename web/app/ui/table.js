@@ -1,4 +1,4 @@
-import { html, useEffect, useState } from '../lib.js';
+import { html, useEffect, useLayoutEffect, useState } from '../lib.js';
 import { SIZES } from '../list_settings.js';
 import { t } from '../i18n.js';
 import { number } from '../format.js';
@@ -66,7 +66,7 @@ export function Table({ caption, columns, rows, sort = '', onSort, link, selecti
 /** A field for the number of a page. */
 function PageField({ page, pages, onPage }) {
   const [typed, setTyped] = useState(page);
-  useEffect(() => setTyped(page), [page]);
+  useLayoutEffect(() => setTyped(page), [page]); // A later effect could undo what was typed since.
   const jump = () => {
     const wanted = Math.min(pages, Math.max(1, Math.round(Number(typed)) || page));
     setTyped(wanted);

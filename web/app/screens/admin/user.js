@@ -1,4 +1,4 @@
-import { html, useState } from '../../lib.js';
+import { html, useLayoutEffect, useState } from '../../lib.js';
 import { api } from '../../api.js';
 import { may, roleName, roleText } from '../../access.js';
 import { dateTime } from '../../format.js';
@@ -27,20 +27,28 @@ function RoleChoice({ role, checked, toggle }) {
   </label></div>`;
 }
 
+/** What is chosen: the present roles with the user's changes, which stay when the record is loaded again. */
+function withChanges(roles, changes) {
+  const chosen = new Set(roles);
+  for (const [name, on] of changes) {
+    if (on) chosen.add(name);
+    else chosen.delete(name);
+  }
+  return chosen;
+}
+
 function Roles({ user, reload }) {
   const all = useLoad(() => api.get('/v1/rbac/roles', { limit: 100 }));
-  const [chosen, setChosen] = useState(() => new Set(user.roles ?? []));
+  const [changes, setChanges] = useState(new Map()); // role → whether the user shall have it
+  const chosen = withChanges(user.roles, changes);
   const isSelf = user.id === myId();
+  useLayoutEffect(() => setChanges((was) => new Map([...was].filter(([name, on]) => on !== user.roles?.includes(name)))), [user]);
   const save = useAction(async () => {
     await api.put(`/v1/users/${user.id}/roles`, { roles: [...chosen] });
     reload();
     toast(t('saved'));
   });
-  const toggle = (name) => setChosen((was) => {
-    const next = new Set(was);
-    if (!next.delete(name)) next.add(name);
-    return next;
-  });
+  const toggle = (name) => setChanges((was) => new Map(was).set(name, !withChanges(user.roles, was).has(name)));
   return html`<${Card} title=${t('field.roles')}>
     <${Loaded} load=${all} lines=${3}>${({ data }) => html`
       <fieldset disabled=${isSelf}><legend class="sr">${t('field.roles')}</legend>
@@ -96,7 +104,7 @@ export default function User({ id }) {
       <div class="stack">
         <${Card} title=${t('profile.account')}><${Facts} list rows=${facts(user)} /><//>
         <${DisplayName} key=${user.display_name} user=${user} changed=${load.reload} />
-        <${Roles} key=${JSON.stringify(user.roles)} user=${user} reload=${load.reload} />
+        <${Roles} user=${user} reload=${load.reload} />
       </div>
       <div class="stack">
         <${ExplainAccess} userId=${id} />
