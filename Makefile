@@ -6,7 +6,7 @@ LDFLAGS  := $(if $(RELEASE),-X kontor/modules/commands.release=$(RELEASE))
 
 TARGETS  ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
 
-.PHONY: help run test race test-console lint lint-console words lint-openapi clients check-clients fuzz bench bench-lists bench-nodes dataset golden screenshots build release image ci
+.PHONY: help run test race test-console lint lint-console words lint-openapi clients check-clients fuzz bench bench-all bench-lists bench-nodes dataset golden screenshots build release image ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -52,7 +52,10 @@ fuzz: ## run every fuzz target for FUZZTIME (20s) each
 		go test "$$package" -run='^$$' -fuzz="^$$target\$$" -fuzztime=$(FUZZTIME) -fuzzminimizetime=5x; \
 	done
 
-bench: ## run the benchmarks
+bench: ## measure the figures that Kontor is judged by, in one table; DIR is a data set, otherwise a small one is made
+	go run ./modules/demo/benchtable -data.dir "$(DIR)"
+
+bench-all: ## run all benchmarks
 	go test -run='^$$' -bench=. -benchmem ./...
 
 bench-nodes: ## compare nodes on PostgreSQL with SQLite and a bare Fiber handler, in one table; needs PostgreSQL
@@ -64,9 +67,10 @@ dataset: ## make a large data set for measurements in the directory DIR
 bench-lists: ## measure every list of a server at 127.0.0.1:8080 that serves a data set
 	go run ./modules/demo/listtimes
 
-golden: clients ## update the golden lists of endpoints, operations and record forms, the README's table of settings, and the clients
+golden: clients ## update the golden lists of endpoints, operations and record forms, the numbering plans, the README's table of settings, and the clients
 	go test ./modules/app -run 'TestTable_MatchesTheGoldenFile|TestForms_MatchTheGoldenFile|TestEvents_EveryChangeIsOne' -update
 	go test ./server/openapi -run TestDocument_HasTheGoldenOperations -update
+	go test ./modules/kit/types -run TestPhonePlans -update
 	go test . -run TestReadme_ListsTheSettings -update
 
 screenshots: ## update the screenshots in docs/images from a new demo database; needs chromium

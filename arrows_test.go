@@ -67,6 +67,7 @@ var layers = []layer{
 	{`modules/demo(/dataset)?`, []string{"*"}, "the demonstration bank uses the modules as an operator would"},
 	{`modules/invoices/qrbill(/.*)?`, []string{"modules/sandbox"}, "the reader of bills is a library of its own"},
 	{`modules/auth/breached`, nil, "it searches a file and knows no other package of this module"},
+	{`modules/auth/hashing`, []string{"modules/sandbox"}, "it computes sums and knows no user"},
 	{`modules/oidc/oidctest`, nil, "it plays a provider, which knows nothing of Kontor"},
 	{`modules/app`, []string{"*"}, "here, and only here, modules meet"},
 	{`modules/kit/attachment`, []string{"server/access", "store"}, "it declares interfaces for siblings that must not import each other"},

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
@@ -24,25 +23,16 @@ const (
 	maxPooledBuffer = 128 << 10
 )
 
-// encoding are the options of the encoder. Duplicate names are not looked for, which would cost a twentieth of a list: our
-// types cannot have them, and JSON of clients was checked when it came in.
-var encoding = json.JoinOptions(json.Deterministic(true), jsontext.AllowDuplicateNames(true))
-
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // answer writes a success. A record's tag becomes the header ETag; a client that has the same state gets 304.
 func (s *Server) answer(r *call, result endpoint.Result) error {
 	response := r.fiber.Response()
-	if tagged, ok := result.Body.(endpoint.Tagged); ok {
-		tag := tagged.ETag()
-		setETag(&response.Header, tag)
-		if tag != "" && r.reads() {
-			if form, same := etag.NoneMatch(listHeader(&r.fiber.Request().Header, fiber.HeaderIfNoneMatch), tag); same {
-				setETag(&response.Header, form)
-				response.SetStatusCode(http.StatusNotModified)
-				return nil
-			}
-		}
+	if result.Encoded != nil {
+		return s.answerEncoded(r, result.Encoded)
+	}
+	if tagged, ok := result.Body.(endpoint.Tagged); ok && writeTag(r, tagged.ETag()) {
+		return nil
 	}
 	if result.SetCookie != "" {
 		response.Header.Add(fiber.HeaderSetCookie, result.SetCookie)
@@ -69,11 +59,49 @@ func (s *Server) answer(r *call, result endpoint.Result) error {
 	return s.encode(r, status, result.Body)
 }
 
+// answerEncoded writes a success that was encoded before.
+func (s *Server) answerEncoded(r *call, e *endpoint.Encoded) error {
+	if writeTag(r, e.Tag) {
+		return nil
+	}
+	length := e.Length()
+	if length > maxAnswer {
+		return apierr.AnswerTooLarge
+	}
+	s.writeHead(r, r.row.Handle.Status)
+	switch coding := s.coding(r, length); {
+	case coding != accept.Identity:
+		writeCompressed(r, coding, bytes.Join(append(e.Parts, e.JSON), nil))
+	case len(e.Parts) == 0:
+		r.fiber.Response().SetBodyRaw(e.JSON)
+	default:
+		for _, part := range e.Parts {
+			r.fiber.Response().AppendBody(part)
+		}
+	}
+	return nil
+}
+
+// writeTag writes the validator of a record. It reports whether the client has the same state: then the answer is 304.
+func writeTag(r *call, tag string) (same bool) {
+	header := &r.fiber.Response().Header
+	setETag(header, tag)
+	if tag == "" || !r.reads() {
+		return false
+	}
+	form, same := etag.NoneMatch(listHeader(&r.fiber.Request().Header, fiber.HeaderIfNoneMatch), tag)
+	if same {
+		setETag(header, form)
+		r.fiber.Response().SetStatusCode(http.StatusNotModified)
+	}
+	return same
+}
+
 // encode encodes an answer and writes it.
 func (s *Server) encode(r *call, status int, body any) error {
 	buffer := buffers.Get().(*bytes.Buffer)
 	buffer.Reset()
-	if err := json.MarshalWrite(buffer, body, encoding); err != nil {
+	if err := json.MarshalWrite(buffer, body, endpoint.Encoding); err != nil {
 		return apierr.ServerError.Wrap(err)
 	}
 	if people := s.peopleOf(&r.context, body); people != nil {
@@ -103,7 +131,8 @@ func (s *Server) encode(r *call, status int, body any) error {
 // setETag writes the validator of a record; an empty one is not written.
 func setETag(header *fasthttp.ResponseHeader, etag string) {
 	if etag != "" {
-		header.Set(fiber.HeaderETag, `"`+etag+`"`)
+		var space [64]byte
+		header.SetCanonical(nameETag, append(append(append(space[:0], '"'), etag...), '"'))
 	}
 }
 
@@ -115,5 +144,5 @@ func (s *Server) writeJSON(r *call, status int, body []byte) {
 func (s *Server) writeHead(r *call, status int) {
 	response := r.fiber.Response()
 	response.SetStatusCode(status)
-	response.Header.SetContentType(fiber.MIMEApplicationJSON)
+	response.Header.SetContentTypeBytes(valueJSON)
 }

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/utils"
 
 	"kontor/server/access"
 	"kontor/server/apierr"
@@ -16,7 +17,7 @@ const apiKeyHeader = "X-API-Key"
 // Authenticator authenticates callers.
 type Authenticator interface {
 	// Known returns the caller of a bearer token from memory alone, if it was verified before and its session is active. Tokens
-	// of service accounts may restrict the client's address, from.
+	// of service accounts may restrict the client's address, from. The token is valid during the call only: it must not be kept.
 	Known(token string, from netip.Addr) (caller *access.Caller, ok bool)
 	// Bearer verifies the bearer token of a request and its session. It reads with the request's UserContext. It returns
 	// apierr.Unauthorized, or apierr.AuthUnavailable when neither cache nor table can be read.
@@ -30,7 +31,8 @@ func (s *Server) recognizeCaller(r *call) error {
 	if !r.row.Access.TakesBearer() || repeated(&r.fiber.Request().Header, fiber.HeaderAuthorization) {
 		return nil
 	}
-	if caller, ok := s.Auth.Known(endpoint.BearerToken(r.fiber), r.Address); ok {
+	token := utils.UnsafeString(endpoint.CutBearer(r.fiber.Request().Header.PeekCanonical(nameAuthorization))) // not copied
+	if caller, ok := s.Auth.Known(token, r.Address); ok {
 		r.caller, r.recognized = *caller.WithPolicy(r.policy), true
 	}
 	return nil
@@ -39,11 +41,13 @@ func (s *Server) recognizeCaller(r *call) error {
 // checkCredentials rejects requests with both a bearer token and an API key, and repeated credentials.
 func (s *Server) checkCredentials(r *call) error {
 	header := &r.fiber.Request().Header
-	hasKey := len(header.Peek(apiKeyHeader)) > 0
+	hasKey := len(header.PeekCanonical(nameAPIKey)) > 0
 	switch rule := r.row.Access; {
 	case rule.TakesBearer():
-		if err := checkSingle(header, fiber.HeaderAuthorization); err != nil {
-			return err
+		if !r.recognized { // recognizeCaller has counted them
+			if err := checkSingle(header, fiber.HeaderAuthorization); err != nil {
+				return err
+			}
 		}
 		if hasKey && endpoint.BearerToken(r.fiber) != "" {
 			return apierr.Invalid(apiKeyHeader, "invalid.key_and_bearer")

@@ -24,7 +24,7 @@ func (s *Server) coding(r *call, size int) string {
 	if !r.row.compressible {
 		return accept.Identity
 	}
-	response, lines := r.fiber.Response(), r.fiber.Request().Header.Peek(fiber.HeaderAcceptEncoding)
+	response, lines := r.fiber.Response(), r.fiber.Request().Header.PeekCanonical(nameAcceptEncoding)
 	if size >= minCompressed {
 		response.Header.Add(fiber.HeaderVary, fiber.HeaderAcceptEncoding)
 	}

@@ -13,7 +13,7 @@ const (
 // checkOrigin answers CORS preflights, and lets pages of allowed origins read the answers of other requests. A request with
 // the method OPTIONS but without Origin is no preflight: routing decides about it.
 func (s *Server) checkOrigin(r *call) error {
-	origin := string(r.fiber.Request().Header.Peek(fiber.HeaderOrigin))
+	origin := string(r.fiber.Request().Header.PeekCanonical(nameOrigin))
 	response := r.fiber.Response()
 	if r.fiber.Method() == fiber.MethodOptions && origin != "" {
 		response.Header.Add(fiber.HeaderVary, fiber.HeaderOrigin)

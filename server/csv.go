@@ -74,7 +74,7 @@ func (s *Server) answerCSV(ctx context.Context, r *call, mark bool) error {
 	info := &endpoint.Info{Caller: access.From(ctx), Language: r.Language, RequestID: r.RequestID, Now: r.Now}
 	later, cancel := context.WithTimeout(context.WithValue(endpoint.With(access.With(context.Background(), access.From(ctx)), info), s.CallerKey, r.principal()), csvTime)
 	t := &csvStream{server: s, ctx: later, cancel: func() { cancel(); release() }, read: read, page: first, requestID: r.RequestID,
-		connection: r.fiber.Context().Conn(), table: csvtable.New(r.row.Handle.RowType(), encoding), seen: map[uint64]struct{}{}, seed: maphash.MakeSeed()}
+		connection: r.fiber.Context().Conn(), table: csvtable.New(r.row.Handle.RowType(), endpoint.Encoding), seen: map[uint64]struct{}{}, seed: maphash.MakeSeed()}
 	if mark {
 		t.ready = append(t.ready, csvByteMark...)
 	}

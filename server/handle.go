@@ -2,15 +2,13 @@ package server
 
 import (
 	"net/http"
-
-	"github.com/gofiber/fiber/v2"
 )
 
 // callHandler decodes the input, calls the service behind the row and writes its result.
 func (s *Server) callHandler(r *call) error {
 	// Answers of public POST requests, such as tokens, must not be cached either (RFC 6749, section 5.1).
 	if !r.row.Access.IsPublic() || r.row.Method == http.MethodPost {
-		r.fiber.Response().Header.Set(fiber.HeaderCacheControl, "no-store")
+		r.fiber.Response().Header.SetCanonical(nameCacheControl, valueNoStore)
 	}
 	if r.row.Access.IsPublic() {
 		r.DeviceToken = string(r.fiber.Request().Header.Peek("X-Device-Token"))

@@ -105,7 +105,7 @@ func (r *responder) Encode(ctx context.Context, body any) (Encoded, error) {
 		encoded.ETag = tagged.ETag()
 	}
 	var err error
-	if encoded.Record, err = json.Marshal(body, encoding); err != nil {
+	if encoded.Record, err = json.Marshal(body, endpoint.Encoding); err != nil {
 		return encoded, err
 	}
 	encoded.Sent = encoded.Record

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/utils"
 	"github.com/google/uuid"
 
 	"kontor/locales"
@@ -15,23 +16,30 @@ const strictTransport = "max-age=31536000"
 // identify sets the id, the language and the client's address of a request, and the headers of every answer.
 func (s *Server) identify(r *call) {
 	header := &r.fiber.Request().Header
-	r.RequestID = requestID(header.Peek(fiber.HeaderXRequestID))
-	r.AuditID = auditRequestID(r.RequestID)
+	r.RequestID, r.AuditID = requestIDs(header.PeekCanonical(nameRequestID))
 	r.Language = locales.Match(listHeader(header, fiber.HeaderAcceptLanguage))
 	r.Address = s.clientAddress(r.fiber.Context())
-	r.DeviceID = string(header.Peek("X-Device-ID"))
+	r.DeviceID = string(header.PeekCanonical(nameDeviceID))
 	r.IfMatch = listHeader(header, fiber.HeaderIfMatch)
-	r.Cookie = string(header.Peek(fiber.HeaderCookie))
+	r.Cookie = string(header.PeekCanonical(nameCookie))
 	r.Now = s.Options.Now()
 
 	answer := &r.fiber.Response().Header
-	answer.Set(fiber.HeaderXRequestID, r.RequestID)
-	answer.Set(fiber.HeaderContentLanguage, r.Language)
-	answer.Set(fiber.HeaderXContentTypeOptions, "nosniff")
-	answer.Set(fiber.HeaderReferrerPolicy, "no-referrer")
+	answer.SetCanonical(nameRequestID, utils.UnsafeBytes(r.RequestID))
+	answer.SetCanonical(nameContentLanguage, utils.UnsafeBytes(r.Language))
+	answer.SetCanonical(nameTypeOptions, valueNoSniff)
+	answer.SetCanonical(nameReferrerPolicy, valueNoReferrer)
 	if s.overTLS(r.fiber.Context()) {
 		answer.Set(fiber.HeaderStrictTransportSecurity, strictTransport)
 	}
+}
+
+// requestIDs returns the id of a request, and its id in the audit trail.
+func requestIDs(sent []byte) (id, auditID string) {
+	if id = requestID(sent); id != string(sent) {
+		return id, id
+	}
+	return id, auditRequestID(id)
 }
 
 // requestID returns the client's request id if it is short and of harmless characters, otherwise a new one.

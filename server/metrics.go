@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -46,10 +47,18 @@ var requestBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1
 type requestMetrics struct {
 	counts    *prometheus.CounterVec
 	durations *prometheus.HistogramVec
+	rows      []rowMetrics // by the index of the row
+}
+
+// rowMetrics are the series of a row, once they have begun.
+type rowMetrics struct {
+	counts   [len(classes)]atomic.Pointer[prometheus.Counter]
+	duration atomic.Pointer[prometheus.Observer]
 }
 
 func newRequestMetrics(r prometheus.Registerer, table []endpoint.Endpoint) *requestMetrics {
 	m := &requestMetrics{
+		rows: make([]rowMetrics, len(table)),
 		counts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kontor_http_requests_total",
 			Help: "Answered requests by endpoint and class of status."}, []string{"endpoint", "status"}),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "kontor_http_request_seconds",
@@ -70,12 +79,26 @@ const noEndpoint = "none"
 var classes = [6]string{"0xx", "1xx", "2xx", "3xx", "4xx", "5xx"}
 
 func (m *requestMetrics) count(row *route, status int, took time.Duration) {
-	name := noEndpoint
-	if row != nil {
-		name = row.Name
+	class := min(max(status/100, 0), len(classes)-1)
+	if row == nil {
+		m.counts.WithLabelValues(noEndpoint, classes[class]).Inc()
+		m.durations.WithLabelValues(noEndpoint).Observe(took.Seconds())
+		return
 	}
-	m.counts.WithLabelValues(name, classes[min(max(status/100, 0), 5)]).Inc()
-	m.durations.WithLabelValues(name).Observe(took.Seconds())
+	known := &m.rows[row.index]
+	count, duration := known.counts[class].Load(), known.duration.Load()
+	if count == nil {
+		first := m.counts.WithLabelValues(row.Name, classes[class])
+		count = &first
+		known.counts[class].Store(count)
+	}
+	if duration == nil {
+		first := m.durations.WithLabelValues(row.Name)
+		duration = &first
+		known.duration.Store(duration)
+	}
+	(*count).Inc()
+	(*duration).Observe(took.Seconds())
 }
 
 // certificateEnd is the metric of the certificate. It exists without TLS, too, so that its alert is always defined.

@@ -68,16 +68,20 @@ type Options struct {
 
 // DB is an open database. All its methods may be called from any goroutine.
 type DB struct {
-	dir     *datadir.Directory // nil with a URL
-	path    string             // names the database in messages
-	clock   Clock
-	log     *slog.Logger
-	keys    *sealing.Keys
-	digests *audittrail.Digester
-	guard   *audittrail.Guard
-	engine  engine.Engine
-	memo    memo
-	totals  totals
+	dir        *datadir.Directory // nil with a URL
+	path       string             // names the database in messages
+	clock      Clock
+	log        *slog.Logger
+	keys       *sealing.Keys
+	digests    *audittrail.Digester
+	guard      *audittrail.Guard
+	engine     engine.Engine
+	memo       memo
+	totals     totals
+	recounting struct {
+		sync.WaitGroup
+		stop context.CancelFunc // nil unless totals are counted in the background
+	}
 	origin  func(ctx context.Context) Origin
 	audited func(seq int64) // nil: nothing follows the audit trail
 	changes Changes
@@ -182,6 +186,7 @@ func (db *DB) openEngine(ctx context.Context, o Options) (report engine.Report, 
 		db.clock = db.engine.Clock()
 		db.keysChanged = db.Topic(keysTopic, db.keysHaveChanged)
 		db.noteTime(db.guard.LastEntryAt())
+		db.takeUpTotals(ctx)
 	}
 	return report, err
 }
@@ -323,6 +328,14 @@ func (db *DB) Record() (*sqlite.Recorder, error) {
 // Close answers all accepted writes, ends the background work and releases the directory. A second Close does nothing.
 func (db *DB) Close() error {
 	var err error
-	db.closing.Do(func() { err = errors.Join(db.engine.Close(), db.leave()) })
+	db.closing.Do(func() {
+		db.settleTotals()
+		if err = db.engine.Close(); err == nil {
+			if failed := db.keepTotals(context.Background()); failed != nil {
+				db.log.Warn("totals were not kept; the next start counts them again", "cause", failed)
+			}
+		}
+		err = errors.Join(err, db.leave())
+	})
 	return err
 }

@@ -45,14 +45,15 @@ type totals struct {
 
 // total is a count that is known as of a commit, or being found out.
 type total struct {
-	mu      sync.Mutex
-	known   bool
-	at      int64  // the commit whose state was counted
-	version uint64 // of the tables that are not followed, taken before counting
-	groups  []Group
-	tooMany bool          // there were more groups than Counting.MaxGroups
-	running chan struct{} // closed when the present counting ends; nil: there is none
-	used    bool          // since the last clearing; guarded by totals.mu
+	mu       sync.Mutex
+	known    bool
+	at       int64  // the commit whose state was counted
+	version  uint64 // of the tables that are not followed, taken before counting
+	groups   []Group
+	counting *Counting     // of a total of many rows, which is kept when the process stops
+	tooMany  bool          // there were more groups than Counting.MaxGroups
+	running  chan struct{} // closed when the present counting ends; nil: there is none
+	used     bool          // since the last clearing; guarded by totals.mu
 }
 
 // Count returns the groups that c counts, in no order and without empty ones. They are remembered under the key, which must
@@ -109,6 +110,15 @@ func (db *DB) CountRows(ctx context.Context, key string, c *Counting) (int64, er
 	return groups[0].Rows, nil
 }
 
+// CountDifferent returns the number of different values of a statement with the column value. NULL counts as one.
+func (db *DB) CountDifferent(ctx context.Context, sql string, args []any) (n int64, err error) {
+	if counter, follows := db.engine.(engine.Counter); follows {
+		return counter.CountDifferent(ctx, sql, args)
+	}
+	sql = "SELECT count(*) FROM (SELECT DISTINCT value FROM (" + sql + ") AS each) AS found"
+	return n, query.NewRow(ctx, db.engine, sql, args).Scan(&n)
+}
+
 // versionOf returns the version of the tables that the engine does not follow.
 func (db *DB) versionOf(ctx context.Context, c *Counting, follows bool) (uint64, error) {
 	tables := c.Tables
@@ -138,6 +148,9 @@ func (db *DB) bringUpToDate(ctx context.Context, e, found *total, c *Counting) (
 			e.known, e.at, e.version, e.groups = len(found.groups) <= maxGroups, found.at, found.version, found.groups
 			if !e.known {
 				e.groups = nil
+			}
+			if e.counting = nil; e.known && countedRows(e.groups) >= keptFrom {
+				e.counting = c
 			}
 		}
 		close(e.running)

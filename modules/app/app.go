@@ -50,7 +50,9 @@ type Options struct {
 	Settings settings.Settings
 	Log      *slog.Logger
 	Hash     auth.HashCost // zero means the cost for production
-	CacheDir string        // keeps what can be rebuilt, such as the compiled PDF engine; empty means no cache
+	// HashInChildren hashes passwords in child processes. For servers.
+	HashInChildren bool
+	CacheDir       string // keeps what can be rebuilt, such as the compiled PDF engine; empty means no cache
 }
 
 // Modules are all modules on one database.
@@ -105,7 +107,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		FreeAttempts: o.Settings.Auth.CoolingOff.FreeAttempts, BasePause: o.Settings.Auth.CoolingOff.Base, MaxPause: o.Settings.Auth.CoolingOff.Max,
 		RequiredRoles: o.Settings.Auth.MFA.RequiredRoles, FactorGrace: o.Settings.Auth.MFA.Grace,
 		SigningKeyAge:     time.Duration(o.Settings.Auth.SigningKeyDays) * 24 * time.Hour,
-		PasswordMinLength: o.Settings.Auth.PasswordMinLength, BreachedPasswords: o.Settings.Auth.BreachedPasswords, Hash: o.Hash,
+		PasswordMinLength: o.Settings.Auth.PasswordMinLength, BreachedPasswords: o.Settings.Auth.BreachedPasswords, Hash: o.Hash, HashInChildren: o.HashInChildren,
 		LoginKey: directory.LoginKey, FormerKey: directory.FormerKey, Events: m.Notifications, Changed: m.callerChanged,
 		Texts: texts, Log: o.Log,
 	}); err != nil {

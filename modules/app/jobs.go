@@ -106,12 +106,12 @@ type Runner struct {
 func RunJobs(ctx context.Context, jobs []Job, leads func() bool, runs *prometheus.CounterVec, log *slog.Logger) *Runner {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &Runner{cancel: cancel}
-	for _, job := range jobs {
+	for i, job := range jobs {
 		may := leads
 		if job.Scope == EveryNode {
 			may = func() bool { return true }
 		}
-		r.wait.Go(func() { repeat(ctx, job, may, runs, log) })
+		r.wait.Go(func() { repeat(ctx, job, time.Duration(i)*stagger, may, runs, log) })
 	}
 	return r
 }
@@ -123,13 +123,17 @@ func (r *Runner) Stop() {
 }
 
 // firstRun is the delay of the first run, so that jobs do not slow down the start.
-const firstRun = 5 * time.Second
+const firstRun = 2 * time.Second
+
+// stagger is the time between the first runs of two jobs. Queries that run at once would connect more readers of the database,
+// which keep a megabyte each.
+const stagger = 20 * time.Millisecond
 
 // leaderPoll is the time between two looks at whether this node has become the leader.
 const leaderPoll = time.Second
 
-func repeat(ctx context.Context, job Job, may func() bool, runs *prometheus.CounterVec, log *slog.Logger) {
-	timer := time.NewTimer(min(firstRun, job.Every))
+func repeat(ctx context.Context, job Job, later time.Duration, may func() bool, runs *prometheus.CounterVec, log *slog.Logger) {
+	timer := time.NewTimer(min(firstRun, job.Every) + later)
 	defer timer.Stop()
 	for {
 		select {

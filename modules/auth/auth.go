@@ -58,7 +58,10 @@ type Options struct {
 	BreachedPasswords string        // path of a file for the package breached; empty: none
 	Hash              HashCost
 	HashSlots         int // concurrent hashes; by default the number of cores
-	Audience          string
+	// HashInChildren hashes passwords in child processes of low priority, where the system has them. See package hashing. A process
+	// that is not a server, such as a command or a test, hashes in itself.
+	HashInChildren bool
+	Audience       string
 
 	// LoginKey returns the value_key of a credential for a value as people type it.
 	LoginKey func(value string) string
@@ -153,7 +156,7 @@ func New(db *store.DB, o Options) (*Service, error) {
 	o.fill()
 	s := &Service{
 		db: db, options: o,
-		hasher:      newHasher(o.Hash, o.HashSlots),
+		hasher:      newHasher(o.Hash, o.HashSlots, !o.HashInChildren, o.Log),
 		pairs:       newKeyedSemaphore(onePlace),
 		generations: revocable.NewGenerations(db.Remembers),
 		uses:        newPendingUses(),
@@ -192,8 +195,9 @@ func (s *Service) SetEvents(events Events) { s.options.Events = events }
 // SetProvider registers the name of the operator's provider for the sign-in screen. Call it before the first request.
 func (s *Service) SetProvider(name string) { s.provider = name }
 
-// Close writes the pending uses of API keys and sessions, and closes the caches.
+// Close writes the pending uses of API keys and sessions, ends the processes that hash passwords, and closes the caches.
 func (s *Service) Close(ctx context.Context) error {
+	s.hasher.sums.Close(ctx)
 	err := errors.Join(s.FlushKeyUse(ctx), s.flushSessionUse(ctx))
 	s.tokens.Close()
 	s.sessions.Close()

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"context"
 	"crypto/ed25519"
 )
 
@@ -32,3 +33,6 @@ func Thumbprint(public ed25519.PublicKey) string { return thumbprint(public) }
 
 // ForgetSessions empties the cache of sessions.
 func (s *Service) ForgetSessions() { s.sessions.Clear() }
+
+// FailHashes makes every further hash fail, as if no process could compute it.
+func (s *Service) FailHashes(ctx context.Context) { s.hasher.sums.Close(ctx) }

@@ -60,7 +60,7 @@ func TestCommonPasswords_CanBeSearched(t *testing.T) {
 }
 
 func FuzzParseHash(f *testing.F) {
-	f.Add(newHash(HashCost{MemoryKiB: 64, Passes: 1, Threads: 1}, "password").String())
+	f.Add(storedHash{HashCost{MemoryKiB: 64, Passes: 1, Threads: 1}, make([]byte, saltBytes), make([]byte, hashBytes)}.String())
 	f.Add("$argon2id$v=19$m=4294967295,t=4294967295,p=255$c2FsdHNhbHQ$c3Vtc3Vtc3Vtc3Vtc3Vt")
 	f.Add("$argon2id$v=19$m=0,t=0,p=0$$")
 	f.Fuzz(func(t *testing.T, text string) {

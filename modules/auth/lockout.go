@@ -55,6 +55,17 @@ func (f failures) next(now store.Time, free int, base, longest time.Duration) fa
 	return f
 }
 
+// without counts one failure less. The lockout becomes that of the remaining ones.
+func (f failures) without(free int, base, longest time.Duration) failures {
+	f.count--
+	until := f.last
+	if f.count >= free {
+		until = f.last.Add(pause(f.count-free, base, longest))
+	}
+	f.blockedUntil = min(f.blockedUntil, until)
+	return f
+}
+
 // pause returns base doubled the given number of times, at most longest.
 func pause(doublings int, base, longest time.Duration) time.Duration {
 	for ; doublings > 0 && base < longest; doublings-- {
@@ -93,6 +104,27 @@ func (s *Service) reserveIn(ctx context.Context, tx *store.Tx, a attempt) (chose
 		}
 	}
 	return chosen, 0, nil
+}
+
+// giveBack takes back an attempt whose password could not be compared. It has revealed nothing.
+func (s *Service) giveBack(ctx context.Context, used budgetSet) error {
+	return s.db.InTx(ctx, func(tx *store.Tx) error {
+		for _, b := range used.budgets {
+			f, err := selectFailures(ctx, tx, b.subject)
+			if err != nil {
+				return err
+			}
+			if f.count > 1 {
+				err = upsertFailures(ctx, tx, b.subject, f.without(b.free, s.options.BasePause, b.longest))
+			} else { // the only one, or a success has deleted all meanwhile
+				_, err = tx.Exec(ctx, deleteFailures, b.subject)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // countNetworkFailure records that a value has failed from the networks. It runs after the comparison of the password, so

@@ -148,7 +148,10 @@ func (s *Service) verify(ctx context.Context, tried attempt, typed login, passwo
 	if user, err = selectAccount(ctx, s.db, typed); err != nil {
 		return account{}, "", budgetSet{}, err
 	}
-	matched, upgraded := s.compare(user, password)
+	matched, upgraded, err := s.compare(ctx, user, password)
+	if err != nil {
+		return account{}, "", budgetSet{}, errors.Join(err, s.giveBack(ctx, used))
+	}
 	if !matched {
 		s.options.Log.Info("sign-in rejected", "request_id", endpoint.Of(ctx).RequestID)
 		reportFailure(ctx, endpoint.FailedSignIn, actionSignInFailed, tried, user.id)
@@ -161,8 +164,8 @@ func (s *Service) verify(ctx context.Context, tried attempt, typed login, passwo
 }
 
 // compare compares a password with that of a user. It takes the time of one hash in any case: also for unknown and disabled
-// users, damaged hashes, and texts that are too long to be a password.
-func (s *Service) compare(user account, password string) (matched bool, upgraded string) {
+// users, damaged hashes, and texts that are too long to be a password. It returns apierr.Unavailable when it could not compare them.
+func (s *Service) compare(ctx context.Context, user account, password string) (matched bool, upgraded string, err error) {
 	hash, real := s.hasher.dummy, false
 	if user.hash != "" {
 		stored, err := parseHash(user.hash)
@@ -175,10 +178,18 @@ func (s *Service) compare(user account, password string) (matched bool, upgraded
 	if isTooLong(password) {
 		password, real = "", false
 	}
-	if matched = s.hasher.matches(hash, password) && real; matched && hash.cost != s.hasher.cost {
-		upgraded = s.hasher.hash(password).String()
+	matched, err = s.hasher.matches(ctx, hash, password)
+	if err != nil || !matched || !real {
+		return false, "", err
 	}
-	return matched, upgraded
+	if hash.cost != s.hasher.cost {
+		better, err := s.hasher.hash(ctx, password)
+		if err != nil {
+			return false, "", err
+		}
+		upgraded = better.String()
+	}
+	return true, upgraded, nil
 }
 
 // MarkPrinted records that the password of a user was printed. The console reminds the user until they replace it.

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -13,8 +14,8 @@ import (
 type backupCommand struct {
 	File       string `arg:"" help:"New file for the backup; an existing file is rejected. \"-\" writes to standard output." type:"path"`
 	Base       string `help:"Write only what has changed since this backup of the same database. A restore needs both." type:"path" placeholder:"FILE"`
-	WithKey    bool   `xor:"key" help:"Put the master key into the backup. Everybody who reads the file can then read sealed values and sign in as anybody."`
-	WithoutKey bool   `xor:"key" help:"Leave out the master key. This is the default."`
+	WithKey    bool   `help:"Put the master key into the backup. Everybody who reads the file can then read sealed values and sign in as anybody."`
+	WithoutKey bool   `help:"Leave out the master key. This is the default."`
 }
 
 // Help is shown by "kontor backup --help".
@@ -35,6 +36,9 @@ const standardStream = "-"
 
 // Run writes the backup.
 func (c backupCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	if c.WithKey && c.WithoutKey {
+		return errors.New("--with-key cannot be combined with --without-key; use one of them")
+	}
 	p.warn(r)
 	if err := notShared(r, postgresBacksUp); err != nil {
 		return err

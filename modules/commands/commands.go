@@ -10,8 +10,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/alecthomas/kong"
-
 	"kontor/server/settings"
 )
 
@@ -24,15 +22,13 @@ type Process struct {
 	Stderr  io.Writer
 }
 
-// tree is the tree of commands and flags.
+// tree is the tree of commands, and the flags of all of them. The flags of the settings are added to these.
 type tree struct {
-	Config string `help:"YAML file with settings (environment: KONTOR_CONFIG)." placeholder:"FILE"`
+	ShowHelp    bool   `name:"help" short:"h" help:"Show context-sensitive help."`
+	Config      string `help:"YAML file with settings (environment: KONTOR_CONFIG)." placeholder:"FILE"`
+	ShowVersion bool   `name:"version" help:"Print the version."`
 
-	ShowVersion versionFlag `name:"version" help:"Print the version."`
-
-	kong.Plugins // one flag for each setting
-
-	Serve      serveCommand      `cmd:"" default:"withargs" help:"Start the server. This is the default command."`
+	Serve      serveCommand      `cmd:"" help:"Start the server. This is the default command."`
 	Ready      readyCommand      `cmd:"" help:"Ask the running server whether it is ready."`
 	User       userCommand       `cmd:"" help:"Create users, set their passwords and roles, and reset their second factors."`
 	Service    serviceCommand    `cmd:"" help:"Create service accounts for programs, and their tokens."`
@@ -51,6 +47,9 @@ type tree struct {
 	Version    versionCommand    `cmd:"" help:"Print the version."`
 }
 
+// defaultCommand runs when no command is named.
+const defaultCommand = "serve"
+
 // Run executes the command that the arguments name and returns the exit code of the process. When the context ends, a
 // server shuts down gracefully and every other command is cancelled.
 func Run(ctx context.Context, p Process) int {
@@ -58,23 +57,12 @@ func Run(ctx context.Context, p Process) int {
 	if len(args) > 0 && args[0] == "help" { // "kontor help backup" is "kontor backup --help"
 		args = append(args[1:len(args):len(args)], "--help")
 	}
-	line, err := newCommandLine(ctx, p)
-	if err != nil {
-		return p.fail(err)
-	}
+	line := newCommandLine()
 	if len(args) > 0 && args[0] == completeArgument {
 		line.complete(p.Stdout, args[1:])
 		return 0
 	}
-	args = line.joinNegativeNumbers(args)
-	parsed, err := line.parser.Parse(args)
-	if line.printed { // an incomplete command with --help is no error
-		return 0
-	}
-	if err != nil {
-		return p.fail(line.usage(args, err))
-	}
-	if err := parsed.Run(); err != nil {
+	if err := line.run(ctx, p, args); err != nil {
 		return p.fail(err)
 	}
 	return 0
@@ -86,33 +74,45 @@ func (p Process) fail(err error) int {
 	return 1
 }
 
-// commandLine is the parser with the flags of the settings.
+// commandLine is the tree of commands and the values that a command line gives to their flags. It is used once.
 type commandLine struct {
-	tree    tree
-	parser  *kong.Kong
-	printed bool // set where the parser would end the process after printing the help or the version
+	tree  tree
+	root  *command
+	flags *settingFlags
 }
 
-func newCommandLine(ctx context.Context, p Process) (*commandLine, error) {
-	l := &commandLine{}
-	flags := newSettingFlags()
-	l.tree.Plugins = kong.Plugins{flags.target()}
-	var err error
-	l.parser, err = kong.New(&l.tree,
-		kong.Name("kontor"),
-		kong.Description("Run the Kontor banking platform. Without a command, start the server."),
-		kong.Writers(p.Stdout, p.Stderr),
-		kong.Exit(func(int) { l.printed = true }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
-		kong.Help(printHelp),
-		kong.Bind(p),
-		kong.BindTo(ctx, (*context.Context)(nil)),
-		// Settings are loaded only for commands that need them: "kontor version" works with invalid settings.
-		kong.BindSingletonProvider(func() (*settings.Result, error) {
-			return settings.Load(settings.Input{Flags: flags.given(), Environ: p.Environ, File: l.tree.Config})
-		}),
-	)
-	return l, err
+func newCommandLine() *commandLine {
+	l := &commandLine{flags: newSettingFlags()}
+	l.root = newCommand("kontor", "Run the Kontor banking platform. Without a command, start the server.", &l.tree)
+	l.root.flags.AddFlagSet(l.flags.set)
+	return l
+}
+
+func (l *commandLine) run(ctx context.Context, p Process, args []string) error {
+	at, words, err := l.parse(args)
+	switch { // an incomplete command with --help is no error
+	case l.tree.ShowHelp:
+		return l.printHelp(p.Stdout, at)
+	case l.tree.ShowVersion:
+		return versionCommand{}.Run(p)
+	}
+	if at == l.root && len(words) == 0 {
+		at = at.child(defaultCommand)
+	}
+	if err == nil {
+		err = at.fill(words)
+	}
+	if err != nil {
+		return at.usageError(err)
+	}
+	if command, ok := at.target.(offlineRunner); ok {
+		return command.Run(p)
+	}
+	r, err := settings.Load(settings.Input{Flags: l.flags.given(), Environ: p.Environ, File: l.tree.Config})
+	if err != nil {
+		return err
+	}
+	return at.target.(runner).Run(ctx, p, r)
 }
 
 // warn prints the warnings about the settings.

@@ -44,14 +44,21 @@ func TestHelp_EveryCommandHasUsageSentenceAndExamples(t *testing.T) {
 func TestUsageErrors(t *testing.T) {
 	expectFailure(t, run(nil, "", "setings"), `unknown command "setings" (did you mean "settings"?)`)
 	expectFailure(t, run(nil, "", "--log.level", "info", "frobnicate"), `unknown command "frobnicate"`)
-	expectFailure(t, run(nil, "", "settings", "--server.lissten=x"), `unknown flag --server.lissten, did you mean "--server.listen"?`)
+	expectFailure(t, run(nil, "", "settings", "--server.lissten=x"), `unknown flag --server.lissten (did you mean "--server.listen"?)`)
 	expectFailure(t, run(nil, "", "settings", "more"), "unexpected argument more")
 	expectFailure(t, run(nil, "", "settings", "--server.listen"), `--server.listen needs a value; see "kontor settings --help"`)
-	expectFailure(t, run(nil, "", "completion", "tcsh"), "tcsh")
 	expectFailure(t, run(nil, "", "backup"), `the argument <file> is missing; see "kontor backup --help"`)
 	expectFailure(t, run(nil, "", "apikey"), `a command is missing: one of "create", "list", "revoke"; see "kontor apikey --help"`)
 	expectFailure(t, run(nil, "", "audit", "export", "--from=x"), `--from must be a whole number, not "x"`)
 	expectFailure(t, run(nil, "", "serve", "--demo=x"), `--demo must be true or false, not "x"`)
+	expectFailure(t, run(nil, "", "--demo", "version"), `--demo is a flag of "kontor serve", not of "kontor version"`)
+	expectFailure(t, run(nil, "", "settings", "-x"), `unknown flag -x`)
+	expectFailure(t, run(nil, "", "settings", "--data.dir", "--json"), `--data.dir needs a value; write --data.dir="--json" if "--json" is the value`)
+	expectFailure(t, run(nil, "", "user", "crate"), `unknown command "crate" (did you mean "create"?); see "kontor user --help"`)
+	expectFailure(t, run(nil, "", "user", "create", "anna", "--language=es"), `--language must be one of en, de, fr, it, not "es"`)
+	expectFailure(t, run(nil, "", "completion", "tcsh"), `the argument <shell> must be one of bash, zsh, fish, not "tcsh"`)
+	expectFailure(t, run(nil, "", "copy", "--data.dir=x"), `missing: --from and --to; see "kontor copy --help"`)
+	expectFailure(t, run(nil, "", "backup", "a", "--with-key", "--without-key"), "--with-key cannot be combined with --without-key")
 }
 
 func TestUsage_NegativeNumbersAreValues(t *testing.T) {

@@ -6,10 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/alecthomas/kong"
-
-	"kontor/modules/rbac"
-	"kontor/server/settings"
+	"github.com/spf13/pflag"
 )
 
 type completionCommand struct {
@@ -101,122 +98,75 @@ func (l *commandLine) complete(w io.Writer, words []string) {
 }
 
 func (l *commandLine) candidates(before []string, last string) []candidate {
-	node, pending, arguments := walk(l.parser.Model.Node, before)
+	at, pending, arguments := l.walk(before)
 	switch {
 	case pending != nil:
-		return flagValues(pending)
+		return flagValues(pending, "")
 	case strings.HasPrefix(last, "--") && strings.Contains(last, "="):
 		name, _, _ := strings.Cut(last, "=")
-		var all []candidate
-		for _, c := range flagValues(findFlag(node, name)) {
-			all = append(all, candidate{name + "=" + c.word, c.meaning})
-		}
-		return all
+		return flagValues(at.accepted().Lookup(name[2:]), name+"=")
 	case strings.HasPrefix(last, "-"):
-		return flagNames(node)
+		return flagNames(at)
 	}
 	var all []candidate
-	for _, child := range node.Children {
-		if !child.Hidden {
-			all = append(all, candidate{child.Name, child.Help})
-		}
+	for _, child := range at.children {
+		all = append(all, candidate{child.name, child.help})
 	}
-	if next := nextArgument(node, len(arguments)); next != nil {
-		for _, v := range append(next.EnumSlice(), roleNames(next)...) {
-			all = append(all, candidate{v, next.Help})
-		}
-	}
-	return all
+	return append(all, flagValues(at.nextArgument(len(arguments)), "")...)
 }
 
 // nextArgument returns the argument that follows the given number of arguments, or nil. The last one may be repeated.
-func nextArgument(node *kong.Node, given int) *kong.Positional {
-	n := len(node.Positional)
+func (c *command) nextArgument(given int) *pflag.Flag {
+	n := len(c.arguments)
 	if given < n {
-		return node.Positional[given]
+		return c.arguments[given].Flag
 	}
-	if n > 0 && node.Positional[n-1].IsSlice() {
-		return node.Positional[n-1]
+	if n > 0 && c.arguments[n-1].repeated {
+		return c.arguments[n-1].Flag
 	}
 	return nil
 }
 
-// roleNames returns the names of the built-in roles for a flag or an argument that takes roles.
-func roleNames(value *kong.Value) []string {
-	if value.Tag.Get("complete") != "roles" {
-		return nil
-	}
-	return rbac.BuiltInNames()
-}
-
-// walk follows the words from node to the command that they name. It also returns the flag whose value is still missing,
-// and the arguments that the command already has.
-func walk(node *kong.Node, words []string) (at *kong.Node, pending *kong.Flag, arguments []string) {
+// walk follows the words to the command that they name. It also returns the flag whose value is still missing, and the arguments
+// that the command already has. Unlike parse, it accepts words that are wrong.
+func (l *commandLine) walk(words []string) (at *command, pending *pflag.Flag, arguments []string) {
+	at = l.root
 	for _, word := range words {
+		name, long := strings.CutPrefix(word, "--")
+		child := at.child(word)
 		switch {
 		case pending != nil:
 			pending = nil
-		case strings.HasPrefix(word, "--"):
-			if flag := findFlag(node, word); flag != nil && !flag.IsBool() {
+		case long:
+			if flag := at.accepted().Lookup(name); flag != nil && flag.NoOptDefVal == "" {
 				pending = flag
 			}
 		case strings.HasPrefix(word, "-"):
+		case child != nil:
+			at, arguments = child, nil
 		default:
-			i := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == word })
-			if i < 0 {
-				arguments = append(arguments, word)
-				continue
-			}
-			node, arguments = node.Children[i], nil
+			arguments = append(arguments, word)
 		}
 	}
-	return node, pending, arguments
+	return at, pending, arguments
 }
 
-// nodeFlags returns the flags that may follow node: its own and those of its ancestors.
-func nodeFlags(node *kong.Node) []*kong.Flag {
-	var flags []*kong.Flag
-	if node.DefaultCmd != nil {
-		flags = append(flags, node.DefaultCmd.Flags...)
-	}
-	for ; node != nil; node = node.Parent {
-		flags = append(flags, node.Flags...)
-	}
-	return flags
-}
-
-func findFlag(node *kong.Node, word string) *kong.Flag {
-	for _, flag := range nodeFlags(node) {
-		if "--"+flag.Name == word {
-			return flag
-		}
-	}
-	return nil
-}
-
-func flagNames(node *kong.Node) []candidate {
+func flagNames(at *command) []candidate {
 	var all []candidate
-	for _, flag := range nodeFlags(node) {
-		all = append(all, candidate{"--" + flag.Name, flag.Help})
-	}
+	at.accepted().VisitAll(func(flag *pflag.Flag) {
+		all = append(all, candidate{"--" + flag.Name, flag.Usage})
+	})
 	return all
 }
 
-func flagValues(flag *kong.Flag) []candidate {
+// flagValues returns the known values of a flag or an argument, each with a prefix.
+func flagValues(flag *pflag.Flag, prefix string) []candidate {
 	if flag == nil {
 		return nil
 	}
-	values := append(flag.EnumSlice(), roleNames(flag.Value)...)
-	for _, s := range settings.All() {
-		if s.Name == flag.Name {
-			values = s.Choices
-		}
-	}
 	var all []candidate
-	for _, v := range values {
-		if v != "" {
-			all = append(all, candidate{v, flag.Help})
-		}
+	for _, value := range flag.Annotations[candidatesNote] {
+		all = append(all, candidate{prefix + value, flag.Usage})
 	}
 	return all
 }

@@ -32,7 +32,7 @@ func withModules(ctx context.Context, r *settings.Result, o openOptions, work fu
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	m, err := app.New(db, app.Options{Settings: r.Settings, Log: o.log, CacheDir: cacheDir(r)})
+	m, err := app.New(db, app.Options{Settings: r.Settings, Log: o.log, HashInChildren: !o.command, CacheDir: cacheDir(r)})
 	if err != nil {
 		return err
 	}

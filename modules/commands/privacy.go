@@ -70,7 +70,7 @@ func readLedger(ctx context.Context, p Process, r *settings.Result) (ledger []by
 }
 
 type privacyApplyCommand struct {
-	File string `arg:"" help:"The ledger that \"kontor privacy ledger\" has written." type:"existingfile"`
+	File string `arg:"" help:"The ledger that \"kontor privacy ledger\" has written." type:"path"`
 }
 
 // Help is shown by "kontor privacy apply --help".

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"text/tabwriter"
@@ -17,7 +18,7 @@ func (settingsCommand) examples() []string {
 }
 
 // Run prints every setting. Secrets are masked.
-func (c settingsCommand) Run(p Process, r *settings.Result) error {
+func (c settingsCommand) Run(_ context.Context, p Process, r *settings.Result) error {
 	p.warn(r)
 	if c.JSON {
 		out := json.NewEncoder(p.Stdout)

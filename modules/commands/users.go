@@ -29,7 +29,7 @@ const (
 type userCreateCommand struct {
 	Login    string   `arg:"" help:"E-mail address, phone number or user name."`
 	Role     []string `help:"Role, such as Administrator, Advisor or Customer; may be repeated." default:"Customer" placeholder:"NAME" complete:"roles"`
-	Language string   `help:"Language of messages to the user." enum:"en,de,fr,it" default:"en"`
+	Language string   `help:"Language of messages to the user." enum:"en,de,fr,it" default:"en" placeholder:"LANGUAGE"`
 
 	DisplayName string `help:"Name that others see, such as \"Anna Keller\"." placeholder:"NAME"`
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-
-	"github.com/alecthomas/kong"
 )
 
 // release is the version, set by the linker: -ldflags "-X kontor/modules/commands.release=1.2.3".
@@ -18,16 +16,6 @@ func (versionCommand) examples() []string { return []string{"kontor version"} }
 // Run prints the version.
 func (versionCommand) Run(p Process) error {
 	_, err := fmt.Fprintln(p.Stdout, "kontor", Version())
-	return err
-}
-
-// versionFlag is the flag --version of all commands. It prints the version instead of running the command.
-type versionFlag bool
-
-// BeforeReset is called by the parser.
-func (versionFlag) BeforeReset(app *kong.Kong) error {
-	_, err := fmt.Fprintln(app.Stdout, "kontor", Version())
-	app.Exit(0)
 	return err
 }
 

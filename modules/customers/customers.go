@@ -104,6 +104,8 @@ type Service struct {
 	quota      records.Quota
 	texts      endpoint.Texts
 	fourEyes   string
+	cached     *records.Cached[Customer]
+	encoded    *list.List[jsontext.Value] // customerList with encoded rows
 }
 
 // Options are the settings of the module.
@@ -115,7 +117,8 @@ type Options struct {
 // New returns a service on a database.
 func New(db *store.DB, notify notifier, users users, identities identities, o Options) *Service {
 	s := &Service{Records: records.Of(db, table), db: db, notify: notify, users: users, identities: identities,
-		texts: o.Texts, fourEyes: cmp.Or(o.FourEyes, FourEyesEnhanced)}
+		texts: o.Texts, fourEyes: cmp.Or(o.FourEyes, FourEyesEnhanced), cached: records.Cache(db, table)}
+	s.encoded = list.Of(customerList, s.cached)
 	registerKeys(db)
 	db.RegisterSealed(store.SealedColumn{Table: documentsTable, Column: numberColumn, Next: s.oldDocuments})
 	db.RegisterSealed(store.SealedColumn{Table: changesTable, Column: changesColumn, Next: s.oldChanges})
@@ -168,9 +171,21 @@ func (s *Service) Get(ctx context.Context, in OneInput) (Customer, error) {
 	return table.Get(ctx, s.db, in.ID, access.Read)
 }
 
+func (s *Service) getEncoded(ctx context.Context, in OneInput) (*endpoint.Encoded, error) {
+	return s.cached.Get(ctx, in.ID, access.Read)
+}
+
 // List returns the customers that the caller may read.
 func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Customer], error) {
 	return customerList.Page(ctx, s.db, in.Query.WithText(in.Text, source), table.Visible(access.From(ctx)))
+}
+
+func (s *Service) listEncoded(ctx context.Context, in ListInput) (*endpoint.Encoded, error) {
+	page, err := s.encoded.Page(ctx, s.db, in.Query.WithText(in.Text, source), table.Visible(access.From(ctx)))
+	if err != nil {
+		return nil, err
+	}
+	return list.Encode(page)
 }
 
 // Update replaces the members that the input contains. A verified customer whose identity changes returns to review. Update

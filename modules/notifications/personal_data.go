@@ -74,7 +74,11 @@ const (
 
 	selectCustomerNotifications = `
 		SELECT id, notice_id, metadata FROM notifications
-		WHERE customer_id = $1 AND id > $2 ORDER BY id LIMIT $3`
+		WHERE customer_id = $1 AND deleted = FALSE AND id > $2
+		UNION ALL
+		SELECT id, notice_id, metadata FROM notifications
+		WHERE customer_id = $1 AND deleted = TRUE AND id > $2
+		ORDER BY id LIMIT $3`
 
 	eraseNotification = `UPDATE notifications SET content = '', content_low = '', metadata = $2, version = version + 1 WHERE id = $1`
 

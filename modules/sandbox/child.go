@@ -107,6 +107,9 @@ func serveOne(work Work, release *time.Timer) error {
 	if err != nil {
 		return fmt.Errorf("read file: %w", err)
 	}
+	// Passwords and files of customers must not remain in the memory of an idle worker.
+	defer clear(file)
+	defer clear(request)
 	answer, err := work(request, file, func(part []byte) error { return writeFrame(os.Stdout, framePart, part) })
 	if err != nil {
 		return fmt.Errorf("work: %w", err)

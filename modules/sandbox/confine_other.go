@@ -10,6 +10,9 @@ import (
 // isWorker is set in a worker.
 var isWorker bool
 
+// Confines reports whether workers are confined and have a lower priority on this system.
+const Confines = false
+
 // confine does nothing on this system: see the package comment.
 func confine(int64) error {
 	isWorker = true
@@ -18,6 +21,9 @@ func confine(int64) error {
 
 // lowerPriority does nothing on this system.
 func lowerPriority() error { return nil }
+
+// LowerPriority does nothing on this system.
+func LowerPriority() error { return nil }
 
 // closeInherited does nothing: on this system a child inherits only the descriptors that its parent passes.
 func closeInherited() {}

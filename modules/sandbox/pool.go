@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -124,6 +125,29 @@ func (l *Lease) Run(ctx context.Context, request, file []byte, part func([]byte)
 	l.Release()
 	return answer, nil
 }
+
+// RunChecked is like [Lease.Run] for an answer of one part. The worker is ended if check returns an error, and RunChecked returns
+// that error.
+func (l *Lease) RunChecked(ctx context.Context, request, file []byte, check func(answer []byte) error) error {
+	answer, err := l.worker.serve(ctx, request, file, func([]byte) error { return errPart })
+	if err == nil {
+		if err = check(answer); err != nil {
+			l.worker.end()
+		}
+	}
+	if err != nil {
+		l.pool.forget(l.worker)
+		return err
+	}
+	l.Release()
+	return nil
+}
+
+var errPart = errors.New("unexpected part of an answer")
+
+// IsNew reports whether the worker has processed nothing before. A worker that was idle may have been killed without its parent
+// having noticed.
+func (l *Lease) IsNew() bool { return l.worker.jobs == 0 }
 
 // Release returns the worker to the pool.
 func (l *Lease) Release() { l.pool.release(l.worker) }

@@ -1,4 +1,5 @@
-// Package sandbox processes untrusted files in child processes of the same executable.
+// Package sandbox processes untrusted files in child processes of the same executable. Passwords are hashed in such processes, too,
+// because these have a priority of their own.
 //
 // Such a child is a worker. It initialises itself before it receives untrusted input. It then drops its privileges:
 // environment, descriptors, access to files and the network, the right to start programs, and memory beyond a limit. After
@@ -18,8 +19,8 @@ import (
 	"time"
 )
 
-// command is the hidden command that runs the executable as a worker: "kontor file-worker KIND ARGUMENTS…".
-const command = "file-worker"
+// command is the hidden command that runs the executable as a worker: "kontor worker KIND ARGUMENTS…".
+const command = "worker"
 
 // Work processes one file. It may send parts of its answer before it returns the last part. The caller receives these parts
 // even if the worker crashes later. An error or a panic ends the worker.

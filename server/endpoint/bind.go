@@ -73,7 +73,7 @@ func (p *plan) hasBody() bool { return len(p.body) > 0 }
 func (p *plan) bind(r *Request, in reflect.Value, problems *apierr.Fields) error {
 	for _, field := range p.path {
 		value := r.Params[field.position]
-		if !field.text {
+		if !field.text && !isCanonicalID(value) {
 			id, err := uuid.Parse(value)
 			if err != nil || len(value) != 36 {
 				problems.Add(field.name, "invalid.uuid")
@@ -90,6 +90,24 @@ func (p *plan) bind(r *Request, in reflect.Value, problems *apierr.Fields) error
 		return nil
 	}
 	return p.bindBody(r.Fiber.Request().Body(), in, problems)
+}
+
+// isCanonicalID reports whether a text is a UUID as ids are written: in lower case, with dashes.
+func isCanonicalID(text string) bool {
+	if len(text) != 36 {
+		return false
+	}
+	for i := range len(text) {
+		b := text[i]
+		if i == 8 || i == 13 || i == 18 || i == 23 {
+			if b != '-' {
+				return false
+			}
+		} else if (b < '0' || b > '9') && (b < 'a' || b > 'f') {
+			return false
+		}
+	}
+	return true
 }
 
 func (p *plan) bindQuery(r *Request, in reflect.Value, problems *apierr.Fields) {

@@ -41,6 +41,8 @@ type Result struct {
 	Status int // zero: the status of the handler
 	Body   any // encoded as JSON; nil is the JSON null
 	Raw    []byte
+	// Encoded is sent instead of Body.
+	Encoded *Encoded
 	// Location is the target of a redirect, whose status must be 303. A redirect has no body and must not be cached.
 	Location string
 	// SetCookie is a value of the header Set-Cookie; empty: none.

@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"bytes"
 	"context"
 	"net/netip"
 	"strings"
@@ -74,12 +75,16 @@ func Network(address netip.Addr) string {
 
 // BearerToken returns the token of the header Authorization, or an empty text (RFC 6750, section 2.1).
 func BearerToken(c *fiber.Ctx) string {
-	header := string(c.Request().Header.Peek(fiber.HeaderAuthorization))
-	scheme, token, ok := strings.Cut(header, " ")
-	if !ok || !strings.EqualFold(scheme, "Bearer") {
-		return ""
+	return string(CutBearer(c.Request().Header.Peek(fiber.HeaderAuthorization)))
+}
+
+// CutBearer returns the token in the value of the header Authorization, as a part of it, or nothing.
+func CutBearer(header []byte) []byte {
+	scheme, token, ok := bytes.Cut(header, []byte{' '})
+	if !ok || !strings.EqualFold(string(scheme), "Bearer") {
+		return nil
 	}
-	return strings.TrimSpace(token)
+	return bytes.TrimSpace(token)
 }
 
 // CheckMatch compares If-Match with the tag of the record that is about to change (RFC 9110, section 13.1.1). It must be

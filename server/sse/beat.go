@@ -25,6 +25,28 @@ func (h *Hub) beat() {
 			}
 		}
 		h.ready.add(woken...)
+		h.releaseMemory(now)
+	}
+}
+
+const (
+	// releaseStreams is the number of opened streams after which memory is released. Opening one takes several times the memory
+	// that an open one needs: a thousand clients that reconnect would otherwise leave some megabytes behind.
+	releaseStreams = 1000
+	// releasePause is the time without new streams before memory is released.
+	releasePause = 3 * time.Second
+)
+
+// releaseMemory returns unused memory to the system when many streams were opened, and none recently.
+func (h *Hub) releaseMemory(now time.Time) {
+	h.mu.Lock()
+	due := h.opened >= releaseStreams && now.Sub(h.latest) >= releasePause
+	if due {
+		h.opened = 0
+	}
+	h.mu.Unlock()
+	if due {
+		h.options.Release()
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -30,6 +31,8 @@ type Options struct {
 	// MayWrite reports whether frames may be written now. While it returns false, frames wait. It must be quick. nil always
 	// allows it.
 	MayWrite func() bool
+	// Release returns unused memory to the system, after many streams have been opened. nil means [debug.FreeOSMemory].
+	Release func()
 	// CloseFrame is the last frame of every stream when the hub closes.
 	CloseFrame []byte
 	Log        *slog.Logger
@@ -53,6 +56,8 @@ type Hub struct {
 	mu       sync.RWMutex
 	users    map[string][]*Stream
 	total    int
+	opened   int       // since memory was released
+	latest   time.Time // when a stream was opened
 	draining bool
 	empty    chan struct{} // closed when the hub is draining and its last stream has ended
 
@@ -73,6 +78,9 @@ func New(o Options) *Hub {
 	}
 	if o.Ended == nil {
 		o.Ended = func(string) {}
+	}
+	if o.Release == nil {
+		o.Release = debug.FreeOSMemory
 	}
 	if o.MayWrite == nil {
 		o.MayWrite = func() bool { return true }
@@ -101,6 +109,8 @@ func (h *Hub) Open(user, language string, expires time.Time, data any) (*Stream,
 	}
 	h.users[user] = append(h.users[user], s)
 	h.total++
+	h.opened++
+	h.latest = s.beat.Add(-attachTime)
 	return s, nil
 }
 

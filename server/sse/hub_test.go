@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -260,6 +261,33 @@ func TestHub_SendsTheCloseFrameAfterPendingFrames(t *testing.T) {
 		}
 		h.Close()
 		h.Close()
+	})
+}
+
+func TestHub_ReleasesMemoryAfterManyStreams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var released atomic.Int64
+		h := newHub(sse.Options{PerUser: 5000, Release: func() { released.Add(1) }})
+		defer h.Close()
+		openSome := func(n int) {
+			for range n {
+				if _, err := h.Open("a", "de", time.Time{}, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for i, step := range []struct {
+			streams int
+			wait    time.Duration
+			want    int64
+		}{{999, time.Minute, 0}, {1, 2 * time.Second, 0}, {1, 2 * time.Second, 0}, {0, 3 * time.Second, 1}, {0, time.Hour, 1}, {1000, 5 * time.Second, 2}} {
+			openSome(step.streams)
+			time.Sleep(step.wait)
+			synctest.Wait()
+			if got := released.Load(); got != step.want {
+				t.Errorf("step %d: released %d times, want %d", i, got, step.want)
+			}
+		}
 	})
 }
 

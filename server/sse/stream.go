@@ -220,15 +220,22 @@ var past = time.Unix(1, 0)
 func (s *Stream) write(b []byte, d time.Duration) (int, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	s.mu.Lock()
-	if s.gone {
-		s.mu.Unlock()
-		return 0, net.ErrClosed
-	}
-	conn, err := s.conn, s.conn.SetWriteDeadline(time.Now().Add(d))
-	s.mu.Unlock()
-	if err != nil {
+	if err := s.setDeadline(time.Now().Add(d)); err != nil {
 		return 0, err
 	}
-	return conn.Write(b)
+	n, err := s.conn.Write(b)
+	if err == nil {
+		err = s.setDeadline(time.Time{}) // writeNow has none
+	}
+	return n, err
+}
+
+// setDeadline sets the deadline of writes, unless the stream has ended: then the deadline of end remains.
+func (s *Stream) setDeadline(at time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone {
+		return net.ErrClosed
+	}
+	return s.conn.SetWriteDeadline(at)
 }

@@ -1,7 +1,9 @@
 package sse
 
 import (
+	"bytes"
 	"errors"
+	"net"
 	"os"
 	"runtime/debug"
 	"sync"
@@ -78,17 +80,18 @@ func (h *Hub) write() {
 		}
 	}()
 	var buffer []byte
+	with := newSender()
 	for {
 		s, ok := h.ready.get()
 		if !ok {
 			return
 		}
-		buffer = s.flush(buffer)
+		buffer = s.flush(buffer, with)
 	}
 }
 
 // flush writes all waiting frames of the stream with one call. buffer is reused.
-func (s *Stream) flush(buffer []byte) []byte {
+func (s *Stream) flush(buffer []byte, with *sender) []byte {
 	for {
 		if !s.hub.options.MayWrite() {
 			time.AfterFunc(heldPause, func() { s.hub.ready.add(s) }) // still busy
@@ -102,7 +105,11 @@ func (s *Stream) flush(buffer []byte) []byte {
 		for _, f := range frames {
 			buffer = append(append(buffer, f.Own...), f.Shared...)
 		}
-		n, err := s.write(buffer, fastWriteTimeout)
+		if isSecure(s.conn) {
+			go s.flushSlowly(bytes.Clone(buffer), frames, final)
+			return buffer
+		}
+		n, err := s.writeNow(buffer, with)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			rest := append([]byte(nil), buffer[n:]...)
 			go s.flushSlowly(rest, frames, final)
@@ -114,7 +121,14 @@ func (s *Stream) flush(buffer []byte) []byte {
 	}
 }
 
-// flushSlowly continues to write to a slow client.
+// isSecure reports whether a connection has TLS. A write of crypto/tls that has timed out cannot be continued, so it must not
+// have the timeout of a shared writer.
+func isSecure(conn net.Conn) bool {
+	_, ok := conn.(interface{ NetConn() net.Conn })
+	return ok
+}
+
+// flushSlowly writes to a client that is slow or has TLS.
 func (s *Stream) flushSlowly(rest []byte, frames []Frame, final bool) {
 	_, err := s.write(rest, writeTimeout)
 	if s.wrote(frames, final, err) {
@@ -134,7 +148,7 @@ func (s *Stream) wrote(frames []Frame, final bool, err error) bool {
 		return false
 	}
 	s.hub.counts.frames.Add(uint64(len(frames)))
-	positions := make([]Position, 0, len(frames))
+	var positions []Position // heartbeats have none
 	for _, f := range frames {
 		if f.Position != (Position{}) {
 			positions = append(positions, f.Position)

@@ -157,4 +157,4 @@ func (d *Directory) Remove(names ...string) error {
 }
 
 // Close releases the lock.
-func (d *Directory) Close() error { return d.lock.Close() }
+func (d *Directory) Close() error { return errors.Join(unlockFile(d.lock), d.lock.Close()) }

@@ -14,3 +14,6 @@ func lockFile(f *os.File) (held bool, err error) {
 	err = windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, &windows.Overlapped{Offset: 1 << 20})
 	return errors.Is(err, windows.ERROR_LOCK_VIOLATION), err
 }
+
+// unlockFile does nothing: closing the file removes its lock.
+func unlockFile(*os.File) error { return nil }

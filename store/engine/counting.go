@@ -7,6 +7,9 @@ type Counting struct {
 	// SQL is SELECT value AS value, count(*) AS rows FROM … WHERE … [GROUP BY 1].
 	SQL  string
 	Args []any
+	// Each is the statement of SQL before it counts and groups: SELECT value AS value FROM … WHERE …. An engine may run it instead and
+	// count the values itself. Empty for a count without groups.
+	Each string
 	// Rows are the tables whose rows are counted or decide what is counted, each with its key. Whether a row counts must depend only
 	// on rows of these tables with the same key. A table may occur only once in FROM; SQL must name it without its schema.
 	Rows []KeyedTable
@@ -52,6 +55,8 @@ type Group struct {
 type Counter interface {
 	// Count runs the statement and returns the number of the commit whose state it has counted.
 	Count(ctx context.Context, c *Counting) (groups []Group, at int64, err error)
+	// CountDifferent returns the number of different values of a statement with one column, quicker than SQL does.
+	CountDifferent(ctx context.Context, sql string, args []any) (int64, error)
 	// Committed returns the number of the newest commit that may have been acknowledged.
 	Committed() int64
 	// Unchanged reports that no acknowledged commit after the one with the number at has touched the tables of c.Rows. It takes
@@ -60,6 +65,17 @@ type Counter interface {
 	// Difference returns what must be added to the groups as of the commit at, and the commit as of which they are right then. It
 	// returns false when the engine does not know, or when counting would be cheaper.
 	Difference(ctx context.Context, c *Counting, at int64) (groups []Group, now int64, known bool, err error)
+}
+
+// Keeper is a Counter whose counts can be kept while no process runs.
+type Keeper interface {
+	Counter
+	// Position names the state of the database: no other state of it, or of a copy, has the same name. It may be called before the
+	// first write and after Close.
+	Position() string
+	// Follow notes what later commits touch of the tables of c, so that a count as of the newest commit can be brought up to date.
+	// It may be called before the first write.
+	Follow(ctx context.Context, c *Counting) error
 }
 
 // Words returns the words of a statement in lower case, without comments and quoted values.

@@ -32,11 +32,12 @@ var Ignored any = ignored{}
 // scanOne reads a column. NULL fits pointers to pointers, []byte, json.RawMessage and any, which become nil, and a
 // sql.Scanner that accepts it. It is an error for every other destination.
 func scanOne(s engine.Statement, i int, dest any) error {
+	if dest == Ignored {
+		return nil
+	}
 	kind := s.Type(i)
 	null := kind == engine.Null
 	switch d := dest.(type) {
-	case ignored:
-		return nil
 	case **string:
 		return scanPointer(d, null, func(p *string) error { return scanOne(s, i, p) })
 	case **clock.Time:

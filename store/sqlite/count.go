@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"strconv"
 	"strings"
 
@@ -15,14 +16,95 @@ const maxLooked = 4096
 
 // Count runs the statement. Statement and commit number come from one state of the database, because they are read by one statement.
 func (e *Engine) Count(ctx context.Context, c *engine.Counting) (groups []engine.Group, at int64, err error) {
-	p, err := e.plans.plan(ctx, e, c)
+	p, err := e.follow(ctx, c)
 	if err != nil {
 		return nil, 0, err
+	}
+	if c.Each != "" {
+		if groups, at, err = e.countEach(ctx, c); err != nil || len(groups) > 0 {
+			return groups, at, err
+		}
+	}
+	return e.readGroups(ctx, p.whole, c.Args)
+}
+
+// Follow follows the tables from the next transaction on.
+func (e *Engine) Follow(ctx context.Context, c *engine.Counting) error {
+	_, err := e.follow(ctx, c)
+	return err
+}
+
+func (e *Engine) follow(ctx context.Context, c *engine.Counting) (*countPlan, error) {
+	p, err := e.plans.plan(ctx, e, c)
+	if err != nil {
+		return nil, err
 	}
 	for _, t := range p.tables {
 		e.touches.follow(t.table, t.columns)
 	}
-	return e.readGroups(ctx, p.whole, c.Args)
+	return p, nil
+}
+
+// Position returns the schema, the number of the newest commit and the end of the audit trail, whose hash no other history has.
+func (e *Engine) Position() string {
+	p := e.writer.position
+	schema, err := latestVersion(e.config.Migrations)
+	if err != nil {
+		schema = 0 // Open has failed before
+	}
+	return fmt.Sprintf("%d %d %d %x", schema, p.commits, p.head.Seq, p.head.Hash)
+}
+
+// countEach counts the values of a statement without groups. SQLite would sort the rows to group them, which takes several times as
+// long. It returns one group more than c.MaxGroups when there are more.
+func (e *Engine) countEach(ctx context.Context, c *engine.Counting) (groups []engine.Group, at int64, err error) {
+	rows, err := query.Query(ctx, e, "SELECT each.value, "+selectCommit+" FROM ("+c.Each+") AS each", c.Args)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer rows.Close()
+	places := map[any]int{}
+	for rows.Next() && (c.MaxGroups == 0 || len(groups) <= c.MaxGroups) {
+		var value any
+		if len(groups) > 0 {
+			err = rows.Scan(&value, query.Ignored)
+		} else {
+			var commits string
+			if err = rows.Scan(&value, &commits); err == nil {
+				at, err = commitNumber(commits)
+			}
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		place, known := places[value]
+		if !known {
+			place, places[value] = len(groups), len(groups)
+			groups = append(groups, engine.Group{Value: value})
+		}
+		groups[place].Rows++
+	}
+	return groups, at, rows.Err()
+}
+
+// CountDifferent returns the number of different values of a statement with one column. SQLite would sort them.
+func (e *Engine) CountDifferent(ctx context.Context, sql string, args []any) (int64, error) {
+	rows, err := query.Query(ctx, e, sql, args)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	seed := maphash.MakeSeed()
+	seen := map[[2]uint64]struct{}{}
+	other := maphash.MakeSeed()
+	for rows.Next() {
+		var value any
+		if err := rows.Scan(&value); err != nil {
+			return 0, err
+		}
+		seen[[2]uint64{maphash.Comparable(seed, value), maphash.Comparable(other, value)}] = struct{}{}
+	}
+	return int64(len(seen)), rows.Err()
 }
 
 // Committed returns the number of the newest commit.
@@ -95,9 +177,8 @@ func (e *Engine) readGroups(ctx context.Context, sql string, args []any) (groups
 		if err := rows.Scan(&commits, &g.Value, &n); err != nil {
 			return nil, 0, err
 		}
-		number, _, _ := strings.Cut(commits, " ")
-		if at, err = strconv.ParseInt(number, 10, 64); err != nil {
-			return nil, 0, fmt.Errorf("%w: the number of the newest commit is missing", engine.ErrCorrupt)
+		if at, err = commitNumber(commits); err != nil {
+			return nil, 0, err
 		}
 		if n != nil {
 			g.Rows = *n
@@ -105,6 +186,16 @@ func (e *Engine) readGroups(ctx context.Context, sql string, args []any) (groups
 		}
 	}
 	return groups, at, rows.Err()
+}
+
+// commitNumber returns the number in the signed text of the newest commit.
+func commitNumber(signed string) (int64, error) {
+	number, _, _ := strings.Cut(signed, " ")
+	at, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%w: the number of the newest commit is missing", engine.ErrCorrupt)
+	}
+	return at, nil
 }
 
 // gathered are the touched rows of an interval of commits.

@@ -46,7 +46,8 @@ const selectColumns = `SELECT name FROM pragma_table_info($1) ORDER BY cid`
 
 // withCommit reads the number of the newest commit beside the rows of a statement, also when there are none.
 const (
-	withCommit    = `SELECT m.value, d.value, d.rows FROM (SELECT COALESCE((SELECT value FROM meta WHERE name = '` + engine.MetaCommits + `'), '0') AS value) AS m LEFT JOIN (`
+	selectCommit  = `COALESCE((SELECT value FROM meta WHERE name = '` + engine.MetaCommits + `'), '0')`
+	withCommit    = `SELECT m.value, d.value, d.rows FROM (SELECT ` + selectCommit + ` AS value) AS m LEFT JOIN (`
 	withCommitEnd = `) AS d ON TRUE`
 )
 

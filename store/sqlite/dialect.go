@@ -14,7 +14,7 @@ import (
 
 const (
 	// readerMap is how much of the file readers map instead of copying it page by page.
-	readerMap = 1 << 30
+	readerMap = 256 << 20
 	// pageCacheKiB is the size of a reader's cache for pages that are not mapped.
 	pageCacheKiB = 4 << 10
 	// lockWait is how long a statement waits for a lock, in milliseconds. There is one writer, and in WAL mode readers do

@@ -44,6 +44,7 @@ type Engine struct {
 	writer   *writer
 	versions engine.Versions
 	touches  touches
+	watches  watches
 	plans    countPlans
 	disk     *disk
 	mark     *mark
@@ -64,9 +65,12 @@ func (e *Engine) Version(_ context.Context, tables ...string) (uint64, error) {
 func (e *Engine) start(conn *binding.Conn, found position) error {
 	path := e.dir.File(datadir.Database)
 	e.touches.committed.Store(found.commits)
-	conn.OnRowChange(e.touches.note)
+	conn.OnRowChange(func(r *binding.RowChange) {
+		e.touches.note(r)
+		e.watches.note(r)
+	})
 	w := &writer{
-		log: e.log, clock: e.clock, conn: conn, disk: e.disk, guard: e.guard, versions: &e.versions, touches: &e.touches,
+		log: e.log, clock: e.clock, conn: conn, disk: e.disk, guard: e.guard, versions: &e.versions, touches: &e.touches, watches: &e.watches,
 		position: found, progress: jobs.Progress{Start: time.Now()},
 		queue: jobs.NewQueue[*job](), ended: make(chan struct{}),
 	}

@@ -30,6 +30,7 @@ func (w *writer) commitGroup(first *job) {
 		w.rejectRetries(err)
 		return
 	}
+	defer w.watches.end() // also after a panic
 	w.useSavepoints = len(w.retries) > 1 || w.retries[0].Runs > 0
 	begun := time.Now()
 	intact := true
@@ -54,7 +55,11 @@ func (w *writer) begin() error {
 	}
 	w.changed = w.conn.TotalChanged()
 	w.touches.begin(w.position.commits)
-	return runKept(w.conn, beginWrite)
+	if err := runKept(w.conn, beginWrite); err != nil {
+		return err
+	}
+	w.watches.begin()
+	return nil
 }
 
 // next returns the job to run: one to retry, else one from the queue. It returns nil when the group is to be committed:
@@ -122,16 +127,19 @@ func (w *writer) commit() {
 		if next.commits > w.position.commits {
 			w.touches.publish(next.commits)
 		}
+		w.watches.committing()
 		err = runKept(w.conn, commit)
 	}
 	if err != nil {
 		w.touches.withdraw(w.position.commits + 1)
 		w.undo()
+		w.watches.end()
 		err = w.disk.prefer(err)
 		w.noteFailure(err)
 		w.answerGroup(err)
 		return
 	}
+	w.watches.end()
 	if next.commits > w.position.commits {
 		w.touches.done(next.commits)
 	}

@@ -39,7 +39,8 @@ type touchedTable struct {
 	since   int64 // all touches of later commits are known
 	bytes   int
 	rows    []touch
-	last    atomic.Int64 // the newest commit that touched the table
+	// last is the newest commit that touched the table, math.MaxInt64 before it is followed. It stays when further columns are followed.
+	last *atomic.Int64
 }
 
 // tableColumn is a column with its position in the table.
@@ -76,12 +77,13 @@ func (t *touches) follow(name string, columns []tableColumn) *touchedTable {
 			next[name] = table
 		}
 	}
-	table := &touchedTable{columns: slices.Clone(columns)}
+	table := &touchedTable{columns: slices.Clone(columns), last: &atomic.Int64{}}
 	table.last.Store(math.MaxInt64) // not known before the writer follows it
 	if before := next[name]; before != nil {
 		if before.has(columns) {
 			return before
 		}
+		table.last = before.last
 		for _, c := range before.columns {
 			if !slices.Contains(table.columns, c) {
 				table.columns = append(table.columns, c)
@@ -118,8 +120,12 @@ func (t *touches) begin(newest int64) {
 	for _, table := range t.following {
 		if !table.adopted {
 			t.mu.Lock()
-			table.adopted, table.since = true, newest
-			table.last.Store(newest)
+			if table.last.CompareAndSwap(math.MaxInt64, newest) {
+				table.since = newest
+			} else {
+				table.since = table.last.Load() // no later commit has touched the table
+			}
+			table.adopted = true
 			t.mu.Unlock()
 		}
 	}

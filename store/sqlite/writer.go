@@ -30,6 +30,7 @@ type writer struct {
 	guard    engine.Guard
 	versions *engine.Versions
 	touches  *touches
+	watches  *watches
 	queue    *jobs.Queue[*job]
 	ended    chan struct{} // closed when the last job is answered
 	hooks    *jobs.Hooks

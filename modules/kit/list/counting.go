@@ -19,6 +19,9 @@ type shape struct {
 	left   []string // the table of a join that was left out
 }
 
+// countedRows is the column of a count with the number of rows.
+const countedRows = ", count(*) AS rows"
+
 // shapes keeps the shapes of a list.
 type shapes struct {
 	mu    sync.RWMutex
@@ -60,7 +63,7 @@ func (q *query) counting(db Store, expression string, condition *builder) *store
 
 func (q *query) shape(expression, condition string) *shape {
 	from, left := q.countedFrom(expression, condition)
-	s := &shape{sql: "SELECT " + expression + " AS value, count(*) AS rows FROM " + from + condition}
+	s := &shape{sql: "SELECT " + expression + " AS value" + countedRows + " FROM " + from + condition}
 	if left != "" {
 		s.left = []string{left}
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -22,7 +23,19 @@ import (
 // keyring derives keys, as *store.DB does.
 type keyring interface {
 	Keyed(purpose string, data []byte) []byte
+	// KeyGeneration returns a number that changes with what Keyed returns.
+	KeyGeneration() int
 }
+
+// cursorKeys is the cipher of cursors under the keys of one generation.
+type cursorKeys struct {
+	of         keyring
+	generation int
+	cipher     cipher.AEAD
+}
+
+// lastKeys is the cipher that was used last. A process uses one database, and tests use several.
+var lastKeys atomic.Pointer[cursorKeys]
 
 const (
 	cursorKey   = "list cursor key"
@@ -115,11 +128,19 @@ func unsealedValue(text jsontext.Value) (any, error) {
 }
 
 func cursorCipher(keys keyring) (cipher.AEAD, error) {
+	generation := keys.KeyGeneration() // before the key is derived
+	if last := lastKeys.Load(); last != nil && last.of == keys && last.generation == generation {
+		return last.cipher, nil
+	}
 	block, err := aes.NewCipher(keys.Keyed(cursorKey, nil))
 	if err != nil {
 		return nil, err
 	}
-	return cipher.NewGCM(block)
+	gcm, err := cipher.NewGCM(block)
+	if err == nil {
+		lastKeys.Store(&cursorKeys{of: keys, generation: generation, cipher: gcm})
+	}
+	return gcm, err
 }
 
 // parseCursor takes over the parameter. Its content is verified when rows are read.

@@ -45,7 +45,7 @@ func many(n int) []thing {
 		all[i] = thing{ID: id(i + 1), Owner: []string{anna, bob}[i%2], Name: fmt.Sprint("n", i%5), Status: []string{"open", "done", "late"}[i%3],
 			Active: i%2 == 0, Size: &size, SeenAt: &seen, CreatedAt: store.Time(i / 2)}
 		if i%5 == 0 {
-			all[i].Size = nil
+			all[i].Name, all[i].Size = "", nil
 		}
 		if i%4 == 0 {
 			all[i].SeenAt = nil
@@ -57,7 +57,8 @@ func many(n int) []thing {
 // The pages of a cursor are the rows that one large page has, for each sort, search and condition.
 func TestPage_CursorsPassEveryRowOnce(t *testing.T) {
 	db := open(t, many(40)...)
-	for _, sort := range []string{"", "created_at", "-created_at", "name", "-name", "size", "-size", "seen_at,-size", "-seen_at,size", "status,-name,size", "id", "-id", "active,-size"} {
+	for _, sort := range []string{"", "created_at", "-created_at", "name", "-name", "size", "-size", "seen_at,-size", "-seen_at,size", "seen_at", "-seen_at",
+		"active", "-active", "code", "-code", "note", "-note", "owner", "status,-name,size", "id", "-id", "active,-size"} {
 		for _, search := range []string{"", "&search.status=open,late", "&search.size=1..3", "&distinct=name", "&stack=status"} {
 			for name, where := range map[string][]list.Where{
 				"all":   nil,
@@ -76,6 +77,17 @@ func TestPage_CursorsPassEveryRowOnce(t *testing.T) {
 					}
 					if !p.HasMore {
 						break
+					}
+				}
+				for offset := range len(want) / 7 {
+					p, err := page(t, db, fmt.Sprintf("%s&limit=7&offset=%d", query, 7*offset), where...)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for i, row := range p.Data.Rows {
+						if row.ID != want[7*offset+i] {
+							t.Errorf("%s, %s, row %d: got %s, want %s", name, query, 7*offset+i, row.ID, want[7*offset+i])
+						}
 					}
 				}
 				for _, limit := range []int{3, 17} {

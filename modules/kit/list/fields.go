@@ -34,7 +34,10 @@ const (
 	NoIndex     Index = iota
 	ThenID            // (column, id)
 	ThenCreated       // (column, created, id): equal rows are in the order of their creation
-	NullsApart        // (column, id) of the rows that have a value; the others are read in the order of their ids
+	NullsApart        // (column, created, id) of the rows that have a value; the others are read in the order of their creation
+	// EmptyApart is (key, created, id) of the rows whose text is not empty, which are few. The others are read in the order of their creation.
+	EmptyApart
+	First // (column, …): rows with the same value are sorted when they are read
 )
 
 // Field is a member of a record for search, sort, stack and distinct.
@@ -50,6 +53,10 @@ type Field struct {
 	Key string
 	// Index says which index sorts by the field.
 	Index Index
+	// Few says that the column has few different values, such as a status or a country. The number of rows of each is then
+	// remembered: it answers searches for the field, and says where a sorted page begins, without an index. Rows that are equal in
+	// it are in the order of their creation. With more than 1000 values it has no effect. Only for Bool and for Text without Order.
+	Few bool
 	// Order is, for names, the column with types.SortKey of the text. Without it, Key is sorted.
 	Order string
 	// Fold converts a searched text to the form of Key; nil: types.Fold. Codes that are stored in capitals use
@@ -71,6 +78,8 @@ func (f Field) complete() (Field, error) {
 		return f, fmt.Errorf("field %s: every type but Blank needs a column", f.Name)
 	case f.Type != Text && (f.Key != "" || f.Order != "" || f.Fold != nil):
 		return f, fmt.Errorf("field %s: only texts have a key", f.Name)
+	case f.Few && f.Type != Bool && (f.Type != Text || f.Order != ""):
+		return f, fmt.Errorf("field %s: only texts without an order of their own and booleans have few values", f.Name)
 	}
 	if f.Type == Text && f.Key == "" {
 		f.Key = "lower(" + f.Column + ")"

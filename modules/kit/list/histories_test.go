@@ -37,10 +37,11 @@ func scanItem(row list.Row) (item, error) {
 
 var itemFields = list.Fields{
 	{Name: "id", Type: list.UUID, Column: "items.id"},
-	{Name: "owner", Type: list.Text, Column: "items.owner", Key: "items.owner"},
-	{Name: "status", Type: list.Text, Column: "items.status", Key: "items.status"},
+	{Name: "owner", Type: list.Text, Column: "items.owner", Key: "items.owner", Index: list.ThenCreated},
+	{Name: "status", Type: list.Text, Column: "items.status", Key: "items.status", Few: true},
+	{Name: "plain_status", Type: list.Text, Column: "items.status", Key: "items.status"},
 	{Name: "name", Type: list.Text, Column: "items.name_key", Key: "items.name_key"},
-	{Name: "urgent", Type: list.Bool, Column: "items.urgent"},
+	{Name: "urgent", Type: list.Bool, Column: "items.urgent", Few: true},
 	{Name: "weight", Type: list.Number, Column: "items.weight", Null: true},
 }
 
@@ -104,10 +105,15 @@ func questions(t testing.TB, user string) []counted {
 	return []counted{
 		of(itemList, "all", "", `FROM items`),
 		of(itemList, "all", "search.status=open", `FROM items WHERE status = 'open'`),
+		of(itemList, "all", "search.plain_status=open", `FROM items WHERE status = 'open'`),
+		of(itemList, "all", "search.status=*o*", `FROM items WHERE status LIKE '%o%'`),
+		of(itemList, "all", "search.urgent=true", `FROM items WHERE urgent = TRUE`),
 		of(itemList, "all", "search.name=*b*", `FROM items WHERE name_key LIKE '%b%'`),
 		of(itemList, "all", "search.weight=2..4&search.urgent=true", `FROM items WHERE weight BETWEEN 2 AND 4 AND urgent = TRUE`),
 		of(itemList, "all", "search.weight=null", `FROM items WHERE weight IS NULL`),
 		of(itemList, "all", "distinct=status", `FROM items`),
+		of(itemList, "all", "distinct=id", `FROM items`),
+		of(itemList, "all", "distinct=owner", `FROM items`),
 		of(itemList, "all", "distinct=weight", `FROM items`),
 		of(itemList, "visible", "", `FROM items WHERE`+visible, visibleItems(user)),
 		of(itemList, "visible", "search.status=open,done", `FROM items WHERE status IN ('open', 'done') AND`+visible, visibleItems(user)),

@@ -41,6 +41,7 @@ package list
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"strings"
 
@@ -63,7 +64,8 @@ type Source[T any] struct {
 	Tables []string
 	Fields Fields
 	Scan   func(row Row) (T, error)
-	Base   Where // a condition that always holds
+	Keeper Keeper[T] // is used instead of Scan, unless it is nil
+	Base   Where     // a condition that always holds
 	// Hidden is the opposite of Base, if few rows meet it and an index has them: all visible rows are then counted as the rows of
 	// the table less these.
 	Hidden string
@@ -77,6 +79,7 @@ type List[T any] struct {
 	newest []order
 	long   []int // columns that count for the size of a page
 	shapes shapes
+	hints  *hints // nil without a keeper
 }
 
 // Store is the database of a list: *store.DB.
@@ -90,10 +93,13 @@ type Store interface {
 
 // New prepares a list. It panics for an incomplete declaration, which is a programming error.
 func New[T any](s Source[T]) *List[T] {
-	if s.From == "" || s.Columns == "" || s.ID == "" || s.Scan == nil || len(s.Tables) == 0 {
+	if s.From == "" || s.Columns == "" || s.ID == "" || s.Scan == nil && s.Keeper == nil || len(s.Tables) == 0 {
 		panic("list: a source needs From, Columns, ID, Tables and Scan")
 	}
 	l := &List[T]{source: s, byName: make(map[string]int, len(s.Fields)), long: long(s.Columns)}
+	if s.Keeper != nil {
+		l.hints = &hints{seed: maphash.MakeSeed()}
+	}
 	for _, declared := range s.Fields {
 		f, err := declared.complete()
 		if err != nil {
@@ -150,7 +156,7 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 	case q.nothing:
 		matched = 0
 	case q.searched && matched > 0:
-		if matched, err = q.countRows(ctx, db, q.countedRows()); err != nil {
+		if matched, err = l.countMatching(ctx, db, q, p); err != nil {
 			return Page[T]{}, err
 		}
 	}
@@ -163,7 +169,7 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 		return Page[T]{}, refusal
 	}
 	if v.distinct != nil {
-		if page.Total, err = q.countValues(ctx, db, v.distinct); err != nil {
+		if page.Total, err = q.countValues(ctx, db, v.distinct, matched); err != nil {
 			return Page[T]{}, err
 		}
 	}
@@ -184,9 +190,10 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 // view is the order and grouping of the rows.
 type view struct {
 	orders    []order
-	alone     bool // without the columns of the order
-	apart     bool // the rows without a value have another index
-	unindexed bool // the order has no index
+	alone     bool     // without the columns of the order
+	apart     []string // conditions of the rows that have an index and of the others, which have another; nil: one has all
+	unindexed bool     // the order has no index
+	valued    *Field   // the first field of the order, if it has few values and no index; nil: another
 	distinct  *Field
 	stack     *stack
 }
@@ -211,11 +218,26 @@ func (l *List[T]) view(p Params) (view, error) {
 	if v.orders, v.unindexed, err = l.orders(p.sort); err != nil {
 		refusal = err
 	}
-	if len(p.sort) > 0 && len(v.orders) > 0 && v.orders[0].null {
-		f := l.field(strings.TrimPrefix(p.sort[0], "-"))
-		v.apart = f != nil && f.Index == NullsApart
+	if len(p.sort) > 0 && len(v.orders) > 0 {
+		l.sortedBy(&v, l.field(strings.TrimPrefix(p.sort[0], "-")), len(p.sort) == 1)
 	}
 	return v, refusal
+}
+
+// sortedBy sets what a view needs of the first field of its order. alone reports that there is no other.
+func (l *List[T]) sortedBy(v *view, f *Field, alone bool) {
+	if f == nil || f.Type == Blank || v.orders[0].column != f.sortColumn() {
+		return
+	}
+	column := v.orders[0].column
+	switch {
+	case f.Index == NullsApart:
+		v.apart = []string{column + " IS NOT NULL", column + " IS NULL"}
+	case f.Index == EmptyApart:
+		v.apart = []string{column + " <> ''", column + " = ''"}
+	case f.Few && f.Index == NoIndex && alone:
+		v.valued = f
+	}
 }
 
 // read reads the rows of the page and groups them.
@@ -230,11 +252,7 @@ func (l *List[T]) read(ctx context.Context, db Store, q *query, v view, p Params
 		}
 	}
 	if p.Offset() < page.Total {
-		b, err := q.page(ctx, db, l.source.Columns, v, p, after)
-		if err != nil {
-			return err
-		}
-		found, err := l.rows(ctx, db, b, v, p.Limit())
+		found, err := l.fetch(ctx, db, q, v, p, after, l.place(bound, v, p))
 		if err != nil {
 			return fmt.Errorf("read a page of %s: %w", q.name, err)
 		}
@@ -266,17 +284,48 @@ type read[T any] struct {
 	stacked []any // values of the stacked field
 	last    []any // what the last row is sorted by
 	more    bool  // there is a further row
+	known   bool  // all rows were known to the keeper
+}
+
+// fetch reads the rows of a page.
+func (l *List[T]) fetch(ctx context.Context, db Store, q *query, v view, p Params, after []any, h hint) (read[T], error) {
+	if h.set() {
+		b, err := q.page(ctx, db, l.source.Keeper.Key(), v, p, after)
+		if err != nil {
+			return read[T]{}, err
+		}
+		if found, err := l.knownRows(ctx, db, b, v, p.Limit()); err != nil || found.known {
+			return found, err
+		}
+		h.clear()
+	}
+	b, err := q.page(ctx, db, l.source.Columns, v, p, after)
+	if err != nil {
+		return read[T]{}, err
+	}
+	found, err := l.rows(ctx, db, b, v, p.Limit())
+	if err == nil && found.known {
+		h.put()
+	}
+	return found, err
 }
 
 // rows runs the statement of a page. The columns after those of the scanner are the value of the stacked field and what the rows are
 // sorted by. A statement for a page after a cursor returns a row more than the limit.
 func (l *List[T]) rows(ctx context.Context, db store.Querier, b *builder, v view, limit int) (found read[T], err error) {
+	scan := func(row Row) (item T, known bool, err error) {
+		item, err = l.source.Scan(row)
+		return item, false, err
+	}
+	if l.source.Keeper != nil {
+		scan = l.source.Keeper.Scanner(ctx)
+	}
 	rows, err := db.Query(ctx, b.sql(), b.args...)
 	if err != nil {
 		return found, err
 	}
 	defer rows.Close()
-	found.rows = make([]T, 0, defaultLimit)
+	found.rows, found.known = make([]T, 0, defaultLimit), true
 	free := endpoint.PageBytes
 	further := furtherColumns{rows: rows, stacked: v.stack != nil, sorted: len(v.orders)}
 	for rows.Next() {
@@ -287,10 +336,11 @@ func (l *List[T]) rows(ctx context.Context, db store.Querier, b *builder, v view
 		}
 		// Only a row that may be the last of the page needs a cursor after it.
 		further.end = len(found.rows) == limit-1 || free < endpoint.PageBytes/2
-		item, err := l.source.Scan(&further)
+		item, known, err := scan(&further)
 		if err != nil {
 			return found, err
 		}
+		found.known = found.known && known
 		found.rows, found.last = append(found.rows, item), further.last
 		if further.stacked {
 			found.stacked = append(found.stacked, further.value)

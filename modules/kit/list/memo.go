@@ -4,11 +4,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql/driver"
-	"errors"
 	"fmt"
 	"hash"
 	"reflect"
 	"strconv"
+	"strings"
 
 	"kontor/store"
 )
@@ -17,10 +17,8 @@ import (
 type counter interface {
 	Count(ctx context.Context, key string, c *store.Counting) ([]store.Group, error)
 	Memo(ctx context.Context, key string, tables []string, load func() (int64, error)) (int64, error)
+	CountDifferent(ctx context.Context, sql string, args []any) (int64, error)
 }
-
-// maxDistinct bounds the values whose numbers of rows are remembered for a total of distinct values.
-const maxDistinct = 1000
 
 // noValue is the expression of a count without groups.
 const noValue = "NULL"
@@ -38,31 +36,10 @@ func (q *query) countRows(ctx context.Context, db Store, condition *builder) (in
 	return groups[0].Rows, nil
 }
 
-// countValues returns the number of different values of a field in the matching rows. NULL counts as a value.
-func (q *query) countValues(ctx context.Context, db Store, f *Field) (int64, error) {
-	c := q.counting(db, f.valueColumn(), q.matching)
-	c.SQL += " GROUP BY 1"
-	c.MaxGroups = maxDistinct
-	groups, err := db.Count(ctx, memoKey(c.SQL, c.Args), c)
-	if err == nil {
-		q.values = groups
-		return int64(len(groups)), nil
-	}
-	if !errors.Is(err, store.ErrTooManyGroups) {
-		return 0, fmt.Errorf("count the values of %s: %w", q.name, err)
-	}
-	b := q.distinctValues(f)
-	return db.Memo(ctx, memoKey(b.sql(), b.args), plainNames(q.tables), func() (n int64, err error) {
-		if err = db.QueryRow(ctx, b.sql(), b.args...).Scan(&n); err != nil {
-			err = fmt.Errorf("count the values of %s: %w", q.name, err)
-		}
-		return n, err
-	})
-}
-
 // countGroups returns the number of matching rows for each value of an expression.
 func (q *query) countGroups(ctx context.Context, db Store, expression string) ([]store.Group, error) {
 	c := q.counting(db, expression, q.matching)
+	c.Each = strings.Replace(c.SQL, countedRows, "", 1)
 	c.SQL += " GROUP BY 1"
 	groups, err := db.Count(ctx, memoKey(c.SQL, c.Args), c)
 	if err != nil {

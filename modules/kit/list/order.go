@@ -35,7 +35,7 @@ func terms(orders []order) string {
 }
 
 // orders converts the parameter sort to terms. Rows that are equal in it are in the order of their creation if the index of the
-// field is, see [ThenCreated]. The id is the last term, in the direction of the term before it, so that the
+// field is, see [ThenCreated], or the field has few values. The id is the last term, in the direction of the term before it, so that the
 // order is total and one index supports both directions. It returns apierr.QueryInvalidSortField.
 func (l *List[T]) orders(keys []string) (orders []order, unindexed bool, err error) {
 	orders = make([]order, 0, len(keys)+2)
@@ -56,8 +56,8 @@ func (l *List[T]) orders(keys []string) (orders []order, unindexed bool, err err
 		return l.newest, false, nil
 	}
 	last := orders[len(orders)-1]
-	unindexed = sorted.Index == NoIndex && last.column != l.source.Created && last.column != l.source.ID || len(orders) > 1
-	if sorted.Index == ThenCreated && !slices.ContainsFunc(orders, func(o order) bool { return o.column == l.source.Created }) {
+	unindexed = (sorted.Index == NoIndex || sorted.Index == First) && last.column != l.source.Created && last.column != l.source.ID || len(orders) > 1
+	if (sorted.Index == ThenCreated || sorted.Index == NullsApart || sorted.Index == EmptyApart || sorted.Few && l.source.Created != "") && !slices.ContainsFunc(orders, func(o order) bool { return o.column == l.source.Created }) {
 		orders = append(orders, order{column: l.source.Created, descending: last.descending})
 	}
 	if !slices.ContainsFunc(orders, func(o order) bool { return o.column == l.source.ID }) {

@@ -1,6 +1,7 @@
 package list_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -98,8 +99,9 @@ func TestPage_UsesIndexes(t *testing.T) {
 			}
 		}
 		for _, c := range r.counts {
-			if plan := strings.Join(storetest.Plan(t, db, c.SQL, c.Args...), "; "); strings.Contains(plan, "TEMP B-TREE") || !strings.Contains(plan, "COVERING INDEX") {
-				t.Errorf("%s: %s\n got %s", query, c.SQL, plan)
+			sql := cmp.Or(c.Each, c.SQL)
+			if plan := strings.Join(storetest.Plan(t, db, sql, c.Args...), "; "); strings.Contains(plan, "TEMP B-TREE") || !strings.Contains(plan, "COVERING INDEX") {
+				t.Errorf("%s: %s\n got %s", query, sql, plan)
 			}
 		}
 	}

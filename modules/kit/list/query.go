@@ -12,6 +12,7 @@ type query struct {
 	name     string
 	from     string
 	id       string
+	created  string // may be empty
 	tables   []string
 	visible  *builder // condition of the rows that the caller may see
 	matching *builder // condition of the matching rows among them
@@ -19,7 +20,8 @@ type query struct {
 	nothing  bool // no row can match
 
 	shapes *shapes
-	values []store.Group // of the distinct field, when they are few
+	values []store.Group // of the distinct field, when they are few; in no order
+	total  int64         // how many values the distinct field has
 	base   string        // the condition that always holds, as it begins visible
 	hidden string
 
@@ -44,7 +46,7 @@ func (l *List[T]) query(p Params, conditions []Where) (*query, error) {
 		}
 	}
 	name, _, _ := strings.Cut(l.source.From, " ")
-	q := &query{name: name, from: l.source.From, id: l.source.ID, tables: l.source.Tables, shapes: &l.shapes}
+	q := &query{name: name, from: l.source.From, id: l.source.ID, created: l.source.Created, tables: l.source.Tables, shapes: &l.shapes}
 	q.visible = &builder{}
 	q.restrict(l.source.Base)
 	q.base, q.hidden = q.visible.sql(), l.source.Hidden

@@ -1,6 +1,7 @@
 package list
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -12,7 +13,11 @@ import (
 func (f *Field) condition(b *builder, values []string) bool {
 	switch f.Type {
 	case Text:
-		return f.textCondition(b, values)
+		some := f.textCondition(b, values)
+		if some && f.Index == EmptyApart && !slices.ContainsFunc(values, func(v string) bool { return f.Fold(v) == "" }) {
+			b.add(" AND ", f.Key, " <> ''") // as the index
+		}
+		return some
 	case UUID:
 		return oneOf(b, f.Column, parsed(values, types.ParseID))
 	case Bool:

@@ -21,9 +21,9 @@ func (q *query) page(ctx context.Context, db Store, columns string, v view, p Pa
 	b := &builder{args: q.matching.args[:len(q.matching.args):len(q.matching.args)]}
 	if after != nil {
 		w.limit++
-		w.segments = segments(b, v.orders, after)
-	} else if v.apart {
-		w.segments = []string{v.orders[0].column + " IS NOT NULL", v.orders[0].column + " IS NULL"}
+		w.segments, w.after = segments(b, v.orders, after), after
+	} else if v.apart != nil {
+		w.segments = v.apart
 	}
 	alternatives := q.merges() && !q.few
 	if alternatives && w.depth() > maxMergedRows {
@@ -35,12 +35,19 @@ func (q *query) page(ctx context.Context, db Store, columns string, v view, p Pa
 			q, alternatives = ungranted, false
 		}
 	}
+	if v.valued != nil && v.distinct == nil && !q.searched && !q.merges() {
+		if done, err := q.valuedPage(ctx, db, b, columns, v, w); done || err != nil {
+			return b, err
+		}
+	}
 	switch {
 	case v.distinct != nil:
-		q.distinctPage(b, columns, v, w)
+		if err := q.distinctPage(ctx, db, b, columns, v, w); err != nil {
+			return nil, err
+		}
 	case w.depth() <= maxMergedRows && (alternatives || len(w.segments) > 1):
 		q.mergedPage(b, columns, v, w)
-	case w.depth() > maxMergedRows || v.unindexed && !v.apart:
+	case w.depth() > maxMergedRows || v.unindexed && v.apart == nil:
 		q.latePage(b, columns, v, w)
 	default:
 		b.add("SELECT ", columns, " FROM ", q.from, q.condition(w))
@@ -53,6 +60,7 @@ func (q *query) page(ctx context.Context, db Store, columns string, v view, p Pa
 type window struct {
 	limit, offset int64
 	segments      []string // of which a row meets exactly one; nil: all rows
+	after         []any    // the values of a cursor, which has the segments; nil: there is none
 }
 
 func (w window) depth() int64 { return w.offset + w.limit }
@@ -169,47 +177,6 @@ func (q *query) latePage(b *builder, columns string, v view, w window) {
 	b.add(") AS part)", q.again(), " ORDER BY ", terms(v.orders))
 }
 
-// distinctPage appends the statement for the first row of each value.
-func (q *query) distinctPage(b *builder, columns string, v view, w window) {
-	if v.distinct.Index != NoIndex && q.matching.sql() == q.base && len(q.values) > 0 && len(q.values) <= maxLookups {
-		q.lookups(b, columns, v, w)
-		return
-	}
-	rows := q.rowsOf(v, "SELECT ", columns)
-	b.add(rows.sql())
-	if len(w.segments) > 0 {
-		b.add(" AND (", strings.Join(w.segments, " OR "), ")")
-	}
-	b.end(v, w)
-}
-
-// maxLookups bounds the values whose first rows are looked up one by one.
-const maxLookups = 50
-
-// lookups appends the statement for the first row of each known value, which an index of the field finds without reading the others.
-// A value that came up a moment ago may be missing: the total does not count it either.
-func (q *query) lookups(b *builder, columns string, v view, w window) {
-	b.add("SELECT ", columns, " FROM ", q.from, " WHERE ", q.id, " IN (")
-	for i, g := range q.values {
-		if i > 0 {
-			b.add(" UNION ALL ")
-		}
-		b.add("SELECT part.id FROM (SELECT ", q.id, " AS id FROM ", q.from, q.matching.sql(), conjunction(q.matching.sql()), v.distinct.valueColumn())
-		if g.Value == nil {
-			b.add(" IS NULL")
-		} else {
-			b.add(" = ")
-			b.arg(g.Value)
-		}
-		b.add(" ORDER BY ", terms(v.orders), " LIMIT 1) AS part")
-	}
-	b.add(")")
-	if len(w.segments) > 0 {
-		b.add(" AND (", strings.Join(w.segments, " OR "), ")")
-	}
-	b.end(v, w)
-}
-
 // rowsOf begins a statement over the matching rows; with distinct, over the first row of each value in the order.
 func (q *query) rowsOf(v view, columns ...string) *builder {
 	if v.distinct == nil {
@@ -219,13 +186,6 @@ func (q *query) rowsOf(v view, columns ...string) *builder {
 		" FROM ", q.from, " WHERE ", q.id, " IN (SELECT ranked.id FROM (SELECT ", q.id, " AS id, row_number() OVER (PARTITION BY ",
 		v.distinct.valueColumn(), " ORDER BY ", terms(v.orders), ") AS place FROM ", q.from)...)
 	b.add(") AS ranked WHERE ranked.place = 1)")
-	return b
-}
-
-// distinctValues counts the values of a field among the matching rows. NULL counts as one value.
-func (q *query) distinctValues(f *Field) *builder {
-	b := q.matching.after("SELECT count(*) FROM (SELECT DISTINCT ", f.valueColumn(), " AS value FROM ", q.from)
-	b.add(") AS found")
 	return b
 }
 

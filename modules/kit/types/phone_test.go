@@ -23,14 +23,21 @@ func TestParsePhone(t *testing.T) {
 	}
 }
 
+// comparablePhone matches what ParsePhone does not reject at once. The library accepts letters and extensions, too.
+var comparablePhone = regexp.MustCompile("^[-0-9+ ()./\u00a0\u2011]{0,64}$")
+
 var e164 = regexp.MustCompile(`^\+[1-9][0-9]{1,16}$`)
 
 func FuzzParsePhone(f *testing.F) {
-	for _, s := range []string{"044 668 18 00", "+49 (0)30 123456", "00", "+", "((((", "+800 1234 5678"} {
+	for _, s := range []string{"044 668 18 00", "+49 (0)30 123456", "00", "+", "((((", "+800 1234 5678", "+54 9 11 1234-5678", "+52 1 55 1234 5678", "+1 (242) 365 1234",
+		"4144 668 18 00", "+0041 44 668 18 00", "+39 06 698 1234", "+44 7700 900123", "+55 0 11 91234-5678"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
 		p, err := types.ParsePhone(in)
+		if want := libraryPhone(in); string(p) != want && comparablePhone.MatchString(in) {
+			t.Errorf("ParsePhone(%q) = %q, %v; the library: %q", in, p, err, want)
+		}
 		if err != nil {
 			return
 		}

@@ -1,0 +1,133 @@
+package records
+
+import (
+	"context"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/store"
+)
+
+// Cached reads records of a table whose answers depend on their row alone, and remembers the encoded answers. It never returns an
+// answer that is older than a commit which was acknowledged before the call, see [store.RowCache].
+//
+// The right to read is decided for each call, and never remembered.
+type Cached[T any] struct {
+	db      *store.DB
+	table   *Table[T]
+	answers *store.RowCache[*endpoint.Encoded]
+
+	columns, idAt, versionAt int // number of columns, and places of two of them
+}
+
+// plainColumns are columns of one table: no expressions and no subqueries, which could read other tables or the time.
+var plainColumns = regexp.MustCompile(`^\s*\w+(\s*,\s*\w+)*\s*$`)
+
+// Cache returns a reader of a table. It panics for a table whose answers depend on more than their row: on other tables, or on the
+// names of users. Scan must not use the time or anything else that changes. Each change of what it returns must change the column
+// version, from which the answers have their tag.
+func Cache[T any](db *store.DB, t *Table[T]) *Cached[T] {
+	if !plainColumns.MatchString(t.From+","+t.Columns) || endpoint.TypeNamesUsers(reflect.TypeFor[T]()) {
+		panic("records: answers with " + t.Type.Name + " depend on more than one row")
+	}
+	columns := strings.FieldsFunc(t.Columns, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+	c := &Cached[T]{db: db, table: t, answers: store.NewRowCache[*endpoint.Encoded](db, t.From, "id"),
+		columns: len(columns), idAt: slices.Index(columns, "id"), versionAt: slices.Index(columns, "version")}
+	if c.idAt < 0 || c.versionAt < 0 {
+		panic("records: " + t.Type.Name + " need the columns id and version")
+	}
+	return c
+}
+
+// Get is [Table.Get] with the encoded answer. A caller without a grant on the type gets the decision from the statement that reads
+// the record.
+func (c *Cached[T]) Get(ctx context.Context, id string, wanted access.Permission) (*endpoint.Encoded, error) {
+	if !access.From(ctx).May(c.table.Type, wanted) {
+		record, err := c.table.Get(ctx, c.db, id, wanted)
+		if err != nil {
+			return nil, err
+		}
+		return endpoint.Encode(record)
+	}
+	if known, ok := c.answers.Get(id); ok {
+		return known, nil
+	}
+	began := c.answers.Begin(ctx)
+	record, err := c.table.GetUnchecked(ctx, c.db, id)
+	if err != nil {
+		return nil, err
+	}
+	return c.keep(began, id, record)
+}
+
+// Knows reports whether the answer with a record is in memory.
+func (c *Cached[T]) Knows(id string) bool {
+	_, known := c.answers.Get(id)
+	return known
+}
+
+// Key returns the columns that Known scans.
+func (c *Cached[T]) Key() string { return "id, version" }
+
+// Known returns the answer with a row, of which it scans the columns of Key. ok is false unless the same version of it is known.
+func (c *Cached[T]) Known(row Row) (answer jsontext.Value, bytes int, ok bool, err error) {
+	var id string
+	var version int64
+	if err := row.Scan(&id, &version); err != nil {
+		return nil, 0, false, err
+	}
+	known, ok := c.version(id, version)
+	return known, len(known), ok, nil
+}
+
+// version returns the answer with a version of a record, if it is known. A page may be of an earlier state than the known answer, or
+// of a later one.
+func (c *Cached[T]) version(id string, version int64) (jsontext.Value, bool) {
+	if known, ok := c.answers.Get(id); ok && known.Tag == endpoint.VersionTag(version) {
+		return known.JSON, true
+	}
+	return nil, false
+}
+
+// Scanner returns a function that scans the rows of one page of a list with the columns of the table. Call it before the page is
+// read. The answer with a row is encoded unless the same version of it is known.
+func (c *Cached[T]) Scanner(ctx context.Context) func(row Row) (answer jsontext.Value, known bool, err error) {
+	began := c.answers.Begin(ctx)
+	var id string
+	var version int64
+	dest := slices.Repeat([]any{store.Ignored}, c.columns)
+	dest[c.idAt], dest[c.versionAt] = &id, &version
+	return func(row Row) (jsontext.Value, bool, error) {
+		if err := row.Scan(dest...); err != nil {
+			return nil, false, err
+		}
+		if known, ok := c.version(id, version); ok {
+			return known, true, nil
+		}
+		record, err := c.table.Scan(row)
+		if err != nil {
+			return nil, false, err
+		}
+		encoded, err := c.keep(began, id, record)
+		if err != nil {
+			return nil, false, err
+		}
+		return encoded.JSON, false, nil
+	}
+}
+
+// keep encodes a record that was read since, and remembers the answer.
+func (c *Cached[T]) keep(since store.Reading, id string, record T) (*endpoint.Encoded, error) {
+	encoded, err := endpoint.Encode(record)
+	if err == nil {
+		c.answers.Put(since, id, encoded, encoded.Size())
+	}
+	return encoded, err
+}

@@ -1,0 +1,400 @@
+package sse
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http/httptest"
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// polled is a hub on real connections, whose heartbeats never come: only the poller notices what clients do.
+type polled struct {
+	*Hub
+	testing.TB
+	ends chan string // users whose stream has ended
+}
+
+func newPolled(t testing.TB) *polled {
+	t.Helper()
+	p := &polled{TB: t, ends: make(chan string, 4096)}
+	p.Hub = New(Options{Heartbeat: time.Hour, PerUser: 1 << 20, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		CloseFrame: []byte("bye\n"), Ended: func(user string) { p.ends <- user }})
+	t.Cleanup(p.Close)
+	return p
+}
+
+// loopback accepts the connections of all tests, which would otherwise need a port each.
+var loopback = sync.OnceValues(func() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") })
+
+// pair returns both ends of a TCP connection.
+func pair(t testing.TB) (server, client *net.TCPConn) {
+	t.Helper()
+	listener, err := loopback()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dialled, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepted, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = dialled.Close() })
+	return accepted.(*net.TCPConn), dialled.(*net.TCPConn)
+}
+
+// overTLS returns both ends of a connection with TLS on a TCP connection.
+func overTLS(t testing.TB, server, client net.Conn) (tlsServer, tlsClient *tls.Conn) {
+	t.Helper()
+	config := httptest.NewTLSServer(nil)
+	defer config.Close()
+	tlsServer = tls.Server(server, &tls.Config{Certificates: config.TLS.Certificates})
+	tlsClient = tls.Client(client, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // the test's own certificate
+	done := make(chan error)
+	go func() { done <- tlsServer.Handshake() }()
+	if err := errors.Join(tlsClient.Handshake(), <-done); err != nil {
+		t.Fatal(err)
+	}
+	return tlsServer, tlsClient
+}
+
+// attach opens a live stream on a connection.
+func (p *polled) attach(user string, conn net.Conn) *Stream {
+	p.Helper()
+	s, err := p.Open(user, "en", time.Time{}, nil)
+	if err != nil {
+		p.Fatal(err)
+	}
+	if !s.Attach(conn) {
+		p.Fatal("the stream had ended")
+	}
+	s.Live(Position{})
+	return s
+}
+
+// send publishes a frame to a user.
+func (p *polled) send(user, text string) {
+	p.Publish([]string{user}, func(int, *Stream) Frame { return Frame{Shared: []byte(text)} })
+}
+
+// watched returns the number of streams that the poller watches.
+func (p *polled) watched() int {
+	p.poller.mu.Lock()
+	defer p.poller.mu.Unlock()
+	return len(p.poller.streams)
+}
+
+// expect reads a text.
+func expect(t testing.TB, from io.Reader, text string) {
+	t.Helper()
+	got := make([]byte, len(text))
+	if _, err := io.ReadFull(from, got); err != nil || string(got) != text {
+		t.Errorf("got %q, %v, want %q", got, err, text)
+	}
+}
+
+// ways are the ways in which a client ends its connection.
+var ways = map[string]func(plain *net.TCPConn, client net.Conn) error{
+	"close":             func(_ *net.TCPConn, client net.Conn) error { return client.Close() },
+	"close of TCP only": func(plain *net.TCPConn, _ net.Conn) error { return plain.Close() },
+	"reset": func(plain *net.TCPConn, _ net.Conn) error {
+		return errors.Join(plain.SetLinger(0), plain.Close())
+	},
+	"end of its data": func(_ *net.TCPConn, client net.Conn) error {
+		return client.(interface{ CloseWrite() error }).CloseWrite()
+	},
+	"too many bytes": func(_ *net.TCPConn, client net.Conn) error {
+		_, err := client.Write(make([]byte, maxReceived))
+		return err
+	},
+	"some bytes and then the end": func(_ *net.TCPConn, client net.Conn) error {
+		_, err := client.Write([]byte("GET / HTTP/1.1\r\n\r\n"))
+		return errors.Join(err, client.Close())
+	},
+}
+
+func TestPoller_NoticesTheEndOfAConnection(t *testing.T) {
+	for way, end := range ways {
+		for _, secure := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, TLS %t", way, secure), func(t *testing.T) {
+				p := newPolled(t)
+				plainServer, plainClient := pair(t)
+				var server, client net.Conn = plainServer, plainClient
+				if secure {
+					server, client = overTLS(t, server, client)
+				}
+				p.attach("a", server)
+				p.send("a", "one\n")
+				expect(t, client, "one\n")
+				if p.watched() != 1 {
+					t.Fatal("the poller does not watch the connection")
+				}
+				if err := end(plainClient, client); err != nil {
+					t.Fatal(err)
+				}
+				<-p.ends
+				if stats := p.Stats(); stats.Open != 0 || stats.Left != 1 || p.watched() != 0 {
+					t.Errorf("got %+v, %d watched", stats, p.watched())
+				}
+			})
+		}
+	}
+}
+
+// A client that sends something keeps its stream. From then on a goroutine reads its connection.
+func TestPoller_KeepsAStreamWhoseClientSendsBytes(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		p := newPolled(t)
+		plainServer, plainClient := pair(t)
+		var server, client net.Conn = plainServer, plainClient
+		if secure {
+			server, client = overTLS(t, server, client)
+		}
+		p.attach("a", server)
+		for i := range 3 {
+			if _, err := client.Write([]byte("hello")); err != nil {
+				t.Fatal(err)
+			}
+			p.send("a", fmt.Sprintln(i))
+			expect(t, client, fmt.Sprintln(i))
+		}
+		if err := client.Close(); err != nil {
+			t.Fatal(err)
+		}
+		<-p.ends
+		if stats := p.Stats(); stats.Open != 0 || stats.Left != 1 || p.watched() != 0 {
+			t.Errorf("TLS %t: got %+v, %d watched", secure, stats, p.watched())
+		}
+	}
+}
+
+func TestPoller_NeedsNoGoroutineForAStream(t *testing.T) {
+	p := newPolled(t)
+	server, _ := pair(t)
+	p.attach("first", server) // starts the poller
+	before := runtime.NumGoroutine()
+	const streams = 100
+	for range streams {
+		server, _ := pair(t)
+		p.attach("a", server)
+	}
+	if more := runtime.NumGoroutine() - before; more > streams/10 {
+		t.Errorf("%d goroutines for %d streams", more, streams)
+	}
+	if p.watched() != streams+1 {
+		t.Errorf("%d are watched", p.watched())
+	}
+}
+
+// Clients end their connections in all ways while frames are written, rights are revoked and streams open.
+func TestPoller_FreesManyConnectionsAtOnce(t *testing.T) {
+	p := newPolled(t)
+	const each = 30
+	var group sync.WaitGroup
+	streams := 0
+	for way, end := range ways {
+		for i := range each {
+			server, client := pair(t)
+			streams++
+			group.Go(func() {
+				s := p.attach(way, server)
+				go func() { _, _ = io.Copy(io.Discard, client) }()
+				switch i % 3 {
+				case 0:
+					p.send(way, "a frame\n")
+				case 1:
+					p.Revoke(way, func(other *Stream) bool { return other != s })
+				}
+				_ = end(client, client) // the server may have closed it
+			})
+		}
+	}
+	group.Wait()
+	for range streams {
+		<-p.ends
+	}
+	stats := p.Stats()
+	if stats.Open != 0 || stats.Left+stats.Revoked != uint64(streams) || p.watched() != 0 {
+		t.Errorf("got %+v, %d watched", stats, p.watched())
+	}
+}
+
+// The number of a connection is used again as soon as it is closed. The end of the old client must not end the new stream.
+func TestPoller_TellsConnectionsApartWhoseNumbersAreUsedAgain(t *testing.T) {
+	p := newPolled(t)
+	for range 50 {
+		server, client := pair(t)
+		old := p.attach("old", server)
+		old.End()
+		<-p.ends
+		next, nextClient := pair(t)
+		p.attach("next", next)
+		_ = client.Close()
+		p.send("next", "still here\n")
+		expect(t, nextClient, "still here\n")
+		if err := nextClient.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if user := <-p.ends; user != "next" {
+			t.Fatalf("the stream of %q has ended", user)
+		}
+	}
+	if p.watched() != 0 {
+		t.Errorf("%d are still watched", p.watched())
+	}
+}
+
+// Connections that cannot be watched have a goroutine.
+func TestPoller_LeavesOtherConnectionsToGoroutines(t *testing.T) {
+	for name, connect := range map[string]func(p *polled) (server, client net.Conn){
+		"a connection without a number": func(*polled) (server, client net.Conn) { return net.Pipe() },
+		"a system without epolls": func(p *polled) (server, client net.Conn) {
+			p.poller.mu.Lock()
+			p.poller.started = true
+			p.poller.mu.Unlock()
+			return pair(t)
+		},
+		"a limit of open files": func(p *polled) (server, client net.Conn) {
+			server, client = pair(t)
+			var before syscall.Rlimit
+			if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 3, Max: before.Max}); err != nil {
+				t.Fatal(err)
+			}
+			p.poller.mu.Lock()
+			p.poller.start()
+			p.poller.mu.Unlock()
+			if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+				t.Fatal(err)
+			}
+			return server, client
+		},
+	} {
+		p := newPolled(t)
+		server, client := connect(p)
+		p.attach("a", server)
+		if p.watched() != 0 {
+			t.Errorf("%s: the poller watches it", name)
+		}
+		p.send("a", "one\n")
+		expect(t, client, "one\n")
+		if err := client.Close(); err != nil {
+			t.Fatal(err)
+		}
+		<-p.ends
+		if stats := p.Stats(); stats.Open != 0 || stats.Left != 1 {
+			t.Errorf("%s: got %+v", name, stats)
+		}
+	}
+}
+
+func TestPoller_EndsAStreamWhoseConnectionIsClosedBefore(t *testing.T) {
+	p := newPolled(t)
+	server, _ := pair(t)
+	if err := server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p.attach("a", server)
+	<-p.ends
+	if stats := p.Stats(); stats.Open != 0 || stats.Left != 1 || p.watched() != 0 {
+		t.Errorf("got %+v, %d watched", stats, p.watched())
+	}
+}
+
+// Streams that open while the hub closes are closed, too.
+func TestPoller_ClosesWhileStreamsOpen(t *testing.T) {
+	for range 20 {
+		p := newPolled(t)
+		var group sync.WaitGroup
+		for range 8 {
+			server, client := pair(t)
+			s, err := p.Open("a", "en", time.Time{}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			group.Go(func() { s.Attach(server) })
+			group.Go(func() { _, _ = io.Copy(io.Discard, client) }) // ends with the connection
+		}
+		group.Go(p.Close)
+		group.Wait()
+		if stats := p.Stats(); stats.Open != 0 || p.watched() != 0 {
+			t.Fatalf("got %+v, %d watched", stats, p.watched())
+		}
+	}
+}
+
+// A client that does not read delays no other, and a revocation cuts the running write short.
+func TestPoller_EndsAStreamWhoseClientDoesNotRead(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		p := newPolled(t)
+		plainServer, plainClient := pair(t)
+		if err := errors.Join(plainServer.SetWriteBuffer(4<<10), plainClient.SetReadBuffer(4<<10)); err != nil {
+			t.Fatal(err)
+		}
+		var server, client net.Conn = plainServer, plainClient
+		if secure {
+			server, client = overTLS(t, server, client)
+		}
+		goodServer, goodClient := pair(t)
+		s := p.attach("a", server)
+		p.attach("a", goodServer)
+		large := make([]byte, maxPendingBytes) // more than the system keeps
+		copy(large, "first\n")
+		p.send("a", string(large))
+		expect(t, goodClient, string(large))
+		expect(t, client, "first\n")
+		p.Revoke("a", func(other *Stream) bool { return other != s })
+		<-p.ends
+		if n, err := io.Copy(io.Discard, client); err == nil && !secure && n >= int64(len(large)) {
+			t.Errorf("TLS %t: the client got everything after the revocation", secure)
+		}
+		p.send("a", "next\n")
+		expect(t, goodClient, "next\n")
+		// On a very busy machine it may have been dropped as slow before.
+		if stats := p.Stats(); stats.Open != 1 || stats.Revoked+stats.Slow != 1 || p.watched() != 1 {
+			t.Errorf("TLS %t: got %+v, %d watched", secure, stats, p.watched())
+		}
+	}
+}
+
+// A client that reads late gets all frames in order, also with TLS: a write that was interrupted could not be continued there.
+func TestPoller_ContinuesWithAClientThatReadsLate(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		p := newPolled(t)
+		plainServer, plainClient := pair(t)
+		if err := errors.Join(plainServer.SetWriteBuffer(32<<10), plainClient.SetReadBuffer(32<<10)); err != nil {
+			t.Fatal(err)
+		}
+		var server, client net.Conn = plainServer, plainClient
+		if secure {
+			server, client = overTLS(t, server, client)
+		}
+		p.attach("late", server)
+		goodServer, goodClient := pair(t)
+		p.attach("good", goodServer)
+		large := string(bytes.Repeat([]byte("0123456789abcdef"), 32<<10))
+		p.send("late", large)
+		for i := range 100 { // meanwhile others get theirs
+			p.send("good", fmt.Sprintln(i))
+			expect(t, goodClient, fmt.Sprintln(i))
+		}
+		p.send("late", "next\n")
+		got := make([]byte, len(large)+len("next\n"))
+		if _, err := io.ReadFull(client, got); err != nil || string(got) != large+"next\n" {
+			t.Errorf("TLS %t: the client did not get all frames: %v", secure, err)
+		}
+	}
+}

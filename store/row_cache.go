@@ -1,0 +1,189 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+
+	"kontor/store/engine"
+)
+
+const (
+	// RowCacheBytes bounds the values of one RowCache, with their keys and what the cache needs for each.
+	RowCacheBytes = 16 << 20
+	// rowCacheShards is the number of parts with a lock of their own.
+	rowCacheShards = 32
+	// rowCacheEntry is what an entry takes without its key and value, in bytes.
+	rowCacheEntry = 160
+	// rowCacheLargest is the size of a value from which it is not kept, so that few records do not displace many.
+	rowCacheLargest = 32 << 10
+)
+
+// A RowCache remembers what was made of single rows of one table, and of nothing else: no other table, and not the time. A caller
+// never gets a value that is older than a commit which was acknowledged before the call. Before a commit changes or deletes a
+// row, its value leaves the memory of the cache. Until the commit is done, and for reads that began before it, nothing is added.
+//
+// On an engine that does not know which rows its commits change, such as that of a database which several processes share, it
+// remembers nothing.
+type RowCache[V any] struct {
+	db         *DB
+	table, key string
+	seed       maphash.Seed
+	shards     [rowCacheShards]rowShard[V]
+
+	// changes is odd while a commit changes rows, and before the cache is informed of all commits.
+	changes  atomic.Uint64
+	watching sync.Mutex
+	asked    atomic.Bool
+}
+
+type rowShard[V any] struct {
+	mu      sync.Mutex
+	entries map[string]*rowEntry[V]
+	bytes   int
+}
+
+type rowEntry[V any] struct {
+	value V
+	bytes int
+	used  bool // since the last clearing
+}
+
+// NewRowCache returns an empty cache of values that are made of the rows of a table. key is the column whose text identifies a row.
+func NewRowCache[V any](db *DB, table, key string) *RowCache[V] {
+	c := &RowCache[V]{db: db, table: table, key: key, seed: maphash.MakeSeed()}
+	c.changes.Store(1)
+	return c
+}
+
+// Get returns the value of a row, if it is known.
+func (c *RowCache[V]) Get(id string) (value V, ok bool) {
+	s := c.shard(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.entries[id]
+	if e == nil {
+		return value, false
+	}
+	e.used = true
+	return e.value, true
+}
+
+// A Reading is the time from which rows are read that are to be remembered.
+type Reading uint64
+
+// Begin must be called before the statement that reads rows.
+func (c *RowCache[V]) Begin(ctx context.Context) Reading {
+	if !c.asked.Load() {
+		c.watch(ctx)
+	}
+	return Reading(c.changes.Load())
+}
+
+// Put remembers a value that was made of a row which was read since, unless rows have changed in the meantime. bytes is the memory
+// that the value takes.
+func (c *RowCache[V]) Put(since Reading, id string, value V, bytes int) {
+	if since%2 == 1 || bytes > rowCacheLargest {
+		return
+	}
+	bytes += len(id) + rowCacheEntry
+	s := c.shard(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.changes.Load() != uint64(since) { // a commit that begins from here on waits for the lock and removes the entry
+		return
+	}
+	s.remove(id)
+	if s.entries == nil {
+		s.entries = map[string]*rowEntry[V]{}
+	}
+	s.entries[id] = &rowEntry[V]{value: value, bytes: bytes}
+	if s.bytes += bytes; s.bytes > RowCacheBytes/rowCacheShards {
+		s.evict(id)
+	}
+}
+
+// Bytes returns what the values take.
+func (c *RowCache[V]) Bytes() (bytes int) {
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.Lock()
+		bytes += s.bytes
+		s.mu.Unlock()
+	}
+	return bytes
+}
+
+// watch asks the engine once for the rows that its commits change. If that fails, nothing is remembered.
+func (c *RowCache[V]) watch(ctx context.Context) {
+	c.watching.Lock()
+	defer c.watching.Unlock()
+	if c.asked.Load() {
+		return
+	}
+	watcher, follows := c.db.engine.(engine.RowWatcher)
+	if !follows || c.db.Shared() {
+		c.asked.Store(true)
+		return
+	}
+	err := watcher.WatchRows(ctx, engine.RowWatch{Table: c.table, Key: c.key, Begin: c.forget, End: func() { c.changes.Add(1) }})
+	if err != nil && (ctx.Err() != nil || Temporary(err) || errors.Is(err, ErrNested)) {
+		return // a later caller asks again
+	}
+	if err != nil {
+		c.db.log.Error("rows are not remembered", "table", c.table, "cause", err)
+	}
+	c.asked.Store(true)
+}
+
+// forget removes the values of rows, or all without keys, before a commit changes the rows. No value is added until the commit is done.
+func (c *RowCache[V]) forget(ids []string) {
+	c.changes.Add(1)
+	if ids == nil {
+		for i := range c.shards {
+			s := &c.shards[i]
+			s.mu.Lock()
+			s.entries, s.bytes = nil, 0
+			s.mu.Unlock()
+		}
+		return
+	}
+	for _, id := range ids {
+		s := c.shard(id)
+		s.mu.Lock()
+		s.remove(id)
+		s.mu.Unlock()
+	}
+}
+
+func (c *RowCache[V]) shard(id string) *rowShard[V] {
+	return &c.shards[maphash.String(c.seed, id)%rowCacheShards]
+}
+
+func (s *rowShard[V]) remove(id string) {
+	if e := s.entries[id]; e != nil {
+		s.bytes -= e.bytes
+		delete(s.entries, id)
+	}
+}
+
+// evict removes entries that were not used since it last came across them, except one, until the bytes fit.
+func (s *rowShard[V]) evict(kept string) {
+	for s.bytes > RowCacheBytes/rowCacheShards {
+		for id, e := range s.entries {
+			if id == kept {
+				continue
+			}
+			if e.used {
+				e.used = false
+				continue
+			}
+			s.remove(id)
+			if s.bytes <= RowCacheBytes/rowCacheShards {
+				return
+			}
+		}
+	}
+}

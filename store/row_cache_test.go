@@ -1,0 +1,250 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"kontor/store"
+	"kontor/store/storetest"
+)
+
+// cached is a cache of the numbers of counted rows, with how often a row was read.
+type cached struct {
+	*store.RowCache[int64]
+	t  *testing.T
+	db *store.DB
+}
+
+func newCached(t *testing.T, db *store.DB) cached {
+	t.Helper()
+	return cached{store.NewRowCache[int64](db, "counted", "id"), t, db}
+}
+
+func (c cached) read(id string) (number int64) {
+	c.t.Helper()
+	if err := c.db.QueryRow(c.t.Context(), `SELECT number FROM counted WHERE id = $1`, id).Scan(&number); err != nil {
+		c.t.Error(err)
+	}
+	return number
+}
+
+// load returns the number of a row, and remembers it.
+func (c cached) load(id string) int64 {
+	c.t.Helper()
+	if number, ok := c.Get(id); ok {
+		return number
+	}
+	began := c.Begin(c.t.Context())
+	number := c.read(id)
+	c.Put(began, id, number, 8)
+	return number
+}
+
+func (c cached) known(id string) bool {
+	_, ok := c.Get(id)
+	return ok
+}
+
+func TestRowCache_ForgetsChangedRowsOnly(t *testing.T) {
+	if storetest.SQLiteOnly(t, "rows are not watched on PostgreSQL") {
+		return
+	}
+	db := openCounted(t)
+	c := newCached(t, db)
+	for i := range 4 {
+		change(t, db, `INSERT INTO counted (id, owner, number) VALUES ($1, 'anna', 1)`, fmt.Sprint(i))
+		c.load(fmt.Sprint(i))
+	}
+	change(t, db, `UPDATE counted SET number = 2 WHERE id = '1'`)
+	change(t, db, `DELETE FROM counted WHERE id = '2'`)
+	change(t, db, `INSERT INTO counted (id, owner, number) VALUES ('new', 'anna', 1)`)
+	for id, want := range map[string]bool{"0": true, "1": false, "2": false, "3": true, "new": false} {
+		if got := c.known(id); got != want {
+			t.Errorf("row %s is known: %v, want %v", id, got, want)
+		}
+	}
+	if got := c.load("1"); got != 2 {
+		t.Errorf("got %d after the update", got)
+	}
+	change(t, db, `UPDATE counted SET id = '5' WHERE id = '3'`)
+	if c.known("3") || c.load("5") != 1 {
+		t.Error("a row that has another key is known by the former one")
+	}
+	undone := errors.New("undone")
+	if err := db.InTx(t.Context(), func(tx *store.Tx) error {
+		if _, err := tx.Exec(t.Context(), `UPDATE counted SET number = 9`); err != nil {
+			return err
+		}
+		return undone
+	}); !errors.Is(err, undone) {
+		t.Fatal(err)
+	}
+	if got := c.load("0"); got != 1 {
+		t.Errorf("got %d, which was never committed", got)
+	}
+}
+
+// A value that was read before a commit must not be remembered after it.
+func TestRowCache_DropsWhatWasReadBeforeACommit(t *testing.T) {
+	if storetest.SQLiteOnly(t, "rows are not watched on PostgreSQL") {
+		return
+	}
+	db := openCounted(t)
+	c := newCached(t, db)
+	change(t, db, `INSERT INTO counted (id, owner, number) VALUES ('a', 'anna', 1), ('b', 'anna', 1)`)
+	began := c.Begin(t.Context())
+	old := c.read("a")
+	change(t, db, `UPDATE counted SET number = 2 WHERE id = 'a'`)
+	c.Put(began, "a", old, 8)
+	if c.known("a") || c.load("a") != 2 {
+		t.Error("the number from before the commit is remembered")
+	}
+	if err := db.InTx(t.Context(), func(tx *store.Tx) error { // a transaction that is open does not concern readers
+		_, err := tx.Exec(t.Context(), `UPDATE counted SET number = 3 WHERE id = 'a'`)
+		if number, ok := c.Get("a"); !ok || number != 2 {
+			t.Error("an uncommitted change is visible")
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.load("a"); got != 3 {
+		t.Errorf("got %d", got)
+	}
+}
+
+// A cache whose first use falls into an open transaction does not miss the changes of that transaction.
+func TestRowCache_BeginsWhileATransactionIsOpen(t *testing.T) {
+	if storetest.SQLiteOnly(t, "rows are not watched on PostgreSQL") {
+		return
+	}
+	db := openCounted(t)
+	change(t, db, `INSERT INTO counted (id, owner, number) VALUES ('a', 'anna', 1)`)
+	c := newCached(t, db)
+	if err := db.InTx(t.Context(), func(tx *store.Tx) error {
+		if _, err := tx.Exec(t.Context(), `UPDATE counted SET number = 2 WHERE id = 'a'`); err != nil {
+			return err
+		}
+		loaded := make(chan struct{})
+		go func() {
+			defer close(loaded)
+			c.load("a")
+		}()
+		<-loaded
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.load("a"); got != 2 {
+		t.Errorf("got %d, want what was committed", got)
+	}
+	if c.load("a"); !c.known("a") {
+		t.Error("nothing is remembered after the transaction")
+	}
+}
+
+func TestRowCache_ManyChangesAtOnceForgetAll(t *testing.T) {
+	if storetest.SQLiteOnly(t, "rows are not watched on PostgreSQL") {
+		return
+	}
+	db := openCounted(t)
+	c := newCached(t, db)
+	change(t, db, `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
+		INSERT INTO counted (id, owner, number) SELECT CAST(i AS TEXT), 'anna', i FROM n`)
+	for i := 1; i <= 5000; i += 7 {
+		c.load(fmt.Sprint(i))
+	}
+	change(t, db, `UPDATE counted SET number = -number`)
+	if c.Bytes() != 0 {
+		t.Errorf("%d bytes are left", c.Bytes())
+	}
+	for i := 1; i <= 5000; i += 7 {
+		if got := c.load(fmt.Sprint(i)); got != int64(-i) {
+			t.Fatalf("row %d is %d", i, got)
+		}
+	}
+}
+
+func TestRowCache_IsBounded(t *testing.T) {
+	if storetest.SQLiteOnly(t, "rows are not watched on PostgreSQL") {
+		return
+	}
+	c := newCached(t, openCounted(t))
+	began := c.Begin(t.Context())
+	const size = 10_000
+	for i := range 2 * store.RowCacheBytes / size {
+		c.Put(began, fmt.Sprint(i), 1, size)
+		c.Get(fmt.Sprint(i))
+		c.Get("0")
+	}
+	if bytes := c.Bytes(); bytes > store.RowCacheBytes || bytes < store.RowCacheBytes/2 {
+		t.Errorf("%d bytes, want at most %d and more than half of that", bytes, store.RowCacheBytes)
+	}
+	c.Put(began, "large", 1, 1<<20)
+	if c.known("large") {
+		t.Error("a large value displaces others")
+	}
+}
+
+// Readers never see a number that is lower than the last acknowledged one, nor one that goes back.
+func TestRowCache_NeverOlderThanAnAcknowledgedCommit(t *testing.T) {
+	db := openCounted(t)
+	c := newCached(t, db)
+	const rows, rounds = 3, 120
+	var acknowledged [rows]atomic.Int64
+	for i := range rows {
+		change(t, db, `INSERT INTO counted (id, owner, number) VALUES ($1, 'anna', 0)`, fmt.Sprint(i))
+	}
+	var writing, all sync.WaitGroup
+	var ended atomic.Bool
+	for i := range rows {
+		writing.Go(func() {
+			for n := int64(1); n <= rounds; n++ {
+				err := db.InTx(t.Context(), func(tx *store.Tx) error {
+					_, err := tx.Exec(t.Context(), `UPDATE counted SET number = $2 WHERE id = $1`, fmt.Sprint(i), n)
+					if err == nil && n%10 == 3 {
+						return errors.New("undone")
+					}
+					return err
+				})
+				if err == nil {
+					acknowledged[i].Store(n)
+				}
+			}
+		})
+	}
+	for range 4 {
+		all.Go(func() {
+			var last [rows]int64
+			for !ended.Load() {
+				for i := range rows {
+					least := acknowledged[i].Load()
+					got := c.load(fmt.Sprint(i))
+					if got < least || got < last[i] {
+						t.Errorf("row %d is %d after %d was acknowledged and %d was read", i, got, least, last[i])
+						return
+					}
+					last[i] = got
+				}
+			}
+		})
+	}
+	writing.Wait()
+	ended.Store(true)
+	all.Wait()
+}
+
+func TestRowCache_RemembersNothingOfWhatCannotBeWatched(t *testing.T) {
+	db := openCounted(t)
+	change(t, db, `CREATE VIEW seen AS SELECT id, number FROM counted`)
+	for _, at := range [][2]string{{"seen", "id"}, {"counted", "nothing"}, {"nothing", "id"}} {
+		c := store.NewRowCache[int64](db, at[0], at[1])
+		c.Put(c.Begin(t.Context()), "a", 1, 8)
+		if _, ok := c.Get("a"); ok {
+			t.Errorf("%s by %s is remembered", at[0], at[1])
+		}
+	}
+}

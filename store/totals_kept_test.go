@@ -1,0 +1,137 @@
+package store_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"kontor/store"
+	"kontor/store/storetest"
+)
+
+const insertMany = `INSERT INTO counted (id, owner, number)
+	WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) SELECT 'row ' || i, $1, i FROM n`
+
+// openKept opens a database in a directory, whose totals are kept when it is closed.
+func openKept(t *testing.T, dir string) *store.DB {
+	t.Helper()
+	db, err := store.Open(t.Context(), store.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func closeKept(t *testing.T, db *store.DB) {
+	t.Helper()
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// keptDirectory returns a directory with a database whose total of 100,001 rows was kept.
+func keptDirectory(t *testing.T) string {
+	t.Helper()
+	if storetest.SQLiteOnly(t, "only a database in a directory keeps totals there") {
+		return ""
+	}
+	dir := t.TempDir()
+	db := openKept(t, dir)
+	change(t, db, createCounted)
+	change(t, db, insertMany, "anna")
+	change(t, db, `INSERT INTO counted (id, owner, number) VALUES ('of bob', 'bob', 1)`)
+	expectRows(t, db, "anna", 100_000)
+	expectRows(t, db, "bob", 1)
+	change(t, db, `UPDATE counted SET owner = 'anna' WHERE id = 'of bob'`) // the stop brings the total up to date
+	closeKept(t, db)
+	return dir
+}
+
+func TestTotals_AreKeptWhileNoProcessRuns(t *testing.T) {
+	dir := keptDirectory(t)
+	if dir == "" {
+		return
+	}
+	db := openKept(t, dir)
+	unusable := countingOf("anna")
+	unusable.SQL = `SELECT NULL AS value, count(*) AS rows FROM counted WHERE owner = $1 AND missing = 1`
+	if n, err := db.CountRows(t.Context(), "anna", unusable); err != nil || n != 100_001 {
+		t.Errorf("the kept total is %d, %v", n, err)
+	}
+	change(t, db, `DELETE FROM counted WHERE number < 10`)
+	expectRows(t, db, "anna", 100_001-10)
+	change(t, db, `UPDATE counted SET owner = 'bob' WHERE number = 20`)
+	expectRows(t, db, "anna", 100_001-11)
+	expectRows(t, db, "bob", 1)
+	closeKept(t, db)
+	db = openKept(t, dir)
+	expectRows(t, db, "anna", 100_001-11)
+	closeKept(t, db)
+}
+
+// A total of another state of the database is not used: after a process that did not stop in order, or in a restored directory.
+func TestTotals_OfAnotherStateAreNotUsed(t *testing.T) {
+	dir := keptDirectory(t)
+	if dir == "" {
+		return
+	}
+	path := filepath.Join(dir, store.TotalsName)
+	former, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := openKept(t, dir)
+	if present, err := os.ReadFile(path); err != nil || string(present) == string(former) {
+		t.Errorf("the file still names the state: %v", err)
+	}
+	change(t, db, `DELETE FROM counted WHERE number < 10`)
+	closeKept(t, db)
+	if err := os.WriteFile(path, former, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db = openKept(t, dir)
+	expectRows(t, db, "anna", 100_001-10)
+	closeKept(t, db)
+}
+
+func TestTotals_FileThatCannotBeReadIsRemoved(t *testing.T) {
+	dir := keptDirectory(t)
+	if dir == "" {
+		return
+	}
+	path := filepath.Join(dir, store.TotalsName)
+	kept, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept[len(kept)/2] ^= 1
+	for _, content := range [][]byte{kept, nil, []byte("short")} {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		db := openKept(t, dir)
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%q is still there: %v", content, err)
+		}
+		expectRows(t, db, "anna", 100_001)
+		closeKept(t, db)
+	}
+}
+
+// A small database has no such file.
+func TestTotals_FewRowsAreNotKept(t *testing.T) {
+	if storetest.SQLiteOnly(t, "only a database in a directory keeps totals there") {
+		return
+	}
+	dir := t.TempDir()
+	db := openKept(t, dir)
+	change(t, db, createCounted)
+	change(t, db, `INSERT INTO counted (id, owner, number) VALUES ('of anna', 'anna', 1)`)
+	expectRows(t, db, "anna", 1)
+	closeKept(t, db)
+	if _, err := os.Stat(filepath.Join(dir, store.TotalsName)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("there is a file: %v", err)
+	}
+}
