@@ -14,6 +14,12 @@ func BenchmarkGet(b *testing.B) {
 	servertest.RatioOfGets(b, s.User(access.Advisor), "/v1/customers/", s.Fill(10_000, customers.Fill))
 }
 
+// BenchmarkGetKnown reads customers that were read before.
+func BenchmarkGetKnown(b *testing.B) {
+	s := servertest.Start(b)
+	servertest.RatioOfGets(b, s.User(access.Advisor), "/v1/customers/", s.Fill(2_000, customers.Fill))
+}
+
 func BenchmarkList(b *testing.B) {
 	for _, stored := range []int{1_000, 100_000} {
 		b.Run(fmt.Sprint(stored), func(b *testing.B) {

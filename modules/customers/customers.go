@@ -171,6 +171,7 @@ func (s *Service) Get(ctx context.Context, in OneInput) (Customer, error) {
 	return table.Get(ctx, s.db, in.ID, access.Read)
 }
 
+// getEncoded is Get with the encoded answer.
 func (s *Service) getEncoded(ctx context.Context, in OneInput) (*endpoint.Encoded, error) {
 	return s.cached.Get(ctx, in.ID, access.Read)
 }
@@ -180,6 +181,7 @@ func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Customer], 
 	return customerList.Page(ctx, s.db, in.Query.WithText(in.Text, source), table.Visible(access.From(ctx)))
 }
 
+// listEncoded is List with the encoded answer.
 func (s *Service) listEncoded(ctx context.Context, in ListInput) (*endpoint.Encoded, error) {
 	page, err := s.encoded.Page(ctx, s.db, in.Query.WithText(in.Text, source), table.Visible(access.From(ctx)))
 	if err != nil {

@@ -38,7 +38,7 @@ func (s *Service) EraseForTest(ctx context.Context, id string) error {
 }
 
 // KnowsForTest reports whether the answer with a customer is in memory.
-func (s *Service) KnowsForTest(id string) bool { return s.cached.Knows(id) }
+func (s *Service) KnowsForTest(id string) bool { return s.cached.Remembers(id) }
 
 // ListInputForTest returns the input of the list for a query.
 func (s *Service) ListInputForTest(t *testing.T, query string) (in ListInput) {

@@ -67,8 +67,8 @@ func (c *Cached[T]) Get(ctx context.Context, id string, wanted access.Permission
 	return c.keep(began, id, record)
 }
 
-// Knows reports whether the answer with a record is in memory.
-func (c *Cached[T]) Knows(id string) bool {
+// Remembers reports whether the answer with a record is in memory.
+func (c *Cached[T]) Remembers(id string) bool {
 	_, known := c.answers.Get(id)
 	return known
 }
