@@ -146,4 +146,4 @@ func isReadOnlyFileSystem(err error) bool { return errors.Is(err, syscall.EROFS)
 
 // ownStatements are the statements that the engine itself prepares. Most of them are SQLite's own.
 var ownStatements = []string{beginWrite, beginRead, commit, rollback, savepoint, release, rollbackTo,
-	selectTables, selectVersion, selectTableNames, selectWordsParts, pragmaCheck}
+	selectTables, selectVersion, selectTableNames, selectWordsParts, selectHasRows, pragmaCheck}

@@ -39,7 +39,7 @@ func measureLists(ctx context.Context, data string, found map[string]float64) (e
 	if err := command(ctx, "go", "build", "-o", program, ".").Run(); err != nil {
 		return fmt.Errorf("build: %w", err)
 	}
-	address, err := freeAddress()
+	address, err := freeAddress(ctx)
 	if err != nil {
 		return err
 	}
@@ -82,8 +82,8 @@ func readLists(output string, found map[string]float64) error {
 }
 
 // freeAddress returns an address on which no program listens at the moment.
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+func freeAddress(ctx context.Context) (string, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
 	}

@@ -192,8 +192,12 @@ func (m *measurement) clock() time.Duration {
 	var used time.Duration
 	for _, name := range threads {
 		var nanoseconds int64
-		if data, err := os.ReadFile(name); err == nil { // the thread may have ended
-			fmt.Sscan(string(data), &nanoseconds)
+		data, err := os.ReadFile(name) //nolint:gosec // a file of the system
+		if err == nil {
+			_, err = fmt.Sscan(string(data), &nanoseconds)
+		}
+		if err != nil {
+			continue // the thread has ended
 		}
 		used += time.Duration(nanoseconds)
 	}
