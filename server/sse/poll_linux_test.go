@@ -60,7 +60,7 @@ func overTLS(t testing.TB, server, client net.Conn) (tlsServer, tlsClient *tls.C
 	config := httptest.NewTLSServer(nil)
 	defer config.Close()
 	tlsServer = tls.Server(server, &tls.Config{Certificates: config.TLS.Certificates})
-	tlsClient = tls.Client(client, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // the test's own certificate
+	tlsClient = tls.Client(client, &tls.Config{InsecureSkipVerify: true}) // the test's own certificate
 	done := make(chan error)
 	go func() { done <- tlsServer.Handshake() }()
 	if err := errors.Join(tlsClient.Handshake(), <-done); err != nil {

@@ -1,6 +1,7 @@
 package sse
 
 import (
+	"errors"
 	"net"
 	"os"
 	"syscall"
@@ -26,7 +27,7 @@ func newSender() *sender {
 func (s *sender) write(fd uintptr) bool {
 	for len(s.rest) > 0 {
 		n, err := unix.Write(int(fd), s.rest)
-		if err == unix.EINTR {
+		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if s.err = err; err != nil {
@@ -60,7 +61,7 @@ func (s *Stream) writeNow(b []byte, with *sender) (int, error) {
 	switch {
 	case err != nil:
 		return n, err
-	case with.err == syscall.EAGAIN:
+	case errors.Is(with.err, syscall.EAGAIN):
 		return n, os.ErrDeadlineExceeded
 	default:
 		return n, with.err

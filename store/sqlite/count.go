@@ -47,7 +47,7 @@ func (e *Engine) follow(ctx context.Context, c *engine.Counting) (*countPlan, er
 
 // Position returns the schema, the number of the newest commit and the end of the audit trail, whose hash no other history has.
 func (e *Engine) Position() string {
-	p := e.writer.position
+	p := e.position.Load()
 	schema, err := latestVersion(e.config.Migrations)
 	if err != nil {
 		schema = 0 // Open has failed before

@@ -11,6 +11,7 @@ import { AuthLayout } from './ui/auth_layout.js';
 import { ConfirmDialog } from './ui/dialog.js';
 import { useReconnected } from './load.js';
 import { ErrorBox, Skeleton, toast, toastError, Toasts } from './ui/feedback.js';
+import { keepEnterInPlace } from './ui/held_enter.js';
 import { PageHead } from './ui/page.js';
 import { Shell } from './ui/shell.js';
 
@@ -113,4 +114,5 @@ function Console() {
 
 await switchLanguage(initialLanguage());
 interceptLinks();
+keepEnterInPlace();
 render(html`<${Console} />`, document.getElementById('console'));

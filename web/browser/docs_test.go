@@ -1,7 +1,6 @@
 package browser_test
 
 import (
-	"context"
 	"fmt"
 	"go/parser"
 	"go/token"
@@ -9,9 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/input"
-	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
 
@@ -26,17 +22,11 @@ func TestDocs_SidebarFindsAndOpensOperations(t *testing.T) {
 	v.keys("customers create")
 	v.until(`[...document.querySelectorAll('.side li:not([hidden])')].some((one) => one.dataset.search.includes('customers.create'))`)
 	enter := kb.Encode('\r') // pressed, repeated, released
-	send := func(event *input.DispatchKeyEventParams) {
-		v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
-			_, err := cdp.Call(ctx, tab, input.DispatchKeyEvent, *event)
-			return chromedp.Void{}, err
-		})
-	}
-	send(enter[0])
+	v.key(enter[0])
 	v.until(`location.hash.startsWith('#/Customers/') && document.querySelector('.opblock.is-open .examples pre')`)
 	v.until(`document.activeElement.closest('.opblock')`)
-	send(enter[1]) // A key that is held does not close the operation, which has the focus.
-	send(enter[2])
+	v.key(enter[1]) // A key that is held does not close the operation, which has the focus.
+	v.key(enter[2])
 	v.until(`location.hash.startsWith('#/Customers/') && document.querySelector('.opblock.is-open .examples pre')`)
 	v.write(`.side input`, "no such operation")
 	v.see("No operation fits.")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
@@ -201,6 +202,15 @@ func (v *visitor) choose(selector, value string) {
 func (v *visitor) keys(keys string, options ...chromedp.KeyOption) {
 	v.t.Helper()
 	v.do(chromedp.KeyEvent(keys, options...))
+}
+
+// key sends one event of the keyboard to the focused element.
+func (v *visitor) key(event *input.DispatchKeyEventParams) {
+	v.t.Helper()
+	v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, tab, input.DispatchKeyEvent, *event)
+		return chromedp.Void{}, err
+	})
 }
 
 // see waits until a text is visible.

@@ -18,9 +18,10 @@ const (
 	// SumBytes is the length of a sum.
 	SumBytes = 32
 
-	// MaxMemoryKiB and MaxPasses are the greatest costs that a stored hash may have.
+	// MaxMemoryKiB is the greatest memory that a stored hash may require.
 	MaxMemoryKiB = 1 << 20
-	MaxPasses    = 64
+	// MaxPasses is the greatest number of passes of a stored hash.
+	MaxPasses = 64
 
 	minSaltBytes = 8
 	maxSaltBytes = 1 << 10

@@ -7,7 +7,6 @@ import { useDebounced } from '../list.js';
 import { usePeople } from '../people.js';
 import { Dialog } from './dialog.js';
 import { toastError } from './feedback.js';
-import { ignoreHeldEnter } from './held_enter.js';
 import { Icon } from './icon.js';
 
 const NOTHING = { text: '', groups: [], complete: true };
@@ -84,7 +83,6 @@ export function CommandPalette({ close }) {
       setAt((at + step) % rows.length);
     } else if (event.key === 'Enter' && rows[at]) {
       event.preventDefault();
-      ignoreHeldEnter();
       choose(rows[at]);
     }
   }

@@ -73,7 +73,8 @@ function Drawer({ path, close }) {
     if (path !== first.current) close();
   }, [path]);
   const onClick = (event) => event.target === element.current && close(); // a click outside of the menu
-  return html`<dialog class="drawer" ref=${element} aria-label=${t('nav.main')} onCancel=${close} onClose=${close} onClick=${onClick}>
+  const onClose = () => element.current?.isConnected && close(); // The event may come when the next menu is open already.
+  return html`<dialog class="drawer" ref=${element} aria-label=${t('nav.main')} onCancel=${close} onClose=${onClose} onClick=${onClick}>
     <${SideBar} path=${path} />
   </dialog>`;
 }
