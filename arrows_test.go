@@ -63,7 +63,7 @@ var layers = []layer{
 	{`server/client/example`, []string{"server/client"}, "it is a program like those of other modules"},
 	{`server/servertest|server/client/clienttest|web/browser(/screenshots)?`, []string{"*"}, "tests start everything"},
 	{`modules/commands`, []string{"*"}, "the command line puts everything together"},
-	{`modules/demo/listtimes`, nil, "it measures a server from outside"},
+	{`modules/demo/(benchtable|listtimes)`, nil, "they measure from outside"},
 	{`modules/demo(/dataset)?`, []string{"*"}, "the demonstration bank uses the modules as an operator would"},
 	{`modules/invoices/qrbill(/.*)?`, []string{"modules/sandbox"}, "the reader of bills is a library of its own"},
 	{`modules/auth/breached`, nil, "it searches a file and knows no other package of this module"},

@@ -27,7 +27,7 @@ function RoleChoice({ role, checked, toggle }) {
   </label></div>`;
 }
 
-/** The chosen roles: those of the record with the changes on the screen, which stay when the record is loaded again. */
+/** Returns the chosen roles: the present ones with the user's changes, which stay when the record is loaded again. */
 function withChanges(roles, changes) {
   const chosen = new Set(roles);
   for (const [name, on] of changes) {
