@@ -70,6 +70,7 @@ func TestReady_FailsWhileAJobOrAHookHangs(t *testing.T) {
 				if err := <-first; err != nil {
 					t.Error(err)
 				}
+				synctest.Wait() // The caller may learn of the end before the writer is done.
 				isStalled(t, db, "after its end", false)
 			})
 		})
