@@ -65,7 +65,7 @@ func measure(ctx context.Context, dir, only string, w io.Writer) (missing bool) 
 		slog.Error("the table was not written", "err", err)
 	}
 	fmt.Fprintf(w, "\nNow: %s, %d processors, %s; measured in %s.\n", processor(), runtime.NumCPU(), runtime.Version(), time.Since(began).Round(time.Second))
-	fmt.Fprintln(w, "¹ On two shared cores, with the state of issue 17. Compare ratios; other figures depend on the machine.")
+	fmt.Fprintln(w, "¹ On two shared cores, before the work on speed in November 2026. Compare ratios; other figures depend on the machine.")
 	fmt.Fprintln(w, "² With 5,000 streams.")
 	return missing
 }

@@ -8,7 +8,7 @@ type row struct {
 	// aim is what the figure should reach: at least, or with most at most. Zero is no aim.
 	aim  float64
 	most bool
-	// before is the figure in the text of issue 17.
+	// before is the figure before the work on speed in November 2026.
 	before string
 
 	pkg, bench, metric string

@@ -1,4 +1,4 @@
-/** Ignores Enter until it is released: if it is held, it must not submit the form, or press the button, that has the focus next. */
+/** Ignores Enter until it is released: if it is held, it must not also submit the form of the field that keeps the focus. */
 export function ignoreHeldEnter() {
   const held = new AbortController();
   const ignore = (event) => event.key === 'Enter' && event.preventDefault();
