@@ -47,7 +47,7 @@ func (l *List[T]) orders(keys []string) (orders []order, unindexed bool, err err
 			return nil, false, apierr.QueryInvalidSortField.Detail("field", clip(name))
 		}
 		// A field that is always empty, or repeated, does not change the order.
-		if f.Type == Blank || slices.ContainsFunc(orders, func(o order) bool { return o.column == f.sortColumn() }) {
+		if f.Type == Blank || sortsBy(orders, f.sortColumn()) {
 			continue
 		}
 		orders, sorted = append(orders, order{column: f.sortColumn(), descending: descending, null: f.Null}), f
@@ -57,11 +57,25 @@ func (l *List[T]) orders(keys []string) (orders []order, unindexed bool, err err
 	}
 	last := orders[len(orders)-1]
 	unindexed = (sorted.Index == NoIndex || sorted.Index == First) && last.column != l.source.Created && last.column != l.source.ID || len(orders) > 1
-	if (sorted.Index == ThenCreated || sorted.Index == NullsApart || sorted.Index == EmptyApart || sorted.Few && l.source.Created != "") && !slices.ContainsFunc(orders, func(o order) bool { return o.column == l.source.Created }) {
+	if sorted.isThenByCreation(l.source.Created) && !sortsBy(orders, l.source.Created) {
 		orders = append(orders, order{column: l.source.Created, descending: last.descending})
 	}
-	if !slices.ContainsFunc(orders, func(o order) bool { return o.column == l.source.ID }) {
+	if !sortsBy(orders, l.source.ID) {
 		orders = append(orders, order{column: l.source.ID, descending: last.descending})
 	}
 	return orders, unindexed, nil
+}
+
+// sortsBy reports whether a column is one of the terms.
+func sortsBy(orders []order, column string) bool {
+	return slices.ContainsFunc(orders, func(o order) bool { return o.column == column })
+}
+
+// isThenByCreation reports whether rows with the same value are in the order of their creation.
+func (f *Field) isThenByCreation(created string) bool {
+	switch f.Index {
+	case ThenCreated, NullsApart, EmptyApart:
+		return true
+	}
+	return f.Few && created != ""
 }
