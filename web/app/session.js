@@ -145,12 +145,17 @@ let refreshing = null;
  */
 export function renew(stale) {
   refreshing ??= withLock('kontor.refresh', () => refresh(stale)).finally(() => (refreshing = null));
-  return refreshing.then((token) => token ?? waitForSignIn());
+  return refreshing.then((token) => token ?? waitForSignIn(stale));
 }
 
-/** Waits until the user has signed in again in the dialog, here or in another tab. Fails after a sign-out. */
-function waitForSignIn() {
-  if (!read()) return Promise.reject(new Error('signed out'));
+/**
+ * Waits until the user has signed in again in the dialog, here or in another tab, which may have happened while the server
+ * was rejecting the refresh. Fails after a sign-out.
+ */
+function waitForSignIn(stale) {
+  const now = read();
+  if (!now) return Promise.reject(new Error('signed out'));
+  if (now.access_token !== stale) return now.access_token;
   return new Promise((resolve, reject) => {
     waiting.push({ resolve, reject });
     expired.set(true);

@@ -52,6 +52,30 @@ func TestRevokedSession_SignsInAgainAndContinues(t *testing.T) {
 	v.until(`document.querySelector('.connection.live')`)
 }
 
+// A request of the old session is still being refused when the user has signed in again: it continues in the new session, and the
+// user is not asked a second time.
+func TestRevokedSession_ALateRefusalAsksNoSecondTime(t *testing.T) {
+	p := newProxy(t, sharedServer(t))
+	me := p.newPerson("Advisor")
+	v := signedIn(t, p.testServer, desk, me)
+	v.expect("401")
+	p.endSessions(me)
+	v.eval(`document.querySelector('nav a[href="/customers"]').click()`)
+	v.until(`document.querySelector('dialog[open] input[type=password]')`)
+	refused, release := make(chan struct{}), make(chan struct{})
+	p.onNext(http.MethodPost, "/v1/token/refresh", delayResponse(refused, release))
+	v.eval(`document.querySelector('nav a[href="/personas"]').click()`)
+	<-refused
+	v.write(`dialog input[name=password]`, me.password)
+	v.submit(`dialog input[name=password]`)
+	v.gone(`dialog`)
+	v.eval(`window.asked = false; new MutationObserver(() => { window.asked ||= Boolean(document.querySelector('dialog')); })
+		.observe(document.body, { childList: true, subtree: true })`)
+	close(release)
+	v.until(`document.querySelector('h1').innerText === 'Personas' && document.querySelector('table.data, .empty')`)
+	v.until(`window.asked === false && document.querySelector('.connection.live')`)
+}
+
 // A page is reloaded before the response to its token refresh arrives: the session must survive.
 func TestReload_DuringARefreshKeepsTheSession(t *testing.T) {
 	p := newProxy(t, sharedServer(t))
