@@ -206,6 +206,12 @@ func (w *writer) retryGroup() {
 	w.retries = append(retries, w.retries...)
 }
 
+// abandonGroup answers the jobs of the open group after the writer's goroutine ended.
+func (w *writer) abandonGroup(err error) {
+	w.undo()
+	w.answerGroup(err)
+}
+
 func (w *writer) answerGroup(err error) {
 	for _, j := range w.group {
 		if err == nil {
