@@ -2,6 +2,7 @@ import { api, ApiError } from './api.js';
 import { caller, loadCaller, meIfNew } from './access.js';
 import { avatarUrl, loadAvatar } from './avatar.js';
 import { LANGUAGES, language, switchLanguage, t } from './i18n.js';
+import { oneByOne } from './in_order.js';
 import { startLiveUpdates, stopLiveUpdates } from './live_updates.js';
 import { forgetPeople } from './people.js';
 import { loadPreferences } from './preferences.js';
@@ -115,13 +116,14 @@ export function startSession() {
   return starting.done;
 }
 
+const saveLanguage = oneByOne();
+
 /** Switches the language of the console and, for a signed-in user, of the messages that the bank sends. */
 export async function chooseLanguage(tag) {
   localStorage.setItem('kontor.language.chosen', tag);
   await switchLanguage(tag);
   const me = caller.get()?.me;
-  if (session.get() && me && me.language !== language.get()) {
-    caller.set((was) => ({ ...was, me: { ...was.me, language: tag } }));
-    await api.patch(`/v1/users/${me.id}`, { language: tag });
-  }
+  if (!session.get() || !me || language.get() !== tag || me.language === tag) return;
+  caller.set((was) => ({ ...was, me: { ...was.me, language: tag } }));
+  await saveLanguage(() => api.patch(`/v1/users/${me.id}`, { language: tag }));
 }
