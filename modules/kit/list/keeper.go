@@ -28,6 +28,8 @@ type hints struct {
 	slots [512]atomic.Uint64
 }
 
+func newHints() *hints { return &hints{seed: maphash.MakeSeed()} }
+
 // hint is the note of one page; the zero hint notes nothing.
 type hint struct {
 	slot *atomic.Uint64
@@ -35,12 +37,12 @@ type hint struct {
 }
 
 // place returns the hint of a page, by what a cursor is bound to and the place of the page.
-func (l *List[T]) place(bound []byte, v view, p Params) hint {
-	if l.hints == nil || v.stack != nil || v.distinct != nil {
+func (s *source) place(bound []byte, v view, p Params) hint {
+	if s.hints == nil || v.stack != nil || v.distinct != nil {
 		return hint{}
 	}
 	var h maphash.Hash
-	h.SetSeed(l.hints.seed)
+	h.SetSeed(s.hints.seed)
 	_, _ = h.Write(bound)
 	_, _ = h.WriteString(p.cursor)
 	var numbers [16]byte
@@ -48,7 +50,7 @@ func (l *List[T]) place(bound []byte, v view, p Params) hint {
 	binary.LittleEndian.PutUint64(numbers[8:], uint64(p.Offset())) //nolint:gosec // any number will do
 	_, _ = h.Write(numbers[:])
 	page := h.Sum64()
-	return hint{slot: &l.hints.slots[page%uint64(len(l.hints.slots))], page: page}
+	return hint{slot: &s.hints.slots[page%uint64(len(s.hints.slots))], page: page}
 }
 
 func (h hint) set() bool { return h.slot != nil && h.slot.Load() == h.page }
@@ -62,27 +64,26 @@ func (h hint) put() {
 func (h hint) clear() { h.slot.CompareAndSwap(h.page, 0) }
 
 // knownRows runs the statement of a page with the columns of Key. It returns known only if it has found the whole page.
-func (l *List[T]) knownRows(ctx context.Context, db store.Querier, b *builder, v view, limit int) (found read[T], err error) {
+func (s *source) knownRows(ctx context.Context, db store.Querier, b *builder, v view, limit int, into collector) (read result, err error) {
 	rows, err := db.Query(ctx, b.sql(), b.args...)
 	if err != nil {
-		return found, err
+		return read, err
 	}
 	defer rows.Close()
-	found.rows = make([]T, 0, defaultLimit)
 	free := endpoint.PageBytes
 	further := furtherColumns{rows: rows, sorted: len(v.orders)}
 	for rows.Next() {
-		if len(found.rows) == limit {
-			found.more, found.known = true, true
-			return found, nil
+		if read.rows == limit {
+			read.more, read.known = true, true
+			return read, nil
 		}
-		further.end = len(found.rows) == limit-1
-		item, bytes, ok, err := l.source.Keeper.Known(&further)
+		further.end = read.rows == limit-1
+		bytes, ok, err := into.addKnown(&further)
 		if free -= rowBytes + bytes; err != nil || !ok || free < 0 { // the page may end before the limit
-			return found, err
+			return read, err
 		}
-		found.rows, found.last = append(found.rows, item), further.last
+		read.rows, read.last = read.rows+1, further.last
 	}
-	found.known = rows.Err() == nil
-	return found, rows.Err()
+	read.known = rows.Err() == nil
+	return read, rows.Err()
 }
