@@ -41,6 +41,7 @@ package list
 import (
 	"context"
 
+	"kontor/server/endpoint"
 	"kontor/store"
 )
 
@@ -69,7 +70,7 @@ type Source[T any] struct {
 //
 // Its generic functions only convert rows. What lists have in common is in source, and compiled once.
 type List[T any] struct {
-	*source
+	source *source
 	scan   func(row Row) (T, error)
 	keeper Keeper[T]
 }
@@ -100,7 +101,7 @@ func New[T any](s Source[T]) *List[T] {
 // (stack and distinct) and apierr.QueryInvalidFormat.
 func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Where) (Page[T], error) {
 	rows := &collected[T]{list: l}
-	found, err := l.page(ctx, db, p, conditions, rows)
+	found, err := l.source.page(ctx, db, p, conditions, rows)
 	if err != nil {
 		return Page[T]{}, err
 	}
@@ -109,3 +110,6 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 		Total: found.total, TotalUnfiltered: found.totalUnfiltered, HasMore: found.hasMore, NextCursor: found.nextCursor,
 	}, nil
 }
+
+// Search returns the fields with their types, for the API document.
+func (l *List[T]) Search() []endpoint.SearchField { return l.source.search() }

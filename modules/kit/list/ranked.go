@@ -25,7 +25,7 @@ const candidates = 100
 // newest with all words, and then the newest with the beginning of the last one.
 func (l *List[T]) Find(ctx context.Context, db Store, search *store.TextSearch, limit int, conditions ...Where) ([]Found[T], error) {
 	rows := &collected[T]{list: l}
-	ranks, err := l.find(ctx, db, search, limit, conditions, rows)
+	ranks, err := l.source.find(ctx, db, search, limit, conditions, rows)
 	if err != nil {
 		return nil, err
 	}

@@ -47,8 +47,8 @@ func (s *source) prepare(scans bool) {
 	s.newest = append(s.newest, order{column: s.id, descending: true})
 }
 
-// Search returns the fields with their types, for the API document.
-func (s *source) Search() []endpoint.SearchField {
+// search returns what [List.Search] does.
+func (s *source) search() []endpoint.SearchField {
 	fields := make([]endpoint.SearchField, len(s.declared))
 	for i, f := range s.declared {
 		fields[i] = endpoint.SearchField{Name: f.Name, Type: typeNames[f.Type]}
