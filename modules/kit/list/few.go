@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sort"
 	"strings"
 
 	"kontor/store"
@@ -99,11 +100,11 @@ func (q *query) valuedPage(ctx context.Context, db Store, b *builder, columns st
 		return false, err
 	}
 	groups = slices.Clone(groups)
-	slices.SortFunc(groups, func(a, b store.Group) int {
+	sort.Slice(groups, func(i, j int) bool {
 		if v.orders[0].descending {
-			a, b = b, a
+			i, j = j, i
 		}
-		return compareValues(a.Value, b.Value)
+		return compareValues(groups[i].Value, groups[j].Value) < 0
 	})
 	b.args = q.matching.args[:len(q.matching.args):len(q.matching.args)]
 	condition := q.matching.sql()
