@@ -1,6 +1,10 @@
 package list
 
-import "context"
+import (
+	"context"
+
+	"kontor/store"
+)
 
 // collector appends the rows that statements read. Only it depends on their type.
 type collector interface {
@@ -8,8 +12,10 @@ type collector interface {
 	begin(ctx context.Context)
 	// add scans a row. It reports whether the keeper knew it.
 	add(row Row) (known bool, err error)
-	// addKnown scans the columns of the keeper's Key. It appends the row and returns its size only if the keeper knows it.
-	addKnown(row Row) (bytes int, ok bool, err error)
+	// beginKnown, addKnown and holds ask the keeper, see [Keeper]. addKnown appends the row with an id, if it is known.
+	beginKnown(ctx context.Context) store.Reading
+	addKnown(id []byte) (bytes int, ok bool)
+	holds(since store.Reading) bool
 	// clear removes all rows.
 	clear()
 }
@@ -40,13 +46,19 @@ func (c *collected[T]) add(row Row) (known bool, err error) {
 	return known, err
 }
 
-func (c *collected[T]) addKnown(row Row) (bytes int, ok bool, err error) {
-	item, bytes, ok, err := c.list.keeper.Known(row)
-	if ok && err == nil {
+func (c *collected[T]) beginKnown(ctx context.Context) store.Reading {
+	return c.list.keeper.Begin(ctx)
+}
+
+func (c *collected[T]) addKnown(id []byte) (bytes int, ok bool) {
+	item, bytes, ok := c.list.keeper.Known(id)
+	if ok {
 		c.append(item)
 	}
-	return bytes, ok, err
+	return bytes, ok
 }
+
+func (c *collected[T]) holds(since store.Reading) bool { return c.list.keeper.Holds(since) }
 
 func (c *collected[T]) append(item T) {
 	if c.rows == nil {

@@ -88,7 +88,7 @@ type Store interface {
 func New[T any](s Source[T]) *List[T] {
 	prepared := &source{from: s.From, columns: s.Columns, id: s.ID, created: s.Created, tables: s.Tables, declared: s.Fields, base: s.Base, hidden: s.Hidden}
 	if s.Keeper != nil {
-		prepared.key, prepared.hints = s.Keeper.Key(), newHints()
+		prepared.hints = newHints()
 	}
 	prepared.prepare(s.Scan != nil || s.Keeper != nil)
 	return &List[T]{source: prepared, scan: s.Scan, keeper: s.Keeper}

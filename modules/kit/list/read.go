@@ -113,7 +113,7 @@ type result struct {
 // fetch reads the rows of a page.
 func (s *source) fetch(ctx context.Context, db Store, q *query, v view, p Params, after []any, h hint, into collector) (result, error) {
 	if h.set() {
-		b, err := q.page(ctx, db, s.key, v, p, after)
+		b, err := q.page(ctx, db, s.id, v, p, after)
 		if err != nil {
 			return result{}, err
 		}

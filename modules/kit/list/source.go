@@ -10,7 +10,6 @@ import (
 // source is a [Source] without the type of its rows.
 type source struct {
 	from, columns, id, created string
-	key                        string // the columns of the keeper
 	tables                     []string
 	declared                   Fields
 	base                       Where
