@@ -71,21 +71,21 @@ type None struct{}
 // encoded as JSON. An Out with a method ETag supports conditional requests, see [Tagged]; one with a method EachUser gets
 // the member people, see [NamesUsers].
 func JSON[In, Out any](status int, f func(ctx context.Context, in In) (Out, error)) Handler {
-	return newJSON(status, reflect.TypeFor[In](), reflect.TypeFor[Out](), function[In, Out](f))
+	return newJSON(status, reflect.TypeFor[In](), reflect.TypeFor[Out](), operationOf(f))
 }
 
-// operation is the function of a handler without its types. The generic functions of this package only convert. What they have in
-// common is compiled once, not for each pair of types.
-type operation interface {
-	// call runs the function. in is a pointer to the input. The answer counts only without an error.
-	call(ctx context.Context, in any) (any, error)
+// operation is the function of a handler without its types: in is a pointer to the input. The answer counts only without an error.
+//
+// The generic functions of this package only convert. What they have in common is compiled once, not for each pair of types.
+type operation func(ctx context.Context, in any) (any, error)
+
+// operationOf converts a function. The result holds it without its type, whose name has all tags of the input.
+func operationOf[In, Out any](f func(ctx context.Context, in In) (Out, error)) operation {
+	var typed any = f
+	return func(ctx context.Context, in any) (any, error) {
+		return typed.(func(ctx context.Context, in In) (Out, error))(ctx, *in.(*In))
+	}
 }
-
-// function is an operation with its types. It is a type with a method, since a closure would keep another name of both types in the
-// executable, with all their tags.
-type function[In, Out any] func(ctx context.Context, in In) (Out, error)
-
-func (f function[In, Out]) call(ctx context.Context, in any) (any, error) { return f(ctx, *in.(*In)) }
 
 // newJSON returns what [JSON] does.
 func newJSON(status int, in, out reflect.Type, f operation) Handler {
@@ -99,7 +99,7 @@ func newJSON(status int, in, out reflect.Type, f operation) Handler {
 		if err != nil {
 			return Result{}, err
 		}
-		out, err := f.call(ctx, in)
+		out, err := f(ctx, in)
 		if err != nil {
 			return Result{}, err
 		}

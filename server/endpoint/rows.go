@@ -48,7 +48,7 @@ func rowsOf(p *plan, out reflect.Type, f operation) func(ctx context.Context, r 
 		}
 		return func(ctx context.Context, limit int, offset int64) (RowPage, error) {
 			p.pageable(reflect.ValueOf(in)).SetPage(limit, offset)
-			page, err := f.call(ctx, in)
+			page, err := f(ctx, in)
 			if err != nil {
 				return nil, err
 			}
