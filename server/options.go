@@ -58,4 +58,5 @@ const (
 	writeTimeout  = 30 * time.Second // after it, an answer is dropped with its connection
 	idleTimeout   = 60 * time.Second
 	headerBytes   = 16 << 10
+	answerBytes   = 8 << 10 // up to which an answer is written at once: that of a list with ten rows is
 )

@@ -76,6 +76,7 @@ func (s *Server) startEngine() {
 		WriteTimeout:          s.WriteTimeout,
 		IdleTimeout:           idleTimeout,
 		ReadBufferSize:        headerBytes,
+		WriteBufferSize:       answerBytes,
 		// The connection limiter decrements its count a moment before the goroutine of a closed connection is free.
 		Concurrency:  2*s.MaxConnections + 1,
 		ErrorHandler: s.unexpected,
