@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"io"
 	"log/slog"
@@ -205,5 +206,35 @@ func TestConnectionsFor(t *testing.T) {
 	}
 	if files := fileLimit(); files < 64 {
 		t.Errorf("the limit of open files is %d", files)
+	}
+}
+
+// Event streams send to the socket of a connection. With TLS they must not: they recognize it by NetConn.
+func TestConnectionLimiter_ShowsTheSocketOfAConnection(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limiter := newQuietLimiter(listener, 10)
+	defer limiter.Close()
+	for _, c := range []struct {
+		net.Listener
+		secure bool
+	}{{limiter, false}, {tlsListener{limiter, &tls.Config{}}, true}} {
+		client, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		connection, err := c.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer connection.Close()
+		_, socket := connection.(syscall.Conn)
+		_, secure := connection.(interface{ NetConn() net.Conn })
+		if socket == c.secure || secure != c.secure {
+			t.Errorf("TLS %t: socket %t, connection below %t", c.secure, socket, secure)
+		}
 	}
 }
