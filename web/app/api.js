@@ -1,4 +1,4 @@
-import { deviceName, freshToken, reauthenticate, RefreshUnavailable, renew, requireFactor, session } from './session.js';
+import { deviceName, freshToken, isOwn, reauthenticate, RefreshUnavailable, renew, requireFactor, SignedOut } from './session.js';
 import { language, t } from './i18n.js';
 import { learnPeople } from './people.js';
 
@@ -107,7 +107,8 @@ async function remedy(response, stale, tries) {
 }
 
 /**
- * Sends a request and returns the response of a success; anything else throws an ApiError.
+ * Sends a request and returns the response of a success; anything else throws an ApiError, or SignedOut if the user has signed out
+ * meanwhile.
  * @param {string} method
  * @param {string} path
  * @param {{query?: object, body?: any, form?: FormData, headers?: object, token?: string, anonymous?: boolean,
@@ -123,8 +124,9 @@ export async function send(method, path, options = {}) {
     for (const tries = {}; ;) {
       if (token) init.headers.Authorization = `Bearer ${token}`;
       const response = await fetch(url, init);
+      if (renewable && !isOwn(token)) throw new SignedOut();
       if (response.ok) return response;
-      if (!renewable || !session.get()) throw await errorOf(response);
+      if (!renewable) throw await errorOf(response);
       token = await remedy(response, token, tries);
     }
   } catch (error) {

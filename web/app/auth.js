@@ -2,11 +2,12 @@ import { api, ApiError } from './api.js';
 import { caller, loadCaller, meIfNew } from './access.js';
 import { avatarUrl, loadAvatar } from './avatar.js';
 import { LANGUAGES, language, switchLanguage, t } from './i18n.js';
+import { oneByOne } from './in_order.js';
 import { startLiveUpdates, stopLiveUpdates } from './live_updates.js';
 import { forgetPeople } from './people.js';
 import { loadPreferences } from './preferences.js';
 import { go } from './router.js';
-import { clearSession, deviceHeaders, keepDeviceToken, saveTokens, session } from './session.js';
+import { clearSession, deviceHeaders, isOwn, keepDeviceToken, saveTokens, session } from './session.js';
 import { forgetExchange, startWorker } from './token_refresh.js';
 
 /** Keeps the tokens of an answer to a sign-in. An answer without tokens is the next step, which is returned. */
@@ -76,40 +77,53 @@ export async function signOut() {
   }
 }
 
-/** Deletes everything that is known about the signed-in user and shows the sign-in screen. */
+/** Ends the session in all tabs, without the server, and shows the sign-in screen. */
 export function leave() {
-  stopLiveUpdates();
   clearSession();
-  forgetPeople();
-  avatarUrl.set(null);
-  caller.set(null);
+  forgetUser();
   go('/signin');
 }
 
-let starting = null;
-
-/** Loads what every screen needs about the signed-in user; concurrent calls share one load. */
-export function startSession() {
-  starting ??= meIfNew()
-    .then((me) => Promise.all([loadCaller(me), loadPreferences().catch(() => {})]))
-    .then(async () => {
-      const chosen = caller.get().me.language;
-      if (LANGUAGES[chosen] && !localStorage.getItem('kontor.language.chosen')) await switchLanguage(chosen);
-      startLiveUpdates();
-      startWorker(); // It must run before the first token expires.
-      loadAvatar().catch(() => {});
-    })
-    .finally(() => (starting = null));
-  return starting;
+/** Deletes what this page knows about a user whose session has ended, perhaps in another tab. */
+export function forgetUser() {
+  stopLiveUpdates();
+  forgetPeople();
+  avatarUrl.set(null);
+  caller.set(null);
 }
+
+async function load() {
+  const me = await meIfNew();
+  await Promise.all([loadCaller(me), loadPreferences().catch(() => {})]);
+  const chosen = caller.get().me.language;
+  if (LANGUAGES[chosen] && !localStorage.getItem('kontor.language.chosen')) await switchLanguage(chosen);
+  startLiveUpdates();
+  startWorker(); // It must run before the first token expires.
+  loadAvatar().catch(() => {});
+}
+
+let starting = null; // {token, done}
+
+/** Loads what every screen needs about the signed-in user; concurrent calls for one user share one load. */
+export function startSession() {
+  if (!starting || !isOwn(starting.token)) {
+    const mine = { token: session.get()?.access_token };
+    mine.done = load().finally(() => {
+      if (starting === mine) starting = null;
+    });
+    starting = mine;
+  }
+  return starting.done;
+}
+
+const saveLanguage = oneByOne();
 
 /** Switches the language of the console and, for a signed-in user, of the messages that the bank sends. */
 export async function chooseLanguage(tag) {
   localStorage.setItem('kontor.language.chosen', tag);
   await switchLanguage(tag);
   const me = caller.get()?.me;
-  if (session.get() && me && me.language !== language.get()) {
-    caller.set((was) => ({ ...was, me: { ...was.me, language: tag } }));
-    await api.patch(`/v1/users/${me.id}`, { language: tag });
-  }
+  if (!session.get() || !me || language.get() !== tag || me.language === tag) return;
+  caller.set((was) => ({ ...was, me: { ...was.me, language: tag } }));
+  await saveLanguage(() => api.patch(`/v1/users/${me.id}`, { language: tag }));
 }

@@ -1,4 +1,5 @@
 import { api } from './api.js';
+import { newestOnly } from './in_order.js';
 import { myId } from './people.js';
 import { store } from './store.js';
 
@@ -16,14 +17,17 @@ export async function loadConversations() {
   if (changes !== before) await loadPages();
 }
 
+const beginLoad = newestOnly();
+
 async function loadPages() {
+  const isNewest = beginLoad();
   let { data: chats, next } = await api.page('/v1/chats');
   for (let page = 1; next && page < pages; page++) {
     const more = await api.page(next);
     chats = [...chats, ...more.data];
     next = more.next;
   }
-  conversations.set({ chats, more: Boolean(next) });
+  if (isNewest()) conversations.set({ chats, more: Boolean(next) });
 }
 
 /** Loads one more page of the caller's chats. */
@@ -90,8 +94,10 @@ export function addMessage(message) {
  * @returns {Promise<boolean>} whether the chat may have had unread messages before
  */
 export async function markRead(id) {
+  const last = findChat(id)?.lastMessage?.id;
   await api.post(`/v1/chats/${id}/read`);
   const had = findChat(id)?.unreadCount !== 0;
-  change(id, (chat) => ({ ...chat, unreadCount: 0 }));
+  const isSame = findChat(id)?.lastMessage?.id === last || isOnScreen(id); // Otherwise a message has arrived that nobody has read.
+  change(id, (chat) => (isSame ? { ...chat, unreadCount: 0 } : chat));
   return had;
 }

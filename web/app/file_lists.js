@@ -1,5 +1,7 @@
 import { useEffect } from './lib.js';
+import { caller } from './access.js';
 import { api } from './api.js';
+import { newestOnly } from './in_order.js';
 import { store, useStore } from './store.js';
 import { onFrame } from './stream.js';
 
@@ -25,11 +27,15 @@ const SETTLE_MS = 300; // for several reasons to load again in a row
 const MAX_PAGES = 10;
 
 const lists = store({}); // path → {files, error}
+caller.watch((now) => now || lists.set({})); // The next user must not see them.
 const shown = new Map(); // path → how many components show it
 const timers = new Map();
+const loads = new Map(); // path → newestOnly() of its loads
 
 async function load(path) {
   timers.delete(path);
+  if (!loads.has(path)) loads.set(path, newestOnly());
+  const isNewest = loads.get(path)();
   try {
     const files = [];
     for (let page = 0, before; page < MAX_PAGES; page++) {
@@ -38,10 +44,11 @@ async function load(path) {
       if (!answer.has_more) break;
       before = files.at(-1).id;
     }
+    if (!isNewest()) return;
     lists.set((was) => ({ ...was, [path]: { files, error: null } }));
     if (shown.has(path) && files.some((file) => file.status === 'checking')) later(path, CHECK_MS);
   } catch (error) {
-    lists.set((was) => ({ ...was, [path]: { files: was[path]?.files, error } }));
+    if (isNewest()) lists.set((was) => ({ ...was, [path]: { files: was[path]?.files, error } }));
   }
 }
 

@@ -37,13 +37,17 @@ async function read(tag, address) {
   tables[tag] = { ...tables[tag], ...texts }; // Only now: another part may have arrived meanwhile.
 }
 
+let switches = 0;
+
 /**
- * Loads the texts of a language and switches to it.
+ * Loads the texts of a language and switches to it, unless another switch begins meanwhile.
  * @param {string} tag one of LANGUAGES
  */
 export async function switchLanguage(tag) {
   if (!LANGUAGES[tag]) return;
+  const mine = ++switches;
   for (const part of parts) await load(tag, part); // Parts that are added meanwhile are loaded too.
+  if (mine !== switches) return;
   localStorage.setItem(KEY, tag);
   document.documentElement.lang = tag;
   language.set(tag);

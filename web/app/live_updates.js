@@ -1,7 +1,7 @@
 import { useEffect, useRef } from './lib.js';
 import { api } from './api.js';
 import { addMessage, conversations, findChat, forgetConversations, loadConversations, markRead, messageOf } from './conversations.js';
-import { session } from './session.js';
+import { newestOnly } from './in_order.js';
 import { store, useStore } from './store.js';
 import { broadcast, connection, onFrame, startStream, stopStream } from './stream.js';
 
@@ -13,9 +13,12 @@ conversations.watch((loaded) => {
   unread.set((was) => ({ ...was, chats }));
 });
 
+const beginCount = newestOnly();
+
 async function countNotifications() {
+  const isNewest = beginCount();
   const { unread_count: notifications } = await api.get('/v1/notifications/unread-count');
-  if (session.get()) unread.set((was) => ({ ...was, notifications }));
+  if (isNewest()) unread.set((was) => ({ ...was, notifications }));
 }
 
 /** Loads the unread counts and the list of chats again. */

@@ -1,8 +1,7 @@
 import { html, render, useEffect, useState } from './lib.js';
 import { caller, useCaller } from './access.js';
-import { leave, linkProvider, startSession } from './auth.js';
+import { forgetUser, leave, linkProvider, startSession } from './auth.js';
 import { initialLanguage, loadTexts, switchLanguage, t, useLanguage } from './i18n.js';
-import { forgetPeople } from './people.js';
 import { expired, factorRequest, proofRequest, session } from './session.js';
 import { useStore } from './store.js';
 import { go, interceptLinks, match, nextPath, route } from './router.js';
@@ -95,11 +94,9 @@ function Console() {
   const user = useStore(session, (now) => now?.user_id);
   const publicScreen = match(PUBLIC_SCREENS, path);
   useEffect(() => {
-    if (!signedIn && caller.get()) return leave(); // The user signed out in another tab.
-    if (signedIn && caller.get() && caller.get().me.id !== user) { // Another user signed in there.
-      forgetPeople();
-      caller.set(null);
-    }
+    const isLeft = caller.get() && caller.get().me.id !== user; // in another tab, which may have the session of another user by now
+    if (isLeft) forgetUser();
+    if (isLeft && !signedIn) return go('/signin');
     if (!signedIn && !publicScreen) {
       go(path === '/' ? '/signin' : `/signin?next=${encodeURIComponent(path + location.search)}`, { replace: true });
     }
@@ -107,7 +104,7 @@ function Console() {
     return undefined;
   }, [signedIn, user, path]);
   return html`
-    ${publicScreen ? html`<${Screen} found=${publicScreen} />` : signedIn ? html`<${SignedIn} path=${path} />` : null}
+    ${publicScreen ? html`<${Screen} found=${publicScreen} />` : signedIn ? html`<${SignedIn} key=${user} path=${path} />` : null}
     <${Reauthentication} /><${ConfirmDialog} /><${Toasts} />
   `;
 }

@@ -1,5 +1,6 @@
 import { store, useStore } from './store.js';
 import { api } from './api.js';
+import { oneByOne } from './in_order.js';
 
 const KEY = 'kontor.theme';
 
@@ -27,21 +28,30 @@ function applyTheme({ theme }) {
 
 preferences.watch(applyTheme);
 
+let changed = {}; // since the last load began, whose answer may be older
+
 /** Loads the preferences of the signed-in user. */
 export async function loadPreferences() {
+  changed = {};
   const saved = await api.get('/v1/profile/preferences');
-  preferences.set((was) => ({ ...was, ...saved }));
+  preferences.set((was) => ({ ...was, ...saved, ...changed }));
 }
 
-/** Applies a change at once and saves it on the server; when saving fails, the change is reverted. */
+const save = oneByOne();
+
+/** Applies a change at once and saves it on the server; when saving fails, the change is reverted. Other preferences stay. */
 export async function changePreferences(change) {
+  const names = Object.keys(change);
   const before = preferences.get();
-  const next = { ...before, ...change };
-  preferences.set(next);
+  Object.assign(changed, change);
+  preferences.set({ ...before, ...change });
   try {
-    await api.put('/v1/profile/preferences', next);
+    await save(() => api.put('/v1/profile/preferences', change));
   } catch (error) {
-    preferences.set(before);
+    const own = names.filter((name) => preferences.get()[name] === change[name]); // not changed again meanwhile
+    const former = Object.fromEntries(own.map((name) => [name, before[name]]));
+    Object.assign(changed, former);
+    preferences.set((was) => ({ ...was, ...former }));
     throw error;
   }
 }

@@ -23,7 +23,7 @@ function read() {
 function write(value) {
   if (value) localStorage.setItem(KEY, JSON.stringify(value));
   else localStorage.removeItem(KEY);
-  session.set(value);
+  adopt(value);
 }
 
 /** The signed-in session {access_token, refresh_token, expires_at, user_id, login}, or null. */
@@ -72,13 +72,36 @@ export function reauthenticate(level) {
  */
 export const requireFactor = sharedRequest(factorRequest);
 
+// The access tokens of the present user since their sign-in. The requests of one user are never sent as another, and answers to
+// them are not shown to another.
+const own = new Set([session.get()?.access_token]);
+
+/** Whether a request with an access token belongs to the user who is signed in now. */
+export const isOwn = (token) => own.has(token);
+
+/** A request fails with it when its user has signed out meanwhile. It needs no message. */
+export class SignedOut extends Error {
+  constructor() {
+    super('signed out');
+    this.cancelled = true;
+  }
+}
+
+/** Makes a session the present one; null ends it. */
+function adopt(now) {
+  if (now?.user_id !== session.get()?.user_id) {
+    own.clear();
+    reject();
+  }
+  if (now) own.add(now.access_token);
+  session.set(now);
+}
+
 /** Reads the session that another tab has written. */
 function synchronise() {
   const now = read();
-  const before = session.get();
-  if (now?.access_token === before?.access_token) return;
-  if (now?.user_id !== before?.user_id) reject(); // The requests of one user are never sent as another.
-  session.set(now);
+  if (now?.access_token === session.get()?.access_token) return;
+  adopt(now);
   if (now && expired.get()) resume();
 }
 
@@ -94,11 +117,14 @@ function resume() {
   for (const each of all) each.resolve(session.get()?.access_token);
 }
 
+/** Closes the dialogs of a user who has signed out; the requests that wait for them fail. */
 function reject() {
+  proofRequest.get()?.answer(false);
+  factorRequest.get()?.answer(false);
   expired.set(false);
   const all = waiting;
   waiting = [];
-  for (const each of all) each.reject(new Error('signed out'));
+  for (const each of all) each.reject(new SignedOut());
 }
 
 /**
@@ -121,9 +147,6 @@ export function saveTokens(tokens, login, at = Date.now()) {
 
 /** Deletes the session in all tabs; requests that wait for it fail. */
 export function clearSession() {
-  proofRequest.get()?.answer(false);
-  factorRequest.get()?.answer(false);
-  reject();
   write(null);
   forgetExchange();
 }
@@ -140,22 +163,22 @@ let refreshing = null;
 
 /**
  * Replaces a token that the server rejected or that is about to expire. When the refresh is rejected too, it asks the
- * user to sign in again; the promise waits for that, so that the pending request continues afterwards.
+ * user to sign in again; the promise waits for that, so that the pending request continues afterwards. It fails with SignedOut
+ * if the token's user has signed out.
  * @param {string} stale the token to replace
  */
-export function renew(stale) {
+export async function renew(stale) {
+  if (!isOwn(stale)) throw new SignedOut();
   refreshing ??= withLock('kontor.refresh', () => refresh(stale)).finally(() => (refreshing = null));
-  return refreshing.then((token) => token ?? waitForSignIn(stale));
+  await refreshing;
+  synchronise();
+  if (!isOwn(stale)) throw new SignedOut();
+  const { access_token: now } = session.get();
+  return now === stale ? waitForSignIn() : now;
 }
 
-/**
- * Waits until the user has signed in again in the dialog, here or in another tab, which may have happened while the server
- * was rejecting the refresh. Fails after a sign-out.
- */
-function waitForSignIn(stale) {
-  const now = read();
-  if (!now) return Promise.reject(new Error('signed out'));
-  if (now.access_token !== stale) return now.access_token;
+/** Waits until the user has signed in again in the dialog, here or in another tab. Fails after a sign-out. */
+function waitForSignIn() {
   return new Promise((resolve, reject) => {
     waiting.push({ resolve, reject });
     expired.set(true);
@@ -167,21 +190,16 @@ function withLock(name, fn) {
   return navigator.locks ? navigator.locks.request(name, fn) : fn();
 }
 
+/** Replaces the tokens unless another tab has done so already. They stay when the server rejects them. */
 async function refresh(stale) {
-  const now = read(); // Another tab may have refreshed already.
-  if (!now) return null;
-  if (now.access_token !== stale) {
-    session.set(now);
-    return now.access_token;
-  }
-  if (!now.refresh_token) return null;
+  synchronise();
+  const now = session.get();
+  if (now?.access_token !== stale || !now.refresh_token) return;
   const { response, at } = await exchangeToken(now.refresh_token, { 'X-Device-ID': deviceName() });
-  if (response.ok) {
-    saveTokens(await response.json(), undefined, at);
-    return session.get().access_token;
-  }
   if (response.status === 429 || response.status >= 500) throw new RefreshUnavailable(response);
-  return null;
+  const tokens = response.ok && (await response.json());
+  synchronise(); // The user may have signed out or in meanwhile, also in another tab.
+  if (tokens && session.get()?.access_token === stale) saveTokens(tokens, undefined, at);
 }
 
 /** The server could not refresh the token now; the session is still valid. */

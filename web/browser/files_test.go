@@ -100,6 +100,31 @@ func TestFiles_OfAMessageReachTheOther(t *testing.T) {
 	w.until(`document.querySelector('.message .files li .thumbnail canvas')`)
 	w.click(`.message .files li button`)
 	w.until(`document.querySelector('dialog[open] .sheet canvas')?.width > 100`)
+	// The files were uploaded once: opening the chat again must not upload them again.
+	v.goTo("/chats")
+	v.gone(`.message`)
+	v.goTo(chat)
+	v.until(`document.querySelector('.message .files li .thumbnail canvas')`)
+	v.until(`!document.querySelector('.message .files progress')`)
+	if files := s.call(s.token(me), http.MethodGet, "/v1"+chat+"/files", nil)["files"].([]any); len(files) != 1 {
+		t.Errorf("the chat has %d files, want 1", len(files))
+	}
+}
+
+// A list of files that was read before an upload may arrive after the one that was read afterwards.
+func TestFiles_ALateListDoesNotHideAnUpload(t *testing.T) {
+	p := newProxy(t, sharedServer(t))
+	me := p.newPerson("Advisor")
+	v := signedIn(t, p.testServer, desk, me)
+	customer := p.newDocument(p.token(me))
+	read, release := make(chan struct{}), make(chan struct{})
+	p.onNext(http.MethodGet, "/v1"+customer+"/kyc/files", delayResponse(read, release))
+	v.goTo(customer + "/kyc")
+	<-read
+	v.chooseFile(fileField, samplePicture)
+	v.until(`document.querySelector('.files li .thumbnail canvas')?.width > 0`)
+	v.deliver("/kyc/files", release)
+	v.until(`document.querySelectorAll('.files li .thumbnail canvas').length === 1`)
 }
 
 func TestFiles_OfATask(t *testing.T) {

@@ -2,6 +2,7 @@ package browser_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -113,4 +114,27 @@ func delayResponse(done chan<- struct{}, release <-chan struct{}) func(http.Resp
 		w.WriteHeader(recorded.Code)
 		w.Write(recorded.Body.Bytes())
 	}
+}
+
+// holdRequest closes arrived and waits for release before it performs the request.
+func holdRequest(arrived chan<- struct{}, release <-chan struct{}) func(http.ResponseWriter, *http.Request, http.Handler) {
+	return func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
+		close(arrived)
+		<-release
+		pass.ServeHTTP(w, r)
+	}
+}
+
+// deliver releases a response that the proxy has held back, and waits until the page has read and rendered it. The path is the
+// end of its address, without the query.
+func (v *visitor) deliver(path string, release chan<- struct{}) {
+	v.t.Helper()
+	v.eval(fmt.Sprintf(`window.delivered = false; const { text } = Response.prototype;
+		Response.prototype.text = async function () {
+			const body = await text.call(this);
+			if (new URL(this.url).pathname.endsWith(%q)) setTimeout(() => { window.delivered = true; });
+			return body;
+		}`, path))
+	close(release)
+	v.until(`window.delivered`)
 }

@@ -189,6 +189,29 @@ func TestTwoTabs_SignOutTogether(t *testing.T) {
 	}
 }
 
+// A user signs out in another tab and another one signs in there, before this tab has left the screens of the first user. Leaving them
+// must not end the session of the second one.
+func TestTwoTabs_ASignOutKeepsTheNextSession(t *testing.T) {
+	s := sharedServer(t)
+	v := signedIn(t, s, desk, s.newPerson("Advisor"))
+	v.expect("401")
+	other := s.newPerson("Advisor")
+	pair := s.signIn(other)
+	ask[string](v, fmt.Sprintf(`(async () => {
+		const next = { ...JSON.parse(localStorage.getItem('kontor.session')), access_token: %q, refresh_token: %q, user_id: %q, login: %q };
+		const change = () => dispatchEvent(new StorageEvent('storage', { key: 'kontor.session' }));
+		localStorage.removeItem('kontor.session');
+		change();
+		for (let i = 0; i < 100; i++) await null; // the screen is rendered, its effects have not run
+		localStorage.setItem('kontor.session', JSON.stringify(next));
+		change();
+		return '';
+	})()`, pair["access_token"], pair["refresh_token"], other.id, other.login))
+	v.until(`document.querySelector('.shell h1') && document.querySelector('.connection.live')`)
+	v.goTo("/profile/security")
+	v.see(other.login)
+}
+
 func TestDeepLink_OpensAfterSigningIn(t *testing.T) {
 	s := sharedServer(t)
 	me := s.newPerson("Advisor")

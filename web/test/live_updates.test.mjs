@@ -4,7 +4,7 @@ import { answerWith, json, requests, signedIn } from './browser.mjs';
 
 signedIn();
 const { conversations, messageOf, setOpenChat } = await import('../app/conversations.js');
-const { markChatRead, startLiveUpdates, stopLiveUpdates, unread } = await import('../app/live_updates.js');
+const { countUnread, markChatRead, startLiveUpdates, stopLiveUpdates, unread } = await import('../app/live_updates.js');
 const { nameOf } = await import('../app/people.js');
 const { connection } = await import('../app/stream.js');
 
@@ -99,6 +99,32 @@ test('a frame without a message loads the counts again', async () => {
   sendFrame({ id: 'n3', event: 'message_received', rec_type: 'chats', read: false });
   await until(conversations, () => requests.length === 2);
   assert.deepEqual(requests.map(({ url }) => url).sort(), ['/v1/chats', '/v1/notifications/unread-count']);
+});
+
+test('an answer that arrives after a later one is ignored', async () => {
+  await start();
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  const counts = (n) => (url) => (url === '/v1/chats' ? json([chat('c1', n)]) : json({ unread_count: n }));
+  answerWith(...Array(2).fill((url) => held.then(() => counts(7)(url))), ...Array(2).fill(counts(3)));
+  const older = countUnread();
+  await countUnread();
+  release();
+  await older;
+  assert.deepEqual(unread.get(), { notifications: 3, chats: 3 });
+});
+
+test('marking a chat as read does not hide a message that arrives meanwhile', async () => {
+  await start();
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  answerWith(() => held.then(() => json({})));
+  const marked = markChatRead('c2');
+  sendFrame(frameOf());
+  await until(conversations, (now) => now.chats[0].id === 'c2');
+  release();
+  await marked;
+  assert.equal(conversations.get().chats[0].unreadCount, 3);
 });
 
 test('messageOf accepts complete frames only, and keeps that a text is truncated', () => {

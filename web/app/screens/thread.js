@@ -1,8 +1,10 @@
-import { html, useEffect, useLayoutEffect, useRef, useState } from '../lib.js';
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../lib.js';
+import { caller } from '../access.js';
 import { api, idempotencyKey } from '../api.js';
 import { addMessage, messageOf, setOpenChat } from '../conversations.js';
 import { clock, day, dayName } from '../format.js';
 import { t } from '../i18n.js';
+import { newestOnly, oneByOne } from '../in_order.js';
 import { markChatRead, useNotifications } from '../live_updates.js';
 import { myId, usePeople } from '../people.js';
 import { usePreferences } from '../preferences.js';
@@ -18,6 +20,7 @@ import { WhoSees } from '../ui/who_sees.js';
 const PAGE = 50;
 const MAX_LENGTH = 10_000; // of a message; the server's limit
 const drafts = new Map(); // text that was typed but not sent, by chat, until the page is closed
+caller.watch((now) => now || drafts.clear()); // The next user must not see them.
 
 const isVisible = () => document.visibilityState === 'visible';
 
@@ -41,7 +44,13 @@ function deliveryState(message, participants) {
   return readers >= participants - 1 ? t('chats.read') : t('chats.read_by', { n: readers });
 }
 
-const attached = new Map(); // files to upload to a message that was just sent, by its id
+const attached = new Map(); // files to upload to a message that was just sent, by its id, until its bubble takes them
+
+function takeAttached(id) {
+  const files = attached.get(id);
+  attached.delete(id);
+  return files;
+}
 
 function Bubble({ message, first, participants }) {
   const mine = message.senderId === myId();
@@ -49,7 +58,7 @@ function Bubble({ message, first, participants }) {
     ${first && !mine && participants > 2 && html`<span class="sender"><${Person} id=${message.senderId} /></span>`}
     <p>${message.content}</p>
     ${!message.pending && html`<${FileList} of=${{ type: 'chat_messages', parent: message.chatId, record: message.id }} noUpload
-      readOnly=${!mine} start=${attached.get(message.id)} />`}
+      readOnly=${!mine} start=${() => takeAttached(message.id)} />`}
     <span class="stamp">
       <time dateTime=${message.createdAt}>${clock(message.createdAt)}</time>
       ${mine && html`<span>${deliveryState(message, participants)}</span>`}
@@ -91,16 +100,20 @@ function useMessages(id) {
   const [older, setOlder] = useState(false);
   const [error, setError] = useState(null);
   const load = (before) => api.page(`/v1/chats/${id}/messages`, { limit: PAGE, before });
+  const begin = useMemo(newestOnly, []);
+  const gone = useRef(false);
 
   async function refresh() {
+    const isNewest = begin();
     try {
       const { data, next } = await load();
+      if (!isNewest()) return;
       setMessages((was) => merge((was ?? []).filter((one) => !one.pending), data));
       setOlder((was) => was || Boolean(next));
       setError(null);
-      if (isVisible()) await markChatRead(id);
+      if (isVisible() && !gone.current) await markChatRead(id);
     } catch (failed) {
-      setError(failed);
+      if (isNewest()) setError(failed);
     }
   }
   async function loadOlder() {
@@ -119,6 +132,7 @@ function useMessages(id) {
     const onVisible = () => isVisible() && refresh();
     document.addEventListener('visibilitychange', onVisible);
     return () => {
+      gone.current = true;
       setOpenChat('');
       document.removeEventListener('visibilitychange', onVisible);
     };
@@ -133,9 +147,10 @@ function useMessages(id) {
   return { messages, setMessages, older, loadOlder, error, setError, refresh };
 }
 
-/** Sends messages: {text, type, send}. A message that failed goes back into the field. */
+/** Sends messages in their order: {text, type, send}. A message that failed goes back into the field, before what was typed since. */
 function useComposer(id, { setMessages, setError }, beforeSend) {
   const [text, setText] = useState(drafts.get(id) ?? '');
+  const inTurn = useMemo(oneByOne, []);
   const unsent = useRef(null); // {content, key} of a failed message: a retry with the same key creates it only once
 
   function type(value) {
@@ -155,7 +170,7 @@ function useComposer(id, { setMessages, setError }, beforeSend) {
     type('');
     try {
       const body = { content, metadata: {} };
-      const sent = await api.post(`/v1/chats/${id}/messages`, body, { headers: { 'Idempotency-Key': key } });
+      const sent = await inTurn(() => api.post(`/v1/chats/${id}/messages`, body, { headers: { 'Idempotency-Key': key } }));
       if (files.length) attached.set(sent.id, files);
       setMessages((was) => merge(withoutPending(was), [sent]));
       setError(null);
@@ -164,7 +179,7 @@ function useComposer(id, { setMessages, setError }, beforeSend) {
     } catch (failed) {
       unsent.current = { content, key };
       setMessages(withoutPending);
-      type(content);
+      type([content, drafts.get(id)].filter(Boolean).join('\n'));
       setError(failed);
     }
   }

@@ -68,10 +68,11 @@ function useUploads(of, done, start) {
     dismiss(one.key);
   }
   useEffect(() => {
-    if (start?.length) add(start);
-    return () => {
-      gone.current = true; // The uploads continue: leaving a screen is no cancellation.
-    };
+    const files = start?.();
+    if (files) add(files);
+  }); // after each rendering, because a message may be shown before its files are known
+  useEffect(() => () => {
+    gone.current = true; // The uploads continue: leaving a screen is no cancellation.
   }, []);
   return { uploads, add, cancel, dismiss };
 }
@@ -164,9 +165,9 @@ const isMine = (file) => file.uploaded_by === myId();
 /**
  * The files of one record, with previews, upload and deletion.
  * @param {{of: {type: 'kyc_documents'|'chat_messages'|'tasks', parent: string, record: string}, readOnly?: boolean,
- *   noUpload?: boolean, compact?: boolean, start?: File[], mayDelete?: (file: object) => boolean, changed?: () => void}} props
- *   readOnly: no upload and no deletion; noUpload: without the place to drop files on; compact: without the hint; start: files to
- *   upload at once; mayDelete: whether to offer the deletion, by default of
+ *   noUpload?: boolean, compact?: boolean, start?: () => File[]|undefined, mayDelete?: (file: object) => boolean, changed?: () => void}} props
+ *   readOnly: no upload and no deletion; noUpload: without the place to drop files on; compact: without the hint; start: takes
+ *   files to upload at once, each only once; mayDelete: whether to offer the deletion, by default of
  *   the user's own files (the server decides); changed: called after each upload and deletion
  */
 export function FileList({ of, readOnly, noUpload = readOnly, compact, start, mayDelete = isMine, changed }) {

@@ -1,0 +1,78 @@
+package browser_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+)
+
+// newChat creates a chat of the user with another one, and returns its path.
+func (s *testServer) newChat(me person) string {
+	s.t.Helper()
+	other := s.newPerson("Customer")
+	return "/chats/" + s.call(s.token(me), http.MethodPost, "/v1/chats", map[string]any{"participants": []any{other.id}})["id"].(string)
+}
+
+// A message that fails late goes back into the field, and what the user has typed since stays.
+func TestChats_AMessageThatFailsLateKeepsWhatIsTypedSince(t *testing.T) {
+	p := newProxy(t, sharedServer(t))
+	me := p.newPerson("Advisor")
+	chat := p.newChat(me)
+	v := signedIn(t, p.testServer, desk, me)
+	v.expect("503")
+	v.goTo(chat)
+	arrived, release := make(chan struct{}), make(chan struct{})
+	p.onNext(http.MethodPost, "/v1"+chat+"/messages", func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
+		close(arrived)
+		<-release
+		respond(http.StatusServiceUnavailable, `{"message":"not now"}`)(w, r, pass)
+	})
+	v.write(`#composer`, "The first one")
+	v.keys(kb.Enter)
+	<-arrived
+	v.write(`#composer`, "The second one")
+	close(release)
+	v.until(`document.querySelector('.thread [role=alert]')`)
+	v.until(`document.querySelector('#composer').value === 'The first one\nThe second one' && !document.querySelector('.message')`)
+}
+
+// Messages that are written one soon after the other arrive in that order.
+func TestChats_MessagesKeepTheirOrder(t *testing.T) {
+	p := newProxy(t, sharedServer(t))
+	me := p.newPerson("Advisor")
+	chat := p.newChat(me)
+	v := signedIn(t, p.testServer, desk, me)
+	v.goTo(chat)
+	arrived, release := make(chan struct{}), make(chan struct{})
+	p.onNext(http.MethodPost, "/v1"+chat+"/messages", holdRequest(arrived, release))
+	for _, text := range []string{"The first one", "The second one"} {
+		v.write(`#composer`, text)
+		v.keys(kb.Enter)
+	}
+	<-arrived
+	v.until(`document.querySelectorAll('.message').length === 2`)
+	close(release)
+	v.until(`[...document.querySelectorAll('.message .stamp')].every((one) => !one.innerText.includes('Sending'))`)
+	v.open(chat)
+	v.until(`[...document.querySelectorAll('.message p')].map((one) => one.innerText).join() === 'The first one,The second one'`)
+}
+
+// A text that was typed and not sent is not shown to the next user of the page.
+func TestChats_ADraftIsForgottenAfterSigningOut(t *testing.T) {
+	s := sharedServer(t)
+	me, other := s.newPerson("Advisor"), s.newPerson("Advisor")
+	chat := "/chats/" + s.call(s.token(me), http.MethodPost, "/v1/chats", map[string]any{"participants": []any{other.id}})["id"].(string)
+	v := signedIn(t, s, desk, me)
+	v.goTo(chat)
+	v.write(`#composer`, "Only a draft")
+	v.goTo("/chats")
+	v.gone(`#composer`)
+	v.goTo(chat)
+	v.until(`document.querySelector('#composer')?.value === 'Only a draft'`)
+	v.signOut()
+	v.typePassword(other)
+	v.isIn()
+	v.goTo(chat)
+	v.until(`document.querySelector('#composer')?.value === ''`)
+}
