@@ -26,9 +26,9 @@ func (q *query) fewGroups(ctx context.Context, db Store, f *Field) ([]store.Grou
 }
 
 // countMatching returns the number of matching rows. For one searched field with few values it adds up the rows of the values.
-func (l *List[T]) countMatching(ctx context.Context, db Store, q *query, p Params) (n int64, err error) {
+func (s *source) countMatching(ctx context.Context, db Store, q *query, p Params) (n int64, err error) {
 	if len(p.search) == 1 && p.text == nil {
-		if f := l.field(p.search[0].name); f.Few {
+		if f := s.field(p.search[0].name); f.Few {
 			groups, ok, err := q.fewGroups(ctx, db, f)
 			if err != nil {
 				return 0, err

@@ -21,16 +21,16 @@ type stack struct {
 
 // parseStack parses [-]field[format]. It returns apierr.QueryInvalidFormat for unbalanced brackets and unknown formats, and
 // apierr.QueryInvalidField.
-func (l *List[T]) parseStack(s string) (stack, error) {
-	name, descending := strings.CutPrefix(s, "-")
+func (s *source) parseStack(text string) (stack, error) {
+	name, descending := strings.CutPrefix(text, "-")
 	name, format, bracket := strings.Cut(name, "[")
 	if bracket {
 		var closed bool
 		if format, closed = strings.CutSuffix(format, "]"); !closed {
-			return stack{}, apierr.QueryInvalidFormat.Detail("stack", clip(s))
+			return stack{}, apierr.QueryInvalidFormat.Detail("stack", clip(text))
 		}
 	}
-	f := l.field(name)
+	f := s.field(name)
 	if f == nil {
 		return stack{}, apierr.QueryInvalidField.Detail("field", clip(name))
 	}
@@ -40,7 +40,7 @@ func (l *List[T]) parseStack(s string) (stack, error) {
 	}
 	var ok bool
 	if parsed.format, ok = parseFormat(format); !ok {
-		return stack{}, apierr.QueryInvalidFormat.Detail("stack", clip(s))
+		return stack{}, apierr.QueryInvalidFormat.Detail("stack", clip(text))
 	}
 	return parsed, nil
 }
