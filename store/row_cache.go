@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"kontor/store/engine"
 )
@@ -60,10 +61,15 @@ func NewRowCache[V any](db *DB, table, key string) *RowCache[V] {
 
 // Get returns the value of a row, if it is known.
 func (c *RowCache[V]) Get(id string) (value V, ok bool) {
-	s := c.shard(id)
+	return c.Lookup(unsafe.Slice(unsafe.StringData(id), len(id)))
+}
+
+// Lookup is Get for an id that is held as bytes, which it neither keeps nor changes.
+func (c *RowCache[V]) Lookup(id []byte) (value V, ok bool) {
+	s := &c.shards[maphash.Bytes(c.seed, id)%rowCacheShards]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.entries[id]
+	e := s.entries[string(id)]
 	if e == nil {
 		return value, false
 	}
@@ -81,6 +87,11 @@ func (c *RowCache[V]) Begin(ctx context.Context) Reading {
 	}
 	return Reading(c.changes.Load())
 }
+
+// Holds reports whether no commit that changes or deletes rows has ended since. Values that Get has returned in the meantime are then
+// those of the rows as a statement after Begin has found them: while such a commit runs, the values of its rows are not in memory, and
+// nothing is added.
+func (c *RowCache[V]) Holds(since Reading) bool { return c.changes.Load()/2 == uint64(since)/2 }
 
 // Put remembers a value that was made of a row which was read since, unless rows have changed in the meantime. bytes is the memory
 // that the value takes.

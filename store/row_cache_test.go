@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -247,4 +248,86 @@ func TestRowCache_RemembersNothingOfWhatCannotBeWatched(t *testing.T) {
 			t.Errorf("%s by %s is remembered", at[0], at[1])
 		}
 	}
+}
+
+// Values of rows whose ids a statement has found are those that the statement would have read, if Holds reports so.
+func TestRowCache_HoldsOnlyWithoutACommitInBetween(t *testing.T) {
+	if storetest.SQLiteOnly(t, "rows are not watched on PostgreSQL") {
+		return
+	}
+	db := openCounted(t)
+	c := newCached(t, db)
+	change(t, db, `INSERT INTO counted (id, owner, number) VALUES ('a', 'anna', 1), ('b', 'anna', 1)`)
+	c.load("a")
+	began := c.Begin(t.Context())
+	if number, ok := c.Lookup([]byte("a")); !ok || number != 1 || !c.Holds(began) {
+		t.Error("a known number is not current without a commit")
+	}
+	change(t, db, `INSERT INTO counted (id, owner, number) VALUES ('c', 'anna', 1)`)
+	if !c.Holds(began) {
+		t.Error("a new row concerns the known ones")
+	}
+	change(t, db, `UPDATE counted SET number = 2 WHERE id = 'b'`)
+	if c.Holds(began) || !c.Holds(c.Begin(t.Context())) {
+		t.Error("a number may be newer than what was read before the commit")
+	}
+}
+
+// While rows change all the time, numbers that are in memory and hold are those of one state of the database.
+func TestRowCache_WhatHoldsIsOneState(t *testing.T) {
+	if storetest.SQLiteOnly(t, "rows are not watched on PostgreSQL") {
+		return
+	}
+	db := openCounted(t)
+	c := newCached(t, db)
+	const rows, rounds = 4, 100
+	for i := range rows {
+		change(t, db, `INSERT INTO counted (id, owner, number) VALUES ($1, 'anna', 0)`, fmt.Sprint(i))
+	}
+	var ended atomic.Bool
+	var held atomic.Int64
+	var reading sync.WaitGroup
+	for range 2 {
+		reading.Go(func() {
+			for !ended.Load() {
+				began := c.Begin(t.Context())
+				found, known := map[string]int64{}, map[string]int64{}
+				list, err := db.Query(t.Context(), `SELECT id, number FROM counted`)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				var id store.ReusedText
+				var number int64
+				for list.Next() {
+					if err := list.Scan(&id, &number); err != nil {
+						t.Error(err)
+					}
+					found[string(id)] = number
+					if value, ok := c.Lookup(id); ok {
+						known[string(id)] = value
+					}
+				}
+				if c.Holds(began) {
+					for id, value := range known {
+						held.Add(1)
+						if value != found[id] {
+							t.Errorf("row %s is known as %d and was read as %d", id, value, found[id])
+						}
+					}
+				}
+				for i := range rows {
+					c.load(fmt.Sprint(i))
+				}
+			}
+		})
+	}
+	for n := range rounds {
+		change(t, db, `UPDATE counted SET number = $2 WHERE id = $1`, fmt.Sprint(n%rows), n)
+	}
+	for held.Load() == 0 && !t.Failed() {
+		runtime.Gosched() // nothing changes any more
+	}
+	ended.Store(true)
+	reading.Wait()
 }

@@ -48,6 +48,7 @@ type keptTotal struct {
 	Rows      []engine.KeyedTable `json:"rows"`
 	Tables    []string            `json:"tables"`
 	MaxGroups int                 `json:"max_groups"`
+	Different bool                `json:"different,omitzero"` // the only group is the number of different values
 	Groups    []keptGroup         `json:"groups"`
 }
 
@@ -101,7 +102,7 @@ func (db *DB) restoreTotals(ctx context.Context, keeper engine.Keeper, kept *kep
 		}
 		e := db.totals.entry(string(k.Key))
 		e.known, e.at, e.version, e.groups = true, keeper.Committed(), version, restored(k.Groups)
-		e.counting = c
+		e.counting, e.different = c, k.Different
 	}
 	return nil
 }
@@ -118,7 +119,7 @@ func (db *DB) recount(kept *keptTotals) {
 		}
 		for i := range kept.Totals {
 			if k := &kept.Totals[i]; k.Args == 0 && ctx.Err() == nil {
-				if _, err := db.Count(ctx, string(k.Key), k.counting()); err != nil && ctx.Err() == nil && !errors.Is(err, ErrTooManyGroups) {
+				if _, err := db.countAgain(ctx, string(k.Key), k.counting(), k.Different); err != nil && ctx.Err() == nil && !errors.Is(err, ErrTooManyGroups) {
 					db.log.Warn("a total was not counted again", "statement", k.SQL, "cause", err)
 				}
 			}
@@ -137,13 +138,22 @@ func (db *DB) settleTotals() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
 	defer cancel()
-	for key, c := range db.totals.large() {
-		if len(c.Args) == 0 || c.Args[0] != nil { // else it is from an earlier process, and its arguments are not known
-			if _, err := db.Count(ctx, key, c); err != nil {
+	for key, large := range db.totals.large() {
+		if c := large.counting; len(c.Args) == 0 || c.Args[0] != nil { // else it is from an earlier process, and its arguments are not known
+			if _, err := db.countAgain(ctx, key, c, large.different); err != nil {
 				return
 			}
 		}
 	}
+}
+
+// countAgain brings a total up to date.
+func (db *DB) countAgain(ctx context.Context, key string, c *Counting, different bool) ([]Group, error) {
+	count := db.count
+	if different {
+		count = db.countValues
+	}
+	return db.counted(ctx, db.totals.entry(key), c, count)
 }
 
 // keepTotals writes the large totals that are right for the final state of the database. It must be called after the engine was closed.
@@ -153,7 +163,8 @@ func (db *DB) keepTotals(ctx context.Context) error {
 		return nil
 	}
 	kept := &keptTotals{Position: keeper.Position()}
-	for key, c := range db.totals.large() {
+	for key, large := range db.totals.large() {
+		c := large.counting
 		version, err := db.versionOf(ctx, c, true)
 		if err != nil {
 			return err
@@ -165,7 +176,7 @@ func (db *DB) keepTotals(ctx context.Context) error {
 		e.mu.Unlock()
 		if right && storable && len(kept.Totals) < keptLimit {
 			kept.Totals = append(kept.Totals, keptTotal{
-				Key: []byte(key), SQL: c.SQL, Each: c.Each, Args: len(c.Args), Rows: c.Rows, Tables: c.Tables, MaxGroups: c.MaxGroups, Groups: groups,
+				Key: []byte(key), SQL: c.SQL, Each: c.Each, Args: len(c.Args), Rows: c.Rows, Tables: c.Tables, MaxGroups: c.MaxGroups, Different: large.different, Groups: groups,
 			})
 		}
 	}
@@ -203,15 +214,21 @@ func (db *DB) readTotals() (*keptTotals, error) {
 	return kept, nil
 }
 
-// large returns the totals of many rows by their keys.
-func (t *totals) large() map[string]*Counting {
+// largeTotal is what is needed to count a total again.
+type largeTotal struct {
+	counting  *Counting
+	different bool
+}
+
+// large returns the totals of many rows or values by their keys.
+func (t *totals) large() map[string]largeTotal {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	found := map[string]*Counting{}
+	found := map[string]largeTotal{}
 	for key, e := range t.entries {
 		e.mu.Lock()
 		if e.known && e.counting != nil {
-			found[key] = e.counting
+			found[key] = largeTotal{e.counting, e.different}
 		}
 		e.mu.Unlock()
 	}

@@ -63,6 +63,9 @@ type (
 	Replay = idempotency.Replay
 )
 
+// ReusedText is a destination of texts whose memory is used again by the next scan.
+type ReusedText = query.ReusedText
+
 // Ignored is the destination of a column that Scan does not read.
 var Ignored = query.Ignored
 

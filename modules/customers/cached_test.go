@@ -201,3 +201,50 @@ func TestList_LongPagesOfKnownRowsEndAtTheSameRow(t *testing.T) {
 		}
 	}
 }
+
+// A page is of one state: its rows meet its search, although the answers with them are known from another time.
+func TestList_ShowsOnlyRowsThatMeetItsSearchWhileTheyChange(t *testing.T) {
+	s := servertest.Start(t)
+	advisor := s.User(access.Advisor)
+	const customers, rounds = 3, 30
+	var ids [customers]string
+	for i := range ids {
+		ids[i] = newCustomer(advisor)
+	}
+	var writing, reading sync.WaitGroup
+	var ended atomic.Bool
+	for _, id := range ids {
+		writing.Go(func() {
+			for n := range rounds {
+				r, err := advisor.Try("PUT", "/v1/customers/"+id, servertest.Body{"last_name": []string{"Odd", "Even"}[n%2]})
+				if err != nil || r.Status != http.StatusOK {
+					t.Errorf("update: %d, %v", r.Status, err)
+				}
+			}
+		})
+	}
+	for _, name := range []string{"Odd", "Even"} {
+		reading.Go(func() {
+			for !ended.Load() {
+				r, err := advisor.Try("GET", "/v1/customers?search.last_name="+name, nil)
+				if err != nil || r.Status != http.StatusOK {
+					t.Errorf("list: %d, %v", r.Status, err)
+					return
+				}
+				for _, id := range ids {
+					r, err := advisor.Try("GET", "/v1/customers/"+id, nil) // the next page may be made of these answers
+					if err != nil || r.Status != http.StatusOK {
+						t.Errorf("get: %d, %v", r.Status, err)
+						return
+					}
+				}
+				if shown := strings.Count(r.Body, `"last_name":"`); shown != strings.Count(r.Body, `"last_name":"`+name+`"`) {
+					t.Errorf("a search for %s shows %s", name, r.Body)
+				}
+			}
+		})
+	}
+	writing.Wait()
+	ended.Store(true)
+	reading.Wait()
+}

@@ -109,7 +109,7 @@ var notificationList = list.New(list.Source[Listed]{
 		{Name: "rec_id", Type: list.UUID, Column: "rec_id", Index: list.First},
 		{Name: "rec_type", Type: list.Text, Column: "rec_type", Key: "rec_type", Few: true},
 		{Name: "created_at", Type: list.Time, Column: "created_at"},
-		{Name: "sent_at", Type: list.Time, Column: "sent_at", Null: true},
+		{Name: "sent_at", Type: list.Time, Column: "sent_at", Null: true, Index: list.NullsApart},
 		{Name: "read", Type: list.Bool, Column: "read", Few: true},
 		{Name: "read_at", Type: list.Time, Column: "read_at", Null: true, Index: list.NullsApart},
 	},

@@ -3,6 +3,8 @@ package profile
 import (
 	"bytes"
 	"encoding/binary"
+
+	"kontor/modules/kit/exif"
 )
 
 // format is a format of pictures that uploads may have.
@@ -31,7 +33,7 @@ func formatOf(file []byte) format {
 
 // structure holds what a file says about its picture before it is decoded.
 type structure struct {
-	orientation int // of EXIF, from 1 (upright) to 8
+	orientation exif.Orientation
 	end         int // of the picture in the file
 }
 
@@ -57,7 +59,7 @@ const exifStart = "Exif\x00\x00"
 // jpegStructure reads the markers of a JPEG. If they are damaged, the picture extends to the end of the file: the decoder
 // rejects it later.
 func jpegStructure(file []byte) structure {
-	o := structure{orientation: upright, end: len(file)}
+	o := structure{orientation: exif.Upright, end: len(file)}
 	at, known := len(jpegStart)-1, false
 	for {
 		marker, next := nextMarker(file, at)
@@ -79,7 +81,7 @@ func jpegStructure(file []byte) structure {
 		}
 		body := file[next+2 : next+length]
 		if marker == markerAPP1 && !known && bytes.HasPrefix(body, []byte(exifStart)) {
-			o.orientation, known = tiffOrientation(body[len(exifStart):]), true
+			o.orientation, known = exif.OrientationOf(body[len(exifStart):]), true
 		}
 		at = next + length
 	}
@@ -106,7 +108,7 @@ func nextMarker(file []byte, at int) (marker byte, next int) {
 // pngStructure reads the chunks of a PNG (PNG, third edition, section 5.3).
 func pngStructure(file []byte) structure {
 	const overhead = 12 // length, type and checksum
-	o := structure{orientation: upright, end: len(file)}
+	o := structure{orientation: exif.Upright, end: len(file)}
 	at := len(pngStart)
 	for at+overhead <= len(file) {
 		length := int64(binary.BigEndian.Uint32(file[at:]))
@@ -116,7 +118,7 @@ func pngStructure(file []byte) structure {
 		body := file[at+8:][:length]
 		switch string(file[at+4 : at+8]) {
 		case "eXIf":
-			o.orientation = tiffOrientation(body)
+			o.orientation = exif.OrientationOf(body)
 		case "IEND":
 			o.end = at + overhead + int(length)
 			return o
@@ -124,44 +126,6 @@ func pngStructure(file []byte) structure {
 		at += overhead + int(length)
 	}
 	return o
-}
-
-const upright = 1
-
-// tiffOrientation returns the orientation in EXIF data, which have the form of a TIFF file (TIFF 6.0, section 2). It returns
-// upright for damaged data.
-func tiffOrientation(data []byte) int {
-	const (
-		header, entry  = 8, 12
-		tag, short     = 0x0112, 3
-		leftHandBottom = 8
-	)
-	var order binary.ByteOrder
-	switch {
-	case len(data) < header:
-		return upright
-	case bytes.HasPrefix(data, []byte("II*\x00")):
-		order = binary.LittleEndian
-	case bytes.HasPrefix(data, []byte("MM\x00*")):
-		order = binary.BigEndian
-	default:
-		return upright
-	}
-	offset := uint64(order.Uint32(data[4:]))
-	if offset+2 > uint64(len(data)) {
-		return upright
-	}
-	entries := int(order.Uint16(data[offset:]))
-	for rest := data[offset+2:]; entries > 0 && len(rest) >= entry; entries-- {
-		if order.Uint16(rest) == tag && order.Uint16(rest[2:]) == short {
-			if o := int(order.Uint16(rest[8:])); o >= upright && o <= leftHandBottom {
-				return o
-			}
-			return upright
-		}
-		rest = rest[entry:]
-	}
-	return upright
 }
 
 // filmStart is the number of bytes that contain the type of a film (ISO 14496-12): after its length, without leading zeros.

@@ -55,7 +55,7 @@ func renderAll(file []byte, o workerRequest) ([]renderedPicture, error) {
 	if err != nil {
 		return nil, err
 	}
-	large := turn(imaging.Resize(square, largePixels, largePixels, imaging.Lanczos), o.Orientation)
+	large := o.Orientation.Turn(imaging.Resize(square, largePixels, largePixels, imaging.Lanczos))
 	return encodeAll(large, imaging.Resize(large, smallPixels, smallPixels, imaging.Lanczos))
 }
 
@@ -93,27 +93,6 @@ func (f format) square(file []byte) (*image.RGBA, error) {
 	plain := image.NewRGBA(image.Rect(0, 0, side, side))
 	draw.Draw(plain, plain.Bounds(), whole, from, draw.Src)
 	return plain, nil
-}
-
-// turn returns a picture upright that was stored with an orientation of EXIF (CIPA DC-008, table 3).
-func turn(img *image.NRGBA, orientation int) *image.NRGBA {
-	switch orientation {
-	case 2:
-		return imaging.FlipH(img)
-	case 3:
-		return imaging.Rotate180(img)
-	case 4:
-		return imaging.FlipV(img)
-	case 5:
-		return imaging.Transpose(img)
-	case 6:
-		return imaging.Rotate270(img) // counter-clockwise
-	case 7:
-		return imaging.Transverse(img)
-	case 8:
-		return imaging.Rotate90(img)
-	}
-	return img
 }
 
 // encodeAll encodes the pictures, as JPEG if they are opaque, and otherwise as PNG.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"kontor/modules/kit/exif"
 	"kontor/modules/sandbox"
 	"kontor/server/apierr"
 )
@@ -22,7 +23,7 @@ func init() {
 // workerRequest is sent to a worker with a file whose header is within the limits.
 type workerRequest struct {
 	Format      format
-	Orientation int
+	Orientation exif.Orientation
 }
 
 // renderedPicture is a picture in the answer of a worker.

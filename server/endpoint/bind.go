@@ -22,6 +22,7 @@ type QueryBinder interface {
 
 // plan describes how an input is filled. It is made once for each type at start.
 type plan struct {
+	input  reflect.Type
 	path   []pathField
 	query  []queryField
 	binder int            // index of the QueryBinder, or -1
@@ -42,7 +43,7 @@ type queryField struct {
 
 // newPlan reads the tags of a struct. It panics for a field without exactly one source, which is a programming error.
 func newPlan(t reflect.Type) *plan {
-	p := &plan{binder: -1, body: map[string]int{}}
+	p := &plan{input: t, binder: -1, body: map[string]int{}}
 	for i := range t.NumField() {
 		field := t.Field(i)
 		if !field.IsExported() {

@@ -33,9 +33,12 @@ func Encode(body any) (*Encoded, error) {
 // JSONEncoded returns a handler of [JSON] whose answers are those of encode, which must be the same as those of f. CSV is made of
 // those of f.
 func JSONEncoded[In, Out any](status int, f func(ctx context.Context, in In) (Out, error), encode func(ctx context.Context, in In) (*Encoded, error)) Handler {
-	h := JSON(status, f)
+	return JSON(status, f).encodedBy(func(ctx context.Context, in any) (*Encoded, error) { return encode(ctx, *in.(*In)) })
+}
+
+func (h Handler) encodedBy(encode func(ctx context.Context, in any) (*Encoded, error)) Handler {
 	h.serve = func(ctx context.Context, r *Request) (Result, error) {
-		in, err := bindInput[In](ctx, h.plan, r)
+		in, err := h.plan.read(ctx, r)
 		if err != nil {
 			return Result{}, err
 		}

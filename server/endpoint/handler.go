@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
-
-	"kontor/server/apierr"
 )
 
 // Handler implements an endpoint. Make one with [JSON], [Upload] or [Raw].
@@ -58,18 +56,6 @@ type Tagged interface{ ETag() string }
 // VersionTag returns the tag of a record with a version number.
 func VersionTag(version int64) string { return "v" + strconv.FormatInt(version, 10) }
 
-// validated is implemented by inputs with rules.
-type validated interface{ Validate(v *apierr.Fields) }
-
-// validatedNow is implemented by inputs whose rules depend on the request, such as dates that must not be in the future.
-type validatedNow interface {
-	Validate(ctx context.Context, v *apierr.Fields)
-}
-
-// collector is implemented by inputs of which the service checks more than their rules can. The service must add its problems to
-// those of the decoder, and return their error.
-type collector interface{ Collect(problems *apierr.Fields) }
-
 // None is the input of operations that read nothing from the request.
 type None struct{}
 
@@ -85,14 +71,23 @@ type None struct{}
 // encoded as JSON. An Out with a method ETag supports conditional requests, see [Tagged]; one with a method EachUser gets
 // the member people, see [NamesUsers].
 func JSON[In, Out any](status int, f func(ctx context.Context, in In) (Out, error)) Handler {
-	p := newPlan(reflect.TypeFor[In]())
-	h := Handler{Status: status, In: reflect.TypeFor[In](), Out: reflect.TypeFor[Out](), plan: p}
-	h.rows = rowsOf(p, f)
+	return newJSON(status, reflect.TypeFor[In](), reflect.TypeFor[Out](), func(ctx context.Context, in any) (any, error) { return f(ctx, *in.(*In)) })
+}
+
+// operation is the function of a handler without its types: in is a pointer to the input. The answer counts only without an error.
+//
+// The generic functions of this package only convert. What they have in common is compiled once, not for each pair of types.
+type operation func(ctx context.Context, in any) (any, error)
+
+// newJSON returns what [JSON] does.
+func newJSON(status int, in, out reflect.Type, f operation) Handler {
+	p := newPlan(in)
+	h := Handler{Status: status, In: in, Out: out, plan: p, rows: rowsOf(p, out, f)}
 	if p.hasBody() {
 		h.Media = []string{fiber.MIMEApplicationJSON}
 	}
 	h.serve = func(ctx context.Context, r *Request) (Result, error) {
-		in, err := bindInput[In](ctx, p, r)
+		in, err := p.read(ctx, r)
 		if err != nil {
 			return Result{}, err
 		}
@@ -100,31 +95,12 @@ func JSON[In, Out any](status int, f func(ctx context.Context, in In) (Out, erro
 		if err != nil {
 			return Result{}, err
 		}
-		if result, ok := any(out).(Result); ok {
+		if result, ok := out.(Result); ok {
 			return result, nil
 		}
 		return Result{Body: out}, nil
 	}
 	return h
-}
-
-// bindInput returns the input of a request. It returns the error of all wrong fields together.
-func bindInput[In any](ctx context.Context, p *plan, r *Request) (in In, err error) {
-	problems := &apierr.Fields{}
-	if err := p.bind(r, reflect.ValueOf(&in).Elem(), problems); err != nil {
-		return in, err
-	}
-	switch checked := any(&in).(type) {
-	case validated:
-		checked.Validate(problems)
-	case validatedNow:
-		checked.Validate(ctx, problems)
-	}
-	if service, ok := any(&in).(collector); ok {
-		service.Collect(problems)
-		return in, nil
-	}
-	return in, problems.Err()
 }
 
 // EventStream is the media type of event streams.
@@ -133,13 +109,16 @@ const EventStream = "text/event-stream"
 // JSONOrStream returns a handler of [JSON] that answers clients which prefer an event stream by another function. open reads the
 // request and writes the response itself, as for [Raw].
 func JSONOrStream[In, Out any](status int, f func(ctx context.Context, in In) (Out, error), open func(ctx context.Context, r *Request, in In) error) Handler {
-	h := JSON(status, f)
+	return JSON(status, f).orStream(func(ctx context.Context, r *Request, in any) error { return open(ctx, r, *in.(*In)) })
+}
+
+func (h Handler) orStream(open func(ctx context.Context, r *Request, in any) error) Handler {
 	answer := h.serve
 	h.serve = func(ctx context.Context, r *Request) (Result, error) {
 		if r.Fiber.Accepts(fiber.MIMEApplicationJSON, EventStream) != EventStream {
 			return answer(ctx, r)
 		}
-		in, err := bindInput[In](ctx, h.plan, r)
+		in, err := h.plan.read(ctx, r)
 		if err != nil {
 			return Result{}, err
 		}

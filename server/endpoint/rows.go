@@ -37,35 +37,34 @@ func (h Handler) RowType() reflect.Type {
 func (h Handler) Rows(ctx context.Context, r *Request) (ReadPage, error) { return h.rows(ctx, r) }
 
 // rowsOf returns what [Handler.Rows] runs; nil for handlers of other answers than lists.
-func rowsOf[In, Out any](p *plan, f func(ctx context.Context, in In) (Out, error)) func(ctx context.Context, r *Request) (ReadPage, error) {
-	var in In
-	if _, ok := any(*new(Out)).(RowPage); !ok || p.pageable(reflect.ValueOf(&in).Elem()) == nil {
+func rowsOf(p *plan, out reflect.Type, f operation) func(ctx context.Context, r *Request) (ReadPage, error) {
+	if !out.Implements(reflect.TypeFor[RowPage]()) || p.pageable(reflect.New(p.input)) == nil {
 		return nil
 	}
 	return func(ctx context.Context, r *Request) (ReadPage, error) {
-		in, err := bindInput[In](ctx, p, r)
+		in, err := p.read(ctx, r)
 		if err != nil {
 			return nil, err
 		}
 		return func(ctx context.Context, limit int, offset int64) (RowPage, error) {
-			p.pageable(reflect.ValueOf(&in).Elem()).SetPage(limit, offset)
+			p.pageable(reflect.ValueOf(in)).SetPage(limit, offset)
 			page, err := f(ctx, in)
 			if err != nil {
 				return nil, err
 			}
-			return any(page).(RowPage), nil
+			return page.(RowPage), nil
 		}, nil
 	}
 }
 
-// pageable returns the part of an input that selects the page, or nil.
+// pageable returns the part of an input that selects the page, or nil. in is a pointer to the input.
 func (p *plan) pageable(in reflect.Value) Pageable {
-	if own, ok := in.Addr().Interface().(Pageable); ok {
+	if own, ok := in.Interface().(Pageable); ok {
 		return own
 	}
 	if p.binder < 0 {
 		return nil
 	}
-	part, _ := in.Field(p.binder).Addr().Interface().(Pageable)
+	part, _ := in.Elem().Field(p.binder).Addr().Interface().(Pageable)
 	return part
 }

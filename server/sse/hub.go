@@ -23,8 +23,8 @@ type Options struct {
 
 	// Check reports at each heartbeat whether a stream is still allowed.
 	Check func(s *Stream) bool
-	// Wrote is called with frames that have a position when they are first written to a stream of the user. It must be
-	// quick.
+	// Wrote is called with the positions of frames that were written to streams. A position may come several times. It must be
+	// quick, and must not keep the slice.
 	Wrote func(positions []Position)
 	// Ended is called when a stream of a user has ended. It must be quick. nil does nothing.
 	Ended func(user string)
@@ -185,19 +185,27 @@ func (h *Hub) Connected(users []string) bool {
 // Publish queues a frame for the streams of each user, in their order. make returns the frame for a stream of the i-th
 // user; it must not call the hub. Publish does not wait for clients.
 func (h *Hub) Publish(users []string, make func(i int, s *Stream) Frame) {
-	var woken []*Stream
+	var some [publishPart]*Stream
+	woken := some[:0]
 	clock := h.options.Now()
 	h.mu.RLock()
+	defer h.mu.RUnlock()
 	for i, user := range users {
 		for _, s := range h.users[user] {
 			if s.push(make(i, s), clock) {
 				woken = append(woken, s)
 			}
+			if len(woken) == publishPart {
+				h.ready.add(woken...)
+				woken = woken[:0]
+			}
 		}
 	}
-	h.mu.RUnlock()
 	h.ready.add(woken...)
 }
+
+// publishPart is how many streams Publish passes to the writers at a time, so that they write while it queues frames for others.
+const publishPart = 128
 
 // Drain ends all streams with the close frame and rejects new ones. It does not wait.
 func (h *Hub) Drain() {

@@ -2,6 +2,17 @@
 
 package sse
 
+import (
+	"net"
+	"syscall"
+)
+
+// streamsAtOnce is how many streams a writer takes from the queue at a time. Each may wait for fastWriteTimeout.
+const streamsAtOnce = 1
+
+// rawConn returns nil: writers use the connection.
+func rawConn(net.Conn) syscall.RawConn { return nil }
+
 // sender is empty on this system.
 type sender struct{}
 

@@ -4,6 +4,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -31,7 +32,8 @@ type Stream struct {
 
 	mu      sync.Mutex
 	conn    net.Conn
-	beat    time.Time // of the next heartbeat
+	raw     syscall.RawConn // of conn, to send directly; nil where that is not possible
+	beat    time.Time       // of the next heartbeat
 	pending []Frame
 	bytes   int
 	last    Position // of the newest frame that was queued or replayed
@@ -48,7 +50,7 @@ func (s *Stream) Attach(conn net.Conn) bool {
 	s.mu.Lock()
 	gone := s.gone
 	if !gone {
-		s.conn = conn
+		s.conn, s.raw = conn, rawConn(conn)
 		s.beat = time.Now().Add(s.hub.options.Heartbeat)
 	}
 	s.mu.Unlock()

@@ -5,119 +5,100 @@ import (
 	"errors"
 	"net"
 	"os"
+	"runtime"
 	"runtime/debug"
-	"sync"
 	"time"
 )
 
-// queue contains the streams with waiting frames, each once.
-type queue struct {
-	mu     sync.Mutex
-	more   *sync.Cond
-	list   []*Stream
-	next   int
-	closed bool
-}
-
-func (q *queue) init() { q.more = sync.NewCond(&q.mu) }
-
-func (q *queue) add(streams ...*Stream) {
-	if len(streams) == 0 {
-		return
-	}
-	q.mu.Lock()
-	q.list = append(q.list, streams...)
-	q.mu.Unlock()
-	if len(streams) == 1 {
-		q.more.Signal()
-	} else {
-		q.more.Broadcast()
-	}
-}
-
-// get waits for a stream. It reports false when the queue is closed.
-func (q *queue) get() (*Stream, bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for q.next == len(q.list) && !q.closed {
-		q.more.Wait()
-	}
-	if q.closed {
-		return nil, false
-	}
-	s := q.list[q.next]
-	q.list[q.next] = nil
-	if q.next++; q.next == len(q.list) {
-		const keep = 1 << 12 // entries
-		if q.next = 0; cap(q.list) > keep {
-			q.list = nil
-		}
-		q.list = q.list[:0]
-	}
-	return s, true
-}
-
-func (q *queue) close() {
-	q.mu.Lock()
-	q.closed = true
-	q.mu.Unlock()
-	q.more.Broadcast()
-}
-
-// fastWriteTimeout is how long a shared writer waits for a client that does not read. Another goroutine then continues, so that
-// a slow client does not delay others.
+// fastWriteTimeout is how long a shared writer waits for a client that does not read, where it must wait. Another goroutine then
+// continues, so that a slow client does not delay others.
 const fastWriteTimeout = 5 * time.Millisecond
 
 // heldPause is the time between two looks at whether frames may be written again.
 const heldPause = 20 * time.Millisecond
 
-// write is one of the writers.
+// maxKeptBuffer is the size in bytes of the largest buffer that a writer keeps.
+const maxKeptBuffer = 64 << 10
+
+// writer writes the waiting frames of streams, a few streams at a time.
+type writer struct {
+	hub       *Hub
+	sender    *sender
+	streams   []*Stream // taken from the queue and not yet written to
+	buffer    []byte
+	frames    uint64     // written and not yet reported
+	positions []Position // of these frames
+}
+
+// write runs one of the writers. After a panic another one replaces it.
 func (h *Hub) write() {
+	w := &writer{hub: h, sender: newSender()}
 	defer func() {
 		if cause := recover(); cause != nil {
 			h.options.Log.Error("panic while writing to streams", "cause", cause, "stack", string(debug.Stack()))
 			h.stopped.Go(h.write)
+			w.abandon()
 		}
 	}()
-	var buffer []byte
-	with := newSender()
+	taken := make([]*Stream, 0, streamsAtOnce)
 	for {
-		s, ok := h.ready.get()
-		if !ok {
+		w.streams = h.ready.take(taken)
+		if len(w.streams) == 0 {
 			return
 		}
-		buffer = s.flush(buffer, with)
+		for len(w.streams) > 0 {
+			w.flush(w.streams[0])
+			w.streams = w.streams[1:]
+		}
+		clear(taken[:streamsAtOnce])
+		w.report()
+		runtime.Gosched() // requests must not wait for thousands of frames
 	}
 }
 
-// flush writes all waiting frames of the stream with one call. buffer is reused.
-func (s *Stream) flush(buffer []byte, with *sender) []byte {
+// abandon ends the stream whose frames caused a panic, and leaves the others to the next writer.
+func (w *writer) abandon() {
+	if len(w.streams) > 0 {
+		w.hub.ready.add(w.streams[1:]...)
+		w.streams[0].end(ended)
+	}
+}
+
+// flush writes all waiting frames of a stream with one call.
+func (w *writer) flush(s *Stream) {
 	for {
-		if !s.hub.options.MayWrite() {
-			time.AfterFunc(heldPause, func() { s.hub.ready.add(s) }) // still busy
-			return buffer
+		if !w.hub.options.MayWrite() {
+			time.AfterFunc(heldPause, func() { w.hub.ready.add(s) }) // still busy
+			return
 		}
 		frames, final := s.take()
 		if frames == nil {
-			return buffer
+			return
 		}
-		buffer = buffer[:0]
-		for _, f := range frames {
-			buffer = append(append(buffer, f.Own...), f.Shared...)
+		w.fill(frames)
+		if s.raw == nil && isSecure(s.conn) {
+			go s.flushSlowly(bytes.Clone(w.buffer), frames, final)
+			return
 		}
-		if isSecure(s.conn) {
-			go s.flushSlowly(bytes.Clone(buffer), frames, final)
-			return buffer
-		}
-		n, err := s.writeNow(buffer, with)
+		n, err := s.writeNow(w.buffer, w.sender)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			rest := append([]byte(nil), buffer[n:]...)
-			go s.flushSlowly(rest, frames, final)
-			return buffer
+			go s.flushSlowly(bytes.Clone(w.buffer[n:]), frames, final)
+			return
 		}
-		if !s.wrote(frames, final, err) {
-			return buffer
+		if !w.wrote(s, frames, final, err) {
+			return
 		}
+	}
+}
+
+// fill makes the frames the content of the buffer.
+func (w *writer) fill(frames []Frame) {
+	if cap(w.buffer) > maxKeptBuffer {
+		w.buffer = nil
+	}
+	w.buffer = w.buffer[:0]
+	for _, f := range frames {
+		w.buffer = append(append(w.buffer, f.Own...), f.Shared...)
 	}
 }
 
@@ -131,13 +112,15 @@ func isSecure(conn net.Conn) bool {
 // flushSlowly writes to a client that is slow or has TLS.
 func (s *Stream) flushSlowly(rest []byte, frames []Frame, final bool) {
 	_, err := s.write(rest, writeTimeout)
-	if s.wrote(frames, final, err) {
+	w := writer{hub: s.hub}
+	if w.wrote(s, frames, final, err) {
+		w.report()
 		s.hub.ready.add(s) // still busy: a writer writes the frames that came meanwhile
 	}
 }
 
-// wrote records written frames and reports whether the stream continues.
-func (s *Stream) wrote(frames []Frame, final bool, err error) bool {
+// wrote counts written frames and reports whether the stream continues. Call report afterwards.
+func (w *writer) wrote(s *Stream, frames []Frame, final bool, err error) bool {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		s.end(slow)
@@ -147,18 +130,26 @@ func (s *Stream) wrote(frames []Frame, final bool, err error) bool {
 	if err != nil {
 		return false
 	}
-	s.hub.counts.frames.Add(uint64(len(frames)))
-	var positions []Position // heartbeats have none
+	w.frames += uint64(len(frames))
 	for _, f := range frames {
-		if f.Position != (Position{}) {
-			positions = append(positions, f.Position)
+		// Heartbeats have no position. The streams of a user often follow each other.
+		if n := len(w.positions); f.Position != (Position{}) && (n == 0 || w.positions[n-1] != f.Position) {
+			w.positions = append(w.positions, f.Position)
 		}
 	}
-	if len(positions) > 0 {
-		s.hub.options.Wrote(positions)
-	}
 	if final {
+		w.report() // when the last stream has ended, everything was reported
 		s.end(ended)
 	}
 	return !final
+}
+
+// report passes on which frames were written.
+func (w *writer) report() {
+	w.hub.counts.frames.Add(w.frames)
+	w.frames = 0
+	if len(w.positions) > 0 {
+		w.hub.options.Wrote(w.positions)
+		w.positions = w.positions[:0]
+	}
 }

@@ -55,8 +55,9 @@ type Group struct {
 type Counter interface {
 	// Count runs the statement and returns the number of the commit whose state it has counted.
 	Count(ctx context.Context, c *Counting) (groups []Group, at int64, err error)
-	// CountDifferent returns the number of different values of a statement with one column, quicker than SQL does.
-	CountDifferent(ctx context.Context, sql string, args []any) (int64, error)
+	// CountValues is Count for many values: it returns the rows of each, unless there are more values than max, and zero is no bound. Without
+	// c.Each, c.SQL must group in the order of an index.
+	CountValues(ctx context.Context, c *Counting, max int) (values *ValueCounts, at int64, err error)
 	// Committed returns the number of the newest commit that may have been acknowledged.
 	Committed() int64
 	// Unchanged reports that no acknowledged commit after the one with the number at has touched the tables of c.Rows. It takes

@@ -60,6 +60,8 @@ type Statement interface {
 	Float(i int) float64
 	Text(i int) string
 	Bytes(i int) []byte
+	// AppendText appends the text in column i to b.
+	AppendText(b []byte, i int) []byte
 	// Size returns how many bytes a text or bytes in column i take, and 0 for other types.
 	Size(i int) int
 

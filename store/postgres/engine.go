@@ -86,7 +86,7 @@ func (e *Engine) start(ctx context.Context, c *conn) (err error) {
 		all[i] = newReader(e)
 	}
 	e.pool = readers.New(all, w.rejectRead)
-	go w.loop()
+	go w.goroutine.Loop(w.serve, w.abandonGroup, w.log)
 	return nil
 }
 

@@ -300,6 +300,9 @@ func (s *statement) Float(i int) float64 { return floatOf(s.p.columns[i].oid, s.
 // Text returns a column as a text.
 func (s *statement) Text(i int) string { return textOf(s.p.columns[i].oid, s.row[i]) }
 
+// AppendText appends the text in column i to b.
+func (s *statement) AppendText(b []byte, i int) []byte { return append(b, s.Text(i)...) }
+
 // Bytes returns a copy of a column.
 func (s *statement) Bytes(i int) []byte {
 	if s.row[i] == nil {

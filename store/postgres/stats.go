@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"kontor/store/engine"
 	"kontor/store/internal/jobs"
+	"kontor/store/internal/probe"
 	"kontor/store/query"
 )
 
@@ -68,29 +68,11 @@ func (e *Engine) Ready(ctx context.Context) error {
 	if e.writer.counters.failing.Load() == nil {
 		return nil
 	}
-	err := e.probe(ctx)
+	err := probe.Write(ctx, e)
 	if errors.Is(err, engine.ErrBusy) && !errors.Is(err, errUnreachable) {
 		return nil // other jobs write
 	}
 	return err
-}
-
-// probeBytes is the space that there must be after a write failed: some hundred ordinary writes, so that readiness does not
-// change with each small write that still fits.
-const probeBytes = 256 << 10
-
-// probe writes that much and deletes it again.
-func (e *Engine) probe(ctx context.Context) error {
-	for _, value := range []string{strings.Repeat(" ", probeBytes), ""} {
-		err := e.Write(ctx, func(tx engine.Tx) error {
-			_, err := query.Exec(ctx, tx, engine.UpsertMeta, []any{engine.MetaWriteProbe, value})
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Statements returns the prepared statements of callers.

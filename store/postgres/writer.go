@@ -2,9 +2,7 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"runtime/debug"
 
 	"kontor/store/engine"
 	"kontor/store/internal/jobs"
@@ -74,38 +72,19 @@ func (e *Engine) InJob() bool { return e.writer.goroutine.IsCurrent() }
 // rejectRead returns ErrNested within a job.
 func (w *writer) rejectRead() error { return jobs.RejectRead(&w.goroutine) }
 
-// loop serves the queue until it is closed. When its goroutine ends early (a panic here, or runtime.Goexit in a job), it answers
-// all jobs of the open group, and another goroutine continues.
-func (w *writer) loop() {
-	finished := false
-	w.goroutine.SetCurrent()
-	defer func() {
-		w.progress.End(&w.progress.Writer)
-		if finished {
-			close(w.ended)
-			return
-		}
-		cause := recover()
-		if cause == nil {
-			cause = "its goroutine was ended"
-		}
-		w.log.Error("the goroutine of the writer ended; another one continues", "cause", cause, "stack", string(debug.Stack()))
-		w.undo()
-		w.answerGroup(fmt.Errorf("transaction was not finished: %v", cause))
-		go w.loop()
-	}()
-	for {
-		if len(w.retries) > 0 {
-			w.commitGroup(nil)
-			continue
-		}
-		j, ok := w.queue.Next()
-		if !ok {
-			finished = true
-			return
-		}
-		w.commitGroup(j)
+// serve runs the next group. It reports false once the queue is closed and empty.
+func (w *writer) serve() (more bool) {
+	if len(w.retries) > 0 {
+		w.commitGroup(nil)
+		return true
 	}
+	j, more := w.queue.Next()
+	if !more {
+		close(w.ended)
+		return false
+	}
+	w.commitGroup(j)
+	return true
 }
 
 // close waits until every accepted job is answered.

@@ -29,6 +29,9 @@ type ignored struct{}
 // Ignored is the destination of a column that is not read.
 var Ignored any = ignored{}
 
+// ReusedText is the destination of a text whose memory is used again by the next scan. It cannot hold NULL.
+type ReusedText []byte
+
 // scanOne reads a column. NULL fits pointers to pointers, []byte, json.RawMessage and any, which become nil, and a
 // sql.Scanner that accepts it. It is an error for every other destination.
 func scanOne(s engine.Statement, i int, dest any) error {
@@ -38,6 +41,12 @@ func scanOne(s engine.Statement, i int, dest any) error {
 	kind := s.Type(i)
 	null := kind == engine.Null
 	switch d := dest.(type) {
+	case *ReusedText:
+		if kind != engine.Text {
+			return fmt.Errorf("a value that is no text cannot be read into %T", dest)
+		}
+		*d = s.AppendText((*d)[:0], i)
+		return nil
 	case **string:
 		return scanPointer(d, null, func(p *string) error { return scanOne(s, i, p) })
 	case **clock.Time:

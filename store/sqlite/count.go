@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
 	"strconv"
 	"strings"
 
@@ -21,9 +20,7 @@ func (e *Engine) Count(ctx context.Context, c *engine.Counting) (groups []engine
 		return nil, 0, err
 	}
 	if c.Each != "" {
-		if groups, at, err = e.countEach(ctx, c); err != nil || len(groups) > 0 {
-			return groups, at, err
-		}
+		return e.countEach(ctx, c)
 	}
 	return e.readGroups(ctx, p.whole, c.Args)
 }
@@ -53,58 +50,6 @@ func (e *Engine) Position() string {
 		schema = 0 // Open has failed before
 	}
 	return fmt.Sprintf("%d %d %d %x", schema, p.commits, p.head.Seq, p.head.Hash)
-}
-
-// countEach counts the values of a statement without groups. SQLite would sort the rows to group them, which takes several times as
-// long. It returns one group more than c.MaxGroups when there are more.
-func (e *Engine) countEach(ctx context.Context, c *engine.Counting) (groups []engine.Group, at int64, err error) {
-	rows, err := query.Query(ctx, e, "SELECT each.value, "+selectCommit+" FROM ("+c.Each+") AS each", c.Args)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer rows.Close()
-	places := map[any]int{}
-	for rows.Next() && (c.MaxGroups == 0 || len(groups) <= c.MaxGroups) {
-		var value any
-		if len(groups) > 0 {
-			err = rows.Scan(&value, query.Ignored)
-		} else {
-			var commits string
-			if err = rows.Scan(&value, &commits); err == nil {
-				at, err = commitNumber(commits)
-			}
-		}
-		if err != nil {
-			return nil, 0, err
-		}
-		place, known := places[value]
-		if !known {
-			place, places[value] = len(groups), len(groups)
-			groups = append(groups, engine.Group{Value: value})
-		}
-		groups[place].Rows++
-	}
-	return groups, at, rows.Err()
-}
-
-// CountDifferent returns the number of different values of a statement with one column. SQLite would sort them.
-func (e *Engine) CountDifferent(ctx context.Context, sql string, args []any) (int64, error) {
-	rows, err := query.Query(ctx, e, sql, args)
-	if err != nil {
-		return 0, err
-	}
-	defer rows.Close()
-	seed := maphash.MakeSeed()
-	seen := map[[2]uint64]struct{}{}
-	other := maphash.MakeSeed()
-	for rows.Next() {
-		var value any
-		if err := rows.Scan(&value); err != nil {
-			return 0, err
-		}
-		seen[[2]uint64{maphash.Comparable(seed, value), maphash.Comparable(other, value)}] = struct{}{}
-	}
-	return int64(len(seen)), rows.Err()
 }
 
 // Committed returns the number of the newest commit.

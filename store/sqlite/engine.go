@@ -99,7 +99,7 @@ func (e *Engine) start(conn *binding.Conn, found position) error {
 	}
 	w.hooks = jobs.NewHooks(e.log, &w.progress)
 	e.pool, e.writer = pool, w
-	go w.loop()
+	go w.goroutine.Loop(w.serve, w.abandonGroup, w.log)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 // Command listtimes measures every list that the API document of a running server describes: without parameters, by each sort,
-// search and distinct, far behind the first page, and after a cursor. It prints the requests that were slow, each with its first
-// time, which counts the total, and its second. Run it with "make bench-lists DIR=big-data".
+// search and distinct, far behind the first page, and after a cursor; with -combinations also two of these at once. It prints the
+// requests that were slow, each with its first time, which counts the total, and its second. Run it with
+// "make bench-lists DIR=big-data".
 package main
 
 import (
@@ -27,6 +28,8 @@ func main() {
 	user := flag.String("user", "admin@kontor.localhost", "who signs in")
 	password := flag.String("password", "of a data set, not a bank", "their password")
 	flag.IntVar(&m.pid, "pid", 0, "process of the server on this machine: measure its processor time, which depends less on other load")
+	flag.BoolVar(&m.combinations, "combinations", false, "measure two of sort, search, distinct, text and place at once")
+	flag.StringVar(&m.only, "only", "", "measure only the list at this path")
 	flag.BoolVar(&m.all, "all", false, "print all requests as they are measured")
 	flag.DurationVar(&m.slow, "slow", 300*time.Millisecond, "print requests that take longer")
 	flag.Parse()
@@ -45,6 +48,8 @@ type measurement struct {
 	slow          time.Duration
 	pid           int
 	all           bool
+	combinations  bool
+	only          string
 	slowest       time.Duration
 	requests      int
 	found         []timed
@@ -96,19 +101,19 @@ func (m *measurement) run(ctx context.Context, user, password string) error {
 			continue
 		}
 		var fields []string
-		isList := false
+		isList, hasText := false, false
 		for _, p := range get.Parameters {
 			name := api.Components.Parameters[p.Ref[strings.LastIndexByte(p.Ref, '/')+1:]].Name
-			isList = isList || name == "cursor"
+			isList, hasText = isList || name == "cursor", hasText || name == "q"
 			if field, search := strings.CutPrefix(name, "search."); search {
 				fields = append(fields, field)
 			}
 		}
-		if !isList {
+		if !isList || m.only != "" && path != m.only {
 			continue
 		}
 		lists++
-		if err := m.list(ctx, path, fields); err != nil {
+		if err := m.list(ctx, path, fields, hasText); err != nil {
 			return err
 		}
 	}
@@ -116,7 +121,7 @@ func (m *measurement) run(ctx context.Context, user, password string) error {
 }
 
 // list measures the requests of one list.
-func (m *measurement) list(ctx context.Context, path string, fields []string) error {
+func (m *measurement) list(ctx context.Context, path string, fields []string, text bool) error {
 	first, err := m.time(ctx, path)
 	if last := len(m.found) - 1; last >= 0 && m.found[last].path == path && m.found[last].status == http.StatusBadRequest {
 		m.found = m.found[:last] // it needs further parameters
@@ -124,35 +129,15 @@ func (m *measurement) list(ctx context.Context, path string, fields []string) er
 	if err != nil || first.Total == 0 {
 		return err
 	}
-	queries := []string{fmt.Sprintf("offset=%d", first.Total*3/4), "limit=-1"}
-	if first.NextCursor != "" {
-		queries = append(queries, "cursor="+url.QueryEscape(first.NextCursor))
-	}
-	for _, field := range fields {
-		queries = append(queries, "sort="+field, "sort=-"+field, "distinct="+field)
-		switch value := sample(first.Data, field).(type) {
-		case string:
-			queries = append(queries, "search."+field+"="+url.QueryEscape(value))
-			if len(value) > 3 {
-				queries = append(queries, "search."+field+"="+url.QueryEscape("*"+value[1:3]+"*"))
-			}
-		case bool:
-			queries = append(queries, "search."+field+"=true", "search."+field+"=false")
-		}
-	}
-	for _, query := range queries {
-		if _, err := m.time(ctx, path+"?"+query); err != nil {
+	for _, query := range m.queries(path, first, fields, text) {
+		found, err := m.time(ctx, path+"?"+query)
+		if err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// sample returns a value of a field in some rows, or nil.
-func sample(rows []map[string]any, field string) any {
-	for _, row := range rows {
-		if value := row[field]; value != nil && value != "" {
-			return value
+		if m.combinations && found.NextCursor != "" && !strings.Contains(query, "offset=") && !strings.Contains(query, "cursor=") {
+			if _, err := m.time(ctx, path+"?"+query+"&cursor="+url.QueryEscape(found.NextCursor)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"image/color"
+
+	"kontor/modules/kit/exif"
 )
 
 // Markers of JPEG segments.
@@ -27,7 +29,7 @@ const coefficientBytes = 4
 type jpegHeader struct {
 	progressive bool
 	samples     float64 // samples per pixel: 3 for full colour, 1.5 with colours at half the resolution
-	up          orientation
+	up          exif.Orientation
 }
 
 func isJPEG(file []byte) bool { return len(file) > 1 && file[0] == jpegFill && file[1] == jpegStart }
@@ -48,8 +50,8 @@ func readJPEGHeader(file []byte) jpegHeader {
 		segment := file[at+4 : at+2+size]
 		switch {
 		case mark == jpegApplication1:
-			if exif, found := bytes.CutPrefix(segment, []byte("Exif\x00\x00")); found {
-				outline.up = orientationOf(exif)
+			if data, found := bytes.CutPrefix(segment, []byte("Exif\x00\x00")); found {
+				outline.up = exif.OrientationOf(data)
 			}
 		case mark == jpegHuffman || mark == jpegExtension || mark == jpegArithmetic:
 		case mark >= jpegFrame && mark <= jpegLastFrame:

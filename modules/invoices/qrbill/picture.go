@@ -16,6 +16,7 @@ import (
 	"golang.org/x/image/webp"
 
 	"kontor/modules/invoices/qrbill/symbol"
+	"kontor/modules/kit/exif"
 )
 
 // codec decodes one format of pictures.
@@ -35,12 +36,12 @@ var codecs = map[string]codec{
 // picture is a file with one image.
 type picture struct {
 	gray *symbol.Gray
-	up   orientation
+	up   exif.Orientation
 }
 
 func (p *picture) pages() int                               { return 1 }
 func (p *picture) close()                                   {}
-func (p *picture) position(_ int, code symbol.Code) float64 { return p.up.position(code.X, code.Y) }
+func (p *picture) position(_ int, code symbol.Code) float64 { return height(p.up, code.X, code.Y) }
 
 func (p *picture) page(_ int, finer bool) (*symbol.Gray, error) {
 	if finer {

@@ -15,6 +15,7 @@ import (
 	"github.com/klippa-app/go-pdfium/references"
 	"github.com/klippa-app/go-pdfium/requests"
 
+	"kontor/modules/kit/exif"
 	"kontor/modules/sandbox"
 )
 
@@ -81,12 +82,12 @@ func renderPicture(file []byte, j job) (page image.Image, err error) {
 	if err != nil {
 		return nil, decodeError(j.Kind, err)
 	}
-	depth, up := bytesPerPixel(config.ColorModel), orientation(1)
+	depth, up := bytesPerPixel(config.ColorModel), exif.Upright
 	if j.Kind == kindJPEG {
 		header := readJPEGHeader(file)
 		depth, up = header.bytesPerPixel(config.ColorModel), header.up
-	} else if exif := pngEXIF(file); exif != nil {
-		up = orientationOf(exif)
+	} else if data := pngEXIF(file); data != nil {
+		up = exif.OrientationOf(data)
 	}
 	if err := j.Limits.checkPicture(config, depth); err != nil {
 		return nil, err
@@ -96,35 +97,14 @@ func renderPicture(file []byte, j job) (page image.Image, err error) {
 		return nil, decodeError(j.Kind, err)
 	}
 	width, height := j.Width, previewRatio*j.Width
-	if up >= 5 { // a quarter turn follows
+	if up.IsQuarterTurn() {
 		width, height = height, width
 	}
-	small := turn(imaging.Fit(whole, width, height, imaging.Box), up)
+	small := up.Turn(imaging.Fit(whole, width, height, imaging.Box))
 	white := image.NewRGBA(small.Bounds())
 	draw.Draw(white, white.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src)
 	draw.Draw(white, white.Bounds(), small, small.Bounds().Min, draw.Over)
 	return white, nil
-}
-
-// turn returns a picture upright that was stored with an orientation (CIPA DC-008, table 3).
-func turn(img *image.NRGBA, o orientation) *image.NRGBA {
-	switch o {
-	case 2:
-		return imaging.FlipH(img)
-	case 3:
-		return imaging.Rotate180(img)
-	case 4:
-		return imaging.FlipV(img)
-	case 5:
-		return imaging.Transpose(img)
-	case 6:
-		return imaging.Rotate270(img) // counter-clockwise
-	case 7:
-		return imaging.Transverse(img)
-	case 8:
-		return imaging.Rotate90(img)
-	}
-	return img
 }
 
 // pngEXIF returns the EXIF data of a PNG, or nil (PNG, third edition, section 11.3.3.6).

@@ -71,7 +71,7 @@ func (t *tiffFile) pages() int { return len(t.directories) }
 func (t *tiffFile) close()     {}
 
 func (t *tiffFile) position(index int, code symbol.Code) float64 {
-	return t.orientation(t.directories[index]).position(code.X, code.Y)
+	return height(t.orientation(t.directories[index]), code.X, code.Y)
 }
 
 // entries returns the number of entries of the directory at an offset, and whether the directory is inside the file.

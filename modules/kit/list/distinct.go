@@ -31,20 +31,25 @@ func (q *query) countValues(ctx context.Context, db Store, f *Field, matched int
 	case "''":
 		return 1, nil
 	}
-	var c *store.Counting
+	all := q.counting(db, f.valueColumn(), q.matching)
+	all.Each = strings.Replace(all.SQL, countedRows, "", 1)
+	all.SQL += " GROUP BY 1"
+	c := all
 	indexed := f.leads(q.created) && q.matching.sql() == q.base && !strings.Contains(q.from, " JOIN ")
 	if indexed {
-		c = q.skipScan(f)
-	} else {
-		c = q.counting(db, f.valueColumn(), q.matching)
-		c.Each = strings.Replace(c.SQL, countedRows, "", 1)
-		c.SQL += " GROUP BY 1"
+		c, all.Each = q.skipScan(f), ""
 	}
 	c.MaxGroups = maxDistinct
 	groups, err := db.Count(ctx, memoKey(c.SQL, c.Args), c)
 	if err == nil {
 		q.values = groups
 		return int64(len(groups)), nil
+	}
+	if errors.Is(err, store.ErrTooManyGroups) {
+		n, err = db.CountValues(ctx, memoKey(all.SQL, all.Args), all)
+	}
+	if err == nil {
+		return n, nil
 	}
 	if !errors.Is(err, store.ErrTooManyGroups) {
 		return 0, fmt.Errorf("count the values of %s: %w", q.name, err)

@@ -15,14 +15,16 @@ type Keeper[T any] interface {
 	// Scanner is called before the statement of a page. It returns the function that scans the rows of the page, and reports for each
 	// whether it was known. The function may scan a row twice.
 	Scanner(ctx context.Context) func(row Row) (item T, known bool, err error)
-	// Key returns the columns that tell which row it is, and in which state.
-	Key() string
-	// Known scans these columns. It returns the item if the row is known in that state, and its size: at least that of its long columns.
-	Known(row Row) (item T, bytes int, ok bool, err error)
+	// Begin is called before a statement that reads ids only.
+	Begin(ctx context.Context) store.Reading
+	// Known returns the item of a row and its size: at least that of its long columns. ok is false if the row is not known.
+	Known(id []byte) (item T, bytes int, ok bool)
+	// Holds reports whether the items that Known has returned are those of the rows that the statement has found.
+	Holds(since store.Reading) bool
 }
 
-// hints note which pages had only known rows when they were read last. Such a page is read by the columns of Key first, which takes
-// half the time. A hint may be wrong: then the page is read once more.
+// hints note which pages had only known rows when they were read last. The ids of such a page are read first, which takes a third of
+// the time. A hint may be wrong: then the page is read once more.
 type hints struct {
 	seed  maphash.Seed
 	slots [512]atomic.Uint64
@@ -61,28 +63,43 @@ func (h hint) put() {
 
 func (h hint) clear() { h.slot.CompareAndSwap(h.page, 0) }
 
-// knownRows runs the statement of a page with the columns of Key. It returns known only if it has found the whole page.
+// knownRows runs the statement of a page with the column of the id. It returns known only if it has found the whole page.
 func (l *List[T]) knownRows(ctx context.Context, db store.Querier, b *builder, v view, limit int) (found read[T], err error) {
+	keeper := l.source.Keeper
+	began := keeper.Begin(ctx)
 	rows, err := db.Query(ctx, b.sql(), b.args...)
 	if err != nil {
 		return found, err
 	}
 	defer rows.Close()
-	found.rows = make([]T, 0, defaultLimit)
+	found.rows = make([]T, 0, min(limit, maxLimit))
 	free := endpoint.PageBytes
-	further := furtherColumns{rows: rows, sorted: len(v.orders)}
+	var id store.ReusedText
+	dest := make([]any, 1+len(v.orders))
+	dest[0] = &id
+	for i := range v.orders {
+		dest[1+i] = store.Ignored
+	}
 	for rows.Next() {
 		if len(found.rows) == limit {
-			found.more, found.known = true, true
-			return found, nil
+			found.more = true
+			break
 		}
-		further.end = len(found.rows) == limit-1
-		item, bytes, ok, err := l.source.Keeper.Known(&further)
-		if free -= rowBytes + bytes; err != nil || !ok || free < 0 { // the page may end before the limit
+		if len(found.rows) == limit-1 { // only this one needs a cursor after it
+			found.last = make([]any, len(v.orders))
+			for i := range found.last {
+				dest[1+i] = &found.last[i]
+			}
+		}
+		if err := rows.Scan(dest...); err != nil {
 			return found, err
 		}
-		found.rows, found.last = append(found.rows, item), further.last
+		item, bytes, ok := keeper.Known(id)
+		if free -= rowBytes + bytes; !ok || free < 0 { // the page may end before the limit
+			return found, nil
+		}
+		found.rows = append(found.rows, item)
 	}
-	found.known = rows.Err() == nil
+	found.known = rows.Err() == nil && keeper.Holds(began)
 	return found, rows.Err()
 }

@@ -290,7 +290,7 @@ type read[T any] struct {
 // fetch reads the rows of a page.
 func (l *List[T]) fetch(ctx context.Context, db Store, q *query, v view, p Params, after []any, h hint) (read[T], error) {
 	if h.set() {
-		b, err := q.page(ctx, db, l.source.Keeper.Key(), v, p, after)
+		b, err := q.page(ctx, db, l.source.ID, v, p, after)
 		if err != nil {
 			return read[T]{}, err
 		}

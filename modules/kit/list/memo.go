@@ -17,6 +17,7 @@ import (
 type counter interface {
 	Count(ctx context.Context, key string, c *store.Counting) ([]store.Group, error)
 	Memo(ctx context.Context, key string, tables []string, load func() (int64, error)) (int64, error)
+	CountValues(ctx context.Context, key string, c *store.Counting) (int64, error)
 	CountDifferent(ctx context.Context, sql string, args []any) (int64, error)
 }
 

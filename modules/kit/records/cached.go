@@ -73,19 +73,21 @@ func (c *Cached[T]) Remembers(id string) bool {
 	return known
 }
 
-// Key returns the columns that Known scans.
-func (c *Cached[T]) Key() string { return "id, version" }
+// Begin must be called before a statement that finds ids.
+func (c *Cached[T]) Begin(ctx context.Context) store.Reading { return c.answers.Begin(ctx) }
 
-// Known returns the answer with a row, of which it scans the columns of Key. ok is false unless the same version of it is known.
-func (c *Cached[T]) Known(row Row) (answer jsontext.Value, bytes int, ok bool, err error) {
-	var id string
-	var version int64
-	if err := row.Scan(&id, &version); err != nil {
-		return nil, 0, false, err
+// Known returns the answer with a record, if it is in memory.
+func (c *Cached[T]) Known(id []byte) (answer jsontext.Value, bytes int, ok bool) {
+	known, ok := c.answers.Lookup(id)
+	if !ok {
+		return nil, 0, false
 	}
-	known, ok := c.version(id, version)
-	return known, len(known), ok, nil
+	return known.JSON, len(known.JSON), true
 }
+
+// Holds reports whether the answers that Known has returned are those with the records that a statement after Begin has found, see
+// [store.RowCache.Holds].
+func (c *Cached[T]) Holds(since store.Reading) bool { return c.answers.Holds(since) }
 
 // version returns the answer with a version of a record, if it is known. A page may be of an earlier state than the known answer, or
 // of a later one.

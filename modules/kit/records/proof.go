@@ -54,8 +54,8 @@ func (t *Table[T]) Proof() Proof {
 }
 
 func (t *Table[T]) readRecord(ctx context.Context, q store.Querier, id string) (store.Record, error) {
-	row, err := t.scan(ctx, q, id)
-	if err != nil {
+	var row T
+	if err := t.source().read(ctx, q, id, t.into(&row)); err != nil {
 		return store.Record{}, err
 	}
 	return t.record(row), nil

@@ -54,6 +54,9 @@ type Conn struct {
 	rowChanged func(*RowChange) // see OnRowChange
 	changing   RowChange
 	changed    uintptr // C memory in which SQLite returns a column of the row that is being changed
+
+	tally   Tally // see SetTally
+	tallies bool  // the function is defined
 }
 
 var (

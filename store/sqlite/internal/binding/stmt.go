@@ -173,6 +173,16 @@ func (s *Stmt) Text(i int) string {
 	return string(unsafe.Slice((*byte)(at(p)), n))
 }
 
+// AppendText appends column i of the current row to b.
+func (s *Stmt) AppendText(b []byte, i int) []byte {
+	p := lib.Xsqlite3_column_text(s.c.tls, s.p, int32(i))
+	n := lib.Xsqlite3_column_bytes(s.c.tls, s.p, int32(i))
+	if p == 0 || n == 0 {
+		return b
+	}
+	return append(b, unsafe.Slice((*byte)(at(p)), n)...)
+}
+
 // Bytes returns column i of the current row in new memory.
 func (s *Stmt) Bytes(i int) []byte {
 	p := lib.Xsqlite3_column_blob(s.c.tls, s.p, int32(i))
