@@ -16,9 +16,7 @@ import (
 // values.
 func (q *query) fewGroups(ctx context.Context, db Store, f *Field) ([]store.Group, bool, error) {
 	c := q.counting(db, f.sortColumn(), q.visible)
-	if !f.leads(q.created) {
-		c.Each = strings.Replace(c.SQL, countedRows, "", 1)
-	}
+	c.Each = strings.Replace(c.SQL, countedRows, "", 1)
 	c.SQL += " GROUP BY 1"
 	c.MaxGroups = maxDistinct
 	groups, err := db.Count(ctx, memoKey(c.SQL, c.Args), c)
@@ -46,7 +44,7 @@ func (s *source) countMatching(ctx context.Context, db Store, q *query, p Params
 			}
 		}
 	}
-	return q.countRows(ctx, db, q.countedRows())
+	return q.countMatches(ctx, db)
 }
 
 // meets reports whether a stored value meets the condition that matching appends for the search.

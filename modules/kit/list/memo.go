@@ -25,7 +25,11 @@ const noValue = "NULL"
 
 // countRows returns the number of rows that meet a condition.
 func (q *query) countRows(ctx context.Context, db Store, condition *builder) (int64, error) {
-	c := q.counting(db, noValue, condition)
+	return q.count(ctx, db, q.counting(db, noValue, condition))
+}
+
+// count returns the number of rows that a statement without groups counts.
+func (q *query) count(ctx context.Context, db Store, c *store.Counting) (int64, error) {
 	groups, err := db.Count(ctx, memoKey(c.SQL, c.Args), c)
 	if err != nil {
 		return 0, fmt.Errorf("count %s: %w", q.name, err)

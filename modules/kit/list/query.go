@@ -26,10 +26,11 @@ type query struct {
 	hidden string
 
 	// The searched text, see matchText. Without one, counted is nil.
-	text    *store.TextSearch
-	matches int64 // documents, at most manyMatches
-	few     bool  // so few match that they are collected first
-	counted *builder
+	text      *store.TextSearch
+	matches   int64    // documents, at most manyMatches
+	few       bool     // so few match that they are collected first
+	counted   *builder // condition of the matching rows that is checked row by row
+	collected *builder // the same condition, when collecting all matches first is faster; else nil
 
 	// The first condition with alternatives, and the position of its text in visible and matching.
 	restriction Where
