@@ -51,12 +51,12 @@ var layers = []layer{
 		"it copies the files of a database without opening it"},
 	{`store/backup/continuous`, []string{"store/backup", "store/inspect", "store/sqlite", "store/engine", "store/clock", "store/datadir", "store/sealing"},
 		"it ships recordings of the engine and restores them like a backup"},
-	{`locales|server/etag|server/accept|server/compression|server/csvtable|server/access|server/apierr|server/ratelimit|server/sse|server/settings|server/certs|modules/kit/types|modules/kit/exif|modules/sandbox`, nil,
+	{`locales|server/etag|server/accept|server/compression|server/csvtable|server/access|server/apierr|server/metrics|server/ratelimit|server/sse|server/settings|server/certs|modules/kit/types|modules/kit/exif|modules/sandbox`, nil,
 		"leaves import no other package of this module, so that everything may import them"},
 	{`web`, []string{"server/etag"}, "the console is files: it knows no API but the public one"},
 	{`server/endpoint`, []string{"server/etag", "server/access", "server/apierr", "server/ratelimit"}, "a row of the table says what an operation is, not how it is served"},
 	{`server/openapi`, []string{"server/endpoint", "server/access", "server/apierr", "server/ratelimit"}, "the document is made of the table alone"},
-	{`server`, []string{"server/etag", "server/accept", "server/compression", "server/csvtable", "server/endpoint", "server/openapi", "server/access", "server/apierr", "server/ratelimit", "server/sse", "locales", "web"},
+	{`server`, []string{"server/etag", "server/accept", "server/compression", "server/csvtable", "server/endpoint", "server/openapi", "server/access", "server/apierr", "server/metrics", "server/ratelimit", "server/sse", "locales", "web"},
 		"the server serves any table: it knows neither modules nor the database"},
 	{`server/openapi/openapitest`, []string{"server/openapi", "server/endpoint"}, "it compares answers with the document, whoever gave them"},
 	{`server/client|server/client/generate`, nil, "programs outside of this module import the client, so it must bring nothing along"},
@@ -88,7 +88,7 @@ var layers = []layer{
 		"server/access", "server/endpoint", "server/etag", "server/apierr", "server/ratelimit", "store", "store/audittrail"},
 		"it keeps files of the records of other modules, checks their content against the audit trail, and is a module like the others"},
 	{`modules/[a-z]+`, []string{"modules/kit/attachment", "modules/kit/exif", "modules/kit/find", "modules/kit/revocable", "modules/kit/personal", "modules/kit/types", "modules/kit/validate", "modules/kit/list", "modules/kit/records", "modules/kit/event", "modules/kit/factor", "modules/kit/change", "modules/kit/outbound", "modules/sandbox",
-		"server/access", "server/endpoint", "server/etag", "server/apierr", "server/ratelimit", "server/sse", "store"},
+		"server/access", "server/endpoint", "server/etag", "server/apierr", "server/metrics", "server/ratelimit", "server/sse", "store"},
 		"modules never import each other: declare an interface for what is needed, and let modules/app pass the implementation"},
 }
 

@@ -13,8 +13,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // feed is a listener that returns what it is given, in that order.
@@ -56,7 +54,7 @@ func (c *from) Close() error                { c.closed = true; return nil }
 func loopback(a netip.Addr) bool            { return a.IsLoopback() }
 func newFeed(next ...any) *feed             { return &feed{next: next, closed: make(chan struct{})} }
 func newQuietLimiter(l net.Listener, max int) *connectionLimiter {
-	return newConnectionLimiter(l, max, loopback, []byte("busy"), newConnectionMetrics(prometheus.NewRegistry()), slog.New(slog.DiscardHandler))
+	return newConnectionLimiter(l, max, loopback, []byte("busy"), &connectionMetrics{}, slog.New(slog.DiscardHandler))
 }
 
 func TestConnectionLimiter_SurvivesFailedAccepts(t *testing.T) {
@@ -161,7 +159,7 @@ func TestConnectionLimiter_SurplusClientsReadTheAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := newConnectionLimiter(listener, 1, loopback, overloadedWith("{}"), newConnectionMetrics(prometheus.NewRegistry()), slog.New(slog.DiscardHandler))
+	g := newConnectionLimiter(listener, 1, loopback, overloadedWith("{}"), &connectionMetrics{}, slog.New(slog.DiscardHandler))
 	defer g.Close()
 	accepted := make(chan net.Conn, 3)
 	go func() {

@@ -213,11 +213,14 @@ func bounded(found *total, c *Counting) error {
 
 // countPlainly runs the statement.
 func (db *DB) countPlainly(ctx context.Context, c *Counting) (groups []Group, err error) {
-	sql := c.SQL
+	sql, args := c.SQL, c.Args
+	if c.Whole != "" {
+		sql, args = c.Whole, c.WholeArgs
+	}
 	if c.MaxGroups > 0 {
 		sql += " LIMIT " + strconv.Itoa(c.MaxGroups+1)
 	}
-	rows, err := query.Query(ctx, db.engine, sql, c.Args)
+	rows, err := query.Query(ctx, db.engine, sql, args)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"time"
 
-	"kontor/server"
+	"kontor/server/metrics"
 )
 
 // serveMetrics answers GET /metrics on a listener until stop is called. Every client that reaches the address may read them.
@@ -22,7 +22,7 @@ func serveMetrics(listener net.Listener, write func(io.Writer) error, log *slog.
 			http.Error(w, "the metrics could not be written", http.StatusInternalServerError)
 			return
 		}
-		w.Header().Set("Content-Type", server.MetricsType)
+		w.Header().Set("Content-Type", metrics.MediaType)
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		_, _ = w.Write(page.Bytes()) // the client may have left

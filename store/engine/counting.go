@@ -10,6 +10,9 @@ type Counting struct {
 	// Each is the statement of SQL before it counts and groups: SELECT value AS value FROM … WHERE …. An engine may run it instead and
 	// count the values itself. Empty for a count without groups.
 	Each string
+	// Whole is another statement with the result of SQL, which counts all rows faster, and WholeArgs are its arguments. Empty: SQL does.
+	Whole     string
+	WholeArgs []any
 	// Rows are the tables whose rows are counted or decide what is counted, each with its key. Whether a row counts must depend only
 	// on rows of these tables with the same key. A table may occur only once in FROM; SQL must name it without its schema.
 	Rows []KeyedTable

@@ -64,6 +64,9 @@ type Condition struct {
 // Tables are the tables of conditions.
 var Tables = []string{"search_documents"}
 
+// Rows are the tables of the condition of [Search.Each], with the column of the record that a row decides about.
+var Rows = []string{"search_documents.rec_id"}
+
 // Matching returns the condition that a column holds the id of a matching record. The engine collects all matches first.
 func (s Search) Matching(t engine.TextSearch, id string) Condition {
 	return Condition{id + " IN (SELECT d.rec_id FROM search_documents d WHERE d.number IN (" + t.Matching + "))", []any{t.Expression(s.query())}}

@@ -3,6 +3,8 @@ package sealing_test
 import (
 	"bytes"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -157,4 +159,29 @@ func BenchmarkKeyed(b *testing.B) {
 	for b.Loop() {
 		keys.Keyed("api key", data)
 	}
+}
+
+// Callers on all goroutines get the same, whatever was computed before.
+func TestKeyed_DependsOnItsArgumentsOnly(t *testing.T) {
+	keys := newKeys(t, make([]byte, sealing.MasterKeyBytes))
+	want := map[string][]byte{}
+	for _, data := range []string{"", "a", "b", strings.Repeat("c", 200)} {
+		want[data] = newKeys(t, make([]byte, sealing.MasterKeyBytes)).Keyed("api key", []byte(data))
+	}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 100 {
+				for data, sum := range want {
+					if got := keys.Keyed("api key", []byte(data)); !bytes.Equal(got, sum) {
+						t.Errorf("%q: got %x, want %x", data, got, sum)
+					}
+					if bytes.Equal(keys.Keyed("recovery code", []byte(data)), sum) {
+						t.Errorf("%q: two purposes have one key", data)
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
 }

@@ -4,8 +4,10 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
+	"crypto/hmac"
 	"crypto/sha256"
 	"fmt"
+	"hash"
 	"sync"
 )
 
@@ -37,7 +39,7 @@ var signing = []string{keyedPrefix + "mark", keyedPrefix + "commits", keyedPrefi
 type secret struct {
 	root    []byte
 	kept    map[string][]byte // by purpose
-	macs    sync.Map          // purpose → derived key, for keyed
+	macs    sync.Map          // purpose → *macs, for keyed
 	sealing []byte            // nil when no values are sealed with it any more
 	aead    cipher.AEAD
 }
@@ -85,11 +87,29 @@ func (s *secret) derive(purpose string, n int) []byte {
 
 // keyed returns the HMAC-SHA-256 of data under a key of its own for the purpose.
 func (s *secret) keyed(purpose string, data []byte) []byte {
-	key, ok := s.macs.Load(purpose)
+	found, ok := s.macs.Load(purpose)
 	if !ok {
-		key, _ = s.macs.LoadOrStore(purpose, s.derive(keyedPrefix+purpose, sha256.Size))
+		found, _ = s.macs.LoadOrStore(purpose, &macs{key: s.derive(keyedPrefix+purpose, sha256.Size)})
 	}
-	return mac(key.([]byte), data)
+	return found.(*macs).sum(data)
+}
+
+// macs computes HMAC-SHA-256 under one key. It keeps what was computed of the key alone, which is half of the work for short data.
+type macs struct {
+	key  []byte
+	free sync.Pool // of hash.Hash
+}
+
+func (m *macs) sum(data []byte) []byte {
+	h, ok := m.free.Get().(hash.Hash)
+	if !ok {
+		h = hmac.New(sha256.New, m.key)
+	}
+	defer m.free.Put(h)
+	h.Write(data)
+	sum := h.Sum(make([]byte, 0, sha256.Size))
+	h.Reset()
+	return sum
 }
 
 // keep returns the keys for some purposes.

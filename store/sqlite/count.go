@@ -19,7 +19,10 @@ func (e *Engine) Count(ctx context.Context, c *engine.Counting) (groups []engine
 	if err != nil {
 		return nil, 0, err
 	}
-	if c.Each != "" {
+	switch {
+	case c.Whole != "":
+		return e.readGroups(ctx, withCommit+c.Whole+withCommitEnd, c.WholeArgs)
+	case c.Each != "":
 		return e.countEach(ctx, c)
 	}
 	return e.readGroups(ctx, p.whole, c.Args)

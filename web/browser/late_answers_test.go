@@ -25,7 +25,7 @@ func TestChats_AMessageThatFailsLateKeepsWhatIsTypedSince(t *testing.T) {
 	arrived, release := make(chan struct{}), make(chan struct{})
 	p.onNext(http.MethodPost, "/v1"+chat+"/messages", func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
 		close(arrived)
-		<-release
+		released(r, release)
 		respond(http.StatusServiceUnavailable, `{"message":"not now"}`)(w, r, pass)
 	})
 	v.write(`#composer`, "The first one")

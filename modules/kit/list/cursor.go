@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -50,38 +51,65 @@ const (
 
 // binding returns the digest of what a cursor belongs to.
 func (q *query) binding(v view, p Params) []byte {
-	h := sha256.New()
-	h.Write([]byte(q.name))
-	h.Write([]byte(terms(v.orders)))
+	var space [512]byte
+	text := append(append(space[:0], q.name...), terms(v.orders)...)
 	if v.distinct != nil {
-		h.Write([]byte(" distinct " + v.distinct.Name))
+		text = append(append(text, " distinct "...), v.distinct.Name...)
 	}
 	if p.text != nil {
-		writeArg(h, fmt.Sprint(p.text.Any))
+		text = appendArg(text, fmt.Sprint(p.text.Any))
 	}
 	for _, s := range p.search {
-		writeArg(h, s.name)
+		text = appendArg(text, s.name)
 		for _, value := range s.values {
-			writeArg(h, value)
+			text = appendArg(text, value)
 		}
-		writeArg(h, s.null)
+		text = appendArg(text, s.null)
 	}
-	return h.Sum(nil)[:bindingBytes]
+	digest := sha256.Sum256(text)
+	return digest[:bindingBytes:bindingBytes]
 }
 
 // seal returns the cursor after a row with these values. The same row has the same cursor, so that answers keep their ETag.
 func seal(keys keyring, bound []byte, values []any) (string, error) {
-	encoded, err := json.Marshal(values)
-	if err != nil {
-		return "", err
-	}
-	plain := append(bytes.Clone(bound), encoded...)
 	gcm, err := cursorCipher(keys)
 	if err != nil {
 		return "", err
 	}
-	nonce := keys.Keyed(cursorNonce, plain)[:nonceBytes]
-	return base64.RawURLEncoding.EncodeToString(gcm.Seal(nonce, nonce, plain, nil)), nil
+	sealed := make([]byte, nonceBytes, 256) // nonce and text, which is encrypted in place
+	if sealed, err = appendValues(append(sealed, bound...), values); err != nil {
+		return "", err
+	}
+	plain := sealed[nonceBytes:]
+	nonce := sealed[:copy(sealed[:nonceBytes], keys.Keyed(cursorNonce, plain))]
+	sealed = append(nonce, gcm.Seal(plain[:0], nonce, plain, nil)...)
+	return base64.RawURLEncoding.EncodeToString(sealed), nil
+}
+
+// appendValues appends a JSON array of values as a database stores them.
+func appendValues(b []byte, values []any) (_ []byte, err error) {
+	before := byte('[')
+	for _, value := range values {
+		b = append(b, before)
+		before = ','
+		switch value := value.(type) {
+		case string:
+			b, err = jsontext.AppendQuote(b, value)
+		case int64:
+			b = strconv.AppendInt(b, value, 10)
+		default:
+			var other []byte
+			other, err = json.Marshal(value)
+			b = append(b, other...)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(values) == 0 {
+		b = append(b, before)
+	}
+	return append(b, ']'), nil
 }
 
 // unseal returns the values of a cursor. It returns false for a text that is no cursor of this list, search and sort.

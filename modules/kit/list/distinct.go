@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,10 +17,13 @@ const (
 	maxDistinct = 1000
 	// maxLookups bounds the values whose first rows are looked up one by one.
 	maxLookups = 50
-	// soonPassed and maxPassed bound the rows that are read in their order to find the first ones of a page of values. After the
-	// first number, an index that finds each value is quicker.
-	soonPassed = 20_000
-	maxPassed  = 1_000_000
+	// The rows that are read in their order to find the first ones of a page of values: of a field whose index has the rows of each value
+	// in the order of their creation, of another index, of few values without one, and of other fields. After these, values that were
+	// not found are looked up, or all rows are ranked.
+	passedInOrder  = 1_000
+	passedIndexed  = 20_000
+	passedFew      = 300_000
+	passedUnsorted = 1_000_000
 )
 
 // countValues returns the number of different values of a field in the matching rows, of which there is at least one. NULL counts as
@@ -36,11 +41,18 @@ func (q *query) countValues(ctx context.Context, db Store, f *Field, matched int
 	all.SQL += " GROUP BY 1"
 	c := all
 	indexed := f.leads(q.created) && q.matching.sql() == q.base && !strings.Contains(q.from, " JOIN ")
-	if indexed {
+	switch {
+	case q.matching.sql() == q.base && f.absent() != "":
+		all = q.apartGroups(db, f)
+		if c = all; indexed {
+			c = q.skipScan(f)
+		}
+	case indexed:
 		c, all.Each = q.skipScan(f), ""
 	}
-	c.MaxGroups = maxDistinct
-	groups, err := db.Count(ctx, memoKey(c.SQL, c.Args), c)
+	few := *c
+	few.MaxGroups = maxDistinct
+	groups, err := db.Count(ctx, memoKey(c.SQL, c.Args), &few)
 	if err == nil {
 		q.values = groups
 		return int64(len(groups)), nil
@@ -79,7 +91,7 @@ func (q *query) skipScan(f *Field) *store.Counting {
 	of := q.matching.sql() + conjunction(q.matching.sql())
 	value := "SELECT " + f.Column + " FROM " + table + of
 	order := " ORDER BY " + f.Column + " LIMIT 1)"
-	sql := "WITH RECURSIVE found (value) AS (SELECT (" + value + f.Column + " IS NOT NULL" + order +
+	sql := "WITH RECURSIVE found (value) AS (SELECT (" + value + f.least() + order +
 		" UNION ALL SELECT (" + value + f.Column + " > found.value" + order + " FROM found WHERE found.value IS NOT NULL)" +
 		" SELECT value AS value, 1 AS rows FROM (SELECT value FROM found WHERE value IS NOT NULL LIMIT " + strconv.Itoa(maxDistinct+1) + ") AS known"
 	if f.Null {
@@ -88,15 +100,69 @@ func (q *query) skipScan(f *Field) *store.Counting {
 	return &store.Counting{SQL: sql, Args: q.matching.args, Tables: plainNames(q.tables)}
 }
 
+// apartGroups returns the statement that counts the values of a field with an index of the rows that have one. The rows without a value
+// are the others.
+func (q *query) apartGroups(db Store, f *Field) *store.Counting {
+	present := q.matching.copy()
+	present.and()
+	present.add(f.present())
+	c := q.counting(db, f.valueColumn(), present)
+	total := q.counting(db, noValue, q.matching)
+	c.SQL += " GROUP BY 1 UNION ALL SELECT " + f.absent() + ", (SELECT each.rows FROM (" + total.SQL + ") AS each) - (SELECT count(*) FROM " + q.from + present.sql() + ")"
+	return c
+}
+
+// present returns the condition of the rows that an index apart has, and absent the value of the others; empty without such an index.
+func (f *Field) present() string {
+	if f.Index == EmptyApart {
+		return f.Key + " <> '' AND " + f.Key + " > ''" // the second searches the index
+	}
+	return f.Column + " IS NOT NULL"
+}
+
+func (f *Field) absent() string {
+	switch f.Index {
+	case NullsApart:
+		return "NULL"
+	case EmptyApart:
+		return "''"
+	}
+	return ""
+}
+
+// passed returns how many rows are read in their order, and whether values are looked up after these.
+func (q *query) passed(v view) (limit int64, lookups bool) {
+	f := v.distinct
+	lookups = len(q.values) > 0 && len(q.values) <= maxLookups && q.matching.sql() == q.base
+	switch {
+	case !lookups:
+		return passedUnsorted, false
+	case f.Index == ThenCreated, f.Index == NullsApart, f.Index == EmptyApart, f.Index == First:
+		return passedInOrder, true
+	case f.leads(q.created):
+		return passedIndexed, true
+	case f.Few:
+		return passedFew, true
+	}
+	return passedUnsorted, false
+}
+
+// least returns the condition that a field has a value, as one on the beginning of its index: else SQLite may sort another index.
+func (f *Field) least() string {
+	switch f.Type {
+	case Text, UUID, Date:
+		return f.Column + " >= ''"
+	case Number, Time:
+		return f.Column + " >= -9223372036854775807"
+	}
+	return f.Column + " IS NOT NULL"
+}
+
 // distinctPage appends the statement for the first row of each value. Rows are passed in their order until the page is full or each
 // value was found, which few rows are enough for unless a value is rare or the page far behind the first.
 func (q *query) distinctPage(ctx context.Context, db Store, b *builder, columns string, v view, w window) error {
-	lookups := len(q.values) > 0 && len(q.values) <= maxLookups && v.distinct.leads(q.created) && q.matching.sql() == q.base
-	limit := int64(maxPassed)
-	if lookups {
-		limit = soonPassed
-	}
-	ids, complete, err := q.firsts(ctx, db, b.args, v, w, limit)
+	limit, lookups := q.passed(v)
+	ids, seen, complete, err := q.firsts(ctx, db, b.args, v, w, limit)
 	if err != nil {
 		return fmt.Errorf("find the first rows of the values of %s: %w", q.name, err)
 	}
@@ -113,7 +179,7 @@ func (q *query) distinctPage(ctx context.Context, db Store, b *builder, columns 
 		b.add(" ORDER BY ", terms(v.orders))
 		return nil
 	case lookups:
-		q.lookups(b, columns, v, w)
+		q.lookups(b, columns, v, w, seen)
 		return nil
 	}
 	b.add(q.rowsOf(v, "SELECT ", columns).sql())
@@ -125,8 +191,8 @@ func (q *query) distinctPage(ctx context.Context, db Store, b *builder, columns 
 }
 
 // firsts returns the ids of the rows of a page of distinct values. It reports false when they are not among the first rows in the
-// order.
-func (q *query) firsts(ctx context.Context, db Store, args []any, v view, w window, limit int64) (ids []any, complete bool, err error) {
+// order; seen has then the ids of the first rows of the values that are.
+func (q *query) firsts(ctx context.Context, db Store, args []any, v view, w window, limit int64) (ids []any, seen map[any]any, complete bool, err error) {
 	later := "TRUE"
 	if w.after != nil {
 		later = "CASE WHEN " + strings.Join(w.segments, " OR ") + " THEN TRUE ELSE FALSE END"
@@ -136,54 +202,86 @@ func (q *query) firsts(ctx context.Context, db Store, args []any, v view, w wind
 	b.arg(limit)
 	rows, err := db.Query(ctx, b.sql(), b.args...)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, false, err
 	}
 	defer rows.Close()
-	seen := map[any]bool{}
+	seen = map[any]any{}
 	var passed, skipped int64
 	for rows.Next() {
 		passed++
 		var id, value any
 		var beyond bool
 		if err := rows.Scan(&id, &value, &beyond); err != nil {
-			return nil, false, err
+			return nil, nil, false, err
 		}
-		if seen[value] {
+		if _, again := seen[value]; again {
 			continue
 		}
-		seen[value] = true
+		seen[value] = id
 		if beyond {
 			if skipped++; skipped > w.offset {
 				ids = append(ids, id)
 			}
 		}
 		if int64(len(ids)) == w.limit || int64(len(seen)) == q.total {
-			return ids, true, nil
+			return ids, seen, true, nil
 		}
 	}
-	return ids, passed < limit, rows.Err()
+	return ids, seen, passed < limit, rows.Err()
 }
 
-// lookups appends the statement for the first row of each known value, which an index of the field finds without reading the others.
-// A value that came up a moment ago may be missing: the total does not count it either.
-func (q *query) lookups(b *builder, columns string, v view, w window) {
-	b.add("SELECT ", columns, " FROM ", q.from, " WHERE ", q.id, " IN (")
-	for i, g := range q.values {
-		if i > 0 {
-			b.add(" UNION ALL ")
+// lookups appends the statement for the first row of each known value. Those that were not seen are looked up, which an index of the field
+// does without reading other rows. A value that came up a moment ago may be missing: the total does not count it either.
+func (q *query) lookups(b *builder, columns string, v view, w window, seen map[any]any) {
+	b.add("SELECT ", columns, " FROM ", q.from, " WHERE (")
+	ids := slices.Collect(maps.Values(seen))
+	or := alternatives{b: b}
+	if len(ids) > 0 {
+		or.next()
+		oneOf(b, q.id, ids)
+	}
+	or.next()
+	b.add(q.id, " IN (")
+	next := ""
+	for _, g := range q.values {
+		if _, known := seen[g.Value]; known {
+			continue
 		}
-		b.add("SELECT part.id FROM (SELECT ", q.id, " AS id FROM ", q.from, q.matching.sql(), conjunction(q.matching.sql()), v.distinct.valueColumn())
-		if g.Value == nil {
-			b.add(" IS NULL")
-		} else {
-			b.add(" = ")
-			b.arg(g.Value)
-		}
+		b.add(next, "SELECT part.id FROM (SELECT ", q.id, " AS id FROM ", q.from, q.matching.sql(), conjunction(q.matching.sql()))
+		v.distinct.is(b, g.Value)
 		b.add(" ORDER BY ", terms(v.orders), " LIMIT 1) AS part")
+		next = " UNION ALL "
+	}
+	if next == "" {
+		b.add("SELECT ", q.id, " FROM ", q.from, " WHERE FALSE")
 	}
 	b.add(")")
+	or.close()
+	b.add(")")
+	if condition := q.matching.sql(); condition != "" { // a row may have changed since
+		b.add(" AND ", strings.TrimPrefix(condition, " WHERE "))
+	}
 	if len(w.segments) > 0 {
 		b.add(" AND (", strings.Join(w.segments, " OR "), ")")
 	}
 	b.end(v, w)
+}
+
+// is appends the condition that a field has a stored value, as its index has it.
+func (f *Field) is(b *builder, value any) {
+	text, _ := value.(string)
+	switch {
+	case value == nil:
+		b.add(f.valueColumn(), " IS NULL")
+		return
+	case f.Index == EmptyApart && text == "":
+		b.add(f.Key, " = ''")
+		return
+	case f.Index == EmptyApart:
+		b.add(f.Key, " = ")
+		b.arg(f.Fold(text))
+		b.add(" AND ", f.Key, " <> '' AND ")
+	}
+	b.add(f.valueColumn(), " = ")
+	b.arg(value)
 }

@@ -10,9 +10,9 @@ import (
 
 // Of returns a list with the rows of another one in the form of a keeper.
 func Of[T, U any](l *List[T], keeper Keeper[U]) *List[U] {
-	s := &l.source
-	return New(Source[U]{From: s.From, Columns: s.Columns, ID: s.ID, Created: s.Created, Tables: s.Tables, Fields: s.Fields,
-		Base: s.Base, Hidden: s.Hidden, Keeper: keeper})
+	s := l.source
+	return New(Source[U]{From: s.from, Columns: s.columns, ID: s.id, Created: s.created, Tables: s.tables, Fields: s.declared,
+		Base: s.base, Hidden: s.hidden, Keeper: keeper})
 }
 
 // Encode encodes a page whose rows are encoded. It does not copy the rows.

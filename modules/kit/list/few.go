@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sort"
 	"strings"
 
 	"kontor/store"
@@ -15,9 +16,7 @@ import (
 // values.
 func (q *query) fewGroups(ctx context.Context, db Store, f *Field) ([]store.Group, bool, error) {
 	c := q.counting(db, f.sortColumn(), q.visible)
-	if !f.leads(q.created) {
-		c.Each = strings.Replace(c.SQL, countedRows, "", 1)
-	}
+	c.Each = strings.Replace(c.SQL, countedRows, "", 1)
 	c.SQL += " GROUP BY 1"
 	c.MaxGroups = maxDistinct
 	groups, err := db.Count(ctx, memoKey(c.SQL, c.Args), c)
@@ -28,9 +27,9 @@ func (q *query) fewGroups(ctx context.Context, db Store, f *Field) ([]store.Grou
 }
 
 // countMatching returns the number of matching rows. For one searched field with few values it adds up the rows of the values.
-func (l *List[T]) countMatching(ctx context.Context, db Store, q *query, p Params) (n int64, err error) {
+func (s *source) countMatching(ctx context.Context, db Store, q *query, p Params) (n int64, err error) {
 	if len(p.search) == 1 && p.text == nil {
-		if f := l.field(p.search[0].name); f.Few {
+		if f := s.field(p.search[0].name); f.Few {
 			groups, ok, err := q.fewGroups(ctx, db, f)
 			if err != nil {
 				return 0, err
@@ -45,7 +44,7 @@ func (l *List[T]) countMatching(ctx context.Context, db Store, q *query, p Param
 			}
 		}
 	}
-	return q.countRows(ctx, db, q.countedRows())
+	return q.countMatches(ctx, db)
 }
 
 // meets reports whether a stored value meets the condition that matching appends for the search.
@@ -99,11 +98,11 @@ func (q *query) valuedPage(ctx context.Context, db Store, b *builder, columns st
 		return false, err
 	}
 	groups = slices.Clone(groups)
-	slices.SortFunc(groups, func(a, b store.Group) int {
+	sort.Slice(groups, func(i, j int) bool {
 		if v.orders[0].descending {
-			a, b = b, a
+			i, j = j, i
 		}
-		return compareValues(a.Value, b.Value)
+		return compareValues(groups[i].Value, groups[j].Value) < 0
 	})
 	b.args = q.matching.args[:len(q.matching.args):len(q.matching.args)]
 	condition := q.matching.sql()

@@ -92,6 +92,7 @@ func questions(t testing.TB, user string) []counted {
 		if err != nil {
 			t.Fatal(err)
 		}
+		p = p.WithText(list.Words(values.Get("q")), "tasks")
 		c := counted{name: name + "?" + query, sql: sql, page: func(ctx context.Context, db list.Store) (list.Page[item], error) { return l.Page(ctx, db, p, where...) }}
 		if strings.Contains(sql, "$1") {
 			c.args = []any{user}
@@ -102,7 +103,15 @@ func questions(t testing.TB, user string) []counted {
 		return c
 	}
 	const visible = ` (owner = $1 OR EXISTS (SELECT 1 FROM members m WHERE m.item_id = items.id AND m.user_id = $1) OR id IN (SELECT item_id FROM item_grants WHERE user_id = $1))`
+	const found, both = ` id IN (SELECT rec_id FROM search_documents WHERE title LIKE '% tred%' OR body LIKE '% tred%')`,
+		` id IN (SELECT rec_id FROM search_documents WHERE title || body LIKE '% tred %' AND title || body LIKE '% tblue%')`
 	return []counted{
+		of(itemList, "all", "q=red", `FROM items WHERE`+found),
+		of(itemList, "all", "q=red+blue", `FROM items WHERE`+both),
+		of(itemList, "all", "q=red&search.urgent=true", `FROM items WHERE urgent = TRUE AND`+found),
+		of(itemList, "all", "q=red&distinct=owner", `FROM items WHERE`+found),
+		of(itemList, "visible", "q=red", `FROM items WHERE`+visible+` AND`+found, visibleItems(user)),
+		of(memberItems, "member", "q=red", `FROM members WHERE user_id = $1 AND item_`+strings.TrimSpace(found), list.Where{SQL: "members.user_id = $1", Args: []any{user}}),
 		of(itemList, "all", "", `FROM items`),
 		of(itemList, "all", "search.status=open", `FROM items WHERE status = 'open'`),
 		of(itemList, "all", "search.plain_status=open", `FROM items WHERE status = 'open'`),
@@ -146,6 +155,20 @@ type history struct {
 
 func pick[T any](r *rand.Rand, all []T) T { return all[r.IntN(len(all))] }
 
+// words returns random words of a document, as they are stored.
+func words(r *rand.Rand) string {
+	var b strings.Builder
+	for _, word := range []string{"red", "reddish", "blue", "green"} {
+		if r.IntN(3) == 0 {
+			b.WriteString(" t" + word)
+		}
+	}
+	if b.Len() > 0 {
+		b.WriteString(" ")
+	}
+	return b.String()
+}
+
 // step runs one statement with random values.
 func (h *history) step(ctx context.Context, tx *store.Tx) error {
 	r := h.random
@@ -175,6 +198,13 @@ func (h *history) step(ctx context.Context, tx *store.Tx) error {
 		{`INSERT INTO item_grants (user_id, item_id) VALUES ($1, $2)`, []any{user, id}},
 		{`DELETE FROM item_grants WHERE user_id = $1`, []any{user}},
 		{`DELETE FROM items`, nil},
+		{`INSERT INTO search_documents (number, source, source_id, rec_id, title, body) VALUES ($1, 'tasks', $2, $2, $3, $4) ON CONFLICT DO NOTHING`,
+			[]any{1 + r.IntN(20), id, words(r), words(r)}},
+		{`INSERT INTO search_documents (number, source, source_id, rec_id, title, body) SELECT 100 + CAST(substr(id, 30) AS INTEGER), 'tasks', 'of ' || id, id, $1, '' FROM items
+			WHERE true ON CONFLICT DO NOTHING`, []any{words(r)}},
+		{`UPDATE search_documents SET title = $1, body = $2 WHERE number > $3`, []any{words(r), words(r), r.IntN(20)}},
+		{`UPDATE search_documents SET rec_id = $1 WHERE number = $2`, []any{id, 1 + r.IntN(20)}},
+		{`DELETE FROM search_documents WHERE rec_id = $1`, []any{id}},
 	})
 	h.steps = append(h.steps, fmt.Sprint(s.sql, s.args))
 	_, err := tx.Exec(ctx, s.sql, s.args...)
@@ -211,7 +241,7 @@ func histories(t *testing.T) int {
 		}
 		return n
 	}
-	return 300
+	return 150
 }
 
 // After each commit every remembered total is what COUNT(*) finds, while readers ask for the same totals all the time.

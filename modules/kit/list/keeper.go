@@ -30,6 +30,8 @@ type hints struct {
 	slots [512]atomic.Uint64
 }
 
+func newHints() *hints { return &hints{seed: maphash.MakeSeed()} }
+
 // hint is the note of one page; the zero hint notes nothing.
 type hint struct {
 	slot *atomic.Uint64
@@ -37,12 +39,12 @@ type hint struct {
 }
 
 // place returns the hint of a page, by what a cursor is bound to and the place of the page.
-func (l *List[T]) place(bound []byte, v view, p Params) hint {
-	if l.hints == nil || v.stack != nil || v.distinct != nil {
+func (s *source) place(bound []byte, v view, p Params) hint {
+	if s.hints == nil || v.stack != nil || v.distinct != nil {
 		return hint{}
 	}
 	var h maphash.Hash
-	h.SetSeed(l.hints.seed)
+	h.SetSeed(s.hints.seed)
 	_, _ = h.Write(bound)
 	_, _ = h.WriteString(p.cursor)
 	var numbers [16]byte
@@ -50,7 +52,7 @@ func (l *List[T]) place(bound []byte, v view, p Params) hint {
 	binary.LittleEndian.PutUint64(numbers[8:], uint64(p.Offset())) //nolint:gosec // any number will do
 	_, _ = h.Write(numbers[:])
 	page := h.Sum64()
-	return hint{slot: &l.hints.slots[page%uint64(len(l.hints.slots))], page: page}
+	return hint{slot: &s.hints.slots[page%uint64(len(s.hints.slots))], page: page}
 }
 
 func (h hint) set() bool { return h.slot != nil && h.slot.Load() == h.page }
@@ -64,15 +66,13 @@ func (h hint) put() {
 func (h hint) clear() { h.slot.CompareAndSwap(h.page, 0) }
 
 // knownRows runs the statement of a page with the column of the id. It returns known only if it has found the whole page.
-func (l *List[T]) knownRows(ctx context.Context, db store.Querier, b *builder, v view, limit int) (found read[T], err error) {
-	keeper := l.source.Keeper
-	began := keeper.Begin(ctx)
+func (s *source) knownRows(ctx context.Context, db store.Querier, b *builder, v view, limit int, into collector) (read result, err error) {
+	began := into.beginKnown(ctx)
 	rows, err := db.Query(ctx, b.sql(), b.args...)
 	if err != nil {
-		return found, err
+		return read, err
 	}
 	defer rows.Close()
-	found.rows = make([]T, 0, min(limit, maxLimit))
 	free := endpoint.PageBytes
 	var id store.ReusedText
 	dest := make([]any, 1+len(v.orders))
@@ -81,25 +81,25 @@ func (l *List[T]) knownRows(ctx context.Context, db store.Querier, b *builder, v
 		dest[1+i] = store.Ignored
 	}
 	for rows.Next() {
-		if len(found.rows) == limit {
-			found.more = true
+		if read.rows == limit {
+			read.more = true
 			break
 		}
-		if len(found.rows) == limit-1 { // only this one needs a cursor after it
-			found.last = make([]any, len(v.orders))
-			for i := range found.last {
-				dest[1+i] = &found.last[i]
+		if read.rows == limit-1 { // only this one needs a cursor after it
+			read.last = make([]any, len(v.orders))
+			for i := range read.last {
+				dest[1+i] = &read.last[i]
 			}
 		}
 		if err := rows.Scan(dest...); err != nil {
-			return found, err
+			return read, err
 		}
-		item, bytes, ok := keeper.Known(id)
+		bytes, ok := into.addKnown(id)
 		if free -= rowBytes + bytes; !ok || free < 0 { // the page may end before the limit
-			return found, nil
+			return read, nil
 		}
-		found.rows = append(found.rows, item)
+		read.rows++
 	}
-	found.known = rows.Err() == nil && keeper.Holds(began)
-	return found, rows.Err()
+	read.known = rows.Err() == nil && into.holds(began)
+	return read, rows.Err()
 }

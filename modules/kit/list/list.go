@@ -40,12 +40,7 @@ package list
 
 import (
 	"context"
-	"fmt"
-	"hash/maphash"
-	"slices"
-	"strings"
 
-	"kontor/server/apierr"
 	"kontor/server/endpoint"
 	"kontor/store"
 )
@@ -72,14 +67,12 @@ type Source[T any] struct {
 }
 
 // List reads pages of one source. It is safe for concurrent use.
+//
+// Its generic functions only convert rows. What lists have in common is in source, and compiled once.
 type List[T any] struct {
-	source Source[T]
-	fields Fields
-	byName map[string]int
-	newest []order
-	long   []int // columns that count for the size of a page
-	shapes shapes
-	hints  *hints // nil without a keeper
+	source *source
+	scan   func(row Row) (T, error)
+	keeper Keeper[T]
 }
 
 // Store is the database of a list: *store.DB.
@@ -93,45 +86,12 @@ type Store interface {
 
 // New prepares a list. It panics for an incomplete declaration, which is a programming error.
 func New[T any](s Source[T]) *List[T] {
-	if s.From == "" || s.Columns == "" || s.ID == "" || s.Scan == nil && s.Keeper == nil || len(s.Tables) == 0 {
-		panic("list: a source needs From, Columns, ID, Tables and Scan")
-	}
-	l := &List[T]{source: s, byName: make(map[string]int, len(s.Fields)), long: long(s.Columns)}
+	prepared := &source{from: s.From, columns: s.Columns, id: s.ID, created: s.Created, tables: s.Tables, declared: s.Fields, base: s.Base, hidden: s.Hidden}
 	if s.Keeper != nil {
-		l.hints = &hints{seed: maphash.MakeSeed()}
+		prepared.hints = newHints()
 	}
-	for _, declared := range s.Fields {
-		f, err := declared.complete()
-		if err != nil {
-			panic("list: " + s.From + ": " + err.Error())
-		}
-		if _, twice := l.byName[f.Name]; twice {
-			panic("list: " + s.From + ": field " + f.Name + " is duplicate")
-		}
-		l.byName[f.Name] = len(l.fields)
-		l.fields = append(l.fields, f)
-	}
-	if s.Created != "" {
-		l.newest = append(l.newest, order{column: s.Created, descending: true})
-	}
-	l.newest = append(l.newest, order{column: s.ID, descending: true})
-	return l
-}
-
-// Search returns the fields with their types, for the API document.
-func (l *List[T]) Search() []endpoint.SearchField {
-	fields := make([]endpoint.SearchField, len(l.source.Fields))
-	for i, f := range l.source.Fields {
-		fields[i] = endpoint.SearchField{Name: f.Name, Type: typeNames[f.Type]}
-	}
-	return fields
-}
-
-func (l *List[T]) field(name string) *Field {
-	if i, known := l.byName[name]; known {
-		return &l.fields[i]
-	}
-	return nil
+	prepared.prepare(s.Scan != nil || s.Keeper != nil)
+	return &List[T]{source: prepared, scan: s.Scan, keeper: s.Keeper}
 }
 
 // Page reads one page. The conditions restrict the rows to those that the caller may see, or that belong to the record in the
@@ -140,260 +100,16 @@ func (l *List[T]) field(name string) *Field {
 // It returns apierr.QueryInvalidSearchField, and when rows are read, apierr.QueryInvalidSortField, apierr.QueryInvalidField
 // (stack and distinct) and apierr.QueryInvalidFormat.
 func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Where) (Page[T], error) {
-	q, err := l.query(p, conditions)
+	rows := &collected[T]{list: l}
+	found, err := l.source.page(ctx, db, p, conditions, rows)
 	if err != nil {
 		return Page[T]{}, err
 	}
-	page := Page[T]{Data: Data[T]{Rows: []T{}, stacked: p.Stacked()}}
-	if page.TotalUnfiltered, err = q.countRows(ctx, db, q.visible); err != nil {
-		return Page[T]{}, err
-	}
-	if err := q.matchText(ctx, db, p.text); err != nil {
-		return Page[T]{}, err
-	}
-	matched := page.TotalUnfiltered
-	switch {
-	case q.nothing:
-		matched = 0
-	case q.searched && matched > 0:
-		if matched, err = l.countMatching(ctx, db, q, p); err != nil {
-			return Page[T]{}, err
-		}
-	}
-	// The fields of sort and stack are checked only when there are rows to read.
-	if page.Total = matched; matched == 0 {
-		return page, nil
-	}
-	v, refusal := l.view(p)
-	if refusal != nil && p.Limit() != skipRows {
-		return Page[T]{}, refusal
-	}
-	if v.distinct != nil {
-		if page.Total, err = q.countValues(ctx, db, v.distinct, matched); err != nil {
-			return Page[T]{}, err
-		}
-	}
-	if p.Limit() == skipRows {
-		return page, nil
-	}
-	if q.isRanked(p, page.Total) {
-		err = l.readRanked(ctx, db, q, p, conditions, &page)
-	} else {
-		err = l.read(ctx, db, q, v, p, &page)
-	}
-	if err != nil {
-		return Page[T]{}, err
-	}
-	return page, nil
+	return Page[T]{
+		Data: Data[T]{Rows: rows.inOrder(found.order), stacked: p.Stacked(), groups: found.groups}, Keys: found.keys, Metadata: found.metadata,
+		Total: found.total, TotalUnfiltered: found.totalUnfiltered, HasMore: found.hasMore, NextCursor: found.nextCursor,
+	}, nil
 }
 
-// view is the order and grouping of the rows.
-type view struct {
-	orders    []order
-	alone     bool     // without the columns of the order
-	apart     []string // conditions of the rows that have an index and of the others, which have another; nil: one has all
-	unindexed bool     // the order has no index
-	valued    *Field   // the first field of the order, if it has few values and no index; nil: another
-	distinct  *Field
-	stack     *stack
-}
-
-// view looks up the fields of the parameters. With an error it also returns the valid part.
-func (l *List[T]) view(p Params) (view, error) {
-	var v view
-	var refusal error
-	if p.distinct != "" {
-		if v.distinct = l.field(p.distinct); v.distinct == nil {
-			refusal = apierr.QueryInvalidField.Detail("field", clip(p.distinct))
-		}
-	}
-	if p.stack != "" {
-		s, err := l.parseStack(p.stack)
-		if err != nil {
-			refusal = err
-		}
-		v.stack = &s
-	}
-	var err error
-	if v.orders, v.unindexed, err = l.orders(p.sort); err != nil {
-		refusal = err
-	}
-	if len(p.sort) > 0 && len(v.orders) > 0 {
-		l.sortedBy(&v, l.field(strings.TrimPrefix(p.sort[0], "-")), len(p.sort) == 1)
-	}
-	return v, refusal
-}
-
-// sortedBy sets what a view needs of the first field of its order. alone reports that there is no other.
-func (l *List[T]) sortedBy(v *view, f *Field, alone bool) {
-	if f == nil || f.Type == Blank || v.orders[0].column != f.sortColumn() {
-		return
-	}
-	column := v.orders[0].column
-	switch {
-	case f.Index == NullsApart:
-		v.apart = []string{column + " IS NOT NULL", column + " IS NULL"}
-	case f.Index == EmptyApart:
-		v.apart = []string{column + " <> ''", column + " = ''"}
-	case f.Few && f.Index == NoIndex && alone:
-		v.valued = f
-	}
-}
-
-// read reads the rows of the page and groups them.
-func (l *List[T]) read(ctx context.Context, db Store, q *query, v view, p Params, page *Page[T]) error {
-	var stored []any
-	bound := q.binding(v, p)
-	var after []any
-	if p.cursor != "" {
-		ok := false
-		if after, ok = unseal(db, p.cursor, bound, len(v.orders)); !ok {
-			return wrongCursor()
-		}
-	}
-	if p.Offset() < page.Total {
-		found, err := l.fetch(ctx, db, q, v, p, after, l.place(bound, v, p))
-		if err != nil {
-			return fmt.Errorf("read a page of %s: %w", q.name, err)
-		}
-		page.Data.Rows, stored = found.rows, found.stacked
-		page.HasMore = found.more || after == nil && len(found.rows) > 0 && p.Offset() < page.Total-int64(len(found.rows))
-		if page.HasMore && found.last != nil {
-			if page.NextCursor, err = seal(db, bound, found.last); err != nil {
-				return fmt.Errorf("the cursor after a page of %s: %w", q.name, err)
-			}
-		}
-	}
-	if v.stack == nil {
-		return nil
-	}
-	page.Keys = page.Data.arrange(v.stack, stored)
-	totals, err := q.groupTotals(ctx, db, v, page.Keys)
-	if err != nil {
-		return fmt.Errorf("count the groups of %s: %w", q.name, err)
-	}
-	if len(totals) > 0 {
-		page.Metadata = &Metadata{GroupTotals: totals}
-	}
-	return nil
-}
-
-// read is the result of a statement of a page.
-type read[T any] struct {
-	rows    []T
-	stacked []any // values of the stacked field
-	last    []any // what the last row is sorted by
-	more    bool  // there is a further row
-	known   bool  // all rows were known to the keeper
-}
-
-// fetch reads the rows of a page.
-func (l *List[T]) fetch(ctx context.Context, db Store, q *query, v view, p Params, after []any, h hint) (read[T], error) {
-	if h.set() {
-		b, err := q.page(ctx, db, l.source.ID, v, p, after)
-		if err != nil {
-			return read[T]{}, err
-		}
-		if found, err := l.knownRows(ctx, db, b, v, p.Limit()); err != nil || found.known {
-			return found, err
-		}
-		h.clear()
-	}
-	b, err := q.page(ctx, db, l.source.Columns, v, p, after)
-	if err != nil {
-		return read[T]{}, err
-	}
-	found, err := l.rows(ctx, db, b, v, p.Limit())
-	if err == nil && found.known {
-		h.put()
-	}
-	return found, err
-}
-
-// rows runs the statement of a page. The columns after those of the scanner are the value of the stacked field and what the rows are
-// sorted by. A statement for a page after a cursor returns a row more than the limit.
-func (l *List[T]) rows(ctx context.Context, db store.Querier, b *builder, v view, limit int) (found read[T], err error) {
-	scan := func(row Row) (item T, known bool, err error) {
-		item, err = l.source.Scan(row)
-		return item, false, err
-	}
-	if l.source.Keeper != nil {
-		scan = l.source.Keeper.Scanner(ctx)
-	}
-	rows, err := db.Query(ctx, b.sql(), b.args...)
-	if err != nil {
-		return found, err
-	}
-	defer rows.Close()
-	found.rows, found.known = make([]T, 0, defaultLimit), true
-	free := endpoint.PageBytes
-	further := furtherColumns{rows: rows, stacked: v.stack != nil, sorted: len(v.orders)}
-	for rows.Next() {
-		// A page ends before the row that would exceed the limit, and has_more reports further rows. The first row is never cut.
-		if free -= rowBytes + rows.Size(l.long); free < 0 && len(found.rows) > 0 || len(found.rows) == limit {
-			found.more = true
-			return found, nil
-		}
-		// Only a row that may be the last of the page needs a cursor after it.
-		further.end = len(found.rows) == limit-1 || free < endpoint.PageBytes/2
-		item, known, err := scan(&further)
-		if err != nil {
-			return found, err
-		}
-		found.known = found.known && known
-		found.rows, found.last = append(found.rows, item), further.last
-		if further.stacked {
-			found.stacked = append(found.stacked, further.value)
-		}
-	}
-	return found, rows.Err()
-}
-
-// rowBytes is an upper bound for the size of a row in an answer without its long columns.
-const rowBytes = 1500
-
-// longColumns are the columns of all lists whose texts may be long.
-var longColumns = []string{"metadata", "description", "assignees", "content", "text"}
-
-// long returns the positions of the long columns among those that a list reads.
-func long(columns string) (places []int) {
-	for i, column := range strings.Split(columns, ",") {
-		if slices.ContainsFunc(strings.Fields(column), func(word string) bool {
-			return slices.Contains(longColumns, word[strings.LastIndexByte(word, '.')+1:])
-		}) {
-			places = append(places, i)
-		}
-	}
-	return places
-}
-
-// furtherColumns passes the first columns to the module's scanner and keeps the others.
-type furtherColumns struct {
-	rows    *store.Rows
-	stacked bool
-	sorted  int  // how many columns there are of what the row is sorted by
-	end     bool // keep them
-	value   any
-	last    []any
-	dest    []any
-}
-
-// Scan reads the columns of the scanner, the value of the stacked field, and what the row is sorted by.
-func (r *furtherColumns) Scan(dest ...any) error {
-	r.dest = append(r.dest[:0], dest...)
-	if r.stacked {
-		r.dest = append(r.dest, &r.value)
-	}
-	r.last = nil
-	if r.end {
-		r.last = make([]any, r.sorted)
-	}
-	for i := range r.sorted {
-		if r.end {
-			r.dest = append(r.dest, &r.last[i])
-		} else {
-			r.dest = append(r.dest, store.Ignored)
-		}
-	}
-	return r.rows.Scan(r.dest...)
-}
+// Search returns the fields with their types, for the API document.
+func (l *List[T]) Search() []endpoint.SearchField { return l.source.search() }

@@ -6,7 +6,11 @@ import "strings"
 // that a page would show. The condition names columns as the source does. Without a possible row, some is false. It returns
 // apierr.QueryInvalidSearchField.
 func (l *List[T]) Matching(p Params, conditions ...Where) (w Where, some bool, err error) {
-	q, err := l.query(p, conditions)
+	return l.source.matching(p, conditions)
+}
+
+func (s *source) matching(p Params, conditions []Where) (w Where, some bool, err error) {
+	q, err := s.query(p, conditions)
 	if err != nil || q.nothing {
 		return Where{}, false, err
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"database/sql/driver"
 	"fmt"
-	"hash"
 	"reflect"
 	"strconv"
 	"strings"
@@ -26,7 +25,11 @@ const noValue = "NULL"
 
 // countRows returns the number of rows that meet a condition.
 func (q *query) countRows(ctx context.Context, db Store, condition *builder) (int64, error) {
-	c := q.counting(db, noValue, condition)
+	return q.count(ctx, db, q.counting(db, noValue, condition))
+}
+
+// count returns the number of rows that a statement without groups counts.
+func (q *query) count(ctx context.Context, db Store, c *store.Counting) (int64, error) {
 	groups, err := db.Count(ctx, memoKey(c.SQL, c.Args), c)
 	if err != nil {
 		return 0, fmt.Errorf("count %s: %w", q.name, err)
@@ -52,24 +55,26 @@ func (q *query) countGroups(ctx context.Context, db Store, expression string) ([
 // memoKey returns the cache key of a statement with its arguments. The digest keeps searched values out of the cache, and keys
 // short.
 func memoKey(sql string, args []any) string {
-	h := sha256.New()
-	h.Write([]byte(sql))
+	var space [512]byte
+	text := append(space[:0], sql...)
 	for _, arg := range args {
-		writeArg(h, arg)
+		text = appendArg(text, arg)
 	}
-	return string(h.Sum(nil))
+	key := sha256.Sum256(text)
+	return string(key[:])
 }
 
-// writeArg adds an argument with its length, so that different lists of arguments have different keys.
-func writeArg(h hash.Hash, arg any) {
+// appendArg appends an argument with its length, so that different lists of arguments have different keys.
+func appendArg(b []byte, arg any) []byte {
+	if text, ok := arg.(string); ok {
+		return append(appendLength(b, 'v', len(text)), text...)
+	}
 	if p := reflect.ValueOf(arg); p.Kind() == reflect.Pointer && p.IsNil() {
 		arg = nil
 	}
 	var text []byte
 	switch v := arg.(type) {
 	case nil:
-	case string:
-		text = []byte(v)
 	case []byte:
 		text = v
 	case int64:
@@ -81,14 +86,12 @@ func writeArg(h hash.Hash, arg any) {
 	case driver.Valuer:
 		// The key contains the value that the database receives. Its error is reported when it is bound.
 		if stored, err := v.Value(); err == nil {
-			writeArg(h, stored)
-			return
+			return appendArg(b, stored)
 		}
 	default:
 		// The key contains the value behind the pointer, because it may change.
 		if p := reflect.ValueOf(arg); p.Kind() == reflect.Pointer {
-			writeArg(h, p.Elem().Interface())
-			return
+			return appendArg(b, p.Elem().Interface())
 		}
 		text = fmt.Append(nil, arg)
 	}
@@ -96,6 +99,9 @@ func writeArg(h hash.Hash, arg any) {
 	if arg == nil {
 		kind = 'n'
 	}
-	h.Write(append(strconv.AppendInt([]byte{0, kind}, int64(len(text)), 10), ':'))
-	h.Write(text)
+	return append(appendLength(b, kind, len(text)), text...)
+}
+
+func appendLength(b []byte, kind byte, length int) []byte {
+	return append(strconv.AppendInt(append(b, 0, kind), int64(length), 10), ':')
 }

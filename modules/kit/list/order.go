@@ -37,12 +37,12 @@ func terms(orders []order) string {
 // orders converts the parameter sort to terms. Rows that are equal in it are in the order of their creation if the index of the
 // field is, see [ThenCreated], or the field has few values. The id is the last term, in the direction of the term before it, so that the
 // order is total and one index supports both directions. It returns apierr.QueryInvalidSortField.
-func (l *List[T]) orders(keys []string) (orders []order, unindexed bool, err error) {
+func (s *source) orders(keys []string) (orders []order, unindexed bool, err error) {
 	orders = make([]order, 0, len(keys)+2)
 	var sorted *Field
 	for _, key := range keys {
 		name, descending := strings.CutPrefix(key, "-")
-		f := l.field(name)
+		f := s.field(name)
 		if f == nil {
 			return nil, false, apierr.QueryInvalidSortField.Detail("field", clip(name))
 		}
@@ -53,15 +53,15 @@ func (l *List[T]) orders(keys []string) (orders []order, unindexed bool, err err
 		orders, sorted = append(orders, order{column: f.sortColumn(), descending: descending, null: f.Null}), f
 	}
 	if len(orders) == 0 {
-		return l.newest, false, nil
+		return s.newest, false, nil
 	}
 	last := orders[len(orders)-1]
-	unindexed = (sorted.Index == NoIndex || sorted.Index == First) && last.column != l.source.Created && last.column != l.source.ID || len(orders) > 1
-	if sorted.isThenByCreation(l.source.Created) && !sortsBy(orders, l.source.Created) {
-		orders = append(orders, order{column: l.source.Created, descending: last.descending})
+	unindexed = (sorted.Index == NoIndex || sorted.Index == First) && last.column != s.created && last.column != s.id || len(orders) > 1
+	if sorted.isThenByCreation(s.created) && !sortsBy(orders, s.created) {
+		orders = append(orders, order{column: s.created, descending: last.descending})
 	}
-	if !sortsBy(orders, l.source.ID) {
-		orders = append(orders, order{column: l.source.ID, descending: last.descending})
+	if !sortsBy(orders, s.id) {
+		orders = append(orders, order{column: s.id, descending: last.descending})
 	}
 	return orders, unindexed, nil
 }

@@ -62,18 +62,23 @@ func (d Data[T]) MarshalJSONTo(enc *jsontext.Encoder) error {
 	if !d.stacked {
 		return json.MarshalEncode(enc, d.Rows)
 	}
+	return writeGroups(enc, d.groups, func(i int) any { return &d.Rows[i] })
+}
+
+// writeGroups encodes an object of arrays. row returns a pointer to the row at a position.
+func writeGroups(enc *jsontext.Encoder, groups []rowGroup, row func(i int) any) error {
 	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
 		return err
 	}
-	for _, g := range d.groups {
-		if err := d.writeGroup(enc, g); err != nil {
+	for _, g := range groups {
+		if err := g.write(enc, row); err != nil {
 			return err
 		}
 	}
 	return enc.WriteToken(jsontext.EndObject)
 }
 
-func (d Data[T]) writeGroup(enc *jsontext.Encoder, g rowGroup) error {
+func (g rowGroup) write(enc *jsontext.Encoder, row func(i int) any) error {
 	if err := enc.WriteToken(jsontext.String(g.key)); err != nil {
 		return err
 	}
@@ -81,7 +86,7 @@ func (d Data[T]) writeGroup(enc *jsontext.Encoder, g rowGroup) error {
 		return err
 	}
 	for _, i := range g.rows {
-		if err := json.MarshalEncode(enc, &d.Rows[i]); err != nil {
+		if err := json.MarshalEncode(enc, row(i)); err != nil {
 			return err
 		}
 	}

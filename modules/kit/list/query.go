@@ -26,10 +26,11 @@ type query struct {
 	hidden string
 
 	// The searched text, see matchText. Without one, counted is nil.
-	text    *store.TextSearch
-	matches int64 // documents, at most manyMatches
-	few     bool  // so few match that they are collected first
-	counted *builder
+	text      *store.TextSearch
+	matches   int64    // documents, at most manyMatches
+	few       bool     // so few match that they are collected first
+	counted   *builder // condition of the matching rows that is checked row by row
+	collected *builder // the same condition, when collecting all matches first is faster; else nil
 
 	// The first condition with alternatives, and the position of its text in visible and matching.
 	restriction Where
@@ -39,26 +40,26 @@ type query struct {
 }
 
 // query combines the conditions. It returns apierr.QueryInvalidSearchField.
-func (l *List[T]) query(p Params, conditions []Where) (*query, error) {
-	for _, s := range p.search {
-		if l.field(s.name) == nil {
-			return nil, apierr.QueryInvalidSearchField.Detail("field", clip(s.name))
+func (s *source) query(p Params, conditions []Where) (*query, error) {
+	for _, given := range p.search {
+		if s.field(given.name) == nil {
+			return nil, apierr.QueryInvalidSearchField.Detail("field", clip(given.name))
 		}
 	}
-	name, _, _ := strings.Cut(l.source.From, " ")
-	q := &query{name: name, from: l.source.From, id: l.source.ID, created: l.source.Created, tables: l.source.Tables, shapes: &l.shapes}
+	name, _, _ := strings.Cut(s.from, " ")
+	q := &query{name: name, from: s.from, id: s.id, created: s.created, tables: s.tables, shapes: &s.shapes}
 	q.visible = &builder{}
-	q.restrict(l.source.Base)
-	q.base, q.hidden = q.visible.sql(), l.source.Hidden
+	q.restrict(s.base)
+	q.base, q.hidden = q.visible.sql(), s.hidden
 	for _, w := range conditions {
 		q.restrict(w)
 	}
 	q.matching = q.visible.copy()
-	for _, s := range p.search {
+	for _, given := range p.search {
 		q.matching.and()
 		q.searched = true
 		some := false
-		if q.matching, some = l.field(s.name).matching(q.matching, s); !some {
+		if q.matching, some = s.field(given.name).matching(q.matching, given); !some {
 			q.nothing = true
 			break
 		}

@@ -24,10 +24,24 @@ const candidates = 100
 // Find returns the rows that match a text best, at most limit. It compares a bounded number of rows. If more match, those are the
 // newest with all words, and then the newest with the beginning of the last one.
 func (l *List[T]) Find(ctx context.Context, db Store, search *store.TextSearch, limit int, conditions ...Where) ([]Found[T], error) {
+	rows := &collected[T]{list: l}
+	ranks, err := l.source.find(ctx, db, search, limit, conditions, rows)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]Found[T], len(ranks))
+	for i, r := range ranks {
+		found[i] = Found[T]{ID: r.id, Row: rows.rows[r.at], Score: r.score, Match: r.match}
+	}
+	return found, nil
+}
+
+// find returns which of the rows it adds to into are found, best first.
+func (s *source) find(ctx context.Context, db Store, search *store.TextSearch, limit int, conditions []Where, into collector) ([]ranked, error) {
 	if search == nil || search.Empty() {
 		return nil, nil
 	}
-	ids, matches, err := l.candidates(ctx, db, search, conditions)
+	ids, matches, err := s.candidates(ctx, db, search, conditions)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +50,7 @@ func (l *List[T]) Find(ctx context.Context, db Store, search *store.TextSearch, 
 		for i := range whole.Any {
 			whole.Any[i].Prefix = false
 		}
-		better, _, err := l.candidates(ctx, db, whole, conditions)
+		better, _, err := s.candidates(ctx, db, whole, conditions)
 		if err != nil {
 			return nil, err
 		}
@@ -46,73 +60,70 @@ func (l *List[T]) Find(ctx context.Context, db Store, search *store.TextSearch, 
 	if err != nil {
 		return nil, err
 	}
-	ranks = ranks[:min(limit, len(ranks))]
-	rows, err := l.byID(ctx, db, ranks, conditions)
-	if err != nil {
-		return nil, err
-	}
-	found := make([]Found[T], 0, len(ranks))
-	for _, r := range ranks {
-		if row, ok := rows[r.id]; ok { // the caller may read it still
-			found = append(found, Found[T]{ID: r.id, Row: row, Score: r.score, Match: r.match})
-		}
-	}
-	return found, nil
+	return s.byID(ctx, db, ranks[:min(limit, len(ranks))], conditions, into)
 }
 
 // candidates returns the newest matching rows, and how many documents match, at most manyMatches.
-func (l *List[T]) candidates(ctx context.Context, db Store, search *store.TextSearch, conditions []Where) (ids []string, matches int64, err error) {
-	q, err := l.query(Params{}, conditions)
+func (s *source) candidates(ctx context.Context, db Store, search *store.TextSearch, conditions []Where) (ids []string, matches int64, err error) {
+	q, err := s.query(Params{}, conditions)
 	if err != nil {
 		return nil, 0, err
 	}
 	if err := q.matchText(ctx, db, search); err != nil || q.matches == 0 {
 		return nil, 0, err
 	}
-	newest, err := q.page(ctx, db, l.source.ID, view{orders: l.newest, alone: true}, Params{limit: candidates}, nil)
+	newest, err := q.page(ctx, db, s.id, view{orders: s.newest, alone: true}, Params{limit: candidates}, nil)
 	if err != nil {
 		return nil, 0, err
 	}
-	if ids, err = l.ids(ctx, db, newest); err != nil {
+	if ids, err = selectIDs(ctx, db, newest); err != nil {
 		err = fmt.Errorf("search %s: %w", q.name, err)
 	}
 	return ids, q.matches, err
 }
 
-// ids runs a statement that selects ids.
-func (l *List[T]) ids(ctx context.Context, db store.Querier, b *builder) ([]string, error) {
+// selectIDs runs a statement that selects ids.
+func selectIDs(ctx context.Context, db store.Querier, b *builder) ([]string, error) {
 	return store.All(ctx, db, store.Text, b.sql(), b.args...)
 }
 
-// byID reads the rows of ranked ids that the conditions still allow.
-func (l *List[T]) byID(ctx context.Context, db Store, ranks []ranked, conditions []Where) (map[string]T, error) {
-	found := make(map[string]T, len(ranks))
+// byID reads the rows of ranked ids. It returns those that the conditions still allow, with their positions.
+func (s *source) byID(ctx context.Context, db Store, ranks []ranked, conditions []Where, into collector) ([]ranked, error) {
+	found := make(map[string]int, len(ranks))
 	ids := make([]string, len(ranks))
 	for i, r := range ranks {
 		ids[i] = r.id
 	}
-	for len(ids) > 0 {
-		q, err := l.query(Params{}, conditions)
+	for rows := 0; len(ids) > 0; {
+		q, err := s.query(Params{}, conditions)
 		if err != nil {
 			return nil, err
 		}
 		q.visible.and()
 		q.visible.add(q.id, " IN (", store.In(len(q.visible.args)+1, len(ids)), ")")
 		q.visible.args = store.AppendIn(q.visible.args[:len(q.visible.args):len(q.visible.args)], ids)
-		read, err := l.rows(ctx, db, q.visible.after("SELECT ", l.source.Columns, ", ", q.id, " FROM ", q.from), view{stack: &stack{}}, len(ids))
+		read, err := s.rows(ctx, db, q.visible.after("SELECT ", s.columns, ", ", q.id, " FROM ", q.from), view{stack: &stack{}}, len(ids), into)
 		if err != nil {
 			return nil, fmt.Errorf("read what was found of %s: %w", q.name, err)
 		}
-		for i, row := range read.rows {
-			id, _ := read.stacked[i].(string)
-			found[id] = row
+		for i, stored := range read.stacked {
+			id, _ := stored.(string)
+			found[id] = rows + i
 		}
-		if len(read.rows) == 0 { // the others are gone
+		if read.rows == 0 { // the others are gone
 			break
 		}
+		rows += read.rows
 		ids = slices.DeleteFunc(ids, func(id string) bool { _, known := found[id]; return known })
 	}
-	return found, nil
+	allowed := make([]ranked, 0, len(ranks))
+	for _, r := range ranks {
+		if at, ok := found[r.id]; ok {
+			r.at = at
+			allowed = append(allowed, r)
+		}
+	}
+	return allowed, nil
 }
 
 // isRanked reports whether the page is ordered by relevance.
@@ -121,12 +132,12 @@ func (q *query) isRanked(p Params, total int64) bool {
 }
 
 // readRanked reads a page in the order of relevance.
-func (l *List[T]) readRanked(ctx context.Context, db Store, q *query, p Params, conditions []Where, page *Page[T]) error {
-	ids := q.matching.copy()
-	ids = ids.after("SELECT ", q.id, " FROM ", q.from)
-	ids.add(" ORDER BY ", terms(l.newest), " LIMIT ")
-	ids.arg(maxRanked)
-	all, err := l.ids(ctx, db, ids)
+func (s *source) readRanked(ctx context.Context, db Store, q *query, p Params, conditions []Where, page *found, into collector) error {
+	newest := q.matching.copy()
+	newest = newest.after("SELECT ", q.id, " FROM ", q.from)
+	newest.add(" ORDER BY ", terms(s.newest), " LIMIT ")
+	newest.arg(maxRanked)
+	all, err := selectIDs(ctx, db, newest)
 	if err != nil {
 		return fmt.Errorf("search %s: %w", q.name, err)
 	}
@@ -136,17 +147,14 @@ func (l *List[T]) readRanked(ctx context.Context, db Store, q *query, p Params, 
 	}
 	first := min(p.Offset(), int64(len(ranks)))
 	ranks = ranks[first:min(first+int64(p.Limit()), int64(len(ranks)))]
-	rows, err := l.byID(ctx, db, ranks, conditions)
-	if err != nil {
+	if ranks, err = s.byID(ctx, db, ranks, conditions, into); err != nil {
 		return err
 	}
-	for _, r := range ranks {
-		if row, ok := rows[r.id]; ok {
-			page.Data.Rows = append(page.Data.Rows, row)
-		}
+	page.order = make([]int, len(ranks))
+	for i, r := range ranks {
+		page.order[i] = r.at
 	}
-	returned := int64(len(page.Data.Rows))
-	page.HasMore = returned > 0 && p.Offset() < page.Total-returned
+	page.hasMore = len(ranks) > 0 && p.Offset() < page.total-int64(len(ranks))
 	return nil
 }
 
@@ -155,6 +163,7 @@ type ranked struct {
 	id    string
 	score int
 	match store.TextMatch
+	at    int // position among the rows that were read
 }
 
 // rank orders ids by relevance. Ids with the same relevance keep their order.

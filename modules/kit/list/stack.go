@@ -3,6 +3,7 @@ package list
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -21,16 +22,16 @@ type stack struct {
 
 // parseStack parses [-]field[format]. It returns apierr.QueryInvalidFormat for unbalanced brackets and unknown formats, and
 // apierr.QueryInvalidField.
-func (l *List[T]) parseStack(s string) (stack, error) {
-	name, descending := strings.CutPrefix(s, "-")
+func (s *source) parseStack(text string) (stack, error) {
+	name, descending := strings.CutPrefix(text, "-")
 	name, format, bracket := strings.Cut(name, "[")
 	if bracket {
 		var closed bool
 		if format, closed = strings.CutSuffix(format, "]"); !closed {
-			return stack{}, apierr.QueryInvalidFormat.Detail("stack", clip(s))
+			return stack{}, apierr.QueryInvalidFormat.Detail("stack", clip(text))
 		}
 	}
-	f := l.field(name)
+	f := s.field(name)
 	if f == nil {
 		return stack{}, apierr.QueryInvalidField.Detail("field", clip(name))
 	}
@@ -40,7 +41,7 @@ func (l *List[T]) parseStack(s string) (stack, error) {
 	}
 	var ok bool
 	if parsed.format, ok = parseFormat(format); !ok {
-		return stack{}, apierr.QueryInvalidFormat.Detail("stack", clip(s))
+		return stack{}, apierr.QueryInvalidFormat.Detail("stack", clip(text))
 	}
 	return parsed, nil
 }
@@ -194,10 +195,10 @@ func (g group) compare(other group) int {
 
 // sorted sorts groups.
 func (s *stack) sorted(groups []group) {
-	slices.SortFunc(groups, func(a, b group) int {
+	sort.Slice(groups, func(i, j int) bool {
 		if s.descending {
-			a, b = b, a
+			i, j = j, i
 		}
-		return a.compare(b)
+		return groups[i].compare(groups[j]) < 0
 	})
 }

@@ -271,28 +271,21 @@ func (t *tally) totals(s *stack) Totals {
 	return totals
 }
 
-// arrange groups the rows of a page by their stored values and returns the ordered keys.
-func (d *Data[T]) arrange(s *stack, stored []any) []string {
-	places := map[string]int{}
+// arrange groups the rows of a page by their stored values, and returns the groups in the order of their keys.
+func (s *stack) arrange(stored []any) (arranged []rowGroup, keys []string) {
+	rows := map[string][]int{}
 	var groups []group
 	for i, value := range stored {
 		g := s.group(value)
-		place, known := places[g.key]
-		if !known {
-			place = len(d.groups)
-			places[g.key] = place
+		if _, known := rows[g.key]; !known {
 			groups = append(groups, g)
-			d.groups = append(d.groups, rowGroup{key: g.key})
 		}
-		d.groups[place].rows = append(d.groups[place].rows, i)
+		rows[g.key] = append(rows[g.key], i)
 	}
 	s.sorted(groups)
-	keys := make([]string, len(groups))
-	ordered := make([]rowGroup, len(groups))
+	arranged, keys = make([]rowGroup, len(groups)), make([]string, len(groups))
 	for i, g := range groups {
-		keys[i] = g.key
-		ordered[i] = d.groups[places[g.key]]
+		arranged[i], keys[i] = rowGroup{key: g.key, rows: rows[g.key]}, g.key
 	}
-	d.groups = ordered
-	return keys
+	return arranged, keys
 }

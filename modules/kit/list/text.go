@@ -3,6 +3,7 @@ package list
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -66,22 +67,26 @@ func (q *query) matchText(ctx context.Context, db Store, search *store.TextSearc
 	if err != nil {
 		return err
 	}
-	q.tables = append(q.tables[:len(q.tables):len(q.tables)], store.TextTables...)
 	if q.matches, err = countSome(ctx, db, texts, search); err != nil {
 		return err
 	}
 	many := q.matches >= manyMatches
 	q.text, q.few = search, !many
-	rows, counted := search.Matching(texts, q.id), search.Matching(texts, q.id)
-	if many {
-		rows = search.Each(q.id)
-		if q.matching.text.Len() > 0 { // few rows remain without the text
-			counted = rows
-		}
-	}
+	checked, collected := search.Each(q.id), search.Matching(texts, q.id)
+	alone := q.matching.text.Len() == 0
 	q.counted = q.matching.copy()
-	q.counted.condition(counted)
-	q.matching.condition(rows)
+	q.counted.condition(checked)
+	if !many || alone { // else few rows remain without the text
+		q.collected = q.matching.copy()
+		q.collected.condition(collected)
+	}
+	if many {
+		q.matching.condition(checked)
+		q.tables = append(q.tables[:len(q.tables):len(q.tables)], store.TextRows...)
+	} else {
+		q.matching.condition(collected)
+		q.tables = append(q.tables[:len(q.tables):len(q.tables)], store.TextTables...)
+	}
 	return nil
 }
 
@@ -101,12 +106,19 @@ func (b *builder) condition(c store.TextCondition) {
 	b.args = append(b.args[:len(b.args):len(b.args)], c.Args...)
 }
 
-// countedRows returns the condition of the matching rows in the form that counts them fastest.
-func (q *query) countedRows() *builder {
-	if q.counted != nil {
-		return q.counted
+// countMatches returns the number of matching rows. With a searched text, touched rows are checked one by one, and all rows are counted
+// by the index of words.
+func (q *query) countMatches(ctx context.Context, db Store) (int64, error) {
+	if q.counted == nil {
+		return q.countRows(ctx, db, q.matching)
 	}
-	return q.matching
+	followed := *q
+	followed.tables = append(slices.DeleteFunc(slices.Clone(q.tables), func(table string) bool { return slices.Contains(store.TextTables, table) }), store.TextRows...)
+	c := followed.counting(db, noValue, q.counted)
+	if q.collected != nil {
+		c.Whole, c.WholeArgs = q.shape(noValue, q.collected.sql()).sql, q.collected.args
+	}
+	return q.count(ctx, db, c)
 }
 
 // ByText returns the condition that a column holds the id of a record that matches a text, for lists with statements of their own

@@ -1,0 +1,172 @@
+package list
+
+import (
+	"context"
+	"fmt"
+
+	"kontor/server/endpoint"
+	"kontor/store"
+)
+
+// found is a page without its rows.
+type found struct {
+	total, totalUnfiltered int64
+	hasMore                bool
+	nextCursor             string
+	groups                 []rowGroup
+	keys                   []string
+	metadata               *Metadata
+	order                  []int // positions of the rows of the page; nil: all that were read, in the order in which they were
+}
+
+// page reads what [List.Page] returns, and adds the rows to into.
+func (s *source) page(ctx context.Context, db Store, p Params, conditions []Where, into collector) (page found, err error) {
+	q, err := s.query(p, conditions)
+	if err != nil {
+		return page, err
+	}
+	if page.totalUnfiltered, err = q.countRows(ctx, db, q.visible); err != nil {
+		return page, err
+	}
+	if err := q.matchText(ctx, db, p.text); err != nil {
+		return page, err
+	}
+	matched := page.totalUnfiltered
+	switch {
+	case q.nothing:
+		matched = 0
+	case q.searched && matched > 0:
+		if matched, err = s.countMatching(ctx, db, q, p); err != nil {
+			return page, err
+		}
+	}
+	// The fields of sort and stack are checked only when there are rows to read.
+	if page.total = matched; matched == 0 {
+		return page, nil
+	}
+	v, refusal := s.view(p)
+	if refusal != nil && p.Limit() != skipRows {
+		return page, refusal
+	}
+	if v.distinct != nil {
+		if page.total, err = q.countValues(ctx, db, v.distinct, matched); err != nil {
+			return page, err
+		}
+	}
+	switch {
+	case p.Limit() == skipRows:
+		return page, nil
+	case q.isRanked(p, page.total):
+		return page, s.readRanked(ctx, db, q, p, conditions, &page, into)
+	default:
+		return page, s.read(ctx, db, q, v, p, &page, into)
+	}
+}
+
+// read reads the rows of the page and groups them.
+func (s *source) read(ctx context.Context, db Store, q *query, v view, p Params, page *found, into collector) error {
+	var stored []any
+	bound := q.binding(v, p)
+	var after []any
+	if p.cursor != "" {
+		ok := false
+		if after, ok = unseal(db, p.cursor, bound, len(v.orders)); !ok {
+			return wrongCursor()
+		}
+	}
+	if p.Offset() < page.total {
+		read, err := s.fetch(ctx, db, q, v, p, after, s.place(bound, v, p), into)
+		if err != nil {
+			return fmt.Errorf("read a page of %s: %w", q.name, err)
+		}
+		stored = read.stacked
+		page.hasMore = read.more || after == nil && read.rows > 0 && p.Offset() < page.total-int64(read.rows)
+		if page.hasMore && read.last != nil {
+			if page.nextCursor, err = seal(db, bound, read.last); err != nil {
+				return fmt.Errorf("the cursor after a page of %s: %w", q.name, err)
+			}
+		}
+	}
+	if v.stack == nil {
+		return nil
+	}
+	page.groups, page.keys = v.stack.arrange(stored)
+	totals, err := q.groupTotals(ctx, db, v, page.keys)
+	if err != nil {
+		return fmt.Errorf("count the groups of %s: %w", q.name, err)
+	}
+	if len(totals) > 0 {
+		page.metadata = &Metadata{GroupTotals: totals}
+	}
+	return nil
+}
+
+// result is what a statement of a page has read, beside the rows.
+type result struct {
+	rows    int
+	stacked []any // values of the stacked field
+	last    []any // what the last row is sorted by
+	more    bool  // there is a further row
+	known   bool  // all rows were known to the keeper
+}
+
+// fetch reads the rows of a page.
+func (s *source) fetch(ctx context.Context, db Store, q *query, v view, p Params, after []any, h hint, into collector) (result, error) {
+	if h.set() {
+		b, err := q.page(ctx, db, s.id, v, p, after)
+		if err != nil {
+			return result{}, err
+		}
+		if read, err := s.knownRows(ctx, db, b, v, p.Limit(), into); err != nil || read.known {
+			return read, err
+		}
+		into.clear()
+		h.clear()
+	}
+	b, err := q.page(ctx, db, s.columns, v, p, after)
+	if err != nil {
+		return result{}, err
+	}
+	read, err := s.rows(ctx, db, b, v, p.Limit(), into)
+	if err == nil && read.known {
+		h.put()
+	}
+	return read, err
+}
+
+// rows runs the statement of a page. The columns after those of the scanner are the value of the stacked field and what the rows are
+// sorted by. A statement for a page after a cursor returns a row more than the limit.
+func (s *source) rows(ctx context.Context, db store.Querier, b *builder, v view, limit int, into collector) (read result, err error) {
+	into.begin(ctx)
+	rows, err := db.Query(ctx, b.sql(), b.args...)
+	if err != nil {
+		return read, err
+	}
+	defer rows.Close()
+	read.known = true
+	free := endpoint.PageBytes
+	further := furtherColumns{rows: rows, stacked: v.stack != nil, sorted: len(v.orders)}
+	for rows.Next() {
+		// A page ends before the row that would exceed the limit, and has_more reports further rows. The first row is never cut.
+		if free -= rowBytes + rows.Size(s.long); free < 0 && read.rows > 0 || read.rows == limit {
+			read.more = true
+			return read, nil
+		}
+		// Only a row that may be the last of the page needs a cursor after it.
+		further.end = read.rows == limit-1 || free < endpoint.PageBytes/2
+		known, err := into.add(&further)
+		if err != nil {
+			return read, err
+		}
+		read.known = read.known && known
+		read.last = further.last
+		read.rows++
+		if further.stacked {
+			read.stacked = append(read.stacked, further.value)
+		}
+	}
+	return read, rows.Err()
+}
+
+// rowBytes is an upper bound for the size of a row in an answer without its long columns.
+const rowBytes = 1500

@@ -1,0 +1,60 @@
+package list
+
+import (
+	"strings"
+
+	"kontor/server/apierr"
+)
+
+// view is the order and grouping of the rows.
+type view struct {
+	orders    []order
+	alone     bool     // without the columns of the order
+	apart     []string // conditions of the rows that have an index and of the others, which have another; nil: one has all
+	unindexed bool     // the order has no index
+	valued    *Field   // the first field of the order, if it has few values and no index; nil: another
+	distinct  *Field
+	stack     *stack
+}
+
+// view looks up the fields of the parameters. With an error it also returns the valid part.
+func (s *source) view(p Params) (view, error) {
+	var v view
+	var refusal error
+	if p.distinct != "" {
+		if v.distinct = s.field(p.distinct); v.distinct == nil {
+			refusal = apierr.QueryInvalidField.Detail("field", clip(p.distinct))
+		}
+	}
+	if p.stack != "" {
+		parsed, err := s.parseStack(p.stack)
+		if err != nil {
+			refusal = err
+		}
+		v.stack = &parsed
+	}
+	var err error
+	if v.orders, v.unindexed, err = s.orders(p.sort); err != nil {
+		refusal = err
+	}
+	if len(p.sort) > 0 && len(v.orders) > 0 {
+		s.sortedBy(&v, s.field(strings.TrimPrefix(p.sort[0], "-")), len(p.sort) == 1)
+	}
+	return v, refusal
+}
+
+// sortedBy sets what a view needs of the first field of its order. alone reports that there is no other.
+func (s *source) sortedBy(v *view, f *Field, alone bool) {
+	if f == nil || f.Type == Blank || v.orders[0].column != f.sortColumn() {
+		return
+	}
+	column := v.orders[0].column
+	switch {
+	case f.Index == NullsApart:
+		v.apart = []string{column + " IS NOT NULL", column + " IS NULL"}
+	case f.Index == EmptyApart:
+		v.apart = []string{column + " <> ''", column + " = ''"}
+	case f.Few && f.Index == NoIndex && alone:
+		v.valued = f
+	}
+}
