@@ -76,3 +76,20 @@ func TestChats_ADraftIsForgottenAfterSigningOut(t *testing.T) {
 	v.goTo(chat)
 	v.until(`document.querySelector('#composer')?.value === ''`)
 }
+
+// A record may change after it was read and before its changes are followed: the screen shows that too.
+func TestCustomer_ShowsAChangeBeforeItIsFollowed(t *testing.T) {
+	p := newProxy(t, sharedServer(t))
+	me := p.newPerson("Advisor")
+	token := p.token(me)
+	customer := p.newCustomer(token, "Luca", "Bernasconi")
+	v := signedIn(t, p.testServer, desk, me)
+	asked, release := make(chan struct{}), make(chan struct{})
+	p.onNext(http.MethodGet, "/v1/events", holdRequest(asked, release))
+	v.goTo("/customers/" + customer)
+	<-asked
+	v.see("Bernasconi")
+	p.call(token, http.MethodPut, "/v1/customers/"+customer, map[string]any{"last_name": "Rossi"})
+	close(release)
+	v.until(`document.querySelector('main h1').innerText.includes('Rossi')`)
+}

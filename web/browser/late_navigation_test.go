@@ -53,7 +53,7 @@ func TestReview_ALateDecisionLeadsNowhere(t *testing.T) {
 	v.until(`location.pathname === '/review/` + cases[2] + `' && document.querySelector('.review-decision [value=verified]').checked`)
 }
 
-// What the user types while the newer values of a record are being loaded stays, as what they typed before.
+// Text that the user types while the newer values of a record are being loaded stays, as text that they typed before.
 func TestConflict_KeepsWhatIsTypedWhileTheNewerValuesLoad(t *testing.T) {
 	p := newProxy(t, sharedServer(t))
 	me := p.newPerson("Administrator")
@@ -113,7 +113,7 @@ func TestCommandPalette_DoesNotOpenLate(t *testing.T) {
 	v.until(`document.querySelector('dialog[open].palette')`)
 }
 
-// What an administrator changes while a role is being saved stays, and can be saved next.
+// Changes that an administrator makes while a role is being saved stay, and can be saved next.
 func TestMatrix_KeepsWhatIsChangedWhileItIsSaved(t *testing.T) {
 	p := newProxy(t, sharedServer(t))
 	me := p.newPerson("Administrator")
