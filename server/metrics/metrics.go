@@ -1,6 +1,6 @@
 // Package metrics writes metrics in the text format of Prometheus (its documentation, "Exposition formats", version 0.0.4).
 //
-// Whoever counts something keeps its numbers, and adds them to each [Scrape].
+// Each package keeps its own numbers, and adds them to each [Scrape].
 package metrics
 
 import (

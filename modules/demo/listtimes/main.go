@@ -29,6 +29,7 @@ func main() {
 	password := flag.String("password", "of a data set, not a bank", "their password")
 	flag.IntVar(&m.pid, "pid", 0, "process of the server on this machine: measure its processor time, which depends less on other load")
 	flag.BoolVar(&m.combinations, "combinations", false, "measure two of sort, search, distinct, text and place at once")
+	flag.IntVar(&m.step, "step", 1, "measure each nth of these combinations")
 	flag.StringVar(&m.only, "only", "", "measure only the list at this path")
 	flag.BoolVar(&m.all, "all", false, "print all requests as they are measured")
 	flag.DurationVar(&m.slow, "slow", 300*time.Millisecond, "print requests that take longer")
@@ -50,6 +51,7 @@ type measurement struct {
 	all           bool
 	combinations  bool
 	only          string
+	step          int
 	slowest       time.Duration
 	requests      int
 	found         []timed

@@ -32,10 +32,13 @@ func (m *measurement) queries(path string, first page, fields []string, text boo
 	if !m.combinations {
 		return all
 	}
+	n := 0
 	pairs := func(ones, others []string) {
 		for _, one := range ones {
 			for _, other := range others {
-				all = append(all, one+"&"+other)
+				if n++; n%max(1, m.step) == 0 {
+					all = append(all, one+"&"+other)
+				}
 			}
 		}
 	}

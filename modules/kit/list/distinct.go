@@ -120,6 +120,14 @@ func (f *Field) present() string {
 	return f.Column + " IS NOT NULL"
 }
 
+// none returns the value of the rows that such an index does not have.
+func (f *Field) none() any {
+	if f.Index == EmptyApart {
+		return ""
+	}
+	return nil
+}
+
 func (f *Field) absent() string {
 	switch f.Index {
 	case NullsApart:
@@ -133,7 +141,7 @@ func (f *Field) absent() string {
 // passed returns how many rows are read in their order, and whether values are looked up after these.
 func (q *query) passed(v view) (limit int64, lookups bool) {
 	f := v.distinct
-	lookups = len(q.values) > 0 && len(q.values) <= maxLookups && q.matching.sql() == q.base
+	lookups = len(q.values) > 0 && len(q.values) <= maxLookups && q.matching.sql() == q.base && (v.orders[0].column == q.created || v.orders[0].column == q.id)
 	switch {
 	case !lookups:
 		return passedUnsorted, false
@@ -197,37 +205,66 @@ func (q *query) firsts(ctx context.Context, db Store, args []any, v view, w wind
 	if w.after != nil {
 		later = "CASE WHEN " + strings.Join(w.segments, " OR ") + " THEN TRUE ELSE FALSE END"
 	}
-	b := &builder{args: args[:len(args):len(args)]}
-	b.add("SELECT ", q.id, ", ", v.distinct.valueColumn(), ", ", later, " FROM ", q.from, q.matching.sql(), " ORDER BY ", terms(v.orders), " LIMIT ")
-	b.arg(limit)
-	rows, err := db.Query(ctx, b.sql(), b.args...)
+	pieces, divided, err := q.pieces(ctx, db, v, nil)
 	if err != nil {
 		return nil, nil, false, err
 	}
+	if !divided {
+		pieces = []piece{{orders: v.orders}}
+	}
+	f := &firstRows{seen: map[any]any{}, skip: w.offset, wanted: w.limit, values: q.total}
+	for _, p := range pieces {
+		b := &builder{args: args[:len(args):len(args)]}
+		b.add("SELECT ", q.id, ", ", v.distinct.valueColumn(), ", ", later, " FROM ", q.from, q.matching.sql())
+		if divided {
+			b.add(conjunction(q.matching.sql()))
+			p.condition(b)
+		}
+		b.add(" ORDER BY ", terms(p.orders), " LIMIT ")
+		b.arg(limit - f.passed)
+		if complete, err = f.read(ctx, db, b); complete || err != nil || f.passed >= limit {
+			return f.ids, f.seen, complete, err
+		}
+	}
+	return f.ids, f.seen, true, nil
+}
+
+// firstRows collects the first row of each value.
+type firstRows struct {
+	seen           map[any]any // ids by value
+	ids            []any       // of the page
+	skip, wanted   int64       // rows before the page, and on it
+	values, passed int64       // how many values there are, and how many rows were read
+}
+
+// read reads rows in their order. It reports whether no further row is needed.
+func (f *firstRows) read(ctx context.Context, db Store, b *builder) (complete bool, err error) {
+	rows, err := db.Query(ctx, b.sql(), b.args...)
+	if err != nil {
+		return false, err
+	}
 	defer rows.Close()
-	seen = map[any]any{}
-	var passed, skipped int64
 	for rows.Next() {
-		passed++
+		f.passed++
 		var id, value any
 		var beyond bool
 		if err := rows.Scan(&id, &value, &beyond); err != nil {
-			return nil, nil, false, err
+			return false, err
 		}
-		if _, again := seen[value]; again {
+		if _, again := f.seen[value]; again {
 			continue
 		}
-		seen[value] = id
+		f.seen[value] = id
 		if beyond {
-			if skipped++; skipped > w.offset {
-				ids = append(ids, id)
+			if f.skip--; f.skip < 0 {
+				f.ids = append(f.ids, id)
 			}
 		}
-		if int64(len(ids)) == w.limit || int64(len(seen)) == q.total {
-			return ids, seen, true, nil
+		if int64(len(f.ids)) == f.wanted || int64(len(f.seen)) == f.values {
+			return true, nil
 		}
 	}
-	return ids, seen, passed < limit, rows.Err()
+	return false, rows.Err()
 }
 
 // lookups appends the statement for the first row of each known value. Those that were not seen are looked up, which an index of the field

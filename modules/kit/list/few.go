@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sort"
 	"strings"
 
 	"kontor/store"
@@ -87,78 +86,6 @@ func matchesPattern(text, pattern string) bool {
 		text = text[place+len(part):]
 	}
 	return ok && strings.HasSuffix(text, last)
-}
-
-// valuedPage appends a statement that reads a page in the order of a field with few values. The numbers of their rows say which
-// values are on the page. The rows of one value are read in the order of their creation, until there are enough of them. It reports
-// false when there are too many values.
-func (q *query) valuedPage(ctx context.Context, db Store, b *builder, columns string, v view, w window) (bool, error) {
-	groups, ok, err := q.fewGroups(ctx, db, v.valued)
-	if err != nil || !ok {
-		return false, err
-	}
-	groups = slices.Clone(groups)
-	sort.Slice(groups, func(i, j int) bool {
-		if v.orders[0].descending {
-			i, j = j, i
-		}
-		return compareValues(groups[i].Value, groups[j].Value) < 0
-	})
-	b.args = q.matching.args[:len(q.matching.args):len(q.matching.args)]
-	condition := q.matching.sql()
-	b.add("SELECT ", columns, " FROM ", q.from, " WHERE ", q.id, " IN (")
-	skipped, wanted, next := w.offset, w.limit, ""
-	for _, g := range groups {
-		begins := w.begins(v.orders[0], g.Value)
-		if begins > 0 || begins < 0 && skipped >= g.Rows {
-			skipped -= g.Rows
-			continue
-		}
-		b.add(next, "SELECT part.id FROM (SELECT ", q.id, " AS id FROM ", q.from, condition, conjunction(condition), v.orders[0].column)
-		if g.Value == nil {
-			b.add(" IS NULL")
-		} else {
-			b.add(" = ")
-			b.arg(g.Value)
-		}
-		if begins == 0 {
-			b.add(" AND (", strings.Join(segments(b, v.orders[1:], w.after[1:]), " OR "), ")")
-		}
-		b.add(" ORDER BY ", terms(v.orders[1:]), " LIMIT ")
-		b.arg(min(w.limit, g.Rows))
-		if begins < 0 {
-			b.add(" OFFSET ")
-			b.arg(max(skipped, 0))
-			wanted -= g.Rows - max(skipped, 0)
-			skipped = 0
-		}
-		b.add(") AS part")
-		if next = " UNION ALL "; wanted <= 0 {
-			break
-		}
-	}
-	if next == "" {
-		b.add("SELECT ", q.id, " FROM ", q.from, " WHERE FALSE")
-	}
-	b.add(")")
-	if condition != "" { // a row may have changed since
-		b.add(" AND ", strings.TrimPrefix(condition, " WHERE "))
-	}
-	b.add(" ORDER BY ", terms(v.orders), " LIMIT ")
-	b.arg(w.limit)
-	return true, nil
-}
-
-// begins compares a value of the first term of the order with that in the cursor: positive for a value before it, zero for the same
-// one, negative for a value after it or without a cursor.
-func (w window) begins(first order, value any) int {
-	if w.after == nil {
-		return -1
-	}
-	if first.descending {
-		return compareValues(value, w.after[0])
-	}
-	return compareValues(w.after[0], value)
 }
 
 // compareValues compares stored values as the databases order them: NULL first.

@@ -24,7 +24,7 @@ const candidates = 100
 // Find returns the rows that match a text best, at most limit. It compares a bounded number of rows. If more match, those are the
 // newest with all words, and then the newest with the beginning of the last one.
 func (l *List[T]) Find(ctx context.Context, db Store, search *store.TextSearch, limit int, conditions ...Where) ([]Found[T], error) {
-	rows := &collected[T]{list: l}
+	rows := &collected[T]{scan: l.scan}
 	ranks, err := l.source.find(ctx, db, search, limit, conditions, rows)
 	if err != nil {
 		return nil, err

@@ -20,7 +20,6 @@ type source struct {
 	newest []order
 	long   []int // columns that count for the size of a page
 	shapes shapes
-	hints  *hints // nil without a keeper
 }
 
 // prepare completes a source. It panics for an incomplete declaration; scans reports whether that says how to scan.

@@ -19,11 +19,28 @@ func (q *query) page(ctx context.Context, db Store, columns string, v view, p Pa
 	}
 	w := window{limit: int64(p.Limit()), offset: p.Offset()}
 	b := &builder{args: q.matching.args[:len(q.matching.args):len(q.matching.args)]}
-	if after != nil {
+	if v.distinct != nil && v.distinct.valueColumn() == q.id {
+		v.distinct = nil // all values are different
+	}
+	if w.after = after; after != nil {
 		w.limit++
-		w.segments, w.after = segments(b, v.orders, after), after
-	} else if v.apart != nil {
-		w.segments = v.apart
+	}
+	var pieces []piece
+	divided := false
+	if v.distinct == nil {
+		var err error
+		if pieces, divided, err = q.pieces(ctx, db, v, after); err != nil {
+			return nil, err
+		}
+		if divided && v.apart == nil && !q.searched && !q.merges() && q.piecedPage(b, columns, v, w, pieces) {
+			return b, nil
+		}
+		divided = divided && (v.apart != nil || len(pieces) <= maxLookups && w.depth() <= maxMergedRows)
+	}
+	if divided {
+		w.segments = conditionsOf(pieces, b)
+	} else if after != nil {
+		w.segments = segments(b, v.orders, after)
 	}
 	alternatives := q.merges() && !q.few
 	if alternatives && w.depth() > maxMergedRows {
@@ -35,8 +52,15 @@ func (q *query) page(ctx context.Context, db Store, columns string, v view, p Pa
 			q, alternatives = ungranted, false
 		}
 	}
-	if v.valued != nil && v.distinct == nil && !q.searched && !q.merges() {
-		if done, err := q.valuedPage(ctx, db, b, columns, v, w); done || err != nil {
+	if deep := w.depth() > maxMergedRows && after == nil && !alternatives && v.distinct == nil && q.text == nil; deep && v.apart != nil {
+		if err := q.countPieces(ctx, db, v, pieces); err != nil {
+			return nil, err
+		}
+		if q.piecedPage(b, columns, v, w, pieces) {
+			return b, nil
+		}
+	} else if deep && v.first {
+		if done, err := q.deepPage(ctx, db, b, columns, v, w); done || err != nil {
 			return b, err
 		}
 	}
@@ -47,7 +71,7 @@ func (q *query) page(ctx context.Context, db Store, columns string, v view, p Pa
 		}
 	case w.depth() <= maxMergedRows && (alternatives || len(w.segments) > 1):
 		q.mergedPage(b, columns, v, w)
-	case w.depth() > maxMergedRows || v.unindexed && v.apart == nil:
+	case w.depth() > maxMergedRows || v.unindexed && !divided:
 		q.latePage(b, columns, v, w)
 	default:
 		b.add("SELECT ", columns, " FROM ", q.from, q.condition(w))

@@ -9,10 +9,11 @@ import (
 // view is the order and grouping of the rows.
 type view struct {
 	orders    []order
-	alone     bool     // without the columns of the order
-	apart     []string // conditions of the rows that have an index and of the others, which have another; nil: one has all
-	unindexed bool     // the order has no index
-	valued    *Field   // the first field of the order, if it has few values and no index; nil: another
+	alone     bool   // without the columns of the order
+	apart     *Field // the first field of the order, if an index has only the rows with a value; nil: another
+	first     bool   // the index of the first field does not end with the id
+	unindexed bool   // the order has no index
+	valued    *Field // the first field of the order, if it has few values and no index; nil: another
 	distinct  *Field
 	stack     *stack
 }
@@ -48,12 +49,11 @@ func (s *source) sortedBy(v *view, f *Field, alone bool) {
 	if f == nil || f.Type == Blank || v.orders[0].column != f.sortColumn() {
 		return
 	}
-	column := v.orders[0].column
 	switch {
-	case f.Index == NullsApart:
-		v.apart = []string{column + " IS NOT NULL", column + " IS NULL"}
-	case f.Index == EmptyApart:
-		v.apart = []string{column + " <> ''", column + " = ''"}
+	case f.absent() != "":
+		v.apart = f
+	case f.Index == First:
+		v.first = alone && !f.Null
 	case f.Few && f.Index == NoIndex && alone:
 		v.valued = f
 	}

@@ -1,0 +1,221 @@
+package list
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"kontor/store"
+)
+
+// piece is a part of the rows in an order: all of its rows come before those of the next piece. Each is read by an index of its own.
+type piece struct {
+	condition func(b *builder) // appends the condition of the rows
+	orders    []order          // of its rows
+	rows      int64            // how many there are; negative: not known
+}
+
+// pieces divides the rows in the order of a view, after those of a cursor. It returns false when they are one piece.
+func (q *query) pieces(ctx context.Context, db Store, v view, after []any) ([]piece, bool, error) {
+	switch {
+	case v.apart != nil:
+		return v.apartPieces(after), true, nil
+	case v.valued != nil:
+		return q.valuedPieces(ctx, db, v, after)
+	}
+	return nil, false, nil
+}
+
+// apartPieces divides the rows into those with a value, which an index has, and the others. The others come first in ascending order.
+func (v view) apartPieces(after []any) []piece {
+	present := piece{rows: -1, orders: v.orders, condition: func(b *builder) { b.add(v.apart.present()) }}
+	absent := piece{rows: -1, orders: v.orders[1:], condition: func(b *builder) { v.apart.is(b, v.apart.none()) }}
+	descending := v.orders[0].descending
+	switch {
+	case after == nil && descending:
+		return []piece{present, absent}
+	case after == nil:
+		return []piece{absent, present}
+	case after[0] == v.apart.none() && descending:
+		return []piece{absent.after(absent.orders, after[1:])}
+	case after[0] == v.apart.none():
+		return []piece{absent.after(absent.orders, after[1:]), present}
+	}
+	orders := slices.Clone(v.orders)
+	orders[0].null = false
+	if present = present.after(orders, after); descending {
+		return []piece{present, absent}
+	}
+	return []piece{present}
+}
+
+// valuedPieces divides the rows by the values of a field that has few. It returns false when there are too many values.
+func (q *query) valuedPieces(ctx context.Context, db Store, v view, after []any) ([]piece, bool, error) {
+	groups, ok, err := q.fewGroups(ctx, db, v.valued)
+	if err != nil || !ok {
+		return nil, false, err
+	}
+	groups = slices.Clone(groups)
+	first := v.orders[0]
+	slices.SortFunc(groups, func(a, b store.Group) int {
+		if first.descending {
+			a, b = b, a
+		}
+		return compareValues(a.Value, b.Value)
+	})
+	var pieces []piece
+	for _, g := range groups {
+		p := piece{rows: g.Rows, orders: v.orders[1:], condition: func(b *builder) {
+			b.add(first.column)
+			if g.Value == nil {
+				b.add(" IS NULL")
+			} else {
+				b.add(" = ")
+				b.arg(g.Value)
+			}
+		}}
+		if q.searched {
+			p.rows = -1
+		}
+		switch place := placeOf(first, g.Value, after); {
+		case place == 0:
+			pieces = append(pieces, p.after(p.orders, after[1:]))
+		case place > 0:
+			pieces = append(pieces, p)
+		}
+	}
+	return pieces, true, nil
+}
+
+// placeOf compares a value of the first term of an order with that in a cursor: negative for a value before it, positive for one after it
+// or without a cursor.
+func placeOf(first order, value any, after []any) int {
+	switch {
+	case after == nil:
+		return 1
+	case first.descending:
+		return compareValues(after[0], value)
+	}
+	return compareValues(value, after[0])
+}
+
+// after returns the rows of a piece after those with values.
+func (p piece) after(orders []order, values []any) piece {
+	return piece{rows: -1, orders: p.orders, condition: func(b *builder) {
+		p.condition(b)
+		args := &builder{args: b.args}
+		beyond := segments(args, orders, values)
+		b.args = args.args
+		b.add(" AND (", strings.Join(beyond, " OR "), ")")
+	}}
+}
+
+// conditionsOf returns the conditions of pieces, whose arguments are added to b. Without a piece there is no row.
+func conditionsOf(pieces []piece, b *builder) []string {
+	if len(pieces) == 0 {
+		return []string{"FALSE"}
+	}
+	all := make([]string, len(pieces))
+	for i, p := range pieces {
+		text := &builder{args: b.args}
+		p.condition(text)
+		all[i], b.args = text.sql(), text.args
+	}
+	return all
+}
+
+// countPieces counts the rows of the two pieces of a field with an index apart.
+func (q *query) countPieces(ctx context.Context, db Store, v view, pieces []piece) error {
+	total, err := q.countRows(ctx, db, q.matching)
+	if err != nil {
+		return err
+	}
+	condition := q.matching.copy()
+	condition.and()
+	condition.add(v.apart.present())
+	present, err := q.countRows(ctx, db, condition)
+	if err != nil {
+		return err
+	}
+	pieces[0].rows, pieces[1].rows = present, max(0, total-present)
+	if !v.orders[0].descending {
+		pieces[0].rows, pieces[1].rows = pieces[1].rows, pieces[0].rows
+	}
+	return nil
+}
+
+// piecedPage appends a statement that reads a page from those pieces that are on it. It reports false when rows must be skipped whose
+// number is not known.
+func (q *query) piecedPage(b *builder, columns string, v view, w window, pieces []piece) bool {
+	if w.offset > 0 && slices.ContainsFunc(pieces, func(p piece) bool { return p.rows < 0 }) {
+		return false
+	}
+	b.args = q.matching.args[:len(q.matching.args):len(q.matching.args)]
+	condition := q.matching.sql()
+	b.add("SELECT ", columns, " FROM ", q.from, " WHERE ", q.id, " IN (")
+	skipped, wanted, next := w.offset, w.limit, ""
+	for _, p := range pieces {
+		if p.rows >= 0 && skipped >= p.rows {
+			skipped -= p.rows
+			continue
+		}
+		b.add(next, "SELECT part.id FROM (SELECT ", q.id, " AS id FROM ", q.from, condition, conjunction(condition))
+		p.condition(b)
+		b.add(" ORDER BY ", terms(p.orders), " LIMIT ")
+		b.arg(w.limit)
+		if skipped > 0 {
+			b.add(" OFFSET ")
+			b.arg(skipped)
+		}
+		b.add(") AS part")
+		next = " UNION ALL "
+		if p.rows >= 0 {
+			wanted -= p.rows - skipped
+		}
+		if skipped = 0; wanted <= 0 {
+			break
+		}
+	}
+	if next == "" {
+		b.add("SELECT ", q.id, " FROM ", q.from, " WHERE FALSE")
+	}
+	b.add(")")
+	if condition != "" { // a row may have changed since
+		b.add(" AND ", strings.TrimPrefix(condition, " WHERE "))
+	}
+	b.add(" ORDER BY ", terms(v.orders), " LIMIT ")
+	b.arg(w.limit)
+	return true
+}
+
+// deepPage appends a statement for a page far behind the first one in the order of a field whose index does not end with the id. The index
+// alone says which value the page begins with, and how many rows are before that value. It reports false when no row is left.
+func (q *query) deepPage(ctx context.Context, db Store, b *builder, columns string, v view, w window) (bool, error) {
+	column, before, from := v.orders[0].column, " < ", " >= "
+	if v.orders[0].descending {
+		before, from = " > ", " <= "
+	}
+	find := q.matching.after("SELECT ", column, " FROM ", q.from)
+	find.add(" ORDER BY ", terms(v.orders[:1]), " LIMIT 1 OFFSET ")
+	find.arg(w.offset)
+	var value any
+	if err := db.QueryRow(ctx, find.sql(), find.args...).Scan(&value); errors.Is(err, store.ErrNotFound) || err == nil && value == nil {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	count := q.matching.after("SELECT count(*) FROM ", q.from)
+	count.add(conjunction(q.matching.sql()), column, before)
+	count.arg(value)
+	var skipped int64
+	if err := db.QueryRow(ctx, count.sql(), count.args...).Scan(&skipped); err != nil {
+		return false, err
+	}
+	place := &builder{args: b.args}
+	place.add(column, from)
+	place.arg(value)
+	b.args, w.segments, w.offset = place.args, []string{place.sql()}, max(0, w.offset-skipped)
+	q.latePage(b, columns, v, w)
+	return true, nil
+}
