@@ -32,10 +32,7 @@ const envPrefix = "KONTOR_"
 // ConfigEnv is the environment variable with the path of the settings file, used without the flag --config.
 const ConfigEnv = envPrefix + "CONFIG"
 
-// row declares one setting: its name, kind, default, meaning and the field of its value. Its copies in each line of the tables would
-// take 70 kB of the executable.
-//
-//go:noinline
+// row declares one setting: its name, kind, default, meaning and the field of its value.
 func row[T any](name string, k kind[T], def, meaning string, at func(*Settings) *T) Setting {
 	return Setting{
 		Name:    name,
