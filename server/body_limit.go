@@ -16,6 +16,9 @@ func (s *Server) headerReceived(header *fasthttp.RequestHeader) fasthttp.Request
 	if header.ContentLength() > s.routes.maxBody {
 		header.Set(fiber.HeaderExpect, "100-continue")
 	}
+	if header.ContentLength() == lengthNone || header.ContentLength() == 0 {
+		return fasthttp.RequestConfig{}
+	}
 	return fasthttp.RequestConfig{ReadTimeout: readTimeout}
 }
 

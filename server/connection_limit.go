@@ -6,10 +6,11 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
+	"kontor/server/metrics"
 )
 
 const (
@@ -36,17 +37,14 @@ const (
 
 // connectionMetrics count connections.
 type connectionMetrics struct {
-	open     prometheus.Gauge
-	rejected prometheus.Counter
+	open     atomic.Int64
+	rejected atomic.Uint64
 }
 
-func newConnectionMetrics(r prometheus.Registerer) *connectionMetrics {
-	m := &connectionMetrics{
-		open:     prometheus.NewGauge(prometheus.GaugeOpts{Name: "kontor_connections_open", Help: "Open connections, event streams included."}),
-		rejected: prometheus.NewCounter(prometheus.CounterOpts{Name: "kontor_connections_refused_total", Help: "Connections refused because too many were open."}),
-	}
-	r.MustRegister(m.open, m.rejected)
-	return m
+// add adds the series to a scrape.
+func (m *connectionMetrics) add(s *metrics.Scrape) {
+	s.Gauge("kontor_connections_open", "Open connections, event streams included.", float64(m.open.Load()))
+	s.Counter("kontor_connections_refused_total", "Connections refused because too many were open.", float64(m.rejected.Load()))
 }
 
 // connectionsFor returns the limit of connections of a process with a limit of open files.
@@ -154,7 +152,7 @@ func (l *connectionLimiter) acquire(connection net.Conn) (net.Conn, bool) {
 	if shared {
 		l.networks[network]++
 	}
-	l.metrics.open.Inc()
+	l.metrics.open.Add(1)
 	release := sync.OnceFunc(func() { l.release(network, shared) })
 	if tcp, ok := connection.(*net.TCPConn); ok {
 		return &countedTCP{tcp, release}, true
@@ -179,7 +177,7 @@ func (l *connectionLimiter) network(address net.Addr) (network netip.Prefix, sha
 }
 
 func (l *connectionLimiter) release(network netip.Prefix, shared bool) {
-	l.metrics.open.Dec()
+	l.metrics.open.Add(-1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open--
@@ -197,7 +195,7 @@ const lingerTime = time.Second
 // reject answers a surplus connection and closes it. A connection that is closed with unread bytes loses the answer, so
 // a bounded number of connections is read to the end first.
 func (l *connectionLimiter) reject(connection net.Conn) {
-	l.metrics.rejected.Inc()
+	l.metrics.rejected.Add(1)
 	_ = connection.SetDeadline(time.Now().Add(lingerTime))
 	_, err := connection.Write(l.answer) // fits into the empty buffer of the system: does not block
 	half, ok := connection.(interface{ CloseWrite() error })

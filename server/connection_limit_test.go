@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"io"
 	"log/slog"
@@ -12,8 +13,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // feed is a listener that returns what it is given, in that order.
@@ -55,7 +54,7 @@ func (c *from) Close() error                { c.closed = true; return nil }
 func loopback(a netip.Addr) bool            { return a.IsLoopback() }
 func newFeed(next ...any) *feed             { return &feed{next: next, closed: make(chan struct{})} }
 func newQuietLimiter(l net.Listener, max int) *connectionLimiter {
-	return newConnectionLimiter(l, max, loopback, []byte("busy"), newConnectionMetrics(prometheus.NewRegistry()), slog.New(slog.DiscardHandler))
+	return newConnectionLimiter(l, max, loopback, []byte("busy"), &connectionMetrics{}, slog.New(slog.DiscardHandler))
 }
 
 func TestConnectionLimiter_SurvivesFailedAccepts(t *testing.T) {
@@ -160,7 +159,7 @@ func TestConnectionLimiter_SurplusClientsReadTheAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := newConnectionLimiter(listener, 1, loopback, overloadedWith("{}"), newConnectionMetrics(prometheus.NewRegistry()), slog.New(slog.DiscardHandler))
+	g := newConnectionLimiter(listener, 1, loopback, overloadedWith("{}"), &connectionMetrics{}, slog.New(slog.DiscardHandler))
 	defer g.Close()
 	accepted := make(chan net.Conn, 3)
 	go func() {
@@ -207,5 +206,35 @@ func TestConnectionsFor(t *testing.T) {
 	}
 	if files := fileLimit(); files < 64 {
 		t.Errorf("the limit of open files is %d", files)
+	}
+}
+
+// Event streams send to the socket of a connection. With TLS they must not: they recognize it by NetConn.
+func TestConnectionLimiter_ShowsTheSocketOfAConnection(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limiter := newQuietLimiter(listener, 10)
+	defer limiter.Close()
+	for _, c := range []struct {
+		net.Listener
+		secure bool
+	}{{limiter, false}, {tlsListener{limiter, &tls.Config{}}, true}} {
+		client, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		connection, err := c.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer connection.Close()
+		_, socket := connection.(syscall.Conn)
+		_, secure := connection.(interface{ NetConn() net.Conn })
+		if socket == c.secure || secure != c.secure {
+			t.Errorf("TLS %t: socket %t, connection below %t", c.secure, socket, secure)
+		}
 	}
 }

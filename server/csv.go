@@ -57,14 +57,15 @@ func (s *Server) answerCSV(ctx context.Context, r *call, mark bool) error {
 		return err
 	}
 	endpoint.Report(ctx, endpoint.Event{Kind: endpoint.Reading, Action: "lists.export"}) // the row adds type and record
+	total := first.Rows().Total
 	response := r.fiber.Response()
 	response.SetStatusCode(http.StatusOK)
 	response.Header.SetContentType(csvMedia + "; charset=utf-8; header=present")
 	response.Header.Set(fiber.HeaderContentDisposition, `attachment; filename="`+csvName(r)+`"`)
 	response.Header.Add(fiber.HeaderVary, fiber.HeaderAccept)
-	response.Header.Set("X-Total-Rows", strconv.FormatInt(first.TotalRows(), 10))
-	if first.TotalRows() > csvRows {
-		response.Header.Set("X-Truncated-Rows", strconv.FormatInt(first.TotalRows()-csvRows, 10))
+	response.Header.Set("X-Total-Rows", strconv.FormatInt(total, 10))
+	if total > csvRows {
+		response.Header.Set("X-Truncated-Rows", strconv.FormatInt(total-csvRows, 10))
 	}
 	if r.fiber.Method() == http.MethodHead { // The engine would end the absent body of a stream with a line.
 		release()
@@ -137,8 +138,8 @@ func (t *csvStream) Read(p []byte) (int, error) {
 
 // next writes the present page and reads the one after it.
 func (t *csvStream) next() error {
-	rows := t.buffer[:0]
-	for i := range t.page.RowCount() {
+	about, rows := t.page.Rows(), t.buffer[:0]
+	for i := range about.Count {
 		if t.written == csvRows {
 			break
 		}
@@ -156,8 +157,8 @@ func (t *csvStream) next() error {
 		t.written++
 	}
 	t.ready, t.buffer = rows, rows
-	t.offset += int64(t.page.RowCount())
-	if !t.page.MoreRows() || t.page.RowCount() == 0 || t.written == csvRows {
+	t.offset += int64(about.Count)
+	if !about.More || about.Count == 0 || t.written == csvRows {
 		t.page = nil
 		return nil
 	}

@@ -8,12 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/common/expfmt"
-
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
+	"kontor/server/metrics"
 )
 
 // finish counts and logs a request.
@@ -45,30 +42,22 @@ var requestBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1
 // requestMetrics counts requests by row and class of status, and measures them by row. The series of a row begin with its
 // first request. Those of 5xx always exist, because an alert needs their zero.
 type requestMetrics struct {
-	counts    *prometheus.CounterVec
-	durations *prometheus.HistogramVec
-	rows      []rowMetrics // by the index of the row
+	names []string     // of the rows, and noEndpoint
+	rows  []rowMetrics // by the index of the row; the last one counts requests without a row
 }
 
-// rowMetrics are the series of a row, once they have begun.
+// rowMetrics are the numbers of a row.
 type rowMetrics struct {
-	counts   [len(classes)]atomic.Pointer[prometheus.Counter]
-	duration atomic.Pointer[prometheus.Observer]
+	counts   [len(classes)]atomic.Uint64
+	duration atomic.Pointer[metrics.Histogram] // nil before the first request
 }
 
-func newRequestMetrics(r prometheus.Registerer, table []endpoint.Endpoint) *requestMetrics {
-	m := &requestMetrics{
-		rows: make([]rowMetrics, len(table)),
-		counts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kontor_http_requests_total",
-			Help: "Answered requests by endpoint and class of status."}, []string{"endpoint", "status"}),
-		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "kontor_http_request_seconds",
-			Help: "Duration of requests by endpoint.", Buckets: requestBuckets}, []string{"endpoint"}),
-	}
-	r.MustRegister(m.counts, m.durations)
-	m.counts.WithLabelValues(noEndpoint, classes[5])
+func newRequestMetrics(table []endpoint.Endpoint) *requestMetrics {
+	m := &requestMetrics{rows: make([]rowMetrics, len(table)+1)}
 	for i := range table {
-		m.counts.WithLabelValues(table[i].Name, classes[5])
+		m.names = append(m.names, table[i].Name)
 	}
+	m.names = append(m.names, noEndpoint)
 	return m
 }
 
@@ -79,66 +68,51 @@ const noEndpoint = "none"
 var classes = [6]string{"0xx", "1xx", "2xx", "3xx", "4xx", "5xx"}
 
 func (m *requestMetrics) count(row *route, status int, took time.Duration) {
-	class := min(max(status/100, 0), len(classes)-1)
-	if row == nil {
-		m.counts.WithLabelValues(noEndpoint, classes[class]).Inc()
-		m.durations.WithLabelValues(noEndpoint).Observe(took.Seconds())
-		return
+	of := &m.rows[len(m.rows)-1]
+	if row != nil {
+		of = &m.rows[row.index]
 	}
-	known := &m.rows[row.index]
-	count, duration := known.counts[class].Load(), known.duration.Load()
-	if count == nil {
-		first := m.counts.WithLabelValues(row.Name, classes[class])
-		count = &first
-		known.counts[class].Store(count)
+	of.counts[min(max(status/100, 0), len(classes)-1)].Add(1)
+	duration := of.duration.Load()
+	for duration == nil {
+		of.duration.CompareAndSwap(nil, metrics.NewHistogram(requestBuckets))
+		duration = of.duration.Load()
 	}
-	if duration == nil {
-		first := m.durations.WithLabelValues(row.Name)
-		duration = &first
-		known.duration.Store(duration)
-	}
-	(*count).Inc()
-	(*duration).Observe(took.Seconds())
+	duration.Observe(took.Seconds())
 }
 
-// certificateEnd is the metric of the certificate. It exists without TLS, too, so that its alert is always defined.
-func (s *Server) certificateEnd() prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "kontor_certificate_expires_timestamp_seconds",
-		Help: "End of the certificate of this server; 0 if it has none."}, func() float64 {
-		if s.Expires == nil || s.Expires().IsZero() {
-			return 0
+// add adds the series to a scrape.
+func (m *requestMetrics) add(s *metrics.Scrape) {
+	for i, name := range m.names {
+		row := &m.rows[i]
+		for class := range classes {
+			if n := row.counts[class].Load(); n > 0 || class == len(classes)-1 {
+				s.Counter("kontor_http_requests_total", "Answered requests by endpoint and class of status.", float64(n), "endpoint", name, "status", classes[class])
+			}
 		}
-		return float64(s.Expires().Unix())
-	})
+		if duration := row.duration.Load(); duration != nil {
+			s.Histogram("kontor_http_request_seconds", "Duration of requests by endpoint.", duration, "endpoint", name)
+		}
+	}
 }
 
-// newRegistry returns the metrics of the process and of the Go runtime.
-func newRegistry() *prometheus.Registry {
-	r := prometheus.NewRegistry()
-	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return r
+// addCertificate adds the end of the certificate. The metric exists without TLS, too, so that its alert is always defined.
+func (s *Server) addCertificate(scrape *metrics.Scrape) {
+	end := 0.0
+	if s.Expires != nil && !s.Expires().IsZero() {
+		end = float64(s.Expires().Unix())
+	}
+	scrape.Gauge("kontor_certificate_expires_timestamp_seconds", "End of the certificate of this server; 0 if it has none.", end)
 }
 
-// WriteMetrics writes all metrics in the Prometheus text format. Metrics that cannot be read are left out, and reported in the log.
+// WriteMetrics writes all metrics in the text format of Prometheus, see [metrics.MediaType].
 func (s *Server) WriteMetrics(w io.Writer) error {
-	sources := prometheus.Gatherers{s.registry}
+	sources := []metrics.Source{metrics.Runtime, metrics.Process, s.metrics.add, s.connections.add, s.addCertificate}
 	if s.Metrics != nil {
 		sources = append(sources, s.Metrics)
 	}
-	families, err := sources.Gather()
-	if err != nil {
-		s.Log.Error("some metrics could not be read", "cause", err)
-	}
-	for _, family := range families {
-		if _, err := expfmt.MetricFamilyToText(w, family); err != nil {
-			return err
-		}
-	}
-	return nil
+	return metrics.Write(w, sources...)
 }
-
-// MetricsType is the media type of [Server.WriteMetrics].
-const MetricsType = "text/plain; version=0.0.4; charset=utf-8"
 
 // writeMetrics answers administrators. The address of the client does not matter, because it is the proxy's address if the
 // proxy reports none. The setting metrics.listen has an address for scrapers.
@@ -151,6 +125,6 @@ func (s *Server) writeMetrics(_ context.Context, r *endpoint.Request) error {
 		return apierr.NoAccess
 	}
 	response := r.Fiber.Response()
-	response.Header.SetContentType(MetricsType)
+	response.Header.SetContentType(metrics.MediaType)
 	return s.WriteMetrics(response.BodyWriter())
 }

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"kontor/locales"
 	"kontor/server/access"
 	"kontor/server/endpoint"
+	"kontor/server/metrics"
 )
 
 // Options configure a server.
@@ -26,8 +26,8 @@ type Options struct {
 	Translate   func(err error) error                          // converts errors of lower layers to those of apierr
 	Fallback    func(c *fiber.Ctx, path string) (handled bool) // serves files of the console; nil: none
 	Probes      []Probe
-	Nodes       func() []Node       // that use the same database; nil: there is no other
-	Metrics     prometheus.Gatherer // further metrics for /metrics; nil: none
+	Nodes       func() []Node  // that use the same database; nil: there is no other
+	Metrics     metrics.Source // further metrics for /metrics; nil: none
 	Texts       *locales.Bundle
 	Log         *slog.Logger
 	Now         func() time.Time
@@ -58,4 +58,5 @@ const (
 	writeTimeout  = 30 * time.Second // after it, an answer is dropped with its connection
 	idleTimeout   = 60 * time.Second
 	headerBytes   = 16 << 10
+	answerBytes   = 8 << 10 // up to which an answer is written at once: that of a list with ten rows is
 )

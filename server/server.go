@@ -13,7 +13,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/gofiber/fiber/v2"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"kontor/locales"
 	"kontor/server/apierr"
@@ -32,7 +31,6 @@ type Server struct {
 	origins     map[string]bool
 	draining    atomic.Bool
 	uploads     atomic.Int64 // bytes of long bodies in memory
-	registry    *prometheus.Registry
 	metrics     *requestMetrics
 	connections *connectionMetrics
 	document    func() (document, error) // built on first use
@@ -50,9 +48,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.routes, s.registry = routes, newRegistry()
-	s.metrics, s.connections = newRequestMetrics(s.registry, s.Endpoints), newConnectionMetrics(s.registry)
-	s.registry.MustRegister(s.certificateEnd())
+	s.routes, s.metrics, s.connections = routes, newRequestMetrics(s.Endpoints), &connectionMetrics{}
 	for _, origin := range o.AllowedOrigins {
 		s.origins[origin] = true
 	}
@@ -80,6 +76,7 @@ func (s *Server) startEngine() {
 		WriteTimeout:          s.WriteTimeout,
 		IdleTimeout:           idleTimeout,
 		ReadBufferSize:        headerBytes,
+		WriteBufferSize:       answerBytes,
 		// The connection limiter decrements its count a moment before the goroutine of a closed connection is free.
 		Concurrency:  2*s.MaxConnections + 1,
 		ErrorHandler: s.unexpected,

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"kontor/locales"
 	"kontor/server"
 	"kontor/server/endpoint"
@@ -130,6 +132,22 @@ func TestIdentify_KeepsValidRequestIDs(t *testing.T) {
 		response, _ := servertest.Send(t, address, "GET", "/healthz", "", "X-Request-ID", id)
 		if got := response.Header.Get("X-Request-ID"); (got == id) != kept || got == "" {
 			t.Errorf("%.20q: got %q, kept should be %t", id, got, kept)
+		}
+	}
+}
+
+func TestIdentify_MakesUniqueRequestIDs(t *testing.T) {
+	address, _ := start(t, nil)
+	seen := map[string]bool{}
+	for range 50 {
+		response, _ := servertest.Send(t, address, "GET", "/healthz", "")
+		id, err := uuid.Parse(response.Header.Get("X-Request-ID"))
+		if err != nil || id.Version() != 7 || id.Variant() != uuid.RFC4122 || seen[id.String()] {
+			t.Fatalf("got %q, %v", response.Header.Get("X-Request-ID"), err)
+		}
+		seen[id.String()] = true
+		if seconds, _ := id.Time().UnixTime(); time.Since(time.Unix(seconds, 0)).Abs() > time.Minute {
+			t.Errorf("%s is of %v", id, time.Unix(seconds, 0))
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 // The API explorer is a page at /docs with its files below /docs/<hash>/. The vendored explorer is embedded in the
 // compressed form in which it is sent; uncompressed it has 1.7 MB.
 //
-//go:embed docs vendor/explorer/*.gz style/mark.svg
+//go:embed docs app/ui/held_enter.js vendor/explorer/*.gz style/mark.svg
 var embeddedDocs embed.FS
 
 // docsPolicy is the console's policy plus data: images, because the explorer's style sheet contains its icons. Inline
@@ -39,7 +39,7 @@ var readExplorer = sync.OnceValues(func() (*explorer, error) {
 	e := &explorer{files: map[string]file{}}
 	sum := sha256.New()
 	files := map[string]file{}
-	for _, pattern := range []string{"docs/*.js", "docs/*.css", "style/mark.svg", "vendor/explorer/*.gz"} {
+	for _, pattern := range []string{"docs/*.js", "docs/*.css", "app/ui/held_enter.js", "style/mark.svg", "vendor/explorer/*.gz"} {
 		names, err := fs.Glob(embeddedDocs, pattern)
 		if err != nil {
 			return nil, err

@@ -12,8 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"kontor/locales"
 	"kontor/modules/audit"
 	"kontor/modules/auth"
@@ -87,8 +85,7 @@ type Modules struct {
 	table   []endpoint.Endpoint
 	backup  atomic.Pointer[continuous.Shipper] // nil before Work, and without a target
 	bills   *qrbill.Reader
-	metrics *prometheus.Registry
-	jobRuns *prometheus.CounterVec
+	jobRuns *JobRuns
 }
 
 // New builds the modules. Every request is rejected before [Modules.Start].
@@ -156,10 +153,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Search.SetTable(m.table)
 	m.Auth.SetScopes(keyScopes(m.table))
 	m.Services.SetScopes(m.table)
-	m.jobRuns = newJobRuns(m.Jobs())
-	m.metrics = prometheus.NewRegistry()
-	m.metrics.MustRegister(newStoreMetrics(db), newClusterMetrics(db), m.jobRuns, m.Notifications.Metrics())
-	m.metrics.MustRegister(m.backupMetrics()...)
+	m.jobRuns = NewJobRuns(m.Jobs())
 	return m, nil
 }
 

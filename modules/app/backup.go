@@ -5,8 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/prometheus/client_golang/prometheus"
-
+	"kontor/server/metrics"
 	"kontor/store/backup/continuous"
 )
 
@@ -48,29 +47,14 @@ func (m *Modules) stopBackup(ctx context.Context) error {
 	return nil
 }
 
-// backupMetrics are the metrics of the continuous backup. They are 0 without one.
-func (m *Modules) backupMetrics() []prometheus.Collector {
-	of := func(value func(continuous.Status) float64) func() float64 {
-		return func() float64 {
-			shipper := m.backup.Load()
-			if shipper == nil {
-				return 0
-			}
-			return value(shipper.Status())
-		}
+// addBackupMetrics adds the metrics of the continuous backup to a scrape. They are 0 without one.
+func (m *Modules) addBackupMetrics(s *metrics.Scrape) {
+	var status continuous.Status
+	if shipper := m.backup.Load(); shipper != nil {
+		status = shipper.Status()
 	}
-	return []prometheus.Collector{
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "kontor_backup_state_timestamp_seconds",
-			Help: "Time of the latest state in the target of the continuous backup; 0 before the first."},
-			of(func(s continuous.Status) float64 { return float64(s.At) / 1000 })),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "kontor_backup_failing",
-			Help: "1 if the latest attempt of the continuous backup has failed."},
-			of(func(s continuous.Status) float64 { return gaugeOf(s.Failing != nil) })),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "kontor_backup_objects_total",
-			Help: "Objects that the continuous backup has stored."},
-			of(func(s continuous.Status) float64 { return float64(s.Shipped) })),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "kontor_backup_bytes_total",
-			Help: "Bytes that the continuous backup has stored."},
-			of(func(s continuous.Status) float64 { return float64(s.Bytes) })),
-	}
+	s.Gauge("kontor_backup_state_timestamp_seconds", "Time of the latest state in the target of the continuous backup; 0 before the first.", float64(status.At)/1000)
+	s.Gauge("kontor_backup_failing", "1 if the latest attempt of the continuous backup has failed.", gaugeOf(status.Failing != nil))
+	s.Counter("kontor_backup_objects_total", "Objects that the continuous backup has stored.", float64(status.Shipped))
+	s.Counter("kontor_backup_bytes_total", "Bytes that the continuous backup has stored.", float64(status.Bytes))
 }

@@ -5,9 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"kontor/server"
+	"kontor/server/metrics"
 	"kontor/store"
 )
 
@@ -38,40 +37,10 @@ func (m *Modules) nodes() func() []server.Node {
 	}
 }
 
-// clusterMetrics collects the state of the cluster as this node sees it. With a data directory the series exist, too: alerts need them.
-type clusterMetrics struct {
-	db                                        *store.DB
-	nodes, leases, leads, listens, lag, queue *prometheus.Desc
-}
-
-func newClusterMetrics(db *store.DB) *clusterMetrics {
-	describe := func(name, help string) *prometheus.Desc {
-		return prometheus.NewDesc("kontor_cluster_"+name, help, nil, nil)
-	}
-	return &clusterMetrics{
-		db:      db,
-		nodes:   describe("nodes", "Nodes that use the database, as this one sees them."),
-		leases:  describe("leases", "Nodes whose lease is valid."),
-		leads:   describe("leader", "1 if this node runs the jobs that run once for all nodes."),
-		listens: describe("listening", "1 if this node receives the changes of others in time; otherwise it asks the database for everything."),
-		lag:     describe("lag_seconds", "Time since the last heartbeat of this node."),
-		queue:   describe("backlog", "Events of this node that are on the way through the database."),
-	}
-}
-
-// Describe sends the descriptions of the metrics.
-func (c *clusterMetrics) Describe(descriptions chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.nodes, c.leases, c.leads, c.listens, c.lag, c.queue} {
-		descriptions <- d
-	}
-}
-
-// Collect sends the values of one moment.
-func (c *clusterMetrics) Collect(values chan<- prometheus.Metric) {
-	gauge := func(d *prometheus.Desc, value float64) {
-		values <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value)
-	}
-	known, now := c.db.Nodes(), c.db.Now()
+// addClusterMetrics adds the state of the cluster, as this node sees it, to a scrape. With a data directory the series exist, too:
+// alerts need them.
+func addClusterMetrics(s *metrics.Scrape, db *store.DB) {
+	known, now := db.Nodes(), db.Now()
 	leases, lag, backlog := 0, time.Duration(0), 0
 	for _, n := range known {
 		if n.LeaseUntil == 0 || n.LeaseUntil > now {
@@ -81,10 +50,11 @@ func (c *clusterMetrics) Collect(values chan<- prometheus.Metric) {
 			lag, backlog = n.Lag, n.Backlog
 		}
 	}
-	gauge(c.nodes, float64(len(known)))
-	gauge(c.leases, float64(leases))
-	gauge(c.leads, gaugeOf(c.db.Leads()))
-	gauge(c.listens, gaugeOf(c.db.Remembers()))
-	gauge(c.lag, lag.Seconds())
-	gauge(c.queue, float64(backlog))
+	gauge := func(name, help string, value float64) { s.Gauge("kontor_cluster_"+name, help, value) }
+	gauge("nodes", "Nodes that use the database, as this one sees them.", float64(len(known)))
+	gauge("leases", "Nodes whose lease is valid.", float64(leases))
+	gauge("leader", "1 if this node runs the jobs that run once for all nodes.", gaugeOf(db.Leads()))
+	gauge("listening", "1 if this node receives the changes of others in time; otherwise it asks the database for everything.", gaugeOf(db.Remembers()))
+	gauge("lag_seconds", "Time since the last heartbeat of this node.", lag.Seconds())
+	gauge("backlog", "Events of this node that are on the way through the database.", float64(backlog))
 }

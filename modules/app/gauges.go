@@ -1,55 +1,43 @@
 package app
 
 import (
-	"github.com/prometheus/client_golang/prometheus"
-
+	"kontor/server/metrics"
 	"kontor/store"
 )
 
-// storeMetric is one metric of the database.
-type storeMetric struct {
-	description *prometheus.Desc
-	kind        prometheus.ValueType
-	value       func(store.Stats) float64
+// addMetrics adds the metrics of the modules and of the database to a scrape.
+func (m *Modules) addMetrics(s *metrics.Scrape) {
+	addStoreMetrics(s, m.DB)
+	addClusterMetrics(s, m.DB)
+	m.jobRuns.Add(s)
+	m.Notifications.AddMetrics(s)
+	m.addBackupMetrics(s)
 }
 
-// storeMetrics collects the metrics of the database.
-type storeMetrics struct {
-	db      *store.DB
-	metrics []storeMetric
-}
-
-func newStoreMetrics(db *store.DB) *storeMetrics {
-	m := &storeMetrics{db: db}
-	add := func(kind prometheus.ValueType, name, help string, value func(store.Stats) float64) {
-		m.metrics = append(m.metrics, storeMetric{prometheus.NewDesc("kontor_store_"+name, help, nil, nil), kind, value})
+// addStoreMetrics adds the metrics of the database to a scrape.
+func addStoreMetrics(scrape *metrics.Scrape, db *store.DB) {
+	s := db.Stats()
+	gauge := func(name, help string, value float64) { scrape.Gauge("kontor_store_"+name, help, value) }
+	counter := func(name, help string, value uint64) { scrape.Counter("kontor_store_"+name, help, float64(value)) }
+	gauge("queue_length", "Transactions that wait for the writer.", float64(s.Queued))
+	gauge("readers_waiting", "Queries that wait for a reader.", float64(s.Readers))
+	gauge("last_progress_seconds", "Time since the writer last made progress.", s.Working.Seconds())
+	gauge("stalled", "1 if a transaction or a sync to disk takes too long.", gaugeOf(s.Stalled))
+	counter("writes_total", "Committed transactions.", s.Writes)
+	counter("commits_total", "Groups of transactions that were synced together.", s.Commits)
+	counter("writes_refused_total", "Transactions rejected because too many waited.", s.Refused)
+	counter("queries_revoked_total", "Queries ended because their caller used too much while others waited.", s.Revoked)
+	gauge("log_bytes", "Size of the write-ahead log.", float64(s.LogBytes))
+	gauge("log_limit_bytes", "Size of the write-ahead log from which log_over_limit is 1.", float64(s.LogLimit))
+	gauge("log_uncopied_pages", "Pages of the write-ahead log that are not in the database file yet.", float64(s.LogUncopied))
+	gauge("log_over_limit", "1 if the write-ahead log is larger than its limit.", gaugeOf(s.LogOverLimit))
+	timing := func(name, what string, t store.Timing) {
+		counter(name+"_total", what+".", uint64(t.Count)) //nolint:gosec // never negative
+		scrape.Counter("kontor_store_"+name+"_seconds_total", what+": their total duration.", t.Total.Seconds())
+		gauge(name+"_last_seconds", what+": the duration of the last one.", t.Last.Seconds())
 	}
-	gauge := func(name, help string, value func(store.Stats) float64) {
-		add(prometheus.GaugeValue, name, help, value)
-	}
-	counter := func(name, help string, value func(store.Stats) float64) {
-		add(prometheus.CounterValue, name, help, value)
-	}
-	gauge("queue_length", "Transactions that wait for the writer.", func(s store.Stats) float64 { return float64(s.Queued) })
-	gauge("readers_waiting", "Queries that wait for a reader.", func(s store.Stats) float64 { return float64(s.Readers) })
-	gauge("last_progress_seconds", "Time since the writer last made progress.", func(s store.Stats) float64 { return s.Working.Seconds() })
-	gauge("stalled", "1 if a transaction or a sync to disk takes too long.", func(s store.Stats) float64 { return gaugeOf(s.Stalled) })
-	counter("writes_total", "Committed transactions.", func(s store.Stats) float64 { return float64(s.Writes) })
-	counter("commits_total", "Groups of transactions that were synced together.", func(s store.Stats) float64 { return float64(s.Commits) })
-	counter("writes_refused_total", "Transactions rejected because too many waited.", func(s store.Stats) float64 { return float64(s.Refused) })
-	counter("queries_revoked_total", "Queries ended because their caller used too much while others waited.", func(s store.Stats) float64 { return float64(s.Revoked) })
-	gauge("log_bytes", "Size of the write-ahead log.", func(s store.Stats) float64 { return float64(s.LogBytes) })
-	gauge("log_limit_bytes", "Size of the write-ahead log from which log_over_limit is 1.", func(s store.Stats) float64 { return float64(s.LogLimit) })
-	gauge("log_uncopied_pages", "Pages of the write-ahead log that are not in the database file yet.", func(s store.Stats) float64 { return float64(s.LogUncopied) })
-	gauge("log_over_limit", "1 if the write-ahead log is larger than its limit.", func(s store.Stats) float64 { return gaugeOf(s.LogOverLimit) })
-	timing := func(name, what string, of func(store.Stats) store.Timing) {
-		counter(name+"_total", what+".", func(s store.Stats) float64 { return float64(of(s).Count) })
-		counter(name+"_seconds_total", what+": their total duration.", func(s store.Stats) float64 { return of(s).Total.Seconds() })
-		gauge(name+"_last_seconds", what+": the duration of the last one.", func(s store.Stats) float64 { return of(s).Last.Seconds() })
-	}
-	timing("syncs", "Syncs of the write-ahead log to disk", func(s store.Stats) store.Timing { return s.Sync })
-	timing("checkpoints", "Checkpoints that copied pages into the database file", func(s store.Stats) store.Timing { return s.Checkpoint })
-	return m
+	timing("syncs", "Syncs of the write-ahead log to disk", s.Sync)
+	timing("checkpoints", "Checkpoints that copied pages into the database file", s.Checkpoint)
 }
 
 func gaugeOf(condition bool) float64 {
@@ -57,36 +45,4 @@ func gaugeOf(condition bool) float64 {
 		return 1
 	}
 	return 0
-}
-
-// Describe sends the descriptions of the metrics.
-func (m *storeMetrics) Describe(descriptions chan<- *prometheus.Desc) {
-	for _, metric := range m.metrics {
-		descriptions <- metric.description
-	}
-}
-
-// Collect sends the values of one moment.
-func (m *storeMetrics) Collect(values chan<- prometheus.Metric) {
-	stats := m.db.Stats()
-	for _, metric := range m.metrics {
-		values <- prometheus.MustNewConstMetric(metric.description, metric.kind, metric.value(stats))
-	}
-}
-
-// The outcomes of a job.
-const (
-	jobOK     = "ok"
-	jobFailed = "failed"
-)
-
-// newJobRuns returns the counter of runs. The series of all jobs exist from the start, because alerts need their zero.
-func newJobRuns(jobs []Job) *prometheus.CounterVec {
-	runs := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kontor_job_runs_total", Help: "Runs of regular jobs by outcome."},
-		[]string{"job", "outcome"})
-	for _, job := range jobs {
-		runs.WithLabelValues(job.Name, jobOK)
-		runs.WithLabelValues(job.Name, jobFailed)
-	}
-	return runs
 }

@@ -32,7 +32,7 @@ func (m *Modules) Server() (*server.Server, error) {
 		Idempotency: Idempotency{m.DB}, Stored: Stored, Translate: translate, Fallback: console.Serve,
 		Probes:         m.probes(),
 		Nodes:          m.nodes(),
-		Metrics:        m.metrics,
+		Metrics:        m.addMetrics,
 		Observe:        m.Audit.Observe,
 		OnDrain:        []func(){m.Notifications.Drain, m.Changes.Drain},
 		BaseURL:        s.Server.BaseURL,

@@ -7,8 +7,6 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Scope says where a job runs when several nodes share the database.
@@ -103,7 +101,7 @@ type Runner struct {
 // runs more often than daily in a process that is restarted every hour, which does no harm. While leads returns false, jobs of
 // OneNode wait. A node that becomes the leader runs those that are due for it within leaderPoll, also if the former leader has
 // run them shortly before.
-func RunJobs(ctx context.Context, jobs []Job, leads func() bool, runs *prometheus.CounterVec, log *slog.Logger) *Runner {
+func RunJobs(ctx context.Context, jobs []Job, leads func() bool, runs *JobRuns, log *slog.Logger) *Runner {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &Runner{cancel: cancel}
 	for i, job := range jobs {
@@ -132,7 +130,7 @@ const stagger = 20 * time.Millisecond
 // leaderPoll is the time between two looks at whether this node has become the leader.
 const leaderPoll = time.Second
 
-func repeat(ctx context.Context, job Job, later time.Duration, may func() bool, runs *prometheus.CounterVec, log *slog.Logger) {
+func repeat(ctx context.Context, job Job, later time.Duration, may func() bool, runs *JobRuns, log *slog.Logger) {
 	timer := time.NewTimer(min(firstRun, job.Every) + later)
 	defer timer.Stop()
 	for {
@@ -146,12 +144,11 @@ func repeat(ctx context.Context, job Job, later time.Duration, may func() bool, 
 			continue
 		}
 		err := runOnce(ctx, job)
-		outcome := jobOK
-		if err != nil && ctx.Err() == nil {
-			outcome = jobFailed
+		failed := err != nil && ctx.Err() == nil
+		if failed {
 			log.Error("job failed", "job", job.Name, "cause", err)
 		}
-		runs.WithLabelValues(job.Name, outcome).Inc()
+		runs.count(job.Name, failed)
 		timer.Reset(job.Every)
 	}
 }

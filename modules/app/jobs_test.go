@@ -4,23 +4,21 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
-
 	"kontor/modules/app"
+	"kontor/server/metrics"
 	"kontor/server/servertest"
 )
 
 func TestRunJobs_ContinuesAfterErrorsAndPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runs := 0
-		counted := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "runs"}, []string{"job", "outcome"})
-		r := app.RunJobs(t.Context(), []app.Job{{Name: "test", Every: time.Hour, Run: func(context.Context) error {
+		jobs := []app.Job{{Name: "test", Every: time.Hour, Run: func(context.Context) error {
 			runs++
 			switch runs {
 			case 1:
@@ -29,14 +27,22 @@ func TestRunJobs_ContinuesAfterErrorsAndPanics(t *testing.T) {
 				return errors.New("twice")
 			}
 			return nil
-		}}}, func() bool { return true }, counted, slog.New(slog.DiscardHandler))
+		}}}
+		counted := app.NewJobRuns(jobs)
+		r := app.RunJobs(t.Context(), jobs, func() bool { return true }, counted, slog.New(slog.DiscardHandler))
 		time.Sleep(3*time.Hour + time.Minute) // of the bubble's clock
 		synctest.Wait()
 		if runs != 4 {
 			t.Errorf("the job ran %d times, want 4: shortly after the start and then every hour", runs)
 		}
-		if ok, failed := testutil.ToFloat64(counted.WithLabelValues("test", "ok")), testutil.ToFloat64(counted.WithLabelValues("test", "failed")); ok != 2 || failed != 2 {
-			t.Errorf("%v runs are counted as successful and %v as failed, want 2 and 2", ok, failed)
+		var written strings.Builder
+		if err := metrics.Write(&written, counted.Add); err != nil {
+			t.Error(err)
+		}
+		for _, want := range []string{`{job="test",outcome="ok"} 2`, `{job="test",outcome="failed"} 2`} {
+			if !strings.Contains(written.String(), want) {
+				t.Errorf("the metrics do not contain %s:\n%s", want, &written)
+			}
 		}
 		r.Stop()
 		time.Sleep(2 * time.Hour)
@@ -50,11 +56,11 @@ func TestRunJobs_TheLeaderAloneRunsJobsOfOneNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var leads atomic.Bool
 		var own, shared atomic.Int64
-		counted := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "runs"}, []string{"job", "outcome"})
-		r := app.RunJobs(t.Context(), []app.Job{
+		jobs := []app.Job{
 			{Name: "own", Every: time.Hour, Run: func(context.Context) error { own.Add(1); return nil }},
 			{Name: "shared", Every: time.Hour, Scope: app.OneNode, Run: func(context.Context) error { shared.Add(1); return nil }},
-		}, leads.Load, counted, slog.New(slog.DiscardHandler))
+		}
+		r := app.RunJobs(t.Context(), jobs, leads.Load, app.NewJobRuns(jobs), slog.New(slog.DiscardHandler))
 		defer r.Stop()
 		time.Sleep(90 * time.Minute) // of the bubble's clock
 		synctest.Wait()

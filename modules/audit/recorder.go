@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -149,8 +149,9 @@ func (r *recorder) take(all bool) (list []pending, dropped map[endpoint.EventKin
 		dropped = map[endpoint.EventKind]int64{endpoint.Reading: n}
 		delete(r.dropped, endpoint.Reading)
 	}
-	slices.SortFunc(list, func(a, b pending) int {
-		return cmp.Or(a.first.Compare(b.first), cmp.Compare(a.sig.action, b.sig.action))
+	sort.Slice(list, func(i, j int) bool {
+		a, b := list[i], list[j]
+		return cmp.Or(a.first.Compare(b.first), cmp.Compare(a.sig.action, b.sig.action)) < 0
 	})
 	return list, dropped
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -111,8 +112,9 @@ func (s *Service) endExcess(ctx context.Context, tx *store.Tx, opened Session) e
 	for _, row := range others {
 		uses[row.ID] = s.lastUse(row)
 	}
-	slices.SortFunc(others, func(a, b Session) int {
-		return cmp.Or(cmp.Compare(uses[a.ID], uses[b.ID]), cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
+	sort.Slice(others, func(i, j int) bool {
+		a, b := others[i], others[j]
+		return cmp.Or(cmp.Compare(uses[a.ID], uses[b.ID]), cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID)) < 0
 	})
 	for _, row := range others[:excess] {
 		if err := s.endSession(ctx, tx, opened.UserID, row, endedByLimit); err != nil {

@@ -1,13 +1,12 @@
 package auth
 
 import (
-	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
-	"slices"
+	"sort"
 	"sync/atomic"
 	"time"
 
@@ -190,7 +189,7 @@ func (s *Service) SigningKeys() (all []SigningKeyState) {
 	for _, k := range s.signing.Load().byID {
 		all = append(all, SigningKeyState{KID: k.kid, CreatedAt: k.created, RetiredAt: k.retired})
 	}
-	slices.SortFunc(all, func(a, b SigningKeyState) int { return cmp.Compare(b.CreatedAt, a.CreatedAt) })
+	sort.Slice(all, func(i, j int) bool { return all[i].CreatedAt > all[j].CreatedAt })
 	return all
 }
 

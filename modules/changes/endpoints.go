@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sort"
 	"strings"
 
 	"kontor/modules/kit/change"
@@ -168,7 +169,7 @@ func (s *Service) types(context.Context, endpoint.None) (TypeList, error) {
 			list.Data = append(list.Data, TypeInfo{from.Of.Name + "." + verb, from.Of.Name, from.Get})
 		}
 	}
-	slices.SortFunc(list.Data, func(a, b TypeInfo) int { return strings.Compare(a.Type, b.Type) })
+	sort.Slice(list.Data, func(i, j int) bool { return list.Data[i].Type < list.Data[j].Type })
 	return list, nil
 }
 

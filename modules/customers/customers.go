@@ -105,7 +105,7 @@ type Service struct {
 	texts      endpoint.Texts
 	fourEyes   string
 	cached     *records.Cached[Customer]
-	encoded    *list.List[jsontext.Value] // customerList with encoded rows
+	encoded    *list.Kept // customerList with encoded rows
 }
 
 // Options are the settings of the module.

@@ -4,8 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"slices"
-	"strings"
+	"sort"
 
 	"kontor/modules/kit/types"
 	"kontor/server/apierr"
@@ -99,7 +98,7 @@ func documentValidity(ctx context.Context, q store.Querier, customerID string, s
 		d.Expired = !d.validOn(today)
 		all = append(all, d)
 	}
-	slices.SortFunc(all, func(a, b Document) int { return strings.Compare(a.ID, b.ID) })
+	sort.Slice(all, func(i, j int) bool { return all[i].ID < all[j].ID })
 	return all, rows.Err()
 }
 

@@ -3,9 +3,7 @@ package notifications_test
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
@@ -15,51 +13,6 @@ import (
 	"kontor/store"
 	"kontor/store/storetest"
 )
-
-// BenchmarkStreams opens 10,000 streams, ten for each of 1,000 users, and sends one event after another to all of them.
-// Server and clients share the machine.
-func BenchmarkStreams(b *testing.B) {
-	const users, each = 1000, 10
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < users*each+1000 {
-		b.Skip("ulimit -n 12000 is needed")
-	}
-	c := newStreamLoad(b, users, each)
-	var rates, p99s []float64
-	used := servertest.ProcessorTime(b)
-	for b.Loop() {
-		n := customerEvent(c.users...)
-		n.Kind, n.Content = "measured", fmt.Sprintf("sent %d", time.Now().UnixNano())
-		notify(b, c.DB, c.Notifications, n)
-		if !c.out.Scan() {
-			b.Fatal("the clients have ended")
-		}
-		var p50, p99, last int64
-		if _, err := fmt.Sscan(c.out.Text(), &p50, &p99, &last); err != nil {
-			b.Fatal(err)
-		}
-		rates, p99s = append(rates, float64(c.streams)/time.Duration(last).Seconds()), append(p99s, float64(p99)/1e6)
-	}
-	b.ReportMetric(float64((servertest.ProcessorTime(b)-used).Microseconds())/float64(len(rates)*c.streams), "cpu-us/frame")
-	slices.Sort(rates)
-	slices.Sort(p99s)
-	b.ReportMetric(rates[len(rates)/2], "frames/s")
-	b.ReportMetric(p99s[len(p99s)/2], "p99-ms")
-	b.ReportMetric(c.perStream, "rss-B/stream")
-}
-
-// BenchmarkDeadClients kills 5,000 clients at once and measures how long the server keeps their streams.
-func BenchmarkDeadClients(b *testing.B) {
-	for b.Loop() {
-		c := newStreamLoad(b, 500, 10)
-		before := runtime.NumGoroutine()
-		began := time.Now()
-		c.kill()
-		eventually(b, func() bool { return len(c.Notifications.Connected()) == 0 })
-		b.ReportMetric(time.Since(began).Seconds(), "s-to-free")
-		eventually(b, func() bool { return runtime.NumGoroutine() <= before-c.streams+100 })
-	}
-}
 
 // BenchmarkNotify writes events for few and many recipients.
 func BenchmarkNotify(b *testing.B) {

@@ -26,6 +26,9 @@ func (s *Service) Pause(channel string, n int) time.Duration { return s.queues[c
 // Connected returns the users with an open stream.
 func (s *Service) Connected() []string { return s.hub.Users() }
 
+// FlushSent records at once which notifications were written to streams.
+func (s *Service) FlushSent() { s.sent.flush() }
+
 // Channels returns the channels of each event beside the list.
 func Channels() map[event.Kind][]string {
 	channels := map[event.Kind][]string{}

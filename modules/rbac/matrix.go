@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
+	"sort"
 
 	"kontor/server/access"
 	"kontor/server/apierr"
@@ -87,7 +88,7 @@ func readMatrix(ctx context.Context, q store.Querier, roleID string) (Matrix, er
 		}
 		m.Types = append(m.Types, TypePermissions{t.Name, held.Names()})
 	}
-	slices.SortFunc(m.Types, func(a, b TypePermissions) int { return compareText(a.RecType, b.RecType) })
+	sort.Slice(m.Types, func(i, j int) bool { return compareText(m.Types[i].RecType, m.Types[j].RecType) < 0 })
 	m.Endpoints = append(m.Endpoints, endpoints[roleID]...)
 	slices.Sort(m.Endpoints)
 	return m, nil

@@ -1,10 +1,10 @@
 package search
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"slices"
+	"sort"
 	"strings"
 
 	"kontor/modules/kit/find"
@@ -124,7 +124,7 @@ func (s *Service) Search(ctx context.Context, in Input) (Results, error) {
 		scores[t.Of.Name] = hits[0].Score
 		results.Groups = append(results.Groups, group(t, in, hits))
 	}
-	slices.SortStableFunc(results.Groups, func(a, b Group) int { return cmp.Compare(scores[b.Type], scores[a.Type]) })
+	sort.SliceStable(results.Groups, func(i, j int) bool { return scores[results.Groups[i].Type] > scores[results.Groups[j].Type] })
 	return results, nil
 }
 

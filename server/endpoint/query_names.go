@@ -7,6 +7,7 @@ import (
 
 	"kontor/server/apierr"
 	"kontor/server/ratelimit"
+	"kontor/server/similar"
 )
 
 const (
@@ -64,14 +65,7 @@ func (p *plan) suggest(row *Endpoint, name string) string {
 			names = append(names, searchPrefix+f.Name)
 		}
 	}
-	given := plainName(clip(name))
-	best, least := "", len(given)/3+1
-	for _, known := range names {
-		if distance := editDistance(given, plainName(known)); distance < least {
-			best, least = known, distance
-		}
-	}
-	return best
+	return similar.Closest(clip(name), names, plainName)
 }
 
 var nameSeparators = strings.NewReplacer("_", "", "-", "", ".", "", "[", "", "]", "")
@@ -79,27 +73,6 @@ var nameSeparators = strings.NewReplacer("_", "", "-", "", ".", "", "[", "", "]"
 // plainName returns a name without the differences of spelling: lastName, last-name and search[last_name] are one.
 func plainName(name string) string {
 	return strings.TrimPrefix(nameSeparators.Replace(strings.ToLower(name)), "search")
-}
-
-// editDistance returns the number of bytes to insert, delete or replace to make a text from another (Levenshtein).
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := before
-			if a[i] != b[j] {
-				replaced++
-			}
-			before = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // clip makes a name from the client safe for answers and for the log.

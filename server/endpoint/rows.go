@@ -8,11 +8,16 @@ import (
 // RowPage is implemented by the answers of lists: the rows of one page. A handler of [JSON] whose Out implements it, and whose
 // input implements [Pageable], can also be read as a whole, see [Handler.Rows].
 type RowPage interface {
-	RowType() reflect.Type
-	RowCount() int
-	Row(i int) any
-	TotalRows() int64 // on all pages
-	MoreRows() bool
+	Rows() Rows
+	Row(i int) any // a pointer to a row
+}
+
+// Rows describe the rows of a page.
+type Rows struct {
+	Type  reflect.Type // does not depend on the page
+	Count int
+	Total int64 // on all pages
+	More  bool  // further rows follow
 }
 
 // Pageable is implemented by inputs of lists, or by their field with the whole query string.
@@ -29,7 +34,7 @@ func (h Handler) Listed() bool { return h.rows != nil }
 
 // RowType returns the type of the rows of a list.
 func (h Handler) RowType() reflect.Type {
-	return reflect.Zero(h.Out).Interface().(RowPage).RowType()
+	return reflect.Zero(h.Out).Interface().(RowPage).Rows().Type
 }
 
 // Rows decodes the input of a list once and returns the function that reads its pages, which may outlive the request. It must

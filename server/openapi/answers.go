@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -39,7 +40,7 @@ func (b *builder) responses(row endpoint.Endpoint) Map[*Response] {
 		all.Set("503", b.draining(row))
 	}
 	all.Set("default", &Response{Ref: b.refer("responses", errorResponse)})
-	slices.SortStableFunc(all, func(x, y Member[*Response]) int { return cmp.Compare(x.Name, y.Name) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].Name < all[j].Name })
 	return all
 }
 

@@ -1,11 +1,11 @@
 package openapi
 
 import (
-	"cmp"
 	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
+	"sort"
 	"strings"
 
 	"kontor/server/apierr"
@@ -153,7 +153,7 @@ func (b *builder) describeCodes() string {
 	var text strings.Builder
 	text.WriteString("The errors of the API. Later versions may add codes: treat an unknown one by its status.\n")
 	kinds := apierr.All()
-	slices.SortFunc(kinds, func(x, y apierr.Kind) int { return cmp.Compare(x.Code, y.Code) })
+	sort.Slice(kinds, func(i, j int) bool { return kinds[i].Code < kinds[j].Code })
 	for _, kind := range kinds {
 		fmt.Fprintf(&text, "\n* `%s` (%d): %s", kind.Code, kind.Status, b.Text("error."+kind.Code))
 	}

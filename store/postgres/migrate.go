@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -97,7 +97,7 @@ func readMigrations(files fs.FS, after int64) (found []migration, err error) {
 		up, _, _ = strings.Cut(up, "-- +goose Down")
 		found = append(found, migration{version: version, name: name, sql: up})
 	}
-	slices.SortFunc(found, func(a, b migration) int { return int(a.version - b.version) })
+	sort.Slice(found, func(i, j int) bool { return found[i].version < found[j].version })
 	return found, nil
 }
 

@@ -84,7 +84,7 @@ export function leave() {
   go('/signin');
 }
 
-/** Deletes what this page knows about a user whose session has ended, perhaps in another tab. */
+/** Deletes the data of a user whose session has ended, perhaps in another tab. */
 export function forgetUser() {
   stopLiveUpdates();
   forgetPeople();

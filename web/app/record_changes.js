@@ -17,14 +17,17 @@ const pause = (ms, signal) => new Promise((resolve) => {
   }, { once: true });
 });
 
-/** Reads the feed until it is aborted; onEvent gets each event, and null when some may have been missed. */
+/**
+ * Reads the feed until it is aborted; onEvent gets each event, and null when some may have been missed: at each beginning, because the
+ * record may have changed after it was read.
+ */
 async function follow(types, onEvent, signal) {
-  for (let failures = 0, again = false; !signal.aborted; again = true) {
+  for (let failures = 0; !signal.aborted;) {
     try {
       const query = { after: 'latest', types };
       const { body } = await send('GET', '/v1/events', { query, headers: { Accept: 'text/event-stream' }, signal });
       failures = 0;
-      if (again) onEvent(null);
+      onEvent(null);
       for await (const frame of frames(body, () => {})) {
         if (frame.event === 'change') onEvent(frame.data);
       }

@@ -25,7 +25,7 @@ func TestChats_AMessageThatFailsLateKeepsWhatIsTypedSince(t *testing.T) {
 	arrived, release := make(chan struct{}), make(chan struct{})
 	p.onNext(http.MethodPost, "/v1"+chat+"/messages", func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
 		close(arrived)
-		<-release
+		released(r, release)
 		respond(http.StatusServiceUnavailable, `{"message":"not now"}`)(w, r, pass)
 	})
 	v.write(`#composer`, "The first one")
@@ -75,4 +75,38 @@ func TestChats_ADraftIsForgottenAfterSigningOut(t *testing.T) {
 	v.isIn()
 	v.goTo(chat)
 	v.until(`document.querySelector('#composer')?.value === ''`)
+}
+
+// A record may change after it was read and before its changes are followed: the screen shows that too.
+func TestCustomer_ShowsAChangeBeforeItIsFollowed(t *testing.T) {
+	p := newProxy(t, sharedServer(t))
+	me := p.newPerson("Advisor")
+	token := p.token(me)
+	customer := p.newCustomer(token, "Luca", "Bernasconi")
+	v := signedIn(t, p.testServer, desk, me)
+	asked, release := make(chan struct{}), make(chan struct{})
+	p.onNext(http.MethodGet, "/v1/events", holdRequest(asked, release))
+	v.goTo("/customers/" + customer)
+	<-asked
+	v.see("Bernasconi")
+	p.call(token, http.MethodPut, "/v1/customers/"+customer, map[string]any{"last_name": "Rossi"})
+	close(release)
+	v.until(`document.querySelector('main h1').innerText.includes('Rossi')`)
+}
+
+// The dialog that signs in again appears also if its module could not be loaded at first.
+func TestRevokedSession_ADialogThatFailsToLoadIsTriedAgain(t *testing.T) {
+	p := newProxy(t, sharedServer(t))
+	me := p.newPerson("Advisor")
+	v := signedIn(t, p.testServer, desk, me)
+	v.expect("401")
+	v.expect("503")
+	base := ask[string](v, `new URL(document.querySelector('script[type=module]').src).pathname.replace(/app\/.*/, '')`)
+	p.onNext(http.MethodGet, base+"app/ui/reauthenticate.js", respond(http.StatusServiceUnavailable, "{}"))
+	p.endSessions(me)
+	v.eval(`document.querySelector('nav a[href="/customers"]').click()`)
+	v.write(`dialog input[name=password]`, me.password)
+	v.submit(`dialog input[name=password]`)
+	v.gone(`dialog`)
+	v.until(`document.querySelector('h1').innerText === 'Customers' && document.querySelector('table.data, .empty')`)
 }

@@ -1,6 +1,7 @@
 package browser_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -103,25 +104,44 @@ func respond(status int, body string, headers ...string) func(http.ResponseWrite
 	}
 }
 
-// delayResponse performs the request at once and then closes done; the response waits for release.
+// delayResponse performs the request at once and then closes done; the response waits for release, or until the client has gone.
 func delayResponse(done chan<- struct{}, release <-chan struct{}) func(http.ResponseWriter, *http.Request, http.Handler) {
 	return func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
 		recorded := httptest.NewRecorder()
 		pass.ServeHTTP(recorded, r.WithContext(context.WithoutCancel(r.Context())))
 		close(done)
-		<-release
+		if !released(r, release) {
+			return
+		}
 		maps.Copy(w.Header(), recorded.Header())
 		w.WriteHeader(recorded.Code)
 		w.Write(recorded.Body.Bytes())
 	}
 }
 
-// holdRequest closes arrived and waits for release before it performs the request.
+// holdRequest closes arrived and waits for release before it performs the request; it drops the request of a client that has gone.
 func holdRequest(arrived chan<- struct{}, release <-chan struct{}) func(http.ResponseWriter, *http.Request, http.Handler) {
 	return func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
 		close(arrived)
-		<-release
-		pass.ServeHTTP(w, r)
+		if released(r, release) {
+			pass.ServeHTTP(w, r)
+		}
+	}
+}
+
+// released waits for release, and returns false if the client has gone first. A test that fails before it releases a request must
+// not keep the proxy from closing.
+func released(r *http.Request, release <-chan struct{}) bool {
+	body, err := io.ReadAll(r.Body) // A server notices only then that the client has gone.
+	if err != nil {
+		return false
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	select {
+	case <-release:
+		return true
+	case <-r.Context().Done():
+		return false
 	}
 }
 

@@ -1,4 +1,5 @@
 // The list of operations beside the explorer: by group, with a search.
+import { ignoreHeldEnter } from './held_enter.js'; // of the console; web/docs.go serves it here too
 
 /** Makes an element. */
 function make(tag, properties = {}, ...children) {
@@ -34,14 +35,6 @@ function entry({ path, method, operation, tag }, open) {
   return item;
 }
 
-/** Ignores Enter until it is released: if it is held, it must not close the operation that it has opened and that has the focus. */
-function ignoreHeldEnter() {
-  const held = new AbortController();
-  const ignore = (event) => event.key === 'Enter' && event.preventDefault();
-  for (const type of ['keydown', 'keypress']) addEventListener(type, ignore, { capture: true, signal: held.signal });
-  for (const type of ['keyup', 'blur']) addEventListener(type, () => held.abort(), { signal: held.signal });
-}
-
 /**
  * Fills the list of operations.
  * @param {HTMLElement} place
@@ -75,7 +68,7 @@ export function fillSidebar(place, spec, open) {
   field.addEventListener('keydown', (event) => {
     if (event.key !== 'Enter' || event.repeat) return;
     event.preventDefault();
-    ignoreHeldEnter();
+    ignoreHeldEnter(); // It must not close the operation that it has opened and that has the focus.
     groups.flatMap(({ items }) => items).find((item) => !item.hidden && field.value)?.querySelector('a').click();
   });
   document.addEventListener('keydown', (event) => {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -78,8 +79,9 @@ func (c *collection) result(unfinished, failed error) (*Result, error) {
 
 // first returns the first bill, with the other bills that result in another payment.
 func (c *collection) first() *Result {
-	slices.SortStableFunc(c.bills, func(a, b foundBill) int {
-		return cmp.Or(cmp.Compare(a.page, b.page), cmp.Compare(a.position, b.position))
+	sort.SliceStable(c.bills, func(i, j int) bool {
+		a, b := c.bills[i], c.bills[j]
+		return cmp.Or(cmp.Compare(a.page, b.page), cmp.Compare(a.position, b.position)) < 0
 	})
 	first := c.bills[0]
 	result := &Result{Bill: first.bill, Page: first.page + 1, Findings: first.findings}

@@ -1,9 +1,8 @@
 package qrbill
 
 import (
-	"cmp"
 	"context"
-	"slices"
+	"sort"
 	"time"
 
 	"kontor/modules/invoices/qrbill/symbol"
@@ -72,9 +71,9 @@ func (s *search) quick(ctx context.Context, first, last int) error {
 
 // thorough runs the expensive passes on the pages with the most evidence.
 func (s *search) thorough(ctx context.Context) error {
-	slices.SortStableFunc(s.pages, func(a, b candidate) int { return cmp.Compare(b.evidence, a.evidence) })
+	sort.SliceStable(s.pages, func(i, j int) bool { return s.pages[i].evidence > s.pages[j].evidence })
 	chosen := s.pages[:min(len(s.pages), thoroughPages)]
-	slices.SortFunc(chosen, func(a, b candidate) int { return cmp.Compare(a.page, b.page) })
+	sort.Slice(chosen, func(i, j int) bool { return chosen[i].page < chosen[j].page })
 	for _, c := range chosen {
 		for _, finer := range []bool{true, false} {
 			gray, err := s.source.page(c.page, finer)

@@ -8,13 +8,6 @@ import (
 	"kontor/server/endpoint"
 )
 
-// Of returns a list with the rows of another one in the form of a keeper.
-func Of[T, U any](l *List[T], keeper Keeper[U]) *List[U] {
-	s := l.source
-	return New(Source[U]{From: s.from, Columns: s.columns, ID: s.id, Created: s.created, Tables: s.tables, Fields: s.declared,
-		Base: s.base, Hidden: s.hidden, Keeper: keeper})
-}
-
 // Encode encodes a page whose rows are encoded. It does not copy the rows.
 func Encode(p Page[jsontext.Value]) (*endpoint.Encoded, error) {
 	if p.Data.stacked || p.Metadata != nil || len(p.Keys) > 0 {

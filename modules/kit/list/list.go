@@ -41,6 +41,7 @@ package list
 import (
 	"context"
 
+	"kontor/server/endpoint"
 	"kontor/store"
 )
 
@@ -58,8 +59,7 @@ type Source[T any] struct {
 	Tables []string
 	Fields Fields
 	Scan   func(row Row) (T, error)
-	Keeper Keeper[T] // is used instead of Scan, unless it is nil
-	Base   Where     // a condition that always holds
+	Base   Where // a condition that always holds
 	// Hidden is the opposite of Base, if few rows meet it and an index has them: all visible rows are then counted as the rows of
 	// the table less these.
 	Hidden string
@@ -67,11 +67,10 @@ type Source[T any] struct {
 
 // List reads pages of one source. It is safe for concurrent use.
 //
-// Its generic functions only convert rows. What lists have in common is in source, and compiled once.
+// Its generic functions only convert rows; the rest is in source, and compiled once.
 type List[T any] struct {
-	*source
+	source *source
 	scan   func(row Row) (T, error)
-	keeper Keeper[T]
 }
 
 // Store is the database of a list: *store.DB.
@@ -86,11 +85,8 @@ type Store interface {
 // New prepares a list. It panics for an incomplete declaration, which is a programming error.
 func New[T any](s Source[T]) *List[T] {
 	prepared := &source{from: s.From, columns: s.Columns, id: s.ID, created: s.Created, tables: s.Tables, declared: s.Fields, base: s.Base, hidden: s.Hidden}
-	if s.Keeper != nil {
-		prepared.hints = newHints()
-	}
-	prepared.prepare(s.Scan != nil || s.Keeper != nil)
-	return &List[T]{source: prepared, scan: s.Scan, keeper: s.Keeper}
+	prepared.prepare(s.Scan != nil)
+	return &List[T]{source: prepared, scan: s.Scan}
 }
 
 // Page reads one page. The conditions restrict the rows to those that the caller may see, or that belong to the record in the
@@ -98,14 +94,14 @@ func New[T any](s Source[T]) *List[T] {
 //
 // It returns apierr.QueryInvalidSearchField, and when rows are read, apierr.QueryInvalidSortField, apierr.QueryInvalidField
 // (stack and distinct) and apierr.QueryInvalidFormat.
-func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Where) (Page[T], error) {
-	rows := &collected[T]{list: l}
-	found, err := l.page(ctx, db, p, conditions, rows)
-	if err != nil {
-		return Page[T]{}, err
+func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Where) (page Page[T], err error) {
+	rows := &collected[T]{scan: l.scan}
+	found, err := l.source.page(ctx, db, p, conditions, rows)
+	if err == nil {
+		page.set(&found, inOrder(rows.rows, found.order))
 	}
-	return Page[T]{
-		Data: Data[T]{Rows: rows.inOrder(found.order), stacked: p.Stacked(), groups: found.groups}, Keys: found.keys, Metadata: found.metadata,
-		Total: found.total, TotalUnfiltered: found.totalUnfiltered, HasMore: found.hasMore, NextCursor: found.nextCursor,
-	}, nil
+	return page, err
 }
+
+// Search returns the fields with their types, for the API document.
+func (l *List[T]) Search() []endpoint.SearchField { return l.source.search() }

@@ -1,8 +1,6 @@
 package list
 
 import (
-	"bytes"
-
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -18,6 +16,13 @@ type Page[T any] struct {
 	TotalUnfiltered int64     `json:"total_unfiltered" doc:"Number of rows that the caller may see."`
 	HasMore         bool      `json:"has_more" doc:"Whether there are further rows."`
 	NextCursor      string    `json:"next_cursor,omitempty" doc:"The parameter cursor for the next page; missing on the last one."`
+}
+
+func (p *Page[T]) set(found *found, rows []T) {
+	p.Data = Data[T]{Rows: rows, stacked: found.stacked, groups: found.groups}
+	p.Keys, p.Metadata = found.keys, found.metadata
+	p.Total, p.TotalUnfiltered = found.total, found.totalUnfiltered
+	p.HasMore, p.NextCursor = found.hasMore, found.nextCursor
 }
 
 // EachUser names the users of the rows, see [endpoint.NamesUsers].
@@ -93,9 +98,6 @@ func (g rowGroup) write(enc *jsontext.Encoder, row func(i int) any) error {
 	return enc.WriteToken(jsontext.EndArray)
 }
 
-// MarshalJSON is MarshalJSONTo for the standard library's encoder.
-func (d Data[T]) MarshalJSON() ([]byte, error) { return encoded(d.MarshalJSONTo) }
-
 // JSONSchemaOneOf returns the shape without stack for the API document. [StackedPage] is the other one.
 func (Data[T]) JSONSchemaOneOf() []any { return []any{[]T{}} }
 
@@ -145,16 +147,5 @@ func (t Totals) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return enc.WriteToken(jsontext.EndObject)
 }
 
-// MarshalJSON is MarshalJSONTo for the standard library's encoder.
-func (t Totals) MarshalJSON() ([]byte, error) { return encoded(t.MarshalJSONTo) }
-
 // JSONSchemaOneOf returns the shape for the API document.
 func (Totals) JSONSchemaOneOf() []any { return []any{map[string]int64{}} }
-
-func encoded(write func(*jsontext.Encoder) error) ([]byte, error) {
-	var b bytes.Buffer
-	if err := write(jsontext.NewEncoder(&b)); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSpace(b.Bytes()), nil
-}

@@ -2,7 +2,7 @@ package list
 
 import (
 	"math"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -72,7 +72,7 @@ func (p *Params) BindQuery(query map[string][]string, problems *apierr.Fields) {
 			p.search = append(p.search, parseSearch(field, values, problems))
 		}
 	}
-	slices.SortFunc(p.search, func(a, b search) int { return strings.Compare(a.name, b.name) })
+	sort.Slice(p.search, func(i, j int) bool { return p.search[i].name < p.search[j].name })
 	p.boundPatterns(problems)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sort"
 	"strings"
 
 	"kontor/store"
@@ -58,11 +59,11 @@ func (q *query) valuedPieces(ctx context.Context, db Store, v view, after []any)
 	}
 	groups = slices.Clone(groups)
 	first := v.orders[0]
-	slices.SortFunc(groups, func(a, b store.Group) int {
+	sort.Slice(groups, func(i, j int) bool {
 		if first.descending {
-			a, b = b, a
+			i, j = j, i
 		}
-		return compareValues(a.Value, b.Value)
+		return compareValues(groups[i].Value, groups[j].Value) < 0
 	})
 	var pieces []piece
 	for _, g := range groups {

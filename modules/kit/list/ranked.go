@@ -1,10 +1,10 @@
 package list
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"kontor/store"
@@ -24,8 +24,8 @@ const candidates = 100
 // Find returns the rows that match a text best, at most limit. It compares a bounded number of rows. If more match, those are the
 // newest with all words, and then the newest with the beginning of the last one.
 func (l *List[T]) Find(ctx context.Context, db Store, search *store.TextSearch, limit int, conditions ...Where) ([]Found[T], error) {
-	rows := &collected[T]{list: l}
-	ranks, err := l.find(ctx, db, search, limit, conditions, rows)
+	rows := &collected[T]{scan: l.scan}
+	ranks, err := l.source.find(ctx, db, search, limit, conditions, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func rank(ctx context.Context, db store.Querier, search *store.TextSearch, ids [
 			r.score, r.match = score(search, m), m
 		}
 	}
-	slices.SortStableFunc(all, func(a, b ranked) int { return cmp.Compare(b.score, a.score) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].score > all[j].score })
 	return all, nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 // found is a page without its rows.
 type found struct {
+	stacked                bool
 	total, totalUnfiltered int64
 	hasMore                bool
 	nextCursor             string
@@ -25,6 +26,7 @@ func (s *source) page(ctx context.Context, db Store, p Params, conditions []Wher
 	if err != nil {
 		return page, err
 	}
+	page.stacked = p.Stacked()
 	if page.totalUnfiltered, err = q.countRows(ctx, db, q.visible); err != nil {
 		return page, err
 	}
@@ -55,12 +57,12 @@ func (s *source) page(ctx context.Context, db Store, p Params, conditions []Wher
 	}
 	switch {
 	case p.Limit() == skipRows:
-		return page, nil
 	case q.isRanked(p, page.total):
-		return page, s.readRanked(ctx, db, q, p, conditions, &page, into)
+		err = s.readRanked(ctx, db, q, p, conditions, &page, into)
 	default:
-		return page, s.read(ctx, db, q, v, p, &page, into)
+		err = s.read(ctx, db, q, v, p, &page, into)
 	}
+	return page, err
 }
 
 // read reads the rows of the page and groups them.
@@ -75,7 +77,7 @@ func (s *source) read(ctx context.Context, db Store, q *query, v view, p Params,
 		}
 	}
 	if p.Offset() < page.total {
-		read, err := s.fetch(ctx, db, q, v, p, after, s.place(bound, v, p), into)
+		read, err := s.fetch(ctx, db, q, v, p, after, bound, into)
 		if err != nil {
 			return fmt.Errorf("read a page of %s: %w", q.name, err)
 		}
@@ -107,29 +109,32 @@ type result struct {
 	stacked []any // values of the stacked field
 	last    []any // what the last row is sorted by
 	more    bool  // there is a further row
-	known   bool  // all rows were known to the keeper
 }
 
-// fetch reads the rows of a page.
-func (s *source) fetch(ctx context.Context, db Store, q *query, v view, p Params, after []any, h hint, into collector) (result, error) {
-	if h.set() {
+// fetch reads the rows of a page. bound is what a cursor is bound to.
+func (s *source) fetch(ctx context.Context, db Store, q *query, v view, p Params, after []any, bound []byte, into collector) (result, error) {
+	var place hint
+	kept, keeps := into.(*keptRows)
+	if keeps {
+		place = kept.hints.place(bound, v, p)
+	}
+	if place.set() {
 		b, err := q.page(ctx, db, s.id, v, p, after)
 		if err != nil {
 			return result{}, err
 		}
-		if read, err := s.knownRows(ctx, db, b, v, p.Limit(), into); err != nil || read.known {
+		if read, known, err := kept.readKnown(ctx, db, b, v, p.Limit()); err != nil || known {
 			return read, err
 		}
-		into.clear()
-		h.clear()
+		place.clear()
 	}
 	b, err := q.page(ctx, db, s.columns, v, p, after)
 	if err != nil {
 		return result{}, err
 	}
 	read, err := s.rows(ctx, db, b, v, p.Limit(), into)
-	if err == nil && read.known {
-		h.put()
+	if err == nil && keeps && kept.known {
+		place.put()
 	}
 	return read, err
 }
@@ -143,7 +148,6 @@ func (s *source) rows(ctx context.Context, db store.Querier, b *builder, v view,
 		return read, err
 	}
 	defer rows.Close()
-	read.known = true
 	free := endpoint.PageBytes
 	further := furtherColumns{rows: rows, stacked: v.stack != nil, sorted: len(v.orders)}
 	for rows.Next() {
@@ -154,11 +158,9 @@ func (s *source) rows(ctx context.Context, db store.Querier, b *builder, v view,
 		}
 		// Only a row that may be the last of the page needs a cursor after it.
 		further.end = read.rows == limit-1 || free < endpoint.PageBytes/2
-		known, err := into.add(&further)
-		if err != nil {
+		if err := into.add(&further); err != nil {
 			return read, err
 		}
-		read.known = read.known && known
 		read.last = further.last
 		read.rows++
 		if further.stacked {

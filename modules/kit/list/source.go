@@ -20,7 +20,6 @@ type source struct {
 	newest []order
 	long   []int // columns that count for the size of a page
 	shapes shapes
-	hints  *hints // nil without a keeper
 }
 
 // prepare completes a source. It panics for an incomplete declaration; scans reports whether that says how to scan.
@@ -46,8 +45,8 @@ func (s *source) prepare(scans bool) {
 	s.newest = append(s.newest, order{column: s.id, descending: true})
 }
 
-// Search returns the fields with their types, for the API document.
-func (s *source) Search() []endpoint.SearchField {
+// search returns what [List.Search] does.
+func (s *source) search() []endpoint.SearchField {
 	fields := make([]endpoint.SearchField, len(s.declared))
 	for i, f := range s.declared {
 		fields[i] = endpoint.SearchField{Name: f.Name, Type: typeNames[f.Type]}

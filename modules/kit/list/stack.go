@@ -3,6 +3,7 @@ package list
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -194,10 +195,10 @@ func (g group) compare(other group) int {
 
 // sorted sorts groups.
 func (s *stack) sorted(groups []group) {
-	slices.SortFunc(groups, func(a, b group) int {
+	sort.Slice(groups, func(i, j int) bool {
 		if s.descending {
-			a, b = b, a
+			i, j = j, i
 		}
-		return a.compare(b)
+		return groups[i].compare(groups[j]) < 0
 	})
 }

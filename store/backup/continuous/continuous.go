@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -118,13 +119,15 @@ func chains(ctx context.Context, t Target) (all []chain, rest []part, err error)
 		rest = append(rest, found[n:]...)
 	}
 	// By the first state, not by the name, which has only seconds: a server that starts twice in one second begins two chains.
-	slices.SortFunc(all, func(a, b chain) int { return cmp.Compare(a.begin(), b.begin()) })
+	sort.Slice(all, func(i, j int) bool { return all[i].begin() < all[j].begin() })
 	return all, rest, nil
 }
 
 // inOrder returns the parts of a chain by their numbers. Of two with one number, the earlier one was stored although the target
 // reported a failure: the later one, which was stored instead, holds its pages, too.
 func inOrder(parts []part) []part {
-	slices.SortFunc(parts, func(a, b part) int { return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(b.at, a.at)) })
+	sort.Slice(parts, func(i, j int) bool {
+		return cmp.Or(cmp.Compare(parts[i].number, parts[j].number), cmp.Compare(parts[j].at, parts[i].at)) < 0
+	})
 	return slices.CompactFunc(parts, func(a, b part) bool { return a.number == b.number })
 }

@@ -93,8 +93,10 @@ export default function Invoices() {
   const [camera, setCamera] = useState(false);
   const [kept, setKept] = useState(0); // changes when a bill was kept
   const result = useRef();
+  const latest = useRef(0); // counts what was chosen: the answer to a former choice is not shown
 
   async function read(chosen, { strict, page, keep } = options) {
+    const mine = ++latest.current;
     setCamera(false);
     setFile(chosen);
     if (chosen.size > MAX_BYTES) return setState({ error: TOO_LARGE() });
@@ -102,14 +104,17 @@ export default function Invoices() {
     try {
       const body = { base64_file: await toBase64(chosen), options: { page: Number(page) || 0, validate_format: strict, keep } };
       const { qr_info: bill } = await api.post('/v1/invoices/qrcode', body);
-      setState({ bill });
       if (keep) setKept((n) => n + 1);
+      if (mine !== latest.current) return undefined;
+      setState({ bill });
     } catch (error) {
+      if (mine !== latest.current) return undefined;
       setState({ error });
     }
     return result.current?.scrollIntoView({ block: 'nearest', behavior: 'smooth' });
   }
   function showKept(bill) {
+    latest.current++;
     setFile(null);
     setState({ bill });
     result.current?.scrollIntoView({ block: 'nearest', behavior: 'smooth' });

@@ -32,11 +32,11 @@ function Title({ item, title, path, open }) {
 function Item({ item, textOf, markRead, selection }) {
   const path = consolePath(item.link_url);
   const { title, content } = textOf(item);
-  async function open(event) {
+  function open(event) {
     if (event.metaKey || event.ctrlKey || event.shiftKey) return;
     event.preventDefault();
-    if (!item.read) await markRead(item);
-    go(path);
+    if (!item.read) markRead(item);
+    go(path); // at once: after the answer, the user may be elsewhere
   }
   const external = item.link_url && !path;
   return html`<li class=${item.read ? '' : 'unread'}>

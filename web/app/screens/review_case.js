@@ -130,6 +130,7 @@ export function ReviewCase({ id }) {
     toast(answer.pending_decision ? t('review.sent_second') : t('review.decided', { name: fullName(load.data.customer) }));
     const next = neighbour(ids, id) ?? ids.find((one) => one !== id);
     queue.reload();
+    if (route.get().path !== `/review/${id}`) return; // The user has gone on meanwhile.
     if (next) open(next);
     else go(`/review${kept}`);
   };

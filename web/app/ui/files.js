@@ -165,10 +165,11 @@ const isMine = (file) => file.uploaded_by === myId();
 /**
  * The files of one record, with previews, upload and deletion.
  * @param {{of: {type: 'kyc_documents'|'chat_messages'|'tasks', parent: string, record: string}, readOnly?: boolean,
- *   noUpload?: boolean, compact?: boolean, start?: () => File[]|undefined, mayDelete?: (file: object) => boolean, changed?: () => void}} props
+ *   noUpload?: boolean, compact?: boolean, start?: () => File[]|undefined, mayDelete?: (file: object) => boolean,
+ *   changed?: () => void}} props
  *   readOnly: no upload and no deletion; noUpload: without the place to drop files on; compact: without the hint; start: takes
- *   files to upload at once, each only once; mayDelete: whether to offer the deletion, by default of
- *   the user's own files (the server decides); changed: called after each upload and deletion
+ *   files to upload at once, each only once; mayDelete: whether to offer the deletion, by default of the user's own files (the
+ *   server decides); changed: called after each upload and deletion
  */
 export function FileList({ of, readOnly, noUpload = readOnly, compact, start, mayDelete = isMine, changed }) {
   usePeople();

@@ -19,6 +19,8 @@ export function useForm(initial, submit, reload) {
   const [conflicts, setConflicts] = useState({});
   const [merged, setMerged] = useState(false);
   const base = useRef(values); // the values of the record when the form was filled
+  const typed = useRef(values); // the values now
+  typed.current = values;
   const [errors, setErrors] = useState({});
   const [problem, setProblem] = useState(null);
   const [busy, setBusy] = useState(false);
@@ -36,7 +38,7 @@ export function useForm(initial, submit, reload) {
     setBusy(true);
     try {
       const fresh = flatten(await reload());
-      const merge = mergeValues(base.current, values, fresh);
+      const merge = mergeValues(base.current, typed.current, fresh); // The user may have typed meanwhile.
       setValues((was) => ({ ...was, ...merge.updates }));
       setConflicts(merge.conflicts);
       base.current = fresh;

@@ -1,4 +1,4 @@
-/** Ignores Enter until it is released: if it is held, it must not also submit the form of the field that keeps the focus. */
+/** Ignores Enter until it is released: if it is held, it must not act on what has the focus next, nor submit the form of a field. */
 export function ignoreHeldEnter() {
   const held = new AbortController();
   const ignore = (event) => event.key === 'Enter' && event.preventDefault();

@@ -8,7 +8,7 @@ import { roleName, useCaller } from '../access.js';
 import { nameOf, usePeople } from '../people.js';
 import { usePreferences } from '../preferences.js';
 import { menu, menuPath, SCREENS } from '../screens.js';
-import { match } from '../router.js';
+import { match, route } from '../router.js';
 import { connection } from '../stream.js';
 import { useStore } from '../store.js';
 import { Avatar } from './display.js';
@@ -87,10 +87,11 @@ function PaletteButton({ path }) {
   const [open, setOpen] = useState(false);
   useLayoutEffect(() => setOpen(false), [path]); // A later effect could close what was opened since.
   async function show() {
+    const from = route.get().path;
     const module = await import('./command_palette.js').catch(toastError);
     if (!module) return;
     setPalette(() => module.CommandPalette);
-    setOpen(true);
+    setOpen(route.get().path === from && !document.querySelector('dialog[open]')); // unless the user has gone on meanwhile
   }
   useEffect(() => {
     const onKeyDown = (event) => {

@@ -3,6 +3,7 @@ package symbol
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/makiuchi-d/gozxing/qrcode/decoder"
 )
@@ -55,7 +56,7 @@ func bestFormats(l *layout, values []float32, count int) []int {
 			}
 		}
 	}
-	slices.SortFunc(guesses, func(a, b guess) int { return cmp.Compare(b.score, a.score) })
+	sort.Slice(guesses, func(i, j int) bool { return cmp.Less(guesses[j].score, guesses[i].score) })
 	best := make([]int, 0, count)
 	for _, g := range guesses[:count] {
 		best = append(best, g.data)

@@ -1,9 +1,9 @@
 package symbol
 
 import (
-	"cmp"
 	"math"
 	"slices"
+	"sort"
 )
 
 type point struct{ x, y float64 }
@@ -54,7 +54,7 @@ func findFinders(b *bitmap) []finder {
 			previous = pixel
 		}
 	}
-	slices.SortStableFunc(found, func(a, b finder) int { return cmp.Compare(b.count, a.count) })
+	sort.SliceStable(found, func(i, j int) bool { return found[i].count > found[j].count })
 	found = slices.DeleteFunc(found, func(f finder) bool { return f.count < 2 && f.module*3 > 2*float64(step) })
 	if len(found) > maxFinders {
 		found = found[:maxFinders]

@@ -3,7 +3,7 @@ package symbol
 import (
 	"cmp"
 	"math"
-	"slices"
+	"sort"
 )
 
 // triple is three finder patterns that may belong to one symbol. In the picture, right is clockwise of down.
@@ -34,7 +34,7 @@ func triples(found []finder, limit int) []triple {
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b triple) int { return cmp.Compare(a.badness, b.badness) })
+	sort.SliceStable(list, func(i, j int) bool { return cmp.Less(list[i].badness, list[j].badness) })
 	if len(list) > limit {
 		list = list[:limit]
 	}

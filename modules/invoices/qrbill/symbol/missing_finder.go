@@ -2,7 +2,7 @@ package symbol
 
 import (
 	"cmp"
-	"slices"
+	"sort"
 )
 
 const (
@@ -37,7 +37,7 @@ func completeTriples(g *Gray, found []finder) []triple {
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b rated) int { return cmp.Compare(b.correlation, a.correlation) })
+	sort.SliceStable(list, func(i, j int) bool { return cmp.Less(list[j].correlation, list[i].correlation) })
 	out := make([]triple, 0, maxCompleted)
 	for _, r := range list[:min(len(list), maxCompleted)] {
 		out = append(out, r.triple)

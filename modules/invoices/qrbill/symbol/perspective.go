@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 )
 
 // perspective is the projection through three finder centres, with the two remaining degrees of freedom: the foreshortening
@@ -82,7 +83,7 @@ func guesses(g *Gray, t triple, limit int) []perspective {
 	}
 	flat := slices.MinFunc(list, func(a, b rated) int { return cmp.Compare(a.off, b.off) }).perspective
 	flat.g, flat.h = 0, 0
-	slices.SortStableFunc(list, func(a, b rated) int { return cmp.Compare(b.rating, a.rating) })
+	sort.SliceStable(list, func(i, j int) bool { return cmp.Less(list[j].rating, list[i].rating) })
 	out := []perspective{list[0].perspective, flat}
 	for _, r := range list[1:min(len(list), limit)] {
 		out = append(out, r.perspective)

@@ -3,6 +3,7 @@ package bus
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strconv"
 	"time"
 
@@ -170,8 +171,9 @@ func (m *members) nodesAt(now time.Duration, found seen, shown clock.Time) []eng
 		n.Live = n.Lag < lease
 		list = append(list, n)
 	}
-	slices.SortFunc(list, func(a, b engine.Node) int {
-		return cmp.Or(cmp.Compare(a.Started, b.Started), cmp.Compare(a.ID, b.ID))
+	sort.Slice(list, func(i, j int) bool {
+		a, b := list[i], list[j]
+		return cmp.Or(cmp.Compare(a.Started, b.Started), cmp.Compare(a.ID, b.ID)) < 0
 	})
 	return list
 }

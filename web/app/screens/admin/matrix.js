@@ -88,6 +88,12 @@ export function requestOf(matrix, changes) {
   return { types: types.filter((row) => row.permissions.length), endpoints: [...endpoints] };
 }
 
+/** Returns the changes that were made while others were being saved. */
+function changesSince(saved, now) {
+  const undone = [...saved].filter(([key]) => !now.has(key)).map(([key, on]) => [key, !on]);
+  return new Map([...now].filter(([key]) => !saved.has(key)).concat(undone));
+}
+
 function SaveBar({ n, busy, save, undo }) {
   const id = useId();
   return html`<div class="save-bar" role="group" aria-labelledby=${id}>
@@ -120,7 +126,9 @@ export function Matrix({ role, saved }) {
   };
   const save = useAction(async () => {
     await api.put(`/v1/rbac/roles/${role.id}/permissions`, requestOf(load.data.record, changes), { ifMatch: load.data.etag });
-    undo();
+    setChanges((now) => changesSince(changes, now));
+    setProblem(null);
+    load.reload();
     saved();
     toast(t('saved'));
   }, setProblem);
@@ -135,6 +143,6 @@ export function Matrix({ role, saved }) {
         <//>
       </div>
       ${problem && html`<${ErrorBox} error=${problem} retry=${problem.status === 412 ? undo : undefined} />`}
-      ${changes.size > 0 && html`<${SaveBar} n=${changes.size} busy=${save.busy} save=${save.run} undo=${undo} />`}`;
+      ${changes.size > 0 && html`<${SaveBar} n=${changes.size} busy=${save.busy || load.loading} save=${save.run} undo=${undo} />`}`;
   }}<//>`;
 }

@@ -2,19 +2,17 @@ package notifications_test
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"os/exec"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"kontor/server/access"
 	"kontor/server/servertest"
@@ -26,90 +24,13 @@ const loadClientsEnv = "KONTOR_TEST_SWARM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(loadClientsEnv) != "" {
-		if err := loadClients(os.Stdin, os.Stdout); err != nil {
+		if err := runLoadClients(os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		return
 	}
 	os.Exit(m.Run())
-}
-
-// loadClients opens a stream for each line "address token" up to an empty line and writes "ready". Then it writes the median,
-// 99th percentile and maximum of the latencies of each round of events, one on every stream. The data hold the send times.
-func loadClients(in io.Reader, out io.Writer) error {
-	lines := bufio.NewScanner(in)
-	arrived := make(chan time.Duration, 1<<16)
-	n := 0
-	for lines.Scan() && lines.Text() != "" {
-		address, token, _ := strings.Cut(lines.Text(), " ")
-		if _, err := openStream(address, token, arrived); err != nil {
-			return err
-		}
-		n++
-	}
-	fmt.Fprintln(out, "ready")
-	for {
-		took := make([]time.Duration, n)
-		for i := range took {
-			took[i] = <-arrived
-		}
-		slices.Sort(took)
-		fmt.Fprintln(out, took[n/2].Nanoseconds(), took[n*99/100].Nanoseconds(), took[n-1].Nanoseconds())
-	}
-}
-
-// openStream opens a stream and waits for its first frame. A goroutine reads it until its end.
-func openStream(address, token string, arrived chan<- time.Duration) (net.Conn, error) {
-	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := fmt.Fprintf(conn, "GET /v1/notifications/sse HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\n\r\n", token); err != nil {
-		return nil, err
-	}
-	opened := make(chan error, 1)
-	go listen(conn, opened, arrived)
-	return conn, <-opened
-}
-
-const stamp = `"content":"sent `
-
-// listen reads one stream.
-func listen(conn net.Conn, opened chan<- error, arrived chan<- time.Duration) {
-	buffer := make([]byte, 2048)
-	filled := 0
-	isOpen := false
-	for {
-		n, err := conn.Read(buffer[filled:])
-		if err != nil {
-			if !isOpen {
-				opened <- err
-			}
-			return
-		}
-		filled += n
-		if !isOpen {
-			if !bytes.Contains(buffer[:filled], []byte("event: open\n")) {
-				continue
-			}
-			isOpen, filled = true, 0
-			opened <- nil
-			continue
-		}
-		for {
-			end := bytes.Index(buffer[:filled], []byte("\n\n"))
-			if end < 0 {
-				break
-			}
-			if at := bytes.Index(buffer[:end], []byte(stamp)); at >= 0 {
-				text := buffer[at+len(stamp) : end]
-				sent, _ := strconv.ParseInt(string(text[:bytes.IndexByte(text, '"')]), 10, 64)
-				arrived <- time.Duration(time.Now().UnixNano() - sent)
-			}
-			filled = copy(buffer, buffer[end+2:filled])
-		}
-	}
 }
 
 // streamLoad is a running server with many streams, whose clients run in another process.
@@ -120,7 +41,29 @@ type streamLoad struct {
 	out     *bufio.Scanner
 
 	streams   int
+	sent      int     // events
 	perStream float64 // bytes of memory
+}
+
+// send sends an event to all streams.
+func (c *streamLoad) send(b *testing.B) {
+	b.Helper()
+	n := customerEvent(c.users...)
+	c.sent++
+	n.Kind, n.Content = "measured", fmt.Sprintf("%s%d %d", loadContent, c.sent, time.Now().UnixNano())
+	notify(b, c.DB, c.Notifications, n)
+}
+
+// received waits until the clients have received the next event that was sent.
+func (c *streamLoad) received(b *testing.B) (r receivedEvent) {
+	b.Helper()
+	if !c.out.Scan() {
+		b.Fatal("the clients have ended")
+	}
+	if _, err := fmt.Sscan(c.out.Text(), &r.sent, &r.last, &r.p99, &r.clients); err != nil {
+		b.Fatal(err)
+	}
+	return r
 }
 
 func newStreamLoad(b *testing.B, users, each int) *streamLoad {
@@ -168,13 +111,12 @@ func newStreamLoad(b *testing.B, users, each int) *streamLoad {
 // warmUp opens and ends some streams, so that what the first ones make does not count as memory of streams.
 func warmUp(b *testing.B, s *servertest.Server, tokens []string) {
 	b.Helper()
-	arrived := make(chan time.Duration)
 	for _, token := range tokens {
-		conn, err := openStream(s.Address, token, arrived)
+		socket, err := openStream(s.Address, token)
 		if err != nil {
 			b.Fatal(err)
 		}
-		_ = conn.Close()
+		_ = unix.Close(socket)
 	}
 	eventually(b, func() bool { return len(s.Notifications.Connected()) == 0 })
 }
