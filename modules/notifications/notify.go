@@ -84,7 +84,7 @@ func (s *Service) store(ctx context.Context, tx *store.Tx, parent parentEvent, r
 	if len(recipients) == 0 {
 		return "", 0, nil
 	}
-	slices.Sort(recipients) // neighbours in the indexes by user are on the same pages
+	slices.Sort(recipients) // users that follow each other share pages of the indexes
 	parent.id, parent.metadata = store.NewID(), "{}"
 	if s.db.Shared() {
 		parent.createdAt, err = s.timestamps.nextShared(ctx, tx)

@@ -96,7 +96,7 @@ func TestWriter_APanicEndsOneStream(t *testing.T) {
 	})
 }
 
-// Everything that was written is reported before the hub counts as drained. Frames that nobody received are not reported.
+// Everything that was written is reported before the hub counts as drained. Frames that no client received are not reported.
 func TestWriter_ReportsWhatWasWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
