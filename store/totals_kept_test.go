@@ -5,7 +5,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 
 	"kontor/store"
 	"kontor/store/storetest"
@@ -134,4 +137,52 @@ func TestTotals_FewRowsAreNotKept(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, store.TotalsName)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("there is a file: %v", err)
 	}
+}
+
+// After a process that did not stop in order, totals without arguments are counted again in the background.
+func TestTotals_AreCountedAgainAfterACrash(t *testing.T) {
+	if storetest.SQLiteOnly(t, "only a database in a directory keeps totals there") {
+		return
+	}
+	dir, crashed := t.TempDir(), t.TempDir()
+	all := &store.Counting{SQL: `SELECT NULL AS value, count(*) AS rows FROM counted`, Rows: []store.KeyedTable{{Table: "counted", Key: "id"}}}
+	db := openKept(t, dir)
+	change(t, db, createCounted)
+	change(t, db, insertMany, "anna")
+	if n, err := db.CountRows(t.Context(), "all", all); err != nil || n != 100_000 {
+		t.Fatalf("%d rows, %v", n, err)
+	}
+	expectRows(t, db, "anna", 100_000)
+	closeKept(t, db)
+	db = openKept(t, dir) // takes the name of the state out of the file
+	change(t, db, `DELETE FROM counted WHERE number <= 5`)
+	if err := os.CopyFS(crashed, crashFiles{os.DirFS(dir)}); err != nil {
+		t.Fatal(err)
+	}
+	closeKept(t, db)
+
+	synctest.Test(t, func(t *testing.T) {
+		db := openKept(t, crashed)
+		store.WaitRecounted(db)
+		known := *all
+		known.SQL = `SELECT NULL AS value, count(*) AS rows FROM counted WHERE missing = 1`
+		if n, err := db.CountRows(t.Context(), "all", &known); err != nil || n != 99_995 {
+			t.Errorf("%d rows, %v; want 99995, counted before they were asked for", n, err)
+		}
+		unknown := countingOf("anna")
+		unknown.SQL = `SELECT NULL AS value, count(*) AS rows FROM counted WHERE owner = $1 AND missing = 1`
+		if n, err := db.CountRows(t.Context(), "anna", unknown); err == nil {
+			t.Errorf("%d rows were counted without the arguments of the statement", n)
+		}
+		expectRows(t, db, "anna", 99_995)
+		closeKept(t, db)
+	})
+}
+
+// crashFiles are the files of a directory without the lock of the process that has it open.
+type crashFiles struct{ fs.FS }
+
+func (f crashFiles) ReadDir(name string) ([]fs.DirEntry, error) {
+	all, err := fs.ReadDir(f.FS, name)
+	return slices.DeleteFunc(all, func(e fs.DirEntry) bool { return !e.Type().IsRegular() || strings.HasSuffix(e.Name(), ".lock") }), err
 }

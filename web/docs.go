@@ -2,12 +2,9 @@ package web
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"strings"
@@ -50,9 +47,8 @@ var readExplorer = sync.OnceValues(func() (*explorer, error) {
 				return nil, err
 			}
 			sum.Write(body)
-			own := strings.TrimSuffix(path.Base(name), ".gz")
-			if files[own], err = explorerFile(own, body, own != path.Base(name)); err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
+			if files[strings.TrimSuffix(path.Base(name), gzipSuffix)], err = readFile(name, body); err != nil {
+				return nil, err
 			}
 		}
 	}
@@ -67,23 +63,6 @@ var readExplorer = sync.OnceValues(func() (*explorer, error) {
 	e.page = newFile(contentType("index.html"), bytes.ReplaceAll(page, []byte("{{base}}"), []byte(base)))
 	return e, nil
 })
-
-// explorerFile returns a file from its plain or its compressed content.
-func explorerFile(name string, body []byte, packed bool) (file, error) {
-	if !packed {
-		return newFile(contentType(name), body), nil
-	}
-	reader, err := gzip.NewReader(bytes.NewReader(body))
-	if err != nil {
-		return file{}, err
-	}
-	plain, err := io.ReadAll(reader)
-	if err != nil {
-		return file{}, err
-	}
-	sum := sha256.Sum256(plain)
-	return file{kind: contentType(name), etag: `"` + hex.EncodeToString(sum[:8]) + `"`, plain: plain, gzip: func() []byte { return body }}, nil
-}
 
 // serveDocs answers /docs and the addresses below it.
 func (s *Site) serveDocs(c *fiber.Ctx, name string) bool {

@@ -23,7 +23,7 @@ import (
 	"sync"
 )
 
-//go:embed index.html screens.json app style i18n vendor/*.mjs vendor/*.css
+//go:embed index.html screens.json app style i18n vendor/*.mjs vendor/*.gz
 var embedded embed.FS
 
 // Site serves the console.
@@ -93,8 +93,8 @@ func read(files fs.FS) (*snapshot, error) {
 			if err != nil || entry.IsDir() {
 				return err
 			}
-			kind := contentType(name)
-			if kind == "" {
+			own := strings.TrimSuffix(name, gzipSuffix)
+			if contentType(own) == "" {
 				return nil // Licences and notes are not served.
 			}
 			body, err := fs.ReadFile(files, name)
@@ -103,8 +103,8 @@ func read(files fs.FS) (*snapshot, error) {
 			}
 			fmt.Fprintf(sum, "%s %d\n", name, len(body))
 			sum.Write(body)
-			s.assets[name] = newFile(kind, body)
-			return nil
+			s.assets[own], err = readFile(name, body)
+			return err
 		})
 		if err != nil {
 			return nil, err
@@ -161,6 +161,28 @@ func (s *snapshot) importsOf(entry string) []string {
 }
 
 const minCompressed = 512 // Below this size, compression saves no network packet.
+
+// gzipSuffix ends the names of files that are stored in the compressed form in which they are sent.
+const gzipSuffix = ".gz"
+
+// readFile returns a stored file.
+func readFile(name string, body []byte) (file, error) {
+	own := strings.TrimSuffix(name, gzipSuffix)
+	if own == name {
+		return newFile(contentType(name), body), nil
+	}
+	reader, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		return file{}, fmt.Errorf("%s: %w", name, err)
+	}
+	plain, err := io.ReadAll(reader)
+	if err != nil {
+		return file{}, fmt.Errorf("%s: %w", name, err)
+	}
+	f := newFile(contentType(own), plain)
+	f.gzip = func() []byte { return body }
+	return f, nil
+}
 
 func newFile(kind string, body []byte) file {
 	sum := sha256.Sum256(body)

@@ -2,7 +2,7 @@ package chats
 
 import (
 	"fmt"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -55,7 +55,7 @@ func parseParticipants(text string) []participant {
 		participants = append(participants, participant{userID: text[:idLength], readSeq: seq})
 		text = rest
 	}
-	slices.SortFunc(participants, func(a, b participant) int { return strings.Compare(a.userID, b.userID) })
+	sort.Slice(participants, func(i, j int) bool { return participants[i].userID < participants[j].userID })
 	return participants
 }
 

@@ -45,3 +45,27 @@ func explain(t *testing.T, db *store.DB, statement string) []string {
 	}
 	return storetest.Plan(t, db, statement, make([]any, args)...)
 }
+
+// The sorts, searches and values of a list of all notifications must not sort or read them all.
+func TestList_SortsAndFiltersUseIndexes(t *testing.T) {
+	if storetest.SQLiteOnly(t, "query plans are in the words of SQLite") {
+		return
+	}
+	db := storetest.Open(t)
+	const all = " FROM notifications WHERE (deleted = FALSE)"
+	for statement, want := range map[string]string{
+		"SELECT id" + all + " AND sent_at IS NOT NULL ORDER BY sent_at, created_at, id LIMIT 10":                  "USING COVERING INDEX notifications_sent_at_idx",
+		"SELECT id" + all + " AND sent_at IS NOT NULL ORDER BY sent_at DESC NULLS LAST, created_at DESC LIMIT 10": "USING COVERING INDEX notifications_sent_at_idx",
+		"SELECT id" + all + " AND sent_at IS NULL ORDER BY created_at, id LIMIT 10":                               "USING COVERING INDEX notifications_created_at_idx",
+		"SELECT id" + all + " AND read = TRUE ORDER BY created_at DESC, id DESC LIMIT 10":                         "USING COVERING INDEX notifications_created_at_idx",
+		"SELECT id" + all + " AND rec_type = $1 ORDER BY created_at DESC, id DESC LIMIT 10":                       "USING COVERING INDEX notifications_created_at_idx",
+		"SELECT id" + all + " AND event <> '' ORDER BY created_at DESC, id DESC LIMIT 10 OFFSET 100000":           "USING COVERING INDEX notifications_created_at_idx",
+		"SELECT user_id" + all + " AND user_id >= '' ORDER BY user_id LIMIT 1 OFFSET 100000":                      "USING COVERING INDEX notifications_user_id_idx",
+		"SELECT content, count(*)" + all + " AND content_low <> '' AND content_low > '' GROUP BY 1":               "USING INDEX notifications_content_idx",
+	} {
+		plan := strings.Join(explain(t, db, statement), "; ")
+		if !strings.Contains(plan, want) || strings.Contains(plan, "TEMP B-TREE FOR ORDER BY") {
+			t.Errorf("%s: %s; want %s", statement, plan, want)
+		}
+	}
+}

@@ -76,7 +76,7 @@ func JSON[In, Out any](status int, f func(ctx context.Context, in In) (Out, erro
 
 // operation is the function of a handler without its types: in is a pointer to the input. The answer counts only without an error.
 //
-// The generic functions of this package only convert. What they have in common is compiled once, not for each pair of types.
+// The generic functions of this package only convert; the rest is compiled once, not for each pair of types.
 type operation func(ctx context.Context, in any) (any, error)
 
 // operationOf converts a function. The result holds it without its type, whose name has all tags of the input.

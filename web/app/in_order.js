@@ -1,11 +1,18 @@
+import { isOwn, session, SignedOut } from './session.js';
+
 /**
- * Returns a function that runs asynchronous functions one after the other, in the order of the calls, so that the server gets the
- * last change last. Each call resolves or fails as its function does.
+ * Returns a function that runs asynchronous functions of the signed-in user one after the other, in the order of the calls, so that
+ * the server gets the last change last. Each call resolves or fails as its function does; a function that waits when its user signs
+ * out does not run and fails with SignedOut.
  */
 export function oneByOne() {
   let last = Promise.resolve();
   return (fn) => {
-    const mine = last.then(fn);
+    const token = session.get()?.access_token;
+    const mine = last.then(() => {
+      if (!isOwn(token)) throw new SignedOut();
+      return fn();
+    });
     last = mine.catch(() => {});
     return mine;
   };

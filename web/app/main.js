@@ -68,12 +68,15 @@ function SignedIn({ path }) {
 const loadReauthenticate = () => withTexts(import('./ui/reauthenticate.js'), ['security']);
 const loadRequiredFactor = () => withTexts(import('./ui/required_factor.js'), ['security']);
 
-/** Returns a module that is loaded when it is needed for the first time; null until then. */
+const RETRY_MS = 3000;
+
+/** Returns a module that is loaded when it is needed for the first time; null until then. Requests wait for it, so it is tried again. */
 function useModule(needed, load) {
   const [module, setModule] = useState(null);
+  const [attempt, setAttempt] = useState(0);
   useEffect(() => {
-    if (needed && !module) load().then(setModule, toastError);
-  }, [needed]);
+    if (needed && !module) load().then(setModule, () => setTimeout(() => setAttempt((n) => n + 1), RETRY_MS));
+  }, [needed, attempt]);
   return module;
 }
 

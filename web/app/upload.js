@@ -1,6 +1,6 @@
 import { ApiError } from './api.js';
 import { language, t } from './i18n.js';
-import { deviceName, freshToken, renew } from './session.js';
+import { deviceName, freshToken, isOwn, renew, SignedOut } from './session.js';
 
 /**
  * Uploads a file as the body of a request. fetch() cannot report progress in every browser, XMLHttpRequest can.
@@ -8,7 +8,7 @@ import { deviceName, freshToken, renew } from './session.js';
  * @param {File} file
  * @param {{progress?: (share: number) => void, signal?: AbortSignal, key?: string}} [options]
  *   progress receives the part that was sent, from 0 to 1; key is the Idempotency-Key
- * @returns {Promise<object>} the record of the file; it throws an ApiError
+ * @returns {Promise<object>} the record of the file; it throws an ApiError, or SignedOut
  */
 export async function uploadFile(path, file, options = {}) {
   let token = await freshToken();
@@ -17,6 +17,7 @@ export async function uploadFile(path, file, options = {}) {
     token = await renew(token);
     answer = await send(path, file, token, options);
   }
+  if (!isOwn(token)) throw new SignedOut();
   const body = parse(answer.responseText);
   if (answer.status === 201) return body;
   const wait = Number(answer.getResponseHeader('Retry-After'));

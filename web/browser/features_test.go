@@ -73,6 +73,24 @@ func (v *visitor) choosePerson(within string, p person) {
 	v.click(within + ` [role=option]`)
 }
 
+// A field whose text the user changes after a choice no longer stands for that choice.
+func TestPicker_AnotherTextEndsTheChoice(t *testing.T) {
+	s := sharedServer(t)
+	me := s.newPerson("Administrator")
+	s.newCustomer(s.token(me), "Ladina", "Camenzind")
+	v := signedIn(t, s, desk, me)
+	v.goTo("/tasks?new=1")
+	v.write(`dialog input[name=title]`, "Call back")
+	v.write(`dialog input[name=customer_id]`, "Camenzind")
+	v.until(`document.querySelector('dialog [role=option]')?.innerText.includes('Ladina')`)
+	v.click(`dialog [role=option]`)
+	v.until(`document.querySelector('dialog input[name=customer_id]').value === 'Ladina Camenzind'`)
+	v.until(`document.querySelector('dialog button[type=submit]:not(:disabled)')`)
+	v.write(`dialog input[name=customer_id]`, "Someone else")
+	v.until(`document.querySelector('dialog button[type=submit]:disabled')`)
+	v.until(`document.querySelector('dialog input[name=customer_id]').value === 'Someone else'`)
+}
+
 // Enter chooses only from suggestions for the text in the field, not from those for an earlier one.
 func TestPicker_EnterChoosesNoFormerSuggestion(t *testing.T) {
 	s := sharedServer(t)

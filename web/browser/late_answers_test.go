@@ -93,3 +93,20 @@ func TestCustomer_ShowsAChangeBeforeItIsFollowed(t *testing.T) {
 	close(release)
 	v.until(`document.querySelector('main h1').innerText.includes('Rossi')`)
 }
+
+// The dialog that signs in again appears also if its module could not be loaded at first.
+func TestRevokedSession_ADialogThatFailsToLoadIsTriedAgain(t *testing.T) {
+	p := newProxy(t, sharedServer(t))
+	me := p.newPerson("Advisor")
+	v := signedIn(t, p.testServer, desk, me)
+	v.expect("401")
+	v.expect("503")
+	base := ask[string](v, `new URL(document.querySelector('script[type=module]').src).pathname.replace(/app\/.*/, '')`)
+	p.onNext(http.MethodGet, base+"app/ui/reauthenticate.js", respond(http.StatusServiceUnavailable, "{}"))
+	p.endSessions(me)
+	v.eval(`document.querySelector('nav a[href="/customers"]').click()`)
+	v.write(`dialog input[name=password]`, me.password)
+	v.submit(`dialog input[name=password]`)
+	v.gone(`dialog`)
+	v.until(`document.querySelector('h1').innerText === 'Customers' && document.querySelector('table.data, .empty')`)
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -210,6 +211,52 @@ func TestTwoTabs_ASignOutKeepsTheNextSession(t *testing.T) {
 	v.until(`document.querySelector('.shell h1') && document.querySelector('.connection.live')`)
 	v.goTo("/profile/security")
 	v.see(other.login)
+}
+
+// An action for several records ends when its user signs out in another tab: the next user does not continue it.
+func TestTwoTabs_AnActionIsNotContinuedByTheNextUser(t *testing.T) {
+	p := newProxy(t, sharedServer(t))
+	me, other := p.newPerson("Administrator"), p.newPerson("Administrator")
+	token := p.token(me)
+	customer := p.newCustomer(token, "Bruno", "Halbfertig")
+	const payers = 6
+	for i := range payers {
+		p.call(token, http.MethodPost, "/v1/payers", map[string]any{"customer_id": customer, "name": fmt.Sprintf("Halbfertig %d %s", i, me.id), "country": "CHE"})
+	}
+	v := signedIn(t, p.testServer, desk, me)
+	v.expect("401")
+	v.goTo("/payers?q=" + me.id)
+	v.until(fmt.Sprintf(`document.querySelectorAll('table.data tbody tr').length === %d`, payers))
+	const atOnce = 4
+	arrived, release := make(chan struct{}, atOnce), make(chan struct{})
+	for range atOnce {
+		p.onNext(http.MethodDelete, "/v1/payers/", func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
+			arrived <- struct{}{}
+			if released(r, release) {
+				pass.ServeHTTP(w, r)
+			}
+		})
+	}
+	v.click(`table.data thead input[type=checkbox]`)
+	v.click(`.bulk button.danger`)
+	v.click(confirmation)
+	for range atOnce {
+		<-arrived
+	}
+	pair := p.signIn(other)
+	v.eval(fmt.Sprintf(`const next = { ...JSON.parse(localStorage.getItem('kontor.session')), access_token: %q, refresh_token: %q, user_id: %q, login: %q };
+		localStorage.setItem('kontor.session', JSON.stringify(next)); dispatchEvent(new StorageEvent('storage', { key: 'kontor.session' }))`,
+		pair["access_token"], pair["refresh_token"], other.id, other.login))
+	seen := record(v)
+	close(release)
+	for end := time.Now().Add(waitLimit); len(seen.with("200 /v1/payers/")) < atOnce && time.Now().Before(end); {
+		ask[string](v, `fetch('/healthz').then((answer) => answer.text())`)
+	}
+	ask[string](v, `fetch('/healthz').then((answer) => answer.text())`) // A further request would have been sent before it.
+	list := p.call(p.token(other), http.MethodGet, "/v1/payers?active=true&q="+me.id, nil)
+	if list["total"] != float64(payers-atOnce) {
+		t.Errorf("%v payers are active, want %d", list["total"], payers-atOnce)
+	}
 }
 
 func TestDeepLink_OpensAfterSigningIn(t *testing.T) {

@@ -7,6 +7,7 @@ const { caller } = await import('../app/access.js');
 const { chooseLanguage } = await import('../app/auth.js');
 const { language, switchLanguage } = await import('../app/i18n.js');
 const { changePreferences, loadPreferences, preferences } = await import('../app/preferences.js');
+const { clearSession, saveTokens, SignedOut } = await import('../app/session.js');
 await switchLanguage('en');
 
 /** An answer that arrives when release is called. */
@@ -77,4 +78,16 @@ test('a change that fails late reverts neither another preference nor a later ch
   await Promise.all(later);
   assert.deepEqual(preferences.get(), { ...DEFAULTS, theme: 'light', date_format: 'YYYY-MM-DD' });
   assert.deepEqual(sent(), [{ theme: 'dark' }, { theme: 'light' }, { date_format: 'YYYY-MM-DD' }]);
+});
+
+test('a change that waits for another one is not made for the next user', async () => {
+  const held = late();
+  answerWith(held.answer, json({}));
+  const both = [{ theme: 'dark' }, { date_format: 'YYYY-MM-DD' }].map((change) => changePreferences(change).catch((error) => error));
+  await settle();
+  clearSession();
+  saveTokens({ access_token: 'second', expires_in: 3600, user_id: 'u2' }, 'beat@example.ch');
+  held.release(json({}));
+  for (const error of await Promise.all(both)) assert.ok(error instanceof SignedOut);
+  assert.equal(requests.length, 1);
 });

@@ -6,7 +6,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// packedEngine is the WebAssembly module of the library go-pdfium, compressed: 2 MB instead of 5.
+// packedEngine is the WebAssembly module of the library go-pdfium, without the functions that are not called, compressed: 1.8 MB
+// instead of 5. A test makes it.
 //
 //go:embed pdfium.wasm.zst
 var packedEngine []byte

@@ -13,7 +13,8 @@ import (
 
 var update = flag.Bool("update", false, "compress the PDF engine of the library again")
 
-// The embedded engine is the one of the library's version in go.mod. After an update of the library, run
+// The embedded engine is the one of the library's version in go.mod, without the functions that are not called. After an update of the
+// library, or of engineCalls, run
 //
 //	go test ./modules/invoices/qrbill -run TestEngine_IsThatOfTheLibrary -update
 //
@@ -25,6 +26,9 @@ func TestEngine_IsThatOfTheLibrary(t *testing.T) {
 	}
 	library, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "webassembly", "pdfium.wasm"))
 	if err != nil {
+		t.Fatal(err)
+	}
+	if library, err = prune(library); err != nil {
 		t.Fatal(err)
 	}
 	if *update {

@@ -18,10 +18,11 @@ const (
 	// maxLookups bounds the values whose first rows are looked up one by one.
 	maxLookups = 50
 	// The rows that are read in their order to find the first ones of a page of values: of a field whose index has the rows of each value
-	// in the order of their creation, of another index, of few values without one, and of other fields. After these, values that were
-	// not found are looked up, or all rows are ranked.
+	// in the order of their creation, of another index, in another order, of few values without an index, and of other fields. After these,
+	// values that were not found are looked up, or all rows are ranked.
 	passedInOrder  = 1_000
 	passedIndexed  = 20_000
+	passedSorted   = 100_000
 	passedFew      = 300_000
 	passedUnsorted = 1_000_000
 )
@@ -141,10 +142,12 @@ func (f *Field) absent() string {
 // passed returns how many rows are read in their order, and whether values are looked up after these.
 func (q *query) passed(v view) (limit int64, lookups bool) {
 	f := v.distinct
-	lookups = len(q.values) > 0 && len(q.values) <= maxLookups && q.matching.sql() == q.base && (v.orders[0].column == q.created || v.orders[0].column == q.id)
+	lookups = len(q.values) > 0 && len(q.values) <= maxLookups && q.matching.sql() == q.base
 	switch {
 	case !lookups:
 		return passedUnsorted, false
+	case v.orders[0].column != q.created && v.orders[0].column != q.id:
+		return passedSorted, true
 	case f.Index == ThenCreated, f.Index == NullsApart, f.Index == EmptyApart, f.Index == First:
 		return passedInOrder, true
 	case f.leads(q.created):

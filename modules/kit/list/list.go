@@ -67,7 +67,7 @@ type Source[T any] struct {
 
 // List reads pages of one source. It is safe for concurrent use.
 //
-// Its generic functions only convert rows. What lists have in common is in source, and compiled once.
+// Its generic functions only convert rows; the rest is in source, and compiled once.
 type List[T any] struct {
 	source *source
 	scan   func(row Row) (T, error)

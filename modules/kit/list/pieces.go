@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sort"
 	"strings"
 
 	"kontor/store"
@@ -21,7 +22,7 @@ func (q *query) pieces(ctx context.Context, db Store, v view, after []any) ([]pi
 	switch {
 	case v.apart != nil:
 		return v.apartPieces(after), true, nil
-	case v.valued != nil:
+	case v.valued != nil && (v.valued.Index == NoIndex || q.searched || q.merges()):
 		return q.valuedPieces(ctx, db, v, after)
 	}
 	return nil, false, nil
@@ -58,11 +59,11 @@ func (q *query) valuedPieces(ctx context.Context, db Store, v view, after []any)
 	}
 	groups = slices.Clone(groups)
 	first := v.orders[0]
-	slices.SortFunc(groups, func(a, b store.Group) int {
+	sort.Slice(groups, func(i, j int) bool {
 		if first.descending {
-			a, b = b, a
+			i, j = j, i
 		}
-		return compareValues(a.Value, b.Value)
+		return compareValues(groups[i].Value, groups[j].Value) < 0
 	})
 	var pieces []piece
 	for _, g := range groups {
@@ -125,6 +126,9 @@ func conditionsOf(pieces []piece, b *builder) []string {
 	return all
 }
 
+// maxApart bounds the rows with a text that are collected to tell the others apart, without reading these.
+const maxApart = 100_000
+
 // countPieces counts the rows of the two pieces of a field with an index apart.
 func (q *query) countPieces(ctx context.Context, db Store, v view, pieces []piece) error {
 	total, err := q.countRows(ctx, db, q.matching)
@@ -138,9 +142,15 @@ func (q *query) countPieces(ctx context.Context, db Store, v view, pieces []piec
 	if err != nil {
 		return err
 	}
-	pieces[0].rows, pieces[1].rows = present, max(0, total-present)
+	with, without := &pieces[0], &pieces[1]
 	if !v.orders[0].descending {
-		pieces[0].rows, pieces[1].rows = pieces[1].rows, pieces[0].rows
+		with, without = without, with
+	}
+	with.rows, without.rows = present, max(0, total-present)
+	if v.apart.Index == EmptyApart && present <= maxApart {
+		without.condition = func(b *builder) {
+			b.add(q.id, " NOT IN (SELECT ", q.id, " FROM ", q.from, condition.sql(), ")")
+		}
 	}
 	return nil
 }
@@ -197,6 +207,7 @@ func (q *query) deepPage(ctx context.Context, db Store, b *builder, columns stri
 		before, from = " > ", " <= "
 	}
 	find := q.matching.after("SELECT ", column, " FROM ", q.from)
+	find.add(conjunction(q.matching.sql()), v.first.least()) // else SQLite may sort another index
 	find.add(" ORDER BY ", terms(v.orders[:1]), " LIMIT 1 OFFSET ")
 	find.arg(w.offset)
 	var value any

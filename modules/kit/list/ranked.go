@@ -1,10 +1,10 @@
 package list
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"kontor/store"
@@ -184,7 +184,7 @@ func rank(ctx context.Context, db store.Querier, search *store.TextSearch, ids [
 			r.score, r.match = score(search, m), m
 		}
 	}
-	slices.SortStableFunc(all, func(a, b ranked) int { return cmp.Compare(b.score, a.score) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].score > all[j].score })
 	return all, nil
 }
 

@@ -43,7 +43,7 @@ func (q *query) page(ctx context.Context, db Store, columns string, v view, p Pa
 		w.segments = segments(b, v.orders, after)
 	}
 	alternatives := q.merges() && !q.few
-	if alternatives && w.depth() > maxMergedRows {
+	if alternatives && (v.distinct != nil || w.depth() > maxMergedRows) {
 		ungranted, err := q.onlyAlternative(ctx, db)
 		if err != nil {
 			return nil, err
@@ -59,7 +59,7 @@ func (q *query) page(ctx context.Context, db Store, columns string, v view, p Pa
 		if q.piecedPage(b, columns, v, w, pieces) {
 			return b, nil
 		}
-	} else if deep && v.first {
+	} else if deep && v.first != nil {
 		if done, err := q.deepPage(ctx, db, b, columns, v, w); done || err != nil {
 			return b, err
 		}

@@ -11,7 +11,7 @@ type view struct {
 	orders    []order
 	alone     bool   // without the columns of the order
 	apart     *Field // the first field of the order, if an index has only the rows with a value; nil: another
-	first     bool   // the index of the first field does not end with the id
+	first     *Field // the only field of the order, if its index does not end with the id; nil: another
 	unindexed bool   // the order has no index
 	valued    *Field // the first field of the order, if it has few values and no index; nil: another
 	distinct  *Field
@@ -52,9 +52,9 @@ func (s *source) sortedBy(v *view, f *Field, alone bool) {
 	switch {
 	case f.absent() != "":
 		v.apart = f
-	case f.Index == First:
-		v.first = alone && !f.Null
-	case f.Few && f.Index == NoIndex && alone:
+	case f.Index == First && alone && !f.Null:
+		v.first = f
+	case f.Few && alone:
 		v.valued = f
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"kontor/store"
 )
 
-// source is a table without the type of its records. What does not depend on that type is compiled once, not for each table.
+// source is a table without the type of its records. Its methods are compiled once, not for each table.
 type source struct {
 	recType       access.RecordType
 	from, columns string

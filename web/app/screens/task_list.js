@@ -66,7 +66,7 @@ function AssigneeQuestion({ answer }) {
   };
   return html`<${Dialog} title=${t('work.assign')} close=${() => answer(null)}>
     <form onSubmit=${submit}>
-      <${UserPicker} label=${t('tasks.assignee')} chosen=${chosen?.name} pick=${setChosen} />
+      <${UserPicker} label=${t('tasks.assignee')} chosen=${chosen?.name} pick=${(user) => setChosen(user.id ? user : null)} />
       <div class="actions">
         <button type="button" class="quiet" onClick=${() => answer(null)}>${t('do.cancel')}</button>
         <button type="submit" disabled=${!chosen}>${t('tasks.assign')}</button>

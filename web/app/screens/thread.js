@@ -9,6 +9,7 @@ import { markChatRead, useNotifications } from '../live_updates.js';
 import { myId, usePeople } from '../people.js';
 import { usePreferences } from '../preferences.js';
 import { consolePath } from '../router.js';
+import { SignedOut } from '../session.js';
 import { ChatName, plainChatName } from '../ui/chat_name.js';
 import { Avatar } from '../ui/display.js';
 import { ErrorBox, Skeleton } from '../ui/feedback.js';
@@ -177,6 +178,7 @@ function useComposer(id, { setMessages, setError }, beforeSend) {
       unsent.current = null;
       addMessage({ ...sent, chatId: id });
     } catch (failed) {
+      if (failed instanceof SignedOut) return; // Nothing of the message stays for the next user.
       unsent.current = { content, key };
       setMessages(withoutPending);
       type([content, drafts.get(id)].filter(Boolean).join('\n'));

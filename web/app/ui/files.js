@@ -4,6 +4,7 @@ import { useFiles, uploadPath } from '../file_lists.js';
 import { dateTime } from '../format.js';
 import { language, t } from '../i18n.js';
 import { myId, usePeople } from '../people.js';
+import { SignedOut } from '../session.js';
 import { uploadFile } from '../upload.js';
 import { confirm } from './dialog.js';
 import { Badge } from './display.js';
@@ -46,6 +47,7 @@ function useUploads(of, done, start) {
       dismiss(one.key);
       done(one.file);
     } catch (error) {
+      if (error instanceof SignedOut) queue.current = []; // The next user must not continue.
       if (error.name === 'AbortError') dismiss(one.key);
       else change(one.key, { error });
     } finally {

@@ -28,9 +28,9 @@ function Suggestions({ id, label, rows, at, hidden, choose }) {
  * @param {{label: string, find: (text: string) => Promise<{id: string, name: string, note?: string}[]>,
  *   pick: (found: {id: string, name: string}) => void, chosen?: string, error?: string, hint?: string, name?: string,
  *   several?: boolean, onType?: (text: string) => void, whole?: boolean, listLabel?: string, after?: any}} props
- *   onType: called with the text after each key; whole: focusing the field selects its text and suggests everything; listLabel:
- *   the label as text, where it is not; after: below the field; several: the field is cleared for the next choice; the choices
- *   are shown elsewhere
+ *   pick: called with the choice, and with an empty one when the user changes its text; onType: called with the text after each
+ *   key; whole: focusing the field selects its text and suggests everything; listLabel: the label as text, where it is not; after:
+ *   below the field; several: the field is cleared for the next choice; the choices are shown elsewhere
  */
 export function Combobox({ label, find, pick, chosen = '', error, hint, name, several, onType, whole, listLabel = label, after }) {
   const id = useId();
@@ -48,9 +48,9 @@ export function Combobox({ label, find, pick, chosen = '', error, hint, name, se
     setAt(0);
   });
   const field = useRef();
+  const picked = useRef(false); // the text is the name of the choice
   useLayoutEffect(() => {
-    const isTyping = onType && document.activeElement === field.current; // What is chosen follows the text, with a delay.
-    if (!isTyping) setText(chosen);
+    if (document.activeElement !== field.current) setText(chosen); // Otherwise the choice follows what is typed, with a delay.
   }, [chosen]);
   function search(typed) {
     wanted.current = typed;
@@ -60,10 +60,13 @@ export function Combobox({ label, find, pick, chosen = '', error, hint, name, se
     setText(several ? '' : row.name);
     setOpen(false);
     pick(row);
+    picked.current = !several && !onType;
   }
   function onInput(event) {
     setText(event.target.value);
     setOpen(true);
+    if (picked.current) pick({ id: '', name: '' }); // Another text must not stand for the former choice.
+    picked.current = false;
     onType?.(event.target.value);
     search(event.target.value);
   }

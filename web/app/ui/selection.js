@@ -1,5 +1,6 @@
 import { html, useLayoutEffect, useRef, useState } from '../lib.js';
 import { t } from '../i18n.js';
+import { SignedOut } from '../session.js';
 import { confirm } from './dialog.js';
 import { toast, toastError, useAction } from './feedback.js';
 import { Icon } from './icon.js';
@@ -40,12 +41,18 @@ export function useSelection(rows, nameOf = (row) => row.name ?? row.title ?? ro
 
 const PARALLEL = 4; // requests of one bulk action at the same time
 
-/** Runs fn for each row; returns the errors. */
+/** Runs fn for each row; returns the errors. It fails when the user signs out: the next user must not continue. */
 async function forEachRow(rows, fn) {
   const errors = [];
   const queue = [...rows];
+  const fail = (error) => {
+    errors.push(error);
+    if (!(error instanceof SignedOut)) return;
+    queue.length = 0;
+    throw error;
+  };
   const work = async () => {
-    for (let row = queue.shift(); row; row = queue.shift()) await fn(row).catch((error) => errors.push(error));
+    for (let row = queue.shift(); row; row = queue.shift()) await fn(row).catch(fail);
   };
   await Promise.all(Array.from({ length: PARALLEL }, work));
   return errors;
