@@ -33,7 +33,8 @@ func prune(module []byte) (pruned []byte, err error) {
 	imported, reached := 0, []int(nil)
 	pruned = append(pruned, module[:8]...)
 	for r := (wasmReader{module, 8}); r.at < len(module); {
-		begin, id, size := r.at, r.byte(), r.number()
+		begin := r.at
+		id, size := r.byte(), r.number()
 		section := wasmReader{module[r.at : r.at+size], 0}
 		r.at += size
 		switch id {
