@@ -27,9 +27,12 @@ type (
 	Texts = engine.TextSearch
 )
 
-// TextTables are the tables of conditions, and TextRows the same with the column of the records that their rows decide about, which holds
-// for a condition that is checked row by row.
-var TextTables, TextRows = fulltext.Tables, fulltext.Rows
+// TextTables are the tables of conditions.
+var TextTables = fulltext.Tables
+
+// TextRows are these tables with the column of the records that their rows decide about. They are those of a condition that is checked
+// row by row.
+var TextRows = fulltext.Rows
 
 // TextFollower keeps the documents current.
 type TextFollower struct {

@@ -44,7 +44,7 @@ func (v *ValueCounts) AddText(text []byte, rows int64) bool {
 
 // AddNumber is AddText for a number.
 func (v *ValueCounts) AddNumber(value, rows int64) bool {
-	b := binary.LittleEndian.AppendUint64(make([]byte, 0, 8), uint64(value))         //nolint:gosec // any number will do
+	b := binary.LittleEndian.AppendUint64(make([]byte, 0, 8), uint64(value))
 	return v.add(^maphash.Bytes(v.seeds[0], b), ^maphash.Bytes(v.seeds[1], b), rows) // the text of the same bytes has another digest
 }
 
@@ -70,7 +70,7 @@ func (v *ValueCounts) Add(value any, rows int64) bool {
 }
 
 func (v *ValueCounts) add(first, second uint64, rows int64) bool {
-	key := valueDigest{uint32(first), uint32(first >> 32), uint32(second)} //nolint:gosec // parts of a digest
+	key := valueDigest{uint32(first), uint32(first >> 32), uint32(second)}
 	sum := int64(v.rows[key]) + rows
 	switch {
 	case sum < 0 || sum > math.MaxUint32:

@@ -131,7 +131,7 @@ func (m *measurement) list(ctx context.Context, path string, fields []string, te
 	if err != nil || first.Total == 0 {
 		return err
 	}
-	for _, query := range m.queries(path, first, fields, text) {
+	for _, query := range m.queries(first, fields, text) {
 		found, err := m.time(ctx, path+"?"+query)
 		if err != nil {
 			return err

@@ -9,7 +9,7 @@ import (
 var texts = []string{"z", "muster", "muster 7", "customer100.example", "quaternion"}
 
 // queries returns the query strings to measure. first is the page without parameters.
-func (m *measurement) queries(path string, first page, fields []string, text bool) []string {
+func (m *measurement) queries(first page, fields []string, text bool) []string {
 	places := []string{"limit=-1", fmt.Sprintf("offset=%d", first.Total/2), fmt.Sprintf("offset=%d", first.Total*3/4), fmt.Sprintf("offset=%d", max(0, first.Total-5))}
 	var sorts, distinct, searches []string
 	for _, field := range fields {
