@@ -6,7 +6,6 @@ import (
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"kontor/store/engine"
 )
@@ -61,15 +60,22 @@ func NewRowCache[V any](db *DB, table, key string) *RowCache[V] {
 
 // Get returns the value of a row, if it is known.
 func (c *RowCache[V]) Get(id string) (value V, ok bool) {
-	return c.Lookup(unsafe.Slice(unsafe.StringData(id), len(id)))
+	s := c.shard(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.entries[id].use()
 }
 
-// Lookup is Get for an id that is held as bytes, which it neither keeps nor changes.
+// Lookup is Get for an id that is held as bytes, which it does not keep.
 func (c *RowCache[V]) Lookup(id []byte) (value V, ok bool) {
 	s := &c.shards[maphash.Bytes(c.seed, id)%rowCacheShards]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.entries[string(id)]
+	return s.entries[string(id)].use()
+}
+
+// use returns the value of an entry, if there is one, and notes its use.
+func (e *rowEntry[V]) use() (value V, ok bool) {
 	if e == nil {
 		return value, false
 	}

@@ -66,6 +66,9 @@ func (c *conn) statement(sql string, o owner) *statement {
 	return s
 }
 
+// smallBuffer is the first size of the buffer for arguments in bytes.
+const smallBuffer = 64
+
 // Args returns the highest n of the parameters $n.
 func (s *statement) Args() int { return s.entry.text.args }
 
@@ -75,6 +78,9 @@ func (s *statement) Begin() uint64 {
 	s.running = true
 	s.args = slices.Grow(s.args[:0], s.Args())[:s.Args()]
 	clear(s.args)
+	if s.buffer == nil {
+		s.buffer = make([]byte, 0, smallBuffer) // an empty text must not be nil, which is NULL
+	}
 	s.buffer = s.buffer[:0]
 	s.conn.open = append(s.conn.open, s)
 	return s.number

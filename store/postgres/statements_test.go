@@ -33,6 +33,7 @@ func TestStatement_FindsTheTypesOfArguments(t *testing.T) {
 				{`SELECT COALESCE($1, 'none')`, []any{nil}, "none"},
 				{`SELECT CASE WHEN $1 IS NULL THEN 'null' ELSE 'not null' END`, []any{nil}, "null"},
 				{`SELECT CASE WHEN $1 IS NULL THEN 'null' ELSE 'not null' END`, []any{3}, "not null"},
+				{`SELECT CASE WHEN $1 IS NULL THEN 'nothing' ELSE 'a text' END`, []any{""}, "a text"},
 				{`SELECT SUBSTR($1, $2, $3)`, []any{"grüezi", 3, 2}, "üe"},
 				{`SELECT 'a' || $1 || 'c'`, []any{"b"}, "abc"},
 				{`SELECT $1 + 1`, []any{int64(1) << 40}, fmt.Sprint(int64(1)<<40 + 1)},

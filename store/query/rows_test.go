@@ -165,3 +165,28 @@ func TestTx_IsClosedAfterItsFunction(t *testing.T) {
 		t.Errorf("got %v, want ErrClosed", err)
 	}
 }
+
+func TestScan_ReusedText(t *testing.T) {
+	db := storetest.Open(t)
+	rows, err := db.Query(t.Context(), `SELECT 'grüezi' AS text UNION ALL SELECT '' UNION ALL SELECT 'a'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var text store.ReusedText
+	var got []string
+	for rows.Next() {
+		if err := rows.Scan(&text); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, string(text))
+	}
+	if d := cmp.Diff([]string{"grüezi", "", "a"}, got); d != "" || rows.Err() != nil {
+		t.Error(d, rows.Err())
+	}
+	for _, sql := range []string{`SELECT NULL`, `SELECT 7`} {
+		if err := db.QueryRow(t.Context(), sql).Scan(&text); err == nil {
+			t.Errorf("%s was read into a text", sql)
+		}
+	}
+}

@@ -17,14 +17,13 @@ const (
 	maxDistinct = 1000
 	// maxLookups bounds the values whose first rows are looked up one by one.
 	maxLookups = 50
-	// The rows that are read in their order to find the first ones of a page of values: of a field whose index has the rows of each value
-	// in the order of their creation, of another index, in another order, of few values without an index, and of other fields. After these,
-	// values that were not found are looked up, or all rows are ranked.
-	passedInOrder  = 1_000
-	passedIndexed  = 20_000
-	passedSorted   = 100_000
-	passedFew      = 300_000
-	passedUnsorted = 1_000_000
+	// The rows that are read in their order to find the first ones of a page of values. After these, values that were not found are
+	// looked up, or all rows are ranked.
+	passedInOrder  = 1_000     // an index has the rows of each value in the order of their creation
+	passedIndexed  = 20_000    // another index
+	passedSorted   = 100_000   // the page has another order
+	passedFew      = 300_000   // few values without an index
+	passedUnsorted = 1_000_000 // other fields
 )
 
 // countValues returns the number of different values of a field in the matching rows, of which there is at least one. NULL counts as

@@ -60,6 +60,15 @@ func (q *query) page(ctx context.Context, db Store, columns string, v view, p Pa
 			return b, nil
 		}
 	} else if deep && v.first != nil {
+		grouped := v
+		grouped.valued = v.first
+		groups, few, err := q.valuedPieces(ctx, db, grouped, nil)
+		if err != nil {
+			return nil, err
+		}
+		if few && q.piecedPage(b, columns, v, w, groups) {
+			return b, nil
+		}
 		if done, err := q.deepPage(ctx, db, b, columns, v, w); done || err != nil {
 			return b, err
 		}
