@@ -56,27 +56,29 @@ func Update[T endpoint.Tagged](ctx context.Context, db *store.DB, t *Table[T], i
 	if e.Look == nil {
 		e.Look = e.Read
 	}
-	type states struct {
-		before, after T
-		digests       [2]store.Digest
-	}
-	s, err := optimistic[T, states]{
-		read: e.Read, look: e.Look,
-		prepare: func(_ context.Context, q store.Querier, before T) (states, bool, error) {
+	var digests [2]store.Digest
+	var before T
+	after, err := optimistic{
+		read: func(ctx context.Context, q store.Querier) (endpoint.Tagged, error) { return e.Read(ctx, q) },
+		look: func(ctx context.Context, q store.Querier) (endpoint.Tagged, error) { return e.Look(ctx, q) },
+		prepare: func(_ context.Context, q store.Querier, tagged endpoint.Tagged) (any, bool, error) {
+			before = tagged.(T)
 			after, changed, err := e.Apply(before, q.Now())
 			if err != nil || !changed {
-				return states{after: before}, false, err
+				return before, false, err
 			}
 			was := t.Digest(db, before)
-			return states{before, after, [2]store.Digest{was, db.DigestChange(t.Type.Name, was, t.Digest(db, after))}}, true, nil
+			digests = [2]store.Digest{was, db.DigestChange(t.Type.Name, was, t.Digest(db, after))}
+			return after, true, nil
 		},
-		write: func(ctx context.Context, tx *store.Tx, s states) error {
-			if err := e.Write(ctx, tx, s.before, s.after); err != nil {
+		write: func(ctx context.Context, tx *store.Tx, after any) error {
+			if err := e.Write(ctx, tx, before, after.(T)); err != nil {
 				return err
 			}
-			t.Audit(ctx, tx, e.Action, id, s.digests[0], s.digests[1])
+			t.Audit(ctx, tx, e.Action, id, digests[0], digests[1])
 			return nil
 		},
 	}.run(ctx, db)
-	return s.after, err
+	record, _ := after.(T)
+	return record, err
 }
