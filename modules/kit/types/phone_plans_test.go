@@ -1,9 +1,12 @@
 package types_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -15,9 +18,9 @@ import (
 	"kontor/modules/kit/types"
 )
 
-var update = flag.Bool("update", false, "write phone_plans.txt anew, from the metadata of the library")
+var update = flag.Bool("update", false, "write phone_plans.txt.gz anew, from the metadata of the library")
 
-const plansFile = "phone_plans.txt"
+const plansFile = "phone_plans.txt.gz"
 
 // TestPhonePlans compares the plans with the metadata of the library. After an update of the library, run it with -update.
 func TestPhonePlans(t *testing.T) {
@@ -26,11 +29,31 @@ func TestPhonePlans(t *testing.T) {
 		writePlan(&file, m)
 	}
 	if *update {
-		if err := os.WriteFile(plansFile, []byte(file.String()), 0o600); err != nil {
+		packed := &bytes.Buffer{}
+		w, err := gzip.NewWriterLevel(packed, gzip.BestCompression)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(w, file.String()); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(plansFile, packed.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	have, err := os.ReadFile(plansFile)
+	packed, err := os.Open(plansFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	plain, err := gzip.NewReader(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	have, err := io.ReadAll(plain)
 	if err != nil {
 		t.Fatal(err)
 	}
