@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -113,6 +114,9 @@ func TestStop_LetsRequestsFinish(t *testing.T) {
 func stopUnderLoad(t *testing.T, end syscall.Signal) {
 	t.Helper()
 	const limit = 5 * time.Second
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, end) // under nohup, the server would ignore the signal as these tests do
+	defer signal.Stop(caught)
 	p := start(t, filepath.Join(t.TempDir(), "data"), "--server.shutdown_seconds=5", "--auth.cooling_off.free_attempts=1000")
 	body, err := json.Marshal(map[string]string{"user_id": adminEmail, "password": adminPassword})
 	if err != nil {
