@@ -117,7 +117,7 @@ func TestTLS_IsServedFromFiles(t *testing.T) {
 			"GET /app?x=1 HTTP/1.1\r\nHost: bank.example":                      "Location: https://bank.example/app?x=1\r\n",
 			"GET / HTTP/1.1\r\nHost: evil.example":                             "Location: https://bank.example/\r\n",
 			"GET http://evil.example/x HTTP/1.1\r\nHost: a":                    "Location: https://bank.example/x\r\n",
-			"GET http:.evil.example HTTP/1.1\r\nHost: a":                       "Location: https://bank.example/\r\n",
+			"GET http:.evil.example HTTP/1.1\r\nHost: a":                       "400 Bad Request",
 			"GET //evil.example/%0d%0aX HTTP/1.1\r\nHost: a":                   "Location: https://bank.example//evil.example/%0d%0aX\r\n",
 			"POST /authenticate HTTP/1.1\r\nHost: bank.example":                "403 Forbidden",
 			"DELETE /v1/users/1 HTTP/1.1\r\nHost: bank.example":                "403 Forbidden",
