@@ -97,7 +97,7 @@ export async function markRead(id) {
   const last = findChat(id)?.lastMessage?.id;
   await api.post(`/v1/chats/${id}/read`);
   const had = findChat(id)?.unreadCount !== 0;
-  const isSame = findChat(id)?.lastMessage?.id === last || isOnScreen(id); // Otherwise a message has arrived that nobody has read.
+  const isSame = findChat(id)?.lastMessage?.id === last || isOnScreen(id); // Otherwise an unread message has arrived.
   change(id, (chat) => (isSame ? { ...chat, unreadCount: 0 } : chat));
   return had;
 }
