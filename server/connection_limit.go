@@ -155,9 +155,9 @@ func (l *connectionLimiter) acquire(connection net.Conn) (net.Conn, bool) {
 	l.metrics.open.Add(1)
 	release := sync.OnceFunc(func() { l.release(network, shared) })
 	if tcp, ok := connection.(*net.TCPConn); ok {
-		return &countedTCP{tcp, release}, true
+		return &countedTCP{timedTCP: timedTCP{TCPConn: tcp}, release: release}, true
 	}
-	return &counted{connection, release}, true
+	return &counted{Conn: connection, release: release}, true
 }
 
 // network returns the network for which a connection counts. Loopback, proxies and other addresses than IP have none.
@@ -227,6 +227,7 @@ func (l *connectionLimiter) reject(connection net.Conn) {
 // counted is a connection that counts until it is closed.
 type counted struct {
 	net.Conn
+	carried
 	release func()
 }
 
@@ -239,7 +240,8 @@ func (c *counted) Close() error {
 
 // countedTCP is counted for TCP connections, whose further methods the engine and the streams use.
 type countedTCP struct {
-	*net.TCPConn
+	timedTCP
+	carried
 	release func()
 }
 

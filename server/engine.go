@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/utils"
 	"github.com/valyala/fasthttp"
 
 	"kontor/server/apierr"
@@ -36,12 +38,6 @@ func (s *Server) reject(ctx *fasthttp.RequestCtx, err error) {
 	s.answerError(c, err)
 }
 
-// unexpected answers an error that Fiber itself returns. The pipeline returns none.
-func (s *Server) unexpected(c *fiber.Ctx, err error) error {
-	s.answerError(c, apierr.ServerError.Wrap(err))
-	return nil
-}
-
 // answerError answers with an error outside the pipeline.
 func (s *Server) answerError(c *fiber.Ctx, err error) {
 	r := s.newCall(c)
@@ -50,26 +46,23 @@ func (s *Server) answerError(c *fiber.Ctx, err error) {
 	s.fail(r, err)
 }
 
-// knownMethods hides methods that Fiber does not know, which it would answer with a text of its own, and rejects other
-// versions of HTTP than 1.0 and 1.1.
-func (s *Server) knownMethods(next fasthttp.RequestHandler) fasthttp.RequestHandler {
-	known := map[string]bool{}
-	for _, method := range fiber.DefaultMethods {
-		known[method] = true
+// enter takes a request into the pipeline. The table of endpoints has a router of its own, so that Fiber's is not asked.
+//
+// It rejects other versions of HTTP than 1.0 and 1.1, and hides methods that Fiber does not know, which may be texts of any length.
+func (s *Server) enter(ctx *fasthttp.RequestCtx) {
+	if version := ctx.Request.Header.Protocol(); string(version) != "HTTP/1.1" && string(version) != "HTTP/1.0" {
+		s.reject(ctx, apierr.MalformedRequest) // the engine accepts any version
+		return
 	}
-	return func(ctx *fasthttp.RequestCtx) {
-		if version := string(ctx.Request.Header.Protocol()); version != "HTTP/1.1" && version != "HTTP/1.0" {
-			s.reject(ctx, apierr.MalformedRequest) // the engine accepts any version
-			return
-		}
-		if wantsClose(&ctx.Request.Header) {
-			ctx.SetConnectionClose()
-		}
-		if !known[string(ctx.Method())] {
-			ctx.Request.Header.SetMethod(fiber.MethodTrace) // no row has it: findRoute answers 404 or 405
-		}
-		next(ctx)
+	if wantsClose(&ctx.Request.Header) {
+		ctx.SetConnectionClose()
 	}
+	if !slices.Contains(fiber.DefaultMethods, utils.UnsafeString(ctx.Method())) {
+		ctx.Request.Header.SetMethod(fiber.MethodTrace) // no row has it: findRoute answers 404 or 405
+	}
+	c := s.app.AcquireCtx(ctx)
+	defer s.app.ReleaseCtx(c)
+	s.serve(c)
 }
 
 // engineLog writes the engine's own messages to the log without their arguments, which may quote a request.

@@ -73,14 +73,13 @@ type call struct {
 }
 
 // serve takes a request through the whole pipeline. Every request gets an answer.
-func (s *Server) serve(c *fiber.Ctx) error {
+func (s *Server) serve(c *fiber.Ctx) {
 	s.handle(c, func(r *call) error {
 		if err := s.run(r, checksBeforeBody[:]); err != nil {
 			return err
 		}
 		return s.run(r, checksWithBody[:])
 	})
-	return nil
 }
 
 func (s *Server) run(r *call, steps []step) error {

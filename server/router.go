@@ -139,9 +139,12 @@ func (n *node) walk(path []byte, values []string) (*node, []string) {
 			if next = at.any; next == nil || len(segment) == 0 {
 				return nil, nil
 			}
-			value, err := url.PathUnescape(string(segment))
-			if err != nil {
-				return nil, nil
+			value := string(segment)
+			if strings.Contains(value, "%") {
+				var err error
+				if value, err = url.PathUnescape(value); err != nil {
+					return nil, nil
+				}
 			}
 			values = append(values, value)
 		}

@@ -78,15 +78,13 @@ func (s *Server) startEngine() {
 		ReadBufferSize:        headerBytes,
 		WriteBufferSize:       answerBytes,
 		// The connection limiter decrements its count a moment before the goroutine of a closed connection is free.
-		Concurrency:  2*s.MaxConnections + 1,
-		ErrorHandler: s.unexpected,
+		Concurrency: 2*s.MaxConnections + 1,
 		// Otherwise the engine allocates the declared length of a body before the caller is authenticated. With streaming, it
 		// does not enforce a limit: readBody does.
 		StreamRequestBody: true,
 		// Otherwise the engine reads uploads into files before the caller is authenticated.
 		DisablePreParseMultipartForm: true,
 	})
-	s.app.Use(s.serve)
 	engine := s.app.Server()
 	engine.NoDefaultServerHeader = true
 	engine.ConnState = s.concurrency.connState
@@ -95,7 +93,7 @@ func (s *Server) startEngine() {
 	engine.ExpectHandler = s.expect
 	engine.ErrorHandler = s.malformed
 	engine.Logger = engineLog{s.Log}
-	engine.Handler = s.knownMethods(engine.Handler)
+	engine.Handler = s.enter
 }
 
 // Table returns all rows, including those of the server itself.

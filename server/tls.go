@@ -21,11 +21,14 @@ func (l tlsListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tlsConnection{tls.Server(connection, l.config)}, nil
+	return &tlsConnection{Conn: tls.Server(connection, l.config)}, nil
 }
 
 // tlsConnection answers a client that does not speak TLS.
-type tlsConnection struct{ *tls.Conn }
+type tlsConnection struct {
+	*tls.Conn
+	carried
+}
 
 // Handshake runs the handshake, unless it has run.
 func (c *tlsConnection) Handshake() error {

