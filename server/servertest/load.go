@@ -118,7 +118,7 @@ func Request(method, path, body string, headers ...string) []byte {
 }
 
 // Ratio compares a load with a minimal Fiber handler in alternating rounds, and reports the median of the ratios. Absolute
-// numbers differ between machines, and on one machine from minute to minute.
+// numbers differ between machines, and on one machine from minute to minute. The requests of a round are made before it.
 func Ratio(b *testing.B, address string, perRound, want int, request func(i int) []byte) {
 	b.Helper()
 	bare := BareFiber(b)
@@ -127,12 +127,14 @@ func Ratio(b *testing.B, address string, perRound, want int, request func(i int)
 	Load(b, bare, warmUp, 200, func(int) []byte { return hello })
 	Load(b, address, min(warmUp, perRound), want, func(i int) []byte { return request(-1 - i) })
 	var ratios, rates []float64
-	sent := 0
+	sent, requests := 0, make([][]byte, perRound)
 	for b.Loop() {
+		for i := range requests {
+			requests[i] = request(sent)
+			sent++
+		}
 		floor := Load(b, bare, 20_000, 200, func(int) []byte { return hello })
-		start := sent
-		rate := Load(b, address, perRound, want, func(i int) []byte { return request(start + i) })
-		sent += perRound
+		rate := Load(b, address, perRound, want, func(i int) []byte { return requests[i] })
 		ratios, rates = append(ratios, rate/floor), append(rates, rate)
 	}
 	b.ReportMetric(Median(ratios), "ratio")
