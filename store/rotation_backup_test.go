@@ -14,14 +14,12 @@ import (
 
 // A backup from before a rotation opens with the key from before, and one from after it with the new key.
 func TestRotateMasterKey_Backups(t *testing.T) {
-	if storetest.SQLiteOnly(t, "the master key is in a file of the data directory") {
+	if storetest.SQLiteOnly(t, keyInFile) {
 		return
 	}
-	dir, work := storetest.Dir(t), t.TempDir()
+	work := t.TempDir()
+	dir, db := newNotes(t, 5)
 	former := readKey(t, dir)
-	db := storetest.OpenDir(t, dir)
-	notes(db)
-	writeNotes(t, db, 0, 5)
 	source := inspect.Source{Dir: dir}
 	create := func(name string, withKey bool) string {
 		file := filepath.Join(work, name)

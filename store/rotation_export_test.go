@@ -12,12 +12,10 @@ import (
 
 // An export that spans rotations is verified with the first key alone, with the printed keys, and not with others.
 func TestRotateMasterKey_ExportsStayValid(t *testing.T) {
-	if storetest.SQLiteOnly(t, "the master key is in a file of the data directory") {
+	if storetest.SQLiteOnly(t, keyInFile) {
 		return
 	}
-	dir := storetest.Dir(t)
-	db := storetest.OpenDir(t, dir)
-	notes(db)
+	dir, db := newNotes(t, 0)
 	var text bytes.Buffer
 	position := int64(0)
 	export := func() {

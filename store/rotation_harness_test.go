@@ -13,6 +13,9 @@ import (
 	"kontor/store/storetest"
 )
 
+// keyInFile is why most tests of rotations need SQLite.
+const keyInFile = "the master key is in a file of the data directory"
+
 // notes registers the column value of user_roles as sealed: any table with two texts will do.
 func notes(db *store.DB) {
 	db.RegisterSealed(store.SealedColumn{
@@ -20,6 +23,23 @@ func notes(db *store.DB) {
 		Select: `SELECT name, name, name_key FROM roles WHERE name_key NOT LIKE $1 AND name > $2 ORDER BY name LIMIT $3`,
 		Update: `UPDATE roles SET name_key = $3 WHERE name = $1 AND name_key = $2`,
 	})
+}
+
+// openNotes opens a directory for sealed notes.
+func openNotes(t *testing.T, dir string) *store.DB {
+	t.Helper()
+	db := storetest.OpenDir(t, dir)
+	notes(db)
+	return db
+}
+
+// newNotes opens a new directory and writes a number of sealed notes.
+func newNotes(t *testing.T, n int) (dir string, db *store.DB) {
+	t.Helper()
+	dir = storetest.Dir(t)
+	db = openNotes(t, dir)
+	writeNotes(t, db, 0, n)
+	return dir, db
 }
 
 // writeNotes stores sealed values under the names note-from to note-to.

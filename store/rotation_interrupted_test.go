@@ -14,13 +14,10 @@ import (
 
 // A rotation that fails while it seals is completed by the next one, which does not begin another.
 func TestRotateMasterKey_Resumes(t *testing.T) {
-	if storetest.SQLiteOnly(t, "the master key is in a file of the data directory") {
+	if storetest.SQLiteOnly(t, keyInFile) {
 		return
 	}
-	dir := storetest.Dir(t)
-	db := storetest.OpenDir(t, dir)
-	notes(db)
-	writeNotes(t, db, 0, 120)
+	dir, db := newNotes(t, 120)
 	ctx, cancel := context.WithCancel(t.Context())
 	if _, err := db.RotateMasterKey(ctx, store.Rotation{Report: func(store.Resealed) { cancel() }}); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
@@ -30,8 +27,7 @@ func TestRotateMasterKey_Resumes(t *testing.T) {
 	}
 	check(t, dir)
 	db.Close()
-	db = storetest.OpenDir(t, dir)
-	notes(db)
+	db = openNotes(t, dir)
 	if got := readNotes(t, db); got != 120 {
 		t.Errorf("between the parts: %d values", got)
 	}
@@ -45,14 +41,11 @@ func TestRotateMasterKey_Resumes(t *testing.T) {
 
 // A directory that cannot be written is refused before anything changes.
 func TestRotateMasterKey_CannotWriteTheKey(t *testing.T) {
-	if storetest.SQLiteOnly(t, "the master key is in a file of the data directory") {
+	if storetest.SQLiteOnly(t, keyInFile) {
 		return
 	}
-	dir := storetest.Dir(t)
+	dir, db := newNotes(t, 3)
 	former := readKey(t, dir)
-	db := storetest.OpenDir(t, dir)
-	notes(db)
-	writeNotes(t, db, 0, 3)
 	if err := os.MkdirAll(filepath.Join(dir, "secret.key.next", "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +59,7 @@ func TestRotateMasterKey_CannotWriteTheKey(t *testing.T) {
 
 // The next start removes the remains of a rotation that the database never had.
 func TestOpen_RemovesTheKeyOfAnAbandonedRotation(t *testing.T) {
-	if storetest.SQLiteOnly(t, "the master key is in a file of the data directory") {
+	if storetest.SQLiteOnly(t, keyInFile) {
 		return
 	}
 	for name, content := range map[string]string{"whole": strings.Repeat("0a", 32) + "\n", "empty": "", "torn": "0a0a"} {

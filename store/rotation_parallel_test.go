@@ -14,13 +14,10 @@ import (
 
 // Concurrent writes seal with the former key and with the new one; none is lost, and none stays under the former key.
 func TestRotateMasterKey_UnderWrites(t *testing.T) {
-	if storetest.SQLiteOnly(t, "the master key is in a file of the data directory") {
+	if storetest.SQLiteOnly(t, keyInFile) {
 		return
 	}
-	dir := storetest.Dir(t)
-	db := storetest.OpenDir(t, dir)
-	notes(db)
-	writeNotes(t, db, 0, 60)
+	dir, db := newNotes(t, 60)
 	var wait sync.WaitGroup
 	for w := 1; w <= 4; w++ {
 		wait.Go(func() { writeNotes(t, db, 100*w, 100*w+60) })
@@ -42,13 +39,10 @@ func TestRotateMasterKey_UnderWrites(t *testing.T) {
 
 // A check, an export and the list of keys beside a rotation find nothing wrong.
 func TestRotateMasterKey_BesideChecks(t *testing.T) {
-	if storetest.SQLiteOnly(t, "the master key is in a file of the data directory") {
+	if storetest.SQLiteOnly(t, keyInFile) {
 		return
 	}
-	dir := storetest.Dir(t)
-	db := storetest.OpenDir(t, dir)
-	notes(db)
-	writeNotes(t, db, 0, 5)
+	dir, db := newNotes(t, 5)
 	calls := 0
 	_, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, func(context.Context, *audittrail.Evidence) error {
 		if calls++; calls < 3 {
@@ -63,7 +57,7 @@ func TestRotateMasterKey_BesideChecks(t *testing.T) {
 }
 
 func TestRotateMasterKey_OneAtATime(t *testing.T) {
-	if storetest.SQLiteOnly(t, "the master key is in a file of the data directory") {
+	if storetest.SQLiteOnly(t, keyInFile) {
 		return
 	}
 	db := storetest.Open(t)

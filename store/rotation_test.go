@@ -16,14 +16,11 @@ import (
 )
 
 func TestRotateMasterKey_FormerKeyOpensNothing(t *testing.T) {
-	if storetest.SQLiteOnly(t, "the master key is in a file of the data directory") {
+	if storetest.SQLiteOnly(t, keyInFile) {
 		return
 	}
-	dir := storetest.Dir(t)
+	dir, db := newNotes(t, 120)
 	former := readKey(t, dir)
-	db := storetest.OpenDir(t, dir)
-	notes(db)
-	writeNotes(t, db, 0, 120)
 	hash, mark := db.Keyed("api key", []byte("x")), readFile(t, dir, "kontor.mark")
 	rotate(t, db)
 	if got := readNotes(t, db); got != 120 {
@@ -62,15 +59,14 @@ func TestRotateMasterKey_FormerKeyOpensNothing(t *testing.T) {
 	if report, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil); err != nil || report.MarkChecked {
 		t.Errorf("a mark of the former key: %+v, %v", report, err)
 	}
-	db = storetest.OpenDir(t, dir)
-	notes(db)
+	db = openNotes(t, dir)
 	if got := readNotes(t, db); got != 120 {
 		t.Errorf("after a restart: %d values", got)
 	}
 }
 
 func TestRotateMasterKey_SeveralTimes(t *testing.T) {
-	if storetest.SQLiteOnly(t, "the master key is in a file of the data directory") {
+	if storetest.SQLiteOnly(t, keyInFile) {
 		return
 	}
 	dir := storetest.Dir(t)
