@@ -110,6 +110,14 @@ func newHook(t *testing.T, c *servertest.Client, body map[string]any) *hook {
 	return h
 }
 
+// startHook starts a server with a webhook of the administrator, which sends events of a type to a receiver.
+func startHook(t *testing.T, eventType string) (*servertest.Server, *receiver, *hook) {
+	t.Helper()
+	s := servertest.Start(t, allowLocal)
+	r := newReceiver(t)
+	return s, r, newHook(t, s.Admin(), map[string]any{"url": r.URL, "types": []string{eventType}})
+}
+
 // advance moves the clock, and signs the administrator in again: sessions end, and must be fresh for changes of webhooks.
 func (h *hook) advance(s *servertest.Server, d time.Duration) {
 	s.Clock.Advance(d)

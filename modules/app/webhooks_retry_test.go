@@ -5,14 +5,10 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"kontor/server/servertest"
 )
 
 func TestWebhooks_RepeatFailedCallsUnderTheSameID(t *testing.T) {
-	s := servertest.Start(t, allowLocal)
-	r := newReceiver(t)
-	h := newHook(t, s.Admin(), map[string]any{"url": r.URL, "types": []string{"customers.*"}})
+	s, r, h := startHook(t, "customers.*")
 	for name, answer := range map[string]func(int, http.ResponseWriter, call){
 		"an error": status(500),
 		"a redirect": func(_ int, w http.ResponseWriter, _ call) {
@@ -45,9 +41,7 @@ func TestWebhooks_RepeatFailedCallsUnderTheSameID(t *testing.T) {
 }
 
 func TestWebhooks_HonourRetryAfter(t *testing.T) {
-	s := servertest.Start(t, allowLocal)
-	r := newReceiver(t)
-	h := newHook(t, s.Admin(), map[string]any{"url": r.URL, "types": []string{"customers.*"}})
+	s, r, h := startHook(t, "customers.*")
 	r.answers(func(_ int, w http.ResponseWriter, _ call) {
 		w.Header().Set("Retry-After", "7200")
 		w.WriteHeader(http.StatusTooManyRequests)
@@ -70,9 +64,7 @@ func TestWebhooks_HonourRetryAfter(t *testing.T) {
 }
 
 func TestWebhooks_PauseAfterDaysAndResumeWithoutALoss(t *testing.T) {
-	s := servertest.Start(t, allowLocal)
-	r := newReceiver(t)
-	h := newHook(t, s.Admin(), map[string]any{"url": r.URL, "types": []string{"customers.*"}})
+	s, r, h := startHook(t, "customers.*")
 	r.answers(status(503))
 	want := map[string]bool{newCustomer(h.client): true}
 	<-r.calls
@@ -102,9 +94,7 @@ func TestWebhooks_PauseAfterDaysAndResumeWithoutALoss(t *testing.T) {
 }
 
 func TestWebhooks_AreDisabledBy410(t *testing.T) {
-	s := servertest.Start(t, allowLocal)
-	r := newReceiver(t)
-	h := newHook(t, s.Admin(), map[string]any{"url": r.URL, "types": []string{"customers.*"}})
+	s, r, h := startHook(t, "customers.*")
 	r.answers(status(http.StatusGone))
 	newCustomer(s.Admin())
 	<-r.calls

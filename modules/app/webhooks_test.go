@@ -11,9 +11,7 @@ import (
 )
 
 func TestWebhooks_SendSignedThinEvents(t *testing.T) {
-	s := servertest.Start(t, allowLocal)
-	r := newReceiver(t)
-	h := newHook(t, s.Admin(), map[string]any{"url": r.URL, "types": []string{"customers.*"}})
+	s, r, h := startHook(t, "customers.*")
 	id := newCustomer(s.Admin())
 	c := <-r.calls
 	e := c.event(t)
@@ -39,9 +37,7 @@ func TestWebhooks_SendSignedThinEvents(t *testing.T) {
 }
 
 func TestWebhooks_SignWithBothSecretsWhileOneIsReplaced(t *testing.T) {
-	s := servertest.Start(t, allowLocal)
-	r := newReceiver(t)
-	h := newHook(t, s.Admin(), map[string]any{"url": r.URL, "types": []string{"payers.created"}})
+	s, r, h := startHook(t, "payers.created")
 	first := h.Secret
 	h.client.Do("POST", h.path()+"/secret", map[string]any{"overlap_hours": 2}).Expect(t, 200).Into(t, h)
 	call := func() call {
@@ -101,9 +97,7 @@ func TestWebhooks_KeepTheOrderOfEachRecord(t *testing.T) {
 }
 
 func TestWebhooks_ReplayOneDeliveryAndAllSinceATime(t *testing.T) {
-	s := servertest.Start(t, allowLocal)
-	r := newReceiver(t)
-	h := newHook(t, s.Admin(), map[string]any{"url": r.URL, "types": []string{"customers.*"}})
+	s, r, h := startHook(t, "customers.*")
 	newCustomer(h.client)
 	first := <-r.calls
 	h.advance(s, time.Hour)
