@@ -3,11 +3,8 @@ package browser_test
 import (
 	"fmt"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"kontor/store/storetest"
 )
 
 func TestAuthenticatorApp_IsTheSecondStep(t *testing.T) {
@@ -80,10 +77,7 @@ func TestRecoveryCodes_AreReplaced(t *testing.T) {
 	v.withAuthenticator()
 	v.goTo("/profile/security")
 	first := v.addPasskey("My laptop")
-	v.open("/healthz")
-	s.stop()
-	storetest.Tamper(t, filepath.Join(s.own.dir, "kontor.db"), `UPDATE recovery_codes SET used_at = 1 WHERE code_hash <> (SELECT min(code_hash) FROM recovery_codes)`)
-	s.start()
+	v.changeDatabase(`UPDATE recovery_codes SET used_at = 1 WHERE code_hash <> (SELECT min(code_hash) FROM recovery_codes)`)
 	v.open("/profile/security")
 	v.see("1 recovery code left")
 	v.see("Few recovery codes are left")
@@ -136,10 +130,7 @@ func TestRequiredFactor_IsSetUpAndTheScreenContinues(t *testing.T) {
 	v.examine(view{name: "second factor due", drawn: `main > .notice.warn a[href="/profile/security"]`})
 	v.open("/customers?new=1")
 	v.write(`dialog[open] input[name=last_name]`, "Rochat")
-	v.open("/healthz")
-	s.stop()
-	storetest.Tamper(t, filepath.Join(s.own.dir, "kontor.db"), `UPDATE factor_duties SET since = 1`)
-	s.start()
+	v.changeDatabase(`UPDATE factor_duties SET since = 1`)
 
 	v.open("/customers?q=none")
 	v.see("Your role requires a second factor")

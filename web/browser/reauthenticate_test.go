@@ -3,25 +3,16 @@ package browser_test
 import (
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"testing"
-
-	"kontor/store/storetest"
 )
 
 // staleSession returns a visitor who entered their password long ago, on a server for this test alone.
 func staleSession(t *testing.T, path string) (*testServer, *visitor) {
 	t.Helper()
 	s := newServer(t)
-	v := newVisitor(t, s, desk)
+	v := signedIn(t, s, desk, firstAdmin)
 	v.expect("401")
-	v.open("/healthz")
-	v.enter(firstAdmin)
-	v.open("/healthz")
-	s.stop()
-	storetest.Tamper(t, filepath.Join(s.own.dir, "kontor.db"), `UPDATE sessions SET authenticated_at = 0`)
-	s.start()
-	v.open(path)
+	v.makeStale(path)
 	return s, v
 }
 
@@ -30,15 +21,15 @@ func TestStaleSession_AsksForThePasswordAndContinues(t *testing.T) {
 	v.expect("400")
 	v.clickText("Add")
 	v.write(`dialog input[name=credential_value]`, "second@example.ch")
-	v.eval(`document.querySelector('dialog input[name=credential_value]').form.requestSubmit()`)
+	v.submit(`dialog input[name=credential_value]`)
 	v.see("Please confirm that it is you")
 	v.examine(view{name: "password before a change", drawn: `dialog[open] input[name=password]`})
 	v.write(`dialog input[name=password]`, "not the right one")
-	v.eval(`document.querySelector('dialog input[name=password]').form.requestSubmit()`)
+	v.submit(`dialog input[name=password]`)
 	v.until(`document.querySelector('dialog input[name=password][aria-invalid=true]')`)
 	v.until(`document.querySelector('dialog input[name=credential_value]').value === 'second@example.ch'`)
 	v.write(`dialog input[name=password]`, firstAdmin.password)
-	v.eval(`document.querySelector('dialog input[name=password]').form.requestSubmit()`)
+	v.submit(`dialog input[name=password]`)
 	v.see("second@example.ch")
 	v.see("Enter the code") // The request was sent again after the password.
 	v.gone(`dialog input[name=password]`)
@@ -48,7 +39,7 @@ func TestStaleSession_KeepsTheInputAfterCancelling(t *testing.T) {
 	s, v := staleSession(t, "/profile/security")
 	v.clickText("Add")
 	v.write(`dialog input[name=credential_value]`, "third@example.ch")
-	v.eval(`document.querySelector('dialog input[name=credential_value]').form.requestSubmit()`)
+	v.submit(`dialog input[name=credential_value]`)
 	v.see("Please confirm that it is you")
 	v.until(`document.querySelector('dialog input[name=password]')`) // the dialog asks first which methods the user has
 	v.eval(`document.querySelector('dialog input[name=password]').closest('dialog').querySelector('header button').click()`)

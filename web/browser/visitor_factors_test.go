@@ -53,9 +53,15 @@ func (s *testServer) factors(token string, p person) string {
 // makeStale lets the confirmations of all sessions be old, and opens a screen.
 func (v *visitor) makeStale(path string) {
 	v.t.Helper()
+	v.changeDatabase(`UPDATE sessions SET authenticated_at = 0, factor_at = NULL`)
+	v.open(path)
+}
+
+// changeDatabase leaves the console, and runs a statement on the database while the server is stopped.
+func (v *visitor) changeDatabase(statement string) {
+	v.t.Helper()
 	v.open("/healthz")
 	v.server.stop()
-	storetest.Tamper(v.t, filepath.Join(v.server.own.dir, "kontor.db"), `UPDATE sessions SET authenticated_at = 0, factor_at = NULL`)
+	storetest.Tamper(v.t, filepath.Join(v.server.own.dir, "kontor.db"), statement)
 	v.server.start()
-	v.open(path)
 }
