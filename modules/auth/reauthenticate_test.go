@@ -11,9 +11,7 @@ import (
 
 // Wrong codes within a session count like those of sign-ins.
 func TestReauthenticate_LocksOut(t *testing.T) {
-	h := newHarness(t)
-	anna := h.user("anna@example.ch")
-	h.factors.enrol(anna, factor.TOTP)
+	h, anna := newEnrolled(t, factor.TOTP)
 	token := h.completeSignIn("anna@example.ch", object("code", h.factors.code(anna, "111111"))).text("access_token")
 	evaluated := h.factors.evaluated
 	var wait sync.WaitGroup
@@ -33,9 +31,7 @@ func TestReauthenticate_LocksOut(t *testing.T) {
 }
 
 func TestReauthenticate_Passkey(t *testing.T) {
-	h := newHarness(t)
-	anna := h.user("anna@example.ch")
-	h.factors.enrol(anna, factor.Passkey)
+	h, anna := newEnrolled(t, factor.Passkey)
 	h.factors.keys["anna's key"] = anna
 	signIn := func() string {
 		step := h.firstStep("anna@example.ch")

@@ -3,6 +3,7 @@ package auth_test
 import (
 	"maps"
 	"net/http"
+	"testing"
 
 	"kontor/store"
 )
@@ -12,6 +13,15 @@ const (
 	expired     = "auth_m.challenge_expired"
 	lockedOut   = "auth_m.cooling_off"
 )
+
+// newEnrolled returns a harness with a user, anna@example.ch, who has second factors.
+func newEnrolled(t *testing.T, methods ...string) (h *harness, anna string) {
+	t.Helper()
+	h = newHarness(t)
+	anna = h.user("anna@example.ch")
+	h.factors.enrol(anna, methods...)
+	return h, anna
+}
 
 // firstStep signs in with the password and returns the next step.
 func (h *harness) firstStep(value string, headers ...string) answer {

@@ -72,9 +72,7 @@ func TestSecondStep_HostileTokens(t *testing.T) {
 func TestSecondStep_ParallelGuesses(t *testing.T) {
 	for what, many := range map[string]bool{"one sign-in": false, "many sign-ins": true} {
 		t.Run(what, func(t *testing.T) {
-			h := newHarness(t)
-			anna := h.user("anna@example.ch")
-			h.factors.enrol(anna, factor.TOTP)
+			h, anna := newEnrolled(t, factor.TOTP)
 			tokens := make([]string, 50)
 			for i := range tokens {
 				if tokens[i] = tokens[0]; many || i == 0 {
@@ -105,9 +103,7 @@ func TestSecondStep_ParallelGuesses(t *testing.T) {
 }
 
 func TestSecondStep_LocksOutByUserAndNotByPassword(t *testing.T) {
-	h := newHarness(t)
-	anna := h.user("anna@example.ch")
-	h.factors.enrol(anna, factor.TOTP)
+	h, anna := newEnrolled(t, factor.TOTP)
 	step := h.firstStep("anna@example.ch").text("token")
 	for range 5 {
 		h.expect("a wrong code", h.secondStep(step, object("code", "wrong")), 401, wrongFactor)

@@ -24,9 +24,7 @@ func TestSignIn_OfUsersWithoutFactorsIsUnchanged(t *testing.T) {
 }
 
 func TestSecondStep(t *testing.T) {
-	h := newHarness(t)
-	anna := h.user("anna@example.ch")
-	h.factors.enrol(anna, factor.TOTP, factor.Passkey, factor.RecoveryCode)
+	h, anna := newEnrolled(t, factor.TOTP, factor.Passkey, factor.RecoveryCode)
 	h.factors.keys["anna's key"] = anna
 	step := h.firstStep("anna@example.ch")
 	if step.json["expires_in"] != 300.0 || len(step.json["methods"].([]any)) != 3 {
@@ -59,9 +57,7 @@ func TestSecondStep(t *testing.T) {
 }
 
 func TestSecondStep_PasskeyWithoutAPassword(t *testing.T) {
-	h := newHarness(t)
-	anna := h.user("anna@example.ch")
-	h.factors.enrol(anna, factor.Passkey, factor.TOTP)
+	h, anna := newEnrolled(t, factor.Passkey, factor.TOTP)
 	h.factors.keys["anna's key"] = anna
 	begun := h.call("POST", "/authenticate/passkey", map[string]any{})
 	h.expect("begin", begun, 200, "")
@@ -87,9 +83,7 @@ func TestSecondStep_PasskeyWithoutAPassword(t *testing.T) {
 }
 
 func TestSecondStep_Expires(t *testing.T) {
-	h := newHarness(t)
-	anna := h.user("anna@example.ch")
-	h.factors.enrol(anna, factor.TOTP)
+	h, anna := newEnrolled(t, factor.TOTP)
 	step := h.firstStep("anna@example.ch").text("token")
 	h.clock.Advance(5*time.Minute - time.Millisecond)
 	h.expect("in time", h.secondStep(step, object("code", "wrong")), 401, wrongFactor)
@@ -111,9 +105,7 @@ func TestSecondStep_Expires(t *testing.T) {
 
 // A change of the password or of the user's status ends open sign-ins, too.
 func TestSecondStep_EndsWithAChangeOfTheUser(t *testing.T) {
-	h := newHarness(t)
-	anna := h.user("anna@example.ch")
-	h.factors.enrol(anna, factor.TOTP)
+	h, anna := newEnrolled(t, factor.TOTP)
 	code := object("code", h.factors.code(anna, "111111"))
 	for what, change := range map[string]func(tx *store.Tx) error{
 		"password": func(tx *store.Tx) error {
