@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"kontor/server/sse"
@@ -24,6 +25,16 @@ func newHub(o sse.Options) *sse.Hub {
 	}
 	o.Now, o.Log, o.CloseFrame = time.Now, slog.New(slog.DiscardHandler), sse.Event("", "close", []byte("bye"))
 	return sse.New(o)
+}
+
+// withHub runs a test with a hub in a bubble, whose clock advances when all goroutines wait. It closes the hub afterwards.
+func withHub(t *testing.T, o sse.Options, test func(t *testing.T, h *sse.Hub)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(o)
+		defer h.Close()
+		test(t, h)
+	})
 }
 
 // peer is the client's end of a stream.
@@ -65,7 +76,7 @@ func (p *peer) over() bool {
 	return !p.ended.IsZero()
 }
 
-// open gives a live stream and its client.
+// open returns a live stream and its client.
 func open(t *testing.T, h *sse.Hub, user, language string, expires time.Time) (*sse.Stream, *peer) {
 	t.Helper()
 	s, err := h.Open(user, language, expires, nil)

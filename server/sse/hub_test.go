@@ -15,9 +15,7 @@ import (
 )
 
 func TestHub_DeliversFramesToStreamsOfTheirUsers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHub(sse.Options{})
-		defer h.Close()
+	withHub(t, sse.Options{}, func(t *testing.T, h *sse.Hub) {
 		_, a1 := open(t, h, "a", "de", time.Time{})
 		_, a2 := open(t, h, "a", "fr", time.Time{})
 		_, b := open(t, h, "b", "de", time.Time{})
@@ -40,9 +38,7 @@ func TestHub_DeliversFramesToStreamsOfTheirUsers(t *testing.T) {
 }
 
 func TestHub_SendsKeepalives(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHub(sse.Options{})
-		defer h.Close()
+	withHub(t, sse.Options{}, func(t *testing.T, h *sse.Hub) {
 		_, p := open(t, h, "a", "de", time.Time{})
 		go p.read()
 		time.Sleep(heartbeat - time.Second)
@@ -89,9 +85,7 @@ func TestHub_EndsStreamsThatAreNoLongerAllowed(t *testing.T) {
 }
 
 func TestHub_DropsAClientThatDoesNotRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHub(sse.Options{})
-		defer h.Close()
+	withHub(t, sse.Options{}, func(t *testing.T, h *sse.Hub) {
 		for i := range 20 { // more than there are writers
 			open(t, h, fmt.Sprint("deaf", i), "de", time.Time{})
 		}
@@ -117,9 +111,7 @@ func TestHub_DropsAClientThatDoesNotRead(t *testing.T) {
 }
 
 func TestHub_DropsAClientWithTooManyPendingFrames(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHub(sse.Options{})
-		defer h.Close()
+	withHub(t, sse.Options{}, func(t *testing.T, h *sse.Hub) {
 		open(t, h, "deaf", "de", time.Time{})
 		publish(h, 1, "deaf")
 		synctest.Wait() // a writer has that and comes no further: the rest waits
@@ -134,9 +126,7 @@ func TestHub_DropsAClientWithTooManyPendingFrames(t *testing.T) {
 }
 
 func TestHub_ContinuesWithASlowClient(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHub(sse.Options{})
-		defer h.Close()
+	withHub(t, sse.Options{}, func(t *testing.T, h *sse.Hub) {
 		_, p := open(t, h, "a", "de", time.Time{})
 		publish(h, 1, "a")
 		time.Sleep(time.Second) // the writer has given it to another goroutine
@@ -214,9 +204,7 @@ func TestHub_ReleasesMemoryAfterManyStreams(t *testing.T) {
 }
 
 func TestHub_LimitsStreamsAndDropsUnattachedOnes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHub(sse.Options{PerUser: 2})
-		defer h.Close()
+	withHub(t, sse.Options{PerUser: 2}, func(t *testing.T, h *sse.Hub) {
 		_, p := open(t, h, "a", "de", time.Time{})
 		if _, err := h.Open("a", "de", time.Time{}, nil); err != nil {
 			t.Fatal(err)

@@ -38,10 +38,7 @@ func TestPoller_NoticesTheEndOfAConnection(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, TLS %t", way, secure), func(t *testing.T) {
 				p := newPolled(t)
 				plainServer, plainClient := pair(t)
-				var server, client net.Conn = plainServer, plainClient
-				if secure {
-					server, client = overTLS(t, server, client)
-				}
+				server, client := secured(t, secure, plainServer, plainClient)
 				p.attach("a", server)
 				p.send("a", "one\n")
 				expect(t, client, "one\n")
@@ -65,10 +62,7 @@ func TestPoller_KeepsAStreamWhoseClientSendsBytes(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		p := newPolled(t)
 		plainServer, plainClient := pair(t)
-		var server, client net.Conn = plainServer, plainClient
-		if secure {
-			server, client = overTLS(t, server, client)
-		}
+		server, client := secured(t, secure, plainServer, plainClient)
 		p.attach("a", server)
 		for i := range 3 {
 			if _, err := client.Write([]byte("hello")); err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"testing"
 )
 
@@ -17,10 +16,7 @@ func TestPoller_EndsAStreamWhoseClientDoesNotRead(t *testing.T) {
 		if err := errors.Join(plainServer.SetWriteBuffer(4<<10), plainClient.SetReadBuffer(4<<10)); err != nil {
 			t.Fatal(err)
 		}
-		var server, client net.Conn = plainServer, plainClient
-		if secure {
-			server, client = overTLS(t, server, client)
-		}
+		server, client := secured(t, secure, plainServer, plainClient)
 		goodServer, goodClient := pair(t)
 		s := p.attach("a", server)
 		p.attach("a", goodServer)
@@ -51,10 +47,7 @@ func TestPoller_ContinuesWithAClientThatReadsLate(t *testing.T) {
 		if err := errors.Join(plainServer.SetWriteBuffer(32<<10), plainClient.SetReadBuffer(32<<10)); err != nil {
 			t.Fatal(err)
 		}
-		var server, client net.Conn = plainServer, plainClient
-		if secure {
-			server, client = overTLS(t, server, client)
-		}
+		server, client := secured(t, secure, plainServer, plainClient)
 		p.attach("late", server)
 		goodServer, goodClient := pair(t)
 		p.attach("good", goodServer)

@@ -65,6 +65,15 @@ func overTLS(t testing.TB, server, client net.Conn) (tlsServer, tlsClient *tls.C
 	return tlsServer, tlsClient
 }
 
+// secured returns both ends of a connection: those with TLS on it if secure, otherwise its own.
+func secured(t testing.TB, secure bool, server, client net.Conn) (net.Conn, net.Conn) {
+	t.Helper()
+	if secure {
+		return overTLS(t, server, client)
+	}
+	return server, client
+}
+
 // attach opens a live stream on a connection.
 func (p *polled) attach(user string, conn net.Conn) *Stream {
 	p.Helper()
