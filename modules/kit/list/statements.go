@@ -17,81 +17,90 @@ func (q *query) page(ctx context.Context, db Store, columns string, v view, p Pa
 			columns += ", " + o.column
 		}
 	}
-	w := window{limit: int64(p.Limit()), offset: p.Offset()}
-	b := &builder{args: q.matching.args[:len(q.matching.args):len(q.matching.args)]}
+	w := window{limit: int64(p.Limit()), offset: p.Offset(), after: after}
+	if after != nil {
+		w.limit++
+	}
 	if v.distinct != nil && v.distinct.valueColumn() == q.id {
 		v.distinct = nil // all values are different
 	}
-	if w.after = after; after != nil {
-		w.limit++
-	}
-	var pieces []piece
-	divided := false
+	b := &builder{args: q.matching.args[:len(q.matching.args):len(q.matching.args)]}
 	if v.distinct == nil {
-		var err error
-		if pieces, divided, err = q.pieces(ctx, db, v, after); err != nil {
-			return nil, err
-		}
-		if divided && v.apart == nil && !q.searched && !q.merges() && q.piecedPage(b, columns, v, w, pieces) {
-			return b, nil
-		}
-		if done, err := q.walkedPage(ctx, db, b, columns, v, w, pieces); done || err != nil {
-			return b, err
-		}
-		divided = divided && (v.apart != nil || len(pieces) <= maxLookups && w.depth() <= maxMergedRows)
+		return b, q.plainPage(ctx, db, b, columns, v, w)
 	}
-	if divided {
-		w.segments = conditionsOf(pieces, b)
-	} else if after != nil {
+	if after != nil {
 		w.segments = segments(b, v.orders, after)
 	}
-	alternatives := q.merges() && !q.few
-	if alternatives && (v.distinct != nil || w.depth() > maxMergedRows) {
-		ungranted, err := q.onlyAlternative(ctx, db)
-		if err != nil {
+	if q.alternates() {
+		var err error
+		if q, _, err = q.onlyAlternative(ctx, db); err != nil {
 			return nil, err
-		}
-		if ungranted != nil {
-			q, alternatives = ungranted, false
 		}
 	}
-	deep := w.depth() > maxMergedRows && after == nil && !alternatives && v.distinct == nil && q.text == nil
-	many := q.searched && q.matched >= walks.matches && after == nil && !q.merges() && v.distinct == nil && q.text == nil
-	if v.apart != nil && (deep || many) {
-		if err := q.countPieces(ctx, db, v, pieces); err != nil {
-			return nil, err
+	return b, q.distinctPage(ctx, db, b, columns, v, w)
+}
+
+// alternates reports whether the alternatives of a condition are read one by one. Few matches of a text are collected instead.
+func (q *query) alternates() bool { return q.merges() && !q.few }
+
+// plainPage appends the statement for a page without distinct.
+func (q *query) plainPage(ctx context.Context, db Store, b *builder, columns string, v view, w window) error {
+	pieces, divided, err := q.pieces(ctx, db, v, w.after)
+	if err != nil {
+		return err
+	}
+	if done, err := q.piecewisePage(ctx, db, b, columns, v, w, pieces); done || err != nil {
+		return err
+	}
+	divided = divided && (v.apart != nil || len(pieces) <= maxLookups && w.depth() <= maxMergedRows)
+	if divided {
+		w.segments = conditionsOf(pieces, b)
+	} else if w.after != nil {
+		w.segments = segments(b, v.orders, w.after)
+	}
+	alternatives, deep := q.alternates(), w.depth() > maxMergedRows
+	if alternatives && deep {
+		if q, alternatives, err = q.onlyAlternative(ctx, db); err != nil {
+			return err
 		}
-		if q.piecedPage(b, columns, v, w, pieces) {
-			return b, nil
-		}
-	} else if deep && v.first != nil {
-		grouped := v
-		grouped.valued = v.first
-		groups, few, err := q.valuedPieces(ctx, db, grouped, nil)
-		if err != nil {
-			return nil, err
-		}
-		if few && q.piecedPage(b, columns, v, w, groups) {
-			return b, nil
-		}
-		if done, err := q.deepPage(ctx, db, b, columns, v, w); done || err != nil {
-			return b, err
+	}
+	if deep && w.after == nil && !alternatives && q.text == nil {
+		if done, err := q.deepPage(ctx, db, b, columns, v, w, pieces); done || err != nil {
+			return err
 		}
 	}
 	switch {
-	case v.distinct != nil:
-		if err := q.distinctPage(ctx, db, b, columns, v, w); err != nil {
-			return nil, err
-		}
-	case w.depth() <= maxMergedRows && (alternatives || len(w.segments) > 1):
+	case !deep && (alternatives || len(w.segments) > 1):
 		q.mergedPage(b, columns, v, w)
-	case w.depth() > maxMergedRows || v.unindexed && !divided:
+	case deep || v.unindexed && !divided:
 		q.latePage(b, columns, v, w)
 	default:
 		b.add("SELECT ", columns, " FROM ", q.from, q.condition(w))
 		b.end(v, w)
 	}
-	return b, nil
+	return nil
+}
+
+// piecewisePage appends a statement for a page that needs few of the pieces of its order, if there is one.
+func (q *query) piecewisePage(ctx context.Context, db Store, b *builder, columns string, v view, w window, pieces []piece) (done bool, err error) {
+	switch {
+	case q.merges() || q.text != nil:
+		return false, nil
+	case !q.searched:
+		return pieces != nil && v.apart == nil && q.piecedPage(b, columns, v, w, pieces), nil
+	case q.matched <= walks.collected && pieces != nil:
+		q.collectedPage(b, columns, v, w)
+		return true, nil
+	case q.matched < walks.matches:
+		return false, nil
+	}
+	if done, err = q.walkedPage(ctx, db, b, columns, v, w, pieces); done || err != nil || v.apart == nil || w.after != nil {
+		return done, err
+	}
+	if err := q.countPieces(ctx, db, v, pieces); err != nil {
+		return false, err
+	}
+	return q.piecedPage(b, columns, v, w, pieces), nil
 }
 
 // window is the part of the rows that a page shows.
@@ -129,21 +138,21 @@ func (b *builder) end(v view, w window) {
 // sorting all rows costs no more then.
 const maxMergedRows = 1000
 
-// onlyAlternative returns the query without the granted rows, when nothing is granted and there is one other alternative, else nil.
-// A deep page is then read from the index of that alternative.
-func (q *query) onlyAlternative(ctx context.Context, db Store) (*query, error) {
+// onlyAlternative returns the query without the granted rows, when nothing is granted and there is one other alternative. A deep page is
+// then read from the index of that alternative. Otherwise it returns the query, and that it has alternatives.
+func (q *query) onlyAlternative(ctx context.Context, db Store) (only *query, alternatives bool, err error) {
 	if len(q.any) != 1 {
-		return nil, nil
+		return q, true, nil
 	}
 	granted, few, err := q.grantedKeys(ctx, db)
 	if err != nil || !few || len(granted) > 0 {
-		return nil, err
+		return q, true, err
 	}
 	alone := *q
 	matching := q.matching.sql()
 	alone.matching = &builder{args: q.matching.args}
 	alone.matching.add(matching[:q.begin], "(", q.any[0], ")", matching[q.end:])
-	return &alone, nil
+	return &alone, false, nil
 }
 
 // mergedPage appends a statement that reads the first rows of each alternative and segment by its own index, and takes the
@@ -215,6 +224,15 @@ func (q *query) latePage(b *builder, columns string, v view, w window) {
 	b.add(") AS part)", q.again(), " ORDER BY ", terms(v.orders))
 }
 
+// collectedPage appends a statement that finds all matching rows, which are few, by an index of the search, and sorts them.
+func (q *query) collectedPage(b *builder, columns string, v view, w window) {
+	if w.after != nil {
+		w.segments = segments(b, v.orders, w.after)
+	}
+	b.add("SELECT ", columns, " FROM ", q.from, " WHERE ", q.id, " IN (SELECT ", q.id, " FROM ", q.from, q.condition(w), ")", q.again())
+	b.end(v, w)
+}
+
 // rowsOf begins a statement over the matching rows; with distinct, over the first row of each value in the order.
 func (q *query) rowsOf(v view, columns ...string) *builder {
 	if v.distinct == nil {
@@ -225,105 +243,4 @@ func (q *query) rowsOf(v view, columns ...string) *builder {
 		v.distinct.valueColumn(), " ORDER BY ", terms(v.orders), ") AS place FROM ", q.from)...)
 	b.add(") AS ranked WHERE ranked.place = 1)")
 	return b
-}
-
-// maxGroups bounds the groups with totals. If there are more, only the groups of the page have totals.
-const maxGroups = 1000
-
-// groupTotals counts the matching rows of each group.
-func (q *query) groupTotals(ctx context.Context, db Store, v view, keys []string) (Totals, error) {
-	counts := newTally(keys)
-	if v.distinct == nil {
-		groups, err := q.countGroups(ctx, db, v.stack.bucket())
-		for _, g := range groups {
-			counts.add(v.stack.group(g.Value), g.Rows)
-		}
-		return counts.totals(v.stack), err
-	}
-	b := q.rowsOf(v, "SELECT ", v.stack.bucket(), " AS bucket, count(*)")
-	b.add(" GROUP BY 1")
-	rows, err := db.Query(ctx, b.sql(), b.args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var stored any
-		var n int64
-		if err := rows.Scan(&stored, &n); err != nil {
-			return nil, err
-		}
-		counts.add(v.stack.group(stored), n)
-	}
-	return counts.totals(v.stack), rows.Err()
-}
-
-// tally counts the rows of groups. It holds at most maxGroups groups and those of the page.
-type tally struct {
-	onPage map[string]bool
-	found  map[string]*counted
-	full   bool
-}
-
-type counted struct {
-	group group
-	rows  int64
-}
-
-func newTally(keys []string) *tally {
-	t := &tally{onPage: make(map[string]bool, len(keys)), found: map[string]*counted{}}
-	for _, key := range keys {
-		t.onPage[key] = true
-	}
-	return t
-}
-
-func (t *tally) add(g group, rows int64) {
-	if c, known := t.found[g.key]; known {
-		c.rows += rows
-		return
-	}
-	if !t.full && len(t.found) >= maxGroups {
-		t.full = true
-		for key := range t.found {
-			if !t.onPage[key] {
-				delete(t.found, key)
-			}
-		}
-	}
-	if !t.full || t.onPage[g.key] {
-		t.found[g.key] = &counted{group: g, rows: rows}
-	}
-}
-
-func (t *tally) totals(s *stack) Totals {
-	groups := make([]group, 0, len(t.found))
-	for _, c := range t.found {
-		groups = append(groups, c.group)
-	}
-	s.sorted(groups)
-	totals := make(Totals, len(groups))
-	for i, g := range groups {
-		totals[i] = Total{Key: g.key, Rows: t.found[g.key].rows}
-	}
-	return totals
-}
-
-// arrange groups the rows of a page by their stored values, and returns the groups in the order of their keys.
-func (s *stack) arrange(stored []any) (arranged []rowGroup, keys []string) {
-	rows := map[string][]int{}
-	var groups []group
-	for i, value := range stored {
-		g := s.group(value)
-		if _, known := rows[g.key]; !known {
-			groups = append(groups, g)
-		}
-		rows[g.key] = append(rows[g.key], i)
-	}
-	s.sorted(groups)
-	arranged, keys = make([]rowGroup, len(groups)), make([]string, len(groups))
-	for i, g := range groups {
-		arranged[i], keys[i] = rowGroup{key: g.key, rows: rows[g.key]}, g.key
-	}
-	return arranged, keys
 }

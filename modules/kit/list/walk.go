@@ -9,27 +9,26 @@ import (
 
 // walks bounds how many rows are passed to find a page in its order.
 var walks = struct {
-	matches  int64 // how many rows must match a search; fewer are sorted
-	rows     int64 // that are passed
-	pieces   int   // that are sorted one after the other
-	distinct int64 // rows that are passed to find distinct values, at most
-}{10_000, 50_000, 20, 1_000_000}
+	collected int64 // matching rows that are collected and sorted, at most
+	matches   int64 // how many rows must match a search; fewer are sorted
+	rows      int64 // that are passed
+	pieces    int   // that are sorted one after the other
+	distinct  int64 // rows that are passed to find distinct values, at most
+}{1_000, 10_000, 50_000, 20, 1_000_000}
 
 // walkedPage appends the statement for a page of a search that many rows match: an index has the order of the page, and its first rows
 // contain enough matching ones. The database would read all matching rows and sort them. It reports false when there is no such index,
 // or after too many rows, since the matching rows may all be at the end.
 func (q *query) walkedPage(ctx context.Context, db Store, b *builder, columns string, v view, w window, pieces []piece) (bool, error) {
-	if !q.searched || q.matched < walks.matches || q.text != nil || q.merges() || v.distinct != nil || w.depth() > maxMergedRows ||
-		v.orders[0].column == q.created || slices.Contains(q.columns, v.orders[0].column) {
+	if w.depth() > maxMergedRows || v.orders[0].column == q.created || slices.Contains(q.columns, v.orders[0].column) {
 		return false, nil
 	}
-	f := &walked{query: q, wanted: w.depth(), limit: min(walks.rows, 1000+8*w.depth()*q.rows/q.matched)}
+	// Eight times as many rows as there are before the page if the matching ones are spread evenly; and fewer than are sorted otherwise.
+	f := &walked{query: q, wanted: w.depth(), limit: min(walks.rows, max(8*w.depth()*q.rows/q.matched, q.matched/10))}
 	switch {
 	case pieces != nil:
 	case v.first != nil:
-		grouped := v
-		grouped.valued = v.first
-		groups, few, err := q.valuedPieces(ctx, db, grouped, w.after)
+		groups, few, err := q.firstPieces(ctx, db, v, w.after)
 		if err != nil {
 			return false, err
 		}
