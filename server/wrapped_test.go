@@ -59,7 +59,7 @@ func (s *Server) Running() (n int) {
 	s.concurrency.mutex.Lock()
 	defer s.concurrency.mutex.Unlock()
 	for _, of := range s.concurrency.running {
-		n += of
+		n += max(of, 1) // an entry without requests would never be deleted
 	}
 	return n
 }
