@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/valyala/fasthttp/fasthttputil"
+
 	"kontor/server"
 	"kontor/server/access"
 	"kontor/server/apierr"
@@ -175,4 +177,34 @@ func TestConcurrency_ReleasesEveryRequest(t *testing.T) {
 		}
 		h.wait(t, 0) // while the stream is open
 	})
+}
+
+// Connections that are no sockets have the same limits.
+func TestConcurrency_NeedsNoSockets(t *testing.T) {
+	o := options(t, limited(nil, nil))
+	o.RateLimits = false
+	web, err := server.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := fasthttputil.NewInmemoryListener()
+	ended := make(chan error)
+	go func() { ended <- web.Serve(listener) }()
+	connection, err := listener.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	send(t, connection, strings.Repeat(get("a", "/quick"), 3))
+	from := bufio.NewReader(connection)
+	for range 3 {
+		if response, body := read(t, from); response.StatusCode != http.StatusOK {
+			t.Errorf("got %d %s", response.StatusCode, body)
+		}
+	}
+	(&hurried{web: web}).wait(t, 0)
+	_ = connection.Close()
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = web.Shutdown(now)
+	<-ended
 }
