@@ -3,9 +3,6 @@ package store_test
 import (
 	"errors"
 	"fmt"
-	"runtime"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"kontor/store"
@@ -22,6 +19,21 @@ type cached struct {
 func newCached(t *testing.T, db *store.DB) cached {
 	t.Helper()
 	return cached{store.NewRowCache[int64](db, "counted", "id"), t, db}
+}
+
+// openWatched returns a cache of a new database, unless the rows of this engine are not watched.
+func openWatched(t *testing.T) (c cached, ok bool) {
+	t.Helper()
+	if storetest.SQLiteOnly(t, "rows are not watched on PostgreSQL") {
+		return cached{}, false
+	}
+	return newCached(t, openCounted(t)), true
+}
+
+// add inserts a row with a number.
+func (c cached) add(id string, number int64) {
+	c.t.Helper()
+	change(c.t, c.db, `INSERT INTO counted (id, owner, number) VALUES ($1, 'anna', $2)`, id, number)
 }
 
 func (c cached) read(id string) (number int64) {
@@ -50,18 +62,18 @@ func (c cached) known(id string) bool {
 }
 
 func TestRowCache_ForgetsChangedRowsOnly(t *testing.T) {
-	if storetest.SQLiteOnly(t, "rows are not watched on PostgreSQL") {
+	c, ok := openWatched(t)
+	if !ok {
 		return
 	}
-	db := openCounted(t)
-	c := newCached(t, db)
+	db := c.db
 	for i := range 4 {
-		change(t, db, `INSERT INTO counted (id, owner, number) VALUES ($1, 'anna', 1)`, fmt.Sprint(i))
+		c.add(fmt.Sprint(i), 1)
 		c.load(fmt.Sprint(i))
 	}
 	change(t, db, `UPDATE counted SET number = 2 WHERE id = '1'`)
 	change(t, db, `DELETE FROM counted WHERE id = '2'`)
-	change(t, db, `INSERT INTO counted (id, owner, number) VALUES ('new', 'anna', 1)`)
+	c.add("new", 1)
 	for id, want := range map[string]bool{"0": true, "1": false, "2": false, "3": true, "new": false} {
 		if got := c.known(id); got != want {
 			t.Errorf("row %s is known: %v, want %v", id, got, want)
@@ -90,12 +102,13 @@ func TestRowCache_ForgetsChangedRowsOnly(t *testing.T) {
 
 // A value that was read before a commit must not be remembered after it.
 func TestRowCache_DropsWhatWasReadBeforeACommit(t *testing.T) {
-	if storetest.SQLiteOnly(t, "rows are not watched on PostgreSQL") {
+	c, ok := openWatched(t)
+	if !ok {
 		return
 	}
-	db := openCounted(t)
-	c := newCached(t, db)
-	change(t, db, `INSERT INTO counted (id, owner, number) VALUES ('a', 'anna', 1), ('b', 'anna', 1)`)
+	db := c.db
+	c.add("a", 1)
+	c.add("b", 1)
 	began := c.Begin(t.Context())
 	old := c.read("a")
 	change(t, db, `UPDATE counted SET number = 2 WHERE id = 'a'`)
@@ -148,11 +161,11 @@ func TestRowCache_BeginsWhileATransactionIsOpen(t *testing.T) {
 }
 
 func TestRowCache_ManyChangesAtOnceForgetAll(t *testing.T) {
-	if storetest.SQLiteOnly(t, "rows are not watched on PostgreSQL") {
+	c, ok := openWatched(t)
+	if !ok {
 		return
 	}
-	db := openCounted(t)
-	c := newCached(t, db)
+	db := c.db
 	change(t, db, `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
 		INSERT INTO counted (id, owner, number) SELECT CAST(i AS TEXT), 'anna', i FROM n`)
 	for i := 1; i <= 5000; i += 7 {
@@ -170,10 +183,10 @@ func TestRowCache_ManyChangesAtOnceForgetAll(t *testing.T) {
 }
 
 func TestRowCache_IsBounded(t *testing.T) {
-	if storetest.SQLiteOnly(t, "rows are not watched on PostgreSQL") {
+	c, ok := openWatched(t)
+	if !ok {
 		return
 	}
-	c := newCached(t, openCounted(t))
 	began := c.Begin(t.Context())
 	const size = 10_000
 	for i := range 2 * store.RowCacheBytes / size {
@@ -190,54 +203,6 @@ func TestRowCache_IsBounded(t *testing.T) {
 	}
 }
 
-// Readers never see a number that is lower than the last acknowledged one, nor one that goes back.
-func TestRowCache_NeverOlderThanAnAcknowledgedCommit(t *testing.T) {
-	db := openCounted(t)
-	c := newCached(t, db)
-	const rows, rounds = 3, 120
-	var acknowledged [rows]atomic.Int64
-	for i := range rows {
-		change(t, db, `INSERT INTO counted (id, owner, number) VALUES ($1, 'anna', 0)`, fmt.Sprint(i))
-	}
-	var writing, all sync.WaitGroup
-	var ended atomic.Bool
-	for i := range rows {
-		writing.Go(func() {
-			for n := int64(1); n <= rounds; n++ {
-				err := db.InTx(t.Context(), func(tx *store.Tx) error {
-					_, err := tx.Exec(t.Context(), `UPDATE counted SET number = $2 WHERE id = $1`, fmt.Sprint(i), n)
-					if err == nil && n%10 == 3 {
-						return errors.New("undone")
-					}
-					return err
-				})
-				if err == nil {
-					acknowledged[i].Store(n)
-				}
-			}
-		})
-	}
-	for range 4 {
-		all.Go(func() {
-			var last [rows]int64
-			for !ended.Load() {
-				for i := range rows {
-					least := acknowledged[i].Load()
-					got := c.load(fmt.Sprint(i))
-					if got < least || got < last[i] {
-						t.Errorf("row %d is %d after %d was acknowledged and %d was read", i, got, least, last[i])
-						return
-					}
-					last[i] = got
-				}
-			}
-		})
-	}
-	writing.Wait()
-	ended.Store(true)
-	all.Wait()
-}
-
 func TestRowCache_RemembersNothingOfWhatCannotBeWatched(t *testing.T) {
 	db := openCounted(t)
 	change(t, db, `CREATE VIEW seen AS SELECT id, number FROM counted`)
@@ -252,18 +217,19 @@ func TestRowCache_RemembersNothingOfWhatCannotBeWatched(t *testing.T) {
 
 // Values of rows whose ids a statement has found are those that the statement would have read, if Holds reports so.
 func TestRowCache_HoldsOnlyWithoutACommitInBetween(t *testing.T) {
-	if storetest.SQLiteOnly(t, "rows are not watched on PostgreSQL") {
+	c, ok := openWatched(t)
+	if !ok {
 		return
 	}
-	db := openCounted(t)
-	c := newCached(t, db)
-	change(t, db, `INSERT INTO counted (id, owner, number) VALUES ('a', 'anna', 1), ('b', 'anna', 1)`)
+	db := c.db
+	c.add("a", 1)
+	c.add("b", 1)
 	c.load("a")
 	began := c.Begin(t.Context())
 	if number, ok := c.Lookup([]byte("a")); !ok || number != 1 || !c.Holds(began) {
 		t.Error("a known number is not current without a commit")
 	}
-	change(t, db, `INSERT INTO counted (id, owner, number) VALUES ('c', 'anna', 1)`)
+	c.add("c", 1)
 	if !c.Holds(began) {
 		t.Error("a new row concerns the known ones")
 	}
@@ -271,63 +237,4 @@ func TestRowCache_HoldsOnlyWithoutACommitInBetween(t *testing.T) {
 	if c.Holds(began) || !c.Holds(c.Begin(t.Context())) {
 		t.Error("a number may be newer than what was read before the commit")
 	}
-}
-
-// While rows change all the time, numbers that are in memory and hold are those of one state of the database.
-func TestRowCache_WhatHoldsIsOneState(t *testing.T) {
-	if storetest.SQLiteOnly(t, "rows are not watched on PostgreSQL") {
-		return
-	}
-	db := openCounted(t)
-	c := newCached(t, db)
-	const rows, rounds = 4, 100
-	for i := range rows {
-		change(t, db, `INSERT INTO counted (id, owner, number) VALUES ($1, 'anna', 0)`, fmt.Sprint(i))
-	}
-	var ended atomic.Bool
-	var held atomic.Int64
-	var reading sync.WaitGroup
-	for range 2 {
-		reading.Go(func() {
-			for !ended.Load() {
-				began := c.Begin(t.Context())
-				found, known := map[string]int64{}, map[string]int64{}
-				list, err := db.Query(t.Context(), `SELECT id, number FROM counted`)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				var id store.ReusedText
-				var number int64
-				for list.Next() {
-					if err := list.Scan(&id, &number); err != nil {
-						t.Error(err)
-					}
-					found[string(id)] = number
-					if value, ok := c.Lookup(id); ok {
-						known[string(id)] = value
-					}
-				}
-				if c.Holds(began) {
-					for id, value := range known {
-						held.Add(1)
-						if value != found[id] {
-							t.Errorf("row %s is known as %d and was read as %d", id, value, found[id])
-						}
-					}
-				}
-				for i := range rows {
-					c.load(fmt.Sprint(i))
-				}
-			}
-		})
-	}
-	for n := range rounds {
-		change(t, db, `UPDATE counted SET number = $2 WHERE id = $1`, fmt.Sprint(n%rows), n)
-	}
-	for held.Load() == 0 && !t.Failed() {
-		runtime.Gosched() // nothing changes any more
-	}
-	ended.Store(true)
-	reading.Wait()
 }

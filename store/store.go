@@ -24,47 +24,10 @@ import (
 	"kontor/store/clock"
 	"kontor/store/datadir"
 	"kontor/store/engine"
-	"kontor/store/fulltext"
-	"kontor/store/migrations"
-	"kontor/store/postgres"
 	"kontor/store/query"
 	"kontor/store/sealing"
 	"kontor/store/sqlite"
 )
-
-// Options say where the data is and what the store uses.
-type Options struct {
-	// Dir is the data directory. It is created if it is missing.
-	Dir string
-	// URL is the address of a PostgreSQL database, which several processes may share. With it no directory is used, and
-	// SecretKey is required.
-	URL string
-	// Connections is how many connections read from the database at URL; 0 is the engine's default.
-	Connections int
-	// Clock is the clock that all decisions use; nil is the engine's own: the system's, or that of a shared database.
-	Clock Clock
-	// Log receives failures in the background; nil is slog's default.
-	Log *slog.Logger
-	// SecretKey is the master key in hexadecimal or base64. If it is empty, the key is in the file secret.key of the
-	// directory, which is created with a new database.
-	SecretKey string
-	// PreviousKey is the master key before SecretKey. A database that still has it gets SecretKey, see DB.RotateMasterKey.
-	PreviousKey string
-	// Fatal is called once when a write or a sync of a data file has failed, with an error that names the file. From
-	// then on nothing is written and no write is acknowledged. It should not return; nil prints one line to standard
-	// error and ends the process with status 1.
-	Fatal func(error)
-	// AcceptLoss opens a database that lacks acknowledged writes (ErrLoss). The loss is logged and audited.
-	AcceptLoss bool
-	// LogLimit is the size of the write-ahead log in bytes from which an alarm is raised; 0 is 256 MiB.
-	LogLimit int64
-	// Node is the name of this process among those that share the database; empty is the host's name and the process id.
-	Node string
-	// Program is the version of the program that the nodes show.
-	Program string
-	// Engine opens the database; nil is postgres.Open with a URL, and sqlite.Open without.
-	Engine func(context.Context, engine.Config) (engine.Engine, engine.Report, error)
-}
 
 // DB is an open database. All its methods may be called from any goroutine.
 type DB struct {
@@ -100,147 +63,6 @@ type DB struct {
 	onReplaced      []func(context.Context, KeyReplaced) error
 	replacedAtStart bool   // the master key, by that in Options
 	givenKey        []byte // the master key of Options; nil when it is in the directory
-}
-
-// Open opens the database at o.URL or in o.Dir, or creates it. Its errors are one sentence that says what to do. It changes nothing
-// when the directory cannot be written or is in use (ErrInUse), or the key is another one (ErrWrongKey). It changes nothing
-// either when the database is damaged (ErrCorrupt), was changed by others (ErrTampered), lacks acknowledged writes
-// (ErrLoss) or is newer than the program (ErrNewerSchema).
-func Open(ctx context.Context, o Options) (*DB, error) {
-	db := &DB{log: o.Log}
-	if db.log == nil {
-		db.log = slog.Default()
-	}
-	if err := db.place(o); err != nil {
-		return nil, err
-	}
-	db.RegisterSealed(sealedUnshown)
-	db.RegisterSealed(db.sealedAnswers())
-	db.RegisterSealed(db.sealedChanges())
-	report, err := db.openEngine(ctx, o)
-	if err != nil {
-		return nil, errors.Join(err, db.leave())
-	}
-	if err := db.auditLoss(ctx, report.Loss); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	if db.Shared() { // another node may have changed the keys since they were read, before this one was informed
-		if err := db.RenewKeys(ctx); err != nil {
-			return nil, errors.Join(err, db.Close())
-		}
-	}
-	if err := db.settleKey(ctx); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	if len(report.Unprotected) > 0 {
-		db.auditUnprotected(ctx, report.Unprotected)
-	}
-	if db.dir != nil && db.dir.Exposed() {
-		db.log.Warn("other users of this machine can read the data directory; run chmod 700 on it", "dir", db.dir.Path())
-	}
-	return db, nil
-}
-
-// errNoSecretKey is returned for a database server without the master key: several nodes need the same one, and none of them
-// owns a file for it.
-var errNoSecretKey = errors.New("a database on PostgreSQL needs the secret key in KONTOR_SECRET_KEY, the same on every node; make one with: openssl rand -hex 32")
-
-// place finds out where the database is, and locks the data directory if it is there.
-func (db *DB) place(o Options) (err error) {
-	if o.URL != "" {
-		db.path = postgres.Describe(o.URL)
-		if o.SecretKey == "" {
-			err = errNoSecretKey
-		}
-		return err
-	}
-	if db.dir, err = datadir.Open(o.Dir); err == nil {
-		db.path = db.dir.File(datadir.Database)
-	}
-	return err
-}
-
-// leave releases the data directory.
-func (db *DB) leave() error {
-	if db.dir == nil {
-		return nil
-	}
-	return db.dir.Close()
-}
-
-func (db *DB) openEngine(ctx context.Context, o Options) (report engine.Report, err error) {
-	open := o.Engine
-	switch {
-	case open != nil:
-	case o.URL != "":
-		open = postgres.Open
-	default:
-		open = sqlite.Open
-	}
-	db.engine, report, err = open(ctx, engine.Config{
-		Dir: db.dir, URL: o.URL, Readers: o.Connections, Clock: o.Clock, Node: o.Node, Program: o.Program, Log: db.log, Migrations: migrations.Files, AppendOnly: audittrail.AppendOnlyTables(), Texts: fulltext.Index(),
-		Guard: func(fresh bool) (engine.Guard, error) { return db.newGuard(o, fresh) },
-		Fatal: o.Fatal, AcceptLoss: o.AcceptLoss, LogLimit: o.LogLimit,
-	})
-	if err == nil {
-		db.clock = db.engine.Clock()
-		db.keysChanged = db.Topic(keysTopic, db.keysHaveChanged)
-		db.noteTime(db.guard.LastEntryAt())
-		db.takeUpTotals(ctx)
-	}
-	return report, err
-}
-
-// masterKeys returns the master keys that the database may have.
-func (db *DB) masterKeys(o Options, fresh bool) ([][]byte, error) {
-	if db.dir == nil {
-		return datadir.GivenKeys(o.SecretKey, o.PreviousKey)
-	}
-	return db.dir.MasterKeys(o.SecretKey, o.PreviousKey, fresh)
-}
-
-// newGuard finds the master key, which a new database creates. The engine has the guard recognise the database before anything
-// is derived from the key.
-func (db *DB) newGuard(o Options, fresh bool) (engine.Guard, error) {
-	masters, err := db.masterKeys(o, fresh)
-	if err != nil {
-		return nil, err
-	}
-	if o.SecretKey != "" {
-		db.givenKey = masters[0]
-	}
-	if db.keys, err = sealing.New(masters[0], masters[1:]...); err != nil {
-		return nil, err
-	}
-	db.digests = audittrail.NewDigester(db.keys)
-	db.guard = audittrail.NewGuard(db.keys, db.path)
-	return groupGuard{db.guard, &db.recall}, nil
-}
-
-// auditLoss logs and audits a loss that this start has accepted.
-func (db *DB) auditLoss(ctx context.Context, loss *Loss) error {
-	if loss == nil {
-		return nil
-	}
-	db.log.Warn("acknowledged writes are missing; opened because the loss was accepted", "loss", loss.Summary())
-	return db.InTx(ctx, func(tx *Tx) error {
-		tx.Audit(AuditEntry{Actor: NilID, Action: "database.accept_loss", RecType: "database", RecID: NilID, After: loss})
-		return nil
-	})
-}
-
-// auditUnprotected logs and audits that the protection of the audit trail was missing. Entries could be changed meanwhile;
-// verifying the trail shows whether they were.
-func (db *DB) auditUnprotected(ctx context.Context, missing []string) {
-	db.log.Error("triggers that protect the audit trail were missing and have been restored; run \"kontor check\" to see whether entries were changed",
-		"triggers", missing)
-	err := db.InTx(ctx, func(tx *Tx) error {
-		tx.Audit(AuditEntry{Actor: NilID, Action: "audit.triggers_restored", RecType: "audit", RecID: NilID})
-		return nil
-	})
-	if err != nil {
-		db.log.Error("the missing triggers could not be recorded in the audit trail", "err", err)
-	}
 }
 
 // Now returns the time by the store's clock.
@@ -338,4 +160,12 @@ func (db *DB) Close() error {
 		err = errors.Join(err, db.leave())
 	})
 	return err
+}
+
+// leave releases the data directory.
+func (db *DB) leave() error {
+	if db.dir == nil {
+		return nil
+	}
+	return db.dir.Close()
 }

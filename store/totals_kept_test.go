@@ -27,6 +27,18 @@ func openKept(t *testing.T, dir string) *store.DB {
 	return db
 }
 
+// newKept opens a new directory with the table counted, unless this engine keeps no totals.
+func newKept(t *testing.T) (dir string, db *store.DB) {
+	t.Helper()
+	if storetest.SQLiteOnly(t, "only a database in a directory keeps totals there") {
+		return "", nil
+	}
+	dir = t.TempDir()
+	db = openKept(t, dir)
+	change(t, db, createCounted)
+	return dir, db
+}
+
 func closeKept(t *testing.T, db *store.DB) {
 	t.Helper()
 	if err := db.Close(); err != nil {
@@ -34,15 +46,20 @@ func closeKept(t *testing.T, db *store.DB) {
 	}
 }
 
+// unusable returns the total of anna's rows with a statement that fails: only a total that is kept is returned.
+func unusable() *store.Counting {
+	c := countingOf("anna")
+	c.SQL = `SELECT NULL AS value, count(*) AS rows FROM counted WHERE owner = $1 AND missing = 1`
+	return c
+}
+
 // keptDirectory returns a directory with a database whose total of 100,001 rows was kept.
 func keptDirectory(t *testing.T) string {
 	t.Helper()
-	if storetest.SQLiteOnly(t, "only a database in a directory keeps totals there") {
+	dir, db := newKept(t)
+	if db == nil {
 		return ""
 	}
-	dir := t.TempDir()
-	db := openKept(t, dir)
-	change(t, db, createCounted)
 	change(t, db, insertMany, "anna")
 	change(t, db, `INSERT INTO counted (id, owner, number) VALUES ('of bob', 'bob', 1)`)
 	expectRows(t, db, "anna", 100_000)
@@ -58,9 +75,7 @@ func TestTotals_AreKeptWhileNoProcessRuns(t *testing.T) {
 		return
 	}
 	db := openKept(t, dir)
-	unusable := countingOf("anna")
-	unusable.SQL = `SELECT NULL AS value, count(*) AS rows FROM counted WHERE owner = $1 AND missing = 1`
-	if n, err := db.CountRows(t.Context(), "anna", unusable); err != nil || n != 100_001 {
+	if n, err := db.CountRows(t.Context(), "anna", unusable()); err != nil || n != 100_001 {
 		t.Errorf("the kept total is %d, %v", n, err)
 	}
 	change(t, db, `DELETE FROM counted WHERE number < 10`)
@@ -81,10 +96,7 @@ func TestTotals_OfAnotherStateAreNotUsed(t *testing.T) {
 		return
 	}
 	path := filepath.Join(dir, store.TotalsName)
-	former, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	former := readFile(t, dir, store.TotalsName)
 	db := openKept(t, dir)
 	if present, err := os.ReadFile(path); err != nil || string(present) == string(former) {
 		t.Errorf("the file still names the state: %v", err)
@@ -105,10 +117,7 @@ func TestTotals_FileThatCannotBeReadIsRemoved(t *testing.T) {
 		return
 	}
 	path := filepath.Join(dir, store.TotalsName)
-	kept, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := readFile(t, dir, store.TotalsName)
 	kept[len(kept)/2] ^= 1
 	for _, content := range [][]byte{kept, nil, []byte("short")} {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
@@ -125,12 +134,10 @@ func TestTotals_FileThatCannotBeReadIsRemoved(t *testing.T) {
 
 // A small database has no such file.
 func TestTotals_FewRowsAreNotKept(t *testing.T) {
-	if storetest.SQLiteOnly(t, "only a database in a directory keeps totals there") {
+	dir, db := newKept(t)
+	if db == nil {
 		return
 	}
-	dir := t.TempDir()
-	db := openKept(t, dir)
-	change(t, db, createCounted)
 	change(t, db, `INSERT INTO counted (id, owner, number) VALUES ('of anna', 'anna', 1)`)
 	expectRows(t, db, "anna", 1)
 	closeKept(t, db)
@@ -141,13 +148,12 @@ func TestTotals_FewRowsAreNotKept(t *testing.T) {
 
 // After a process that did not stop in order, totals without arguments are counted again in the background.
 func TestTotals_AreCountedAgainAfterACrash(t *testing.T) {
-	if storetest.SQLiteOnly(t, "only a database in a directory keeps totals there") {
+	dir, db := newKept(t)
+	if db == nil {
 		return
 	}
-	dir, crashed := t.TempDir(), t.TempDir()
+	crashed := t.TempDir()
 	all := &store.Counting{SQL: `SELECT NULL AS value, count(*) AS rows FROM counted`, Rows: []store.KeyedTable{{Table: "counted", Key: "id"}}}
-	db := openKept(t, dir)
-	change(t, db, createCounted)
 	change(t, db, insertMany, "anna")
 	if n, err := db.CountRows(t.Context(), "all", all); err != nil || n != 100_000 {
 		t.Fatalf("%d rows, %v", n, err)
@@ -169,9 +175,7 @@ func TestTotals_AreCountedAgainAfterACrash(t *testing.T) {
 		if n, err := db.CountRows(t.Context(), "all", &known); err != nil || n != 99_995 {
 			t.Errorf("%d rows, %v; want 99995, counted before they were asked for", n, err)
 		}
-		unknown := countingOf("anna")
-		unknown.SQL = `SELECT NULL AS value, count(*) AS rows FROM counted WHERE owner = $1 AND missing = 1`
-		if n, err := db.CountRows(t.Context(), "anna", unknown); err == nil {
+		if n, err := db.CountRows(t.Context(), "anna", unusable()); err == nil {
 			t.Errorf("%d rows were counted without the arguments of the statement", n)
 		}
 		expectRows(t, db, "anna", 99_995)

@@ -106,9 +106,7 @@ func TestAssurance_OfUsersWithAFactor(t *testing.T) {
 }
 
 func TestReauthenticate_RejectsOtherInput(t *testing.T) {
-	h := newHarness(t)
-	anna := h.user("anna@example.ch")
-	h.factors.enrol(anna, factor.TOTP, factor.Passkey)
+	h, anna := newEnrolled(t, factor.TOTP, factor.Passkey)
 	token := h.completeSignIn("anna@example.ch", object("code", h.factors.code(anna, "000000"))).text("access_token")
 	long := strings.Repeat("1", 65)
 	for what, body := range map[string]map[string]any{

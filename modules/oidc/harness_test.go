@@ -172,3 +172,12 @@ func (h *harness) setStatus(userID, status string) {
 	h.t.Helper()
 	h.Admin().Do("PATCH", "/v1/users/"+userID, map[string]string{"status": status}).Expect(h.t, http.StatusOK)
 }
+
+// userOf returns the user whom a subject is linked to.
+func (h *harness) userOf(subject string) (id string) {
+	h.t.Helper()
+	if err := h.DB.QueryRow(h.t.Context(), `SELECT user_id FROM identities WHERE subject = $1`, subject).Scan(&id); err != nil {
+		h.t.Fatal(err)
+	}
+	return id
+}

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
@@ -172,7 +173,12 @@ func (p *plan) bindBody(body []byte, in reflect.Value, problems *apierr.Fields) 
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil
 	}
-	decoder := jsontext.NewDecoder(bytes.NewBuffer(body)) // parsed in place; of any other reader the decoder makes a copy
+	decoder := decoders.Get().(*jsontext.Decoder)
+	decoder.Reset(bytes.NewBuffer(body)) // parsed in place; of any other reader the decoder makes a copy
+	defer func() {
+		decoder.Reset(noBody{}) // forgets the body
+		decoders.Put(decoder)
+	}()
 	first, err := decoder.ReadToken()
 	if err != nil {
 		return brokenJSON(err)
@@ -204,6 +210,14 @@ func (p *plan) bindBody(body []byte, in reflect.Value, problems *apierr.Fields) 
 	}
 	return nil
 }
+
+// decoders are those of bodies, which keep their memory for further ones.
+var decoders = sync.Pool{New: func() any { return jsontext.NewDecoder(noBody{}) }}
+
+// noBody is a reader without content.
+type noBody struct{}
+
+func (noBody) Read([]byte) (int, error) { return 0, io.EOF }
 
 // InPlace is implemented by members that are too large to copy. SetInPlace receives the part of the body with the value.
 // The member may keep and overwrite it until the handler returns.

@@ -1,10 +1,8 @@
 package sse_test
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"slices"
 	"sync"
@@ -16,86 +14,8 @@ import (
 	"kontor/server/sse"
 )
 
-const heartbeat = 25 * time.Second
-
-func newHub(o sse.Options) *sse.Hub {
-	if o.Heartbeat == 0 {
-		o.Heartbeat = heartbeat
-	}
-	if o.PerUser == 0 {
-		o.PerUser = 10
-	}
-	o.Now, o.Log, o.CloseFrame = time.Now, slog.New(slog.DiscardHandler), sse.Event("", "close", []byte("bye"))
-	return sse.New(o)
-}
-
-// peer is the client's end of a stream.
-type peer struct {
-	net.Conn
-	mu    sync.Mutex
-	lines []string // that are not empty
-	ended time.Time
-	done  chan struct{} // closed at the end; nil if no goroutine waits for it
-}
-
-// read reads until the end.
-func (p *peer) read() {
-	scanner := bufio.NewScanner(p)
-	for scanner.Scan() {
-		if scanner.Text() != "" {
-			p.mu.Lock()
-			p.lines = append(p.lines, scanner.Text())
-			p.mu.Unlock()
-		}
-	}
-	p.mu.Lock()
-	p.ended = time.Now()
-	p.mu.Unlock()
-	if p.done != nil {
-		close(p.done)
-	}
-}
-
-func (p *peer) got() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.lines)
-}
-
-func (p *peer) over() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return !p.ended.IsZero()
-}
-
-// open gives a live stream and its client.
-func open(t *testing.T, h *sse.Hub, user, language string, expires time.Time) (*sse.Stream, *peer) {
-	t.Helper()
-	s, err := h.Open(user, language, expires, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, client := net.Pipe()
-	p := &peer{Conn: client}
-	if !s.Attach(server) {
-		t.Fatal("the stream had ended")
-	}
-	s.Live(sse.Position{})
-	return s, p
-}
-
-func at(n int) sse.Position { return sse.Position{At: int64(n), ID: fmt.Sprint(n)} }
-
-func publish(h *sse.Hub, n int, users ...string) {
-	h.Publish(users, func(i int, s *sse.Stream) sse.Frame {
-		return sse.Frame{Position: at(n), Own: []byte(users[i] + " " + s.Language + " "), Shared: fmt.Appendln(nil, n)}
-	})
-}
-
 func TestHub_DeliversFramesToStreamsOfTheirUsers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHub(sse.Options{})
-		defer h.Close()
+	withHub(t, sse.Options{}, func(t *testing.T, h *sse.Hub) {
 		_, a1 := open(t, h, "a", "de", time.Time{})
 		_, a2 := open(t, h, "a", "fr", time.Time{})
 		_, b := open(t, h, "b", "de", time.Time{})
@@ -118,9 +38,7 @@ func TestHub_DeliversFramesToStreamsOfTheirUsers(t *testing.T) {
 }
 
 func TestHub_SendsKeepalives(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHub(sse.Options{})
-		defer h.Close()
+	withHub(t, sse.Options{}, func(t *testing.T, h *sse.Hub) {
 		_, p := open(t, h, "a", "de", time.Time{})
 		go p.read()
 		time.Sleep(heartbeat - time.Second)
@@ -167,9 +85,7 @@ func TestHub_EndsStreamsThatAreNoLongerAllowed(t *testing.T) {
 }
 
 func TestHub_DropsAClientThatDoesNotRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHub(sse.Options{})
-		defer h.Close()
+	withHub(t, sse.Options{}, func(t *testing.T, h *sse.Hub) {
 		for i := range 20 { // more than there are writers
 			open(t, h, fmt.Sprint("deaf", i), "de", time.Time{})
 		}
@@ -195,9 +111,7 @@ func TestHub_DropsAClientThatDoesNotRead(t *testing.T) {
 }
 
 func TestHub_DropsAClientWithTooManyPendingFrames(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHub(sse.Options{})
-		defer h.Close()
+	withHub(t, sse.Options{}, func(t *testing.T, h *sse.Hub) {
 		open(t, h, "deaf", "de", time.Time{})
 		publish(h, 1, "deaf")
 		synctest.Wait() // a writer has that and comes no further: the rest waits
@@ -212,9 +126,7 @@ func TestHub_DropsAClientWithTooManyPendingFrames(t *testing.T) {
 }
 
 func TestHub_ContinuesWithASlowClient(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHub(sse.Options{})
-		defer h.Close()
+	withHub(t, sse.Options{}, func(t *testing.T, h *sse.Hub) {
 		_, p := open(t, h, "a", "de", time.Time{})
 		publish(h, 1, "a")
 		time.Sleep(time.Second) // the writer has given it to another goroutine
@@ -292,9 +204,7 @@ func TestHub_ReleasesMemoryAfterManyStreams(t *testing.T) {
 }
 
 func TestHub_LimitsStreamsAndDropsUnattachedOnes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHub(sse.Options{PerUser: 2})
-		defer h.Close()
+	withHub(t, sse.Options{PerUser: 2}, func(t *testing.T, h *sse.Hub) {
 		_, p := open(t, h, "a", "de", time.Time{})
 		if _, err := h.Open("a", "de", time.Time{}, nil); err != nil {
 			t.Fatal(err)

@@ -1,108 +1,16 @@
 package sse
 
 import (
-	"bytes"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
-	"net/http/httptest"
 	"runtime"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 )
-
-// polled is a hub on real connections, whose heartbeats never come: only the poller notices what clients do.
-type polled struct {
-	*Hub
-	testing.TB
-	ends chan string // users whose stream has ended
-}
-
-func newPolled(t testing.TB) *polled {
-	t.Helper()
-	p := &polled{TB: t, ends: make(chan string, 4096)}
-	p.Hub = New(Options{Heartbeat: time.Hour, PerUser: 1 << 20, Now: time.Now, Log: slog.New(slog.DiscardHandler),
-		CloseFrame: []byte("bye\n"), Ended: func(user string) { p.ends <- user }})
-	t.Cleanup(p.Close)
-	return p
-}
-
-// loopback accepts the connections of all tests, which would otherwise need a port each.
-var loopback = sync.OnceValues(func() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") })
-
-// pair returns both ends of a TCP connection.
-func pair(t testing.TB) (server, client *net.TCPConn) {
-	t.Helper()
-	listener, err := loopback()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dialled, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	accepted, err := listener.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = dialled.Close() })
-	return accepted.(*net.TCPConn), dialled.(*net.TCPConn)
-}
-
-// overTLS returns both ends of a connection with TLS on a TCP connection.
-func overTLS(t testing.TB, server, client net.Conn) (tlsServer, tlsClient *tls.Conn) {
-	t.Helper()
-	config := httptest.NewTLSServer(nil)
-	defer config.Close()
-	tlsServer = tls.Server(server, &tls.Config{Certificates: config.TLS.Certificates})
-	tlsClient = tls.Client(client, &tls.Config{InsecureSkipVerify: true}) // the test's own certificate
-	done := make(chan error)
-	go func() { done <- tlsServer.Handshake() }()
-	if err := errors.Join(tlsClient.Handshake(), <-done); err != nil {
-		t.Fatal(err)
-	}
-	return tlsServer, tlsClient
-}
-
-// attach opens a live stream on a connection.
-func (p *polled) attach(user string, conn net.Conn) *Stream {
-	p.Helper()
-	s, err := p.Open(user, "en", time.Time{}, nil)
-	if err != nil {
-		p.Fatal(err)
-	}
-	if !s.Attach(conn) {
-		p.Fatal("the stream had ended")
-	}
-	s.Live(Position{})
-	return s
-}
-
-// send publishes a frame to a user.
-func (p *polled) send(user, text string) {
-	p.Publish([]string{user}, func(int, *Stream) Frame { return Frame{Shared: []byte(text)} })
-}
-
-// watched returns the number of streams that the poller watches.
-func (p *polled) watched() int {
-	p.poller.mu.Lock()
-	defer p.poller.mu.Unlock()
-	return len(p.poller.streams)
-}
-
-// expect reads a text.
-func expect(t testing.TB, from io.Reader, text string) {
-	t.Helper()
-	got := make([]byte, len(text))
-	if _, err := io.ReadFull(from, got); err != nil || string(got) != text {
-		t.Errorf("got %q, %v, want %q", got, err, text)
-	}
-}
 
 // ways are the ways in which a client ends its connection.
 var ways = map[string]func(plain *net.TCPConn, client net.Conn) error{
@@ -130,10 +38,7 @@ func TestPoller_NoticesTheEndOfAConnection(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, TLS %t", way, secure), func(t *testing.T) {
 				p := newPolled(t)
 				plainServer, plainClient := pair(t)
-				var server, client net.Conn = plainServer, plainClient
-				if secure {
-					server, client = overTLS(t, server, client)
-				}
+				server, client := secured(t, secure, plainServer, plainClient)
 				p.attach("a", server)
 				p.send("a", "one\n")
 				expect(t, client, "one\n")
@@ -157,10 +62,7 @@ func TestPoller_KeepsAStreamWhoseClientSendsBytes(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		p := newPolled(t)
 		plainServer, plainClient := pair(t)
-		var server, client net.Conn = plainServer, plainClient
-		if secure {
-			server, client = overTLS(t, server, client)
-		}
+		server, client := secured(t, secure, plainServer, plainClient)
 		p.attach("a", server)
 		for i := range 3 {
 			if _, err := client.Write([]byte("hello")); err != nil {
@@ -332,69 +234,6 @@ func TestPoller_ClosesWhileStreamsOpen(t *testing.T) {
 		group.Wait()
 		if stats := p.Stats(); stats.Open != 0 || p.watched() != 0 {
 			t.Fatalf("got %+v, %d watched", stats, p.watched())
-		}
-	}
-}
-
-// A client that does not read delays no other, and a revocation cuts the running write short.
-func TestPoller_EndsAStreamWhoseClientDoesNotRead(t *testing.T) {
-	for _, secure := range []bool{false, true} {
-		p := newPolled(t)
-		plainServer, plainClient := pair(t)
-		if err := errors.Join(plainServer.SetWriteBuffer(4<<10), plainClient.SetReadBuffer(4<<10)); err != nil {
-			t.Fatal(err)
-		}
-		var server, client net.Conn = plainServer, plainClient
-		if secure {
-			server, client = overTLS(t, server, client)
-		}
-		goodServer, goodClient := pair(t)
-		s := p.attach("a", server)
-		p.attach("a", goodServer)
-		large := make([]byte, maxPendingBytes) // more than the system keeps
-		copy(large, "first\n")
-		p.send("a", string(large))
-		expect(t, goodClient, string(large))
-		expect(t, client, "first\n")
-		p.Revoke("a", func(other *Stream) bool { return other != s })
-		<-p.ends
-		if n, err := io.Copy(io.Discard, client); err == nil && !secure && n >= int64(len(large)) {
-			t.Errorf("TLS %t: the client got everything after the revocation", secure)
-		}
-		p.send("a", "next\n")
-		expect(t, goodClient, "next\n")
-		// On a very busy machine it may have been dropped as slow before.
-		if stats := p.Stats(); stats.Open != 1 || stats.Revoked+stats.Slow != 1 || p.watched() != 1 {
-			t.Errorf("TLS %t: got %+v, %d watched", secure, stats, p.watched())
-		}
-	}
-}
-
-// A client that reads late gets all frames in order, also with TLS: a write that was interrupted could not be continued there.
-func TestPoller_ContinuesWithAClientThatReadsLate(t *testing.T) {
-	for _, secure := range []bool{false, true} {
-		p := newPolled(t)
-		plainServer, plainClient := pair(t)
-		if err := errors.Join(plainServer.SetWriteBuffer(32<<10), plainClient.SetReadBuffer(32<<10)); err != nil {
-			t.Fatal(err)
-		}
-		var server, client net.Conn = plainServer, plainClient
-		if secure {
-			server, client = overTLS(t, server, client)
-		}
-		p.attach("late", server)
-		goodServer, goodClient := pair(t)
-		p.attach("good", goodServer)
-		large := string(bytes.Repeat([]byte("0123456789abcdef"), 32<<10))
-		p.send("late", large)
-		for i := range 100 { // meanwhile others get theirs
-			p.send("good", fmt.Sprintln(i))
-			expect(t, goodClient, fmt.Sprintln(i))
-		}
-		p.send("late", "next\n")
-		got := make([]byte, len(large)+len("next\n"))
-		if _, err := io.ReadFull(client, got); err != nil || string(got) != large+"next\n" {
-			t.Errorf("TLS %t: the client did not get all frames: %v", secure, err)
 		}
 	}
 }

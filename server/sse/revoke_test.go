@@ -11,9 +11,7 @@ import (
 
 // A client that has read the first bytes of a write gets nothing more of it, nor what waits behind it.
 func TestRevoke_InterruptsARunningWrite(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHub(sse.Options{})
-		defer h.Close()
+	withHub(t, sse.Options{}, func(t *testing.T, h *sse.Hub) {
 		s, p := open(t, h, "a", "de", time.Time{})
 		_, other := open(t, h, "a", "de", time.Time{})
 		go other.read()
@@ -39,9 +37,7 @@ func TestRevoke_InterruptsARunningWrite(t *testing.T) {
 }
 
 func TestRevoke_ChecksStreamsOfOneUserOrOfAll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHub(sse.Options{})
-		defer h.Close()
+	withHub(t, sse.Options{}, func(t *testing.T, h *sse.Hub) {
 		for _, user := range []string{"a", "a", "b"} {
 			_, p := open(t, h, user, "de", time.Time{})
 			go p.read()
@@ -57,9 +53,7 @@ func TestRevoke_ChecksStreamsOfOneUserOrOfAll(t *testing.T) {
 }
 
 func TestRevoke_EndsAStreamThatHasNoConnectionYet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHub(sse.Options{})
-		defer h.Close()
+	withHub(t, sse.Options{}, func(t *testing.T, h *sse.Hub) {
 		s, err := h.Open("a", "de", time.Time{}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -73,9 +67,7 @@ func TestRevoke_EndsAStreamThatHasNoConnectionYet(t *testing.T) {
 
 // Between the end of the token and the next beat nothing is delivered.
 func TestPublish_SkipsStreamsWithExpiredTokens(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHub(sse.Options{})
-		defer h.Close()
+	withHub(t, sse.Options{}, func(t *testing.T, h *sse.Hub) {
 		_, p := open(t, h, "a", "de", time.Now().Add(100*time.Millisecond))
 		go p.read()
 		publish(h, 1, "a")

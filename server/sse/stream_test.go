@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -18,9 +17,7 @@ import (
 )
 
 func TestStream_IsNotOpenedAfterItsEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHub(sse.Options{})
-		defer h.Close()
+	withHub(t, sse.Options{}, func(t *testing.T, h *sse.Hub) {
 		s, err := h.Open("a", "de", time.Time{}, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -13,6 +13,19 @@ import (
 	"time"
 )
 
+// openPiped opens a live stream and returns its client.
+func openPiped(t *testing.T, h *Hub, user string) (client net.Conn) {
+	t.Helper()
+	s, err := h.Open(user, "de", time.Time{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, client := net.Pipe()
+	s.Attach(server)
+	s.Live(Position{})
+	return client
+}
+
 func TestQueue_DoesNotGrowWhileItIsNeverEmpty(t *testing.T) {
 	var q queue
 	q.init()
@@ -61,13 +74,7 @@ func TestWriter_APanicEndsOneStream(t *testing.T) {
 		var mu sync.Mutex
 		var got []string
 		for range streams {
-			s, err := h.Open("a", "de", time.Time{}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			server, client := net.Pipe()
-			s.Attach(server)
-			s.Live(Position{})
+			client := openPiped(t, h, "a")
 			go func() {
 				for lines := bufio.NewScanner(client); lines.Scan(); {
 					mu.Lock()
@@ -114,13 +121,7 @@ func TestWriter_ReportsWhatWasWritten(t *testing.T) {
 		clients := map[string]net.Conn{}
 		for i := range 2 * streamsAtOnce {
 			user := fmt.Sprint("user ", i)
-			s, err := h.Open(user, "de", time.Time{}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			server, client := net.Pipe()
-			s.Attach(server)
-			s.Live(Position{})
+			client := openPiped(t, h, user)
 			clients[user] = client
 			if i > 0 { // the first does not read
 				go func() {

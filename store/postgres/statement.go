@@ -1,9 +1,6 @@
 package postgres
 
 import (
-	"encoding/binary"
-	"fmt"
-	"math"
 	"slices"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -66,12 +63,6 @@ func (c *conn) statement(sql string, o owner) *statement {
 	return s
 }
 
-// smallBuffer is the first size of the buffer for arguments in bytes.
-const smallBuffer = 64
-
-// Args returns the highest n of the parameters $n.
-func (s *statement) Args() int { return s.entry.text.args }
-
 // Begin begins a run.
 func (s *statement) Begin() uint64 {
 	s.number++
@@ -88,64 +79,6 @@ func (s *statement) Begin() uint64 {
 
 // Running reports whether a run has begun and was not closed.
 func (s *statement) Running(run uint64) bool { return s.running && s.number == run }
-
-// set records argument n, whose value was appended to the buffer from start on.
-func (s *statement) set(n int, kind engine.Type, start int) error {
-	if n < 1 || n > len(s.args) {
-		return fmt.Errorf("there is no parameter $%d", n)
-	}
-	s.args[n-1] = arg{kind: kind, start: start, end: len(s.buffer)}
-	return nil
-}
-
-// BindNull sets an argument to NULL.
-func (s *statement) BindNull(n int) error { return s.set(n, engine.Null, len(s.buffer)) }
-
-// BindInt sets an integer.
-func (s *statement) BindInt(n int, v int64) error {
-	start := len(s.buffer)
-	s.buffer = binary.BigEndian.AppendUint64(s.buffer, uint64(v))
-	return s.set(n, engine.Integer, start)
-}
-
-// BindBool sets a boolean.
-func (s *statement) BindBool(n int, v bool) error {
-	start := len(s.buffer)
-	b := byte(0)
-	if v {
-		b = 1
-	}
-	s.buffer = append(s.buffer, b)
-	return s.set(n, engine.Boolean, start)
-}
-
-// BindFloat sets a floating point number.
-func (s *statement) BindFloat(n int, v float64) error {
-	start := len(s.buffer)
-	s.buffer = binary.BigEndian.AppendUint64(s.buffer, math.Float64bits(v))
-	return s.set(n, engine.Float, start)
-}
-
-// BindText sets a text.
-func (s *statement) BindText(n int, v string) error {
-	start := len(s.buffer)
-	s.buffer = append(s.buffer, v...)
-	return s.set(n, engine.Text, start)
-}
-
-// BindTextBytes sets a text.
-func (s *statement) BindTextBytes(n int, v []byte) error {
-	start := len(s.buffer)
-	s.buffer = append(s.buffer, v...)
-	return s.set(n, engine.Text, start)
-}
-
-// BindBytes sets bytes.
-func (s *statement) BindBytes(n int, v []byte) error {
-	start := len(s.buffer)
-	s.buffer = append(s.buffer, v...)
-	return s.set(n, engine.Bytes, start)
-}
 
 // Step runs the statement up to its next row.
 func (s *statement) Step() (more bool, err error) {
@@ -228,47 +161,6 @@ func (s *statement) next() (more bool, err error) {
 	return false, s.err
 }
 
-// detach lets another statement use the connection: the rows that are on their way are kept in memory.
-func (c *conn) detach() error {
-	a := c.active
-	if a == nil {
-		return nil
-	}
-	c.active = nil
-	if a.row != nil {
-		a.row = cloneRow(a.row)
-	}
-	return c.catchUp()
-}
-
-// catchUp reads the answers to what was sent, so that the status of the transaction is known.
-func (c *conn) catchUp() error {
-	if c.active != nil {
-		return c.detach()
-	}
-	_, err := c.receive(nil)
-	return err
-}
-
-// keep stores a row that has arrived while another statement uses the connection.
-func (s *statement) keep(row [][]byte) { s.kept = append(s.kept, cloneRow(row)) }
-
-func cloneRow(row [][]byte) [][]byte {
-	size := 0
-	for _, v := range row {
-		size += len(v)
-	}
-	buffer, clone := make([]byte, 0, size), make([][]byte, len(row))
-	for i, v := range row {
-		if v != nil {
-			start := len(buffer)
-			buffer = append(buffer, v...)
-			clone[i] = buffer[start:len(buffer):len(buffer)]
-		}
-	}
-	return clone
-}
-
 // completed records the end of the run and how many rows it changed.
 func (s *statement) completed(tag []byte) {
 	s.complete = true
@@ -287,44 +179,6 @@ func (s *statement) fail(err error) {
 
 // Changed returns how many rows the run changed.
 func (s *statement) Changed() int64 { return s.changed }
-
-// Columns returns the number of columns.
-func (s *statement) Columns() int { return len(s.p.columns) }
-
-// Name returns the name of a column.
-func (s *statement) Name(i int) string { return s.p.columns[i].name }
-
-// Type returns the type of a column in the current row.
-func (s *statement) Type(i int) engine.Type { return typeOf(s.p.columns[i].oid, s.row[i]) }
-
-// Int returns a column as an integer.
-func (s *statement) Int(i int) int64 { return intOf(s.p.columns[i].oid, s.row[i]) }
-
-// Float returns a column as a floating point number.
-func (s *statement) Float(i int) float64 { return floatOf(s.p.columns[i].oid, s.row[i]) }
-
-// Text returns a column as a text.
-func (s *statement) Text(i int) string { return textOf(s.p.columns[i].oid, s.row[i]) }
-
-// AppendText appends the text in column i to b.
-func (s *statement) AppendText(b []byte, i int) []byte { return append(b, s.Text(i)...) }
-
-// Bytes returns a copy of a column.
-func (s *statement) Bytes(i int) []byte {
-	if s.row[i] == nil {
-		return nil
-	}
-	return append(make([]byte, 0, len(s.row[i])), s.row[i]...)
-}
-
-// Size returns the length of a text or of bytes.
-func (s *statement) Size(i int) int {
-	switch s.Type(i) {
-	case engine.Text, engine.Bytes:
-		return len(s.row[i])
-	}
-	return 0
-}
 
 // Close ends the run. Rows that are still on their way are discarded when the connection is used next.
 func (s *statement) Close() {

@@ -172,24 +172,17 @@ func (f *Field) least() string {
 // value was found, which few rows are enough for unless a value is rare or the page far behind the first.
 func (q *query) distinctPage(ctx context.Context, db Store, b *builder, columns string, v view, w window) error {
 	limit, lookups := q.passed(v)
-	ids, seen, complete, err := q.firsts(ctx, db, b.args, v, w, limit)
+	limit = min(limit, walks.distinct)
+	ids, seen, left, err := q.firsts(ctx, db, b.args, v, w, limit)
 	if err != nil {
 		return fmt.Errorf("find the first rows of the values of %s: %w", q.name, err)
 	}
 	switch {
-	case complete:
-		b.args = q.matching.args[:len(q.matching.args):len(q.matching.args)]
-		b.add("SELECT ", columns, " FROM ", q.from, " WHERE ")
-		if !oneOf(b, q.id, ids) {
-			b.add("FALSE")
-		}
-		if condition := q.matching.sql(); condition != "" { // a row may have changed since
-			b.add(" AND ", strings.TrimPrefix(condition, " WHERE "))
-		}
-		b.add(" ORDER BY ", terms(v.orders))
+	case left == nil:
+		q.chosen(b, columns, v, ids)
 		return nil
 	case lookups:
-		q.lookups(b, columns, v, w, seen)
+		q.lookups(b, columns, v, w, seen, left)
 		return nil
 	}
 	b.add(q.rowsOf(v, "SELECT ", columns).sql())
@@ -200,35 +193,36 @@ func (q *query) distinctPage(ctx context.Context, db Store, b *builder, columns 
 	return nil
 }
 
-// firsts returns the ids of the rows of a page of distinct values. It reports false when they are not among the first rows in the
-// order; seen has then the ids of the first rows of the values that are.
-func (q *query) firsts(ctx context.Context, db Store, args []any, v view, w window, limit int64) (ids []any, seen map[any]any, complete bool, err error) {
+// firsts returns the ids of the rows of a page of distinct values. When they are not among the first rows in the order, left are the pieces
+// of the other rows, and seen has the ids of the first rows of the values that were found.
+func (q *query) firsts(ctx context.Context, db Store, args []any, v view, w window, limit int64) (ids []any, seen map[any]any, left []piece, err error) {
 	later := "TRUE"
 	if w.after != nil {
 		later = "CASE WHEN " + strings.Join(w.segments, " OR ") + " THEN TRUE ELSE FALSE END"
 	}
 	pieces, divided, err := q.pieces(ctx, db, v, nil)
 	if err != nil {
-		return nil, nil, false, err
+		return nil, nil, nil, err
 	}
 	if !divided {
-		pieces = []piece{{orders: v.orders}}
+		pieces = v.whole(nil)
 	}
 	f := &firstRows{seen: map[any]any{}, skip: w.offset, wanted: w.limit, values: q.total}
-	for _, p := range pieces {
+	for i, p := range pieces {
 		b := &builder{args: args[:len(args):len(args)]}
-		b.add("SELECT ", q.id, ", ", v.distinct.valueColumn(), ", ", later, " FROM ", q.from, q.matching.sql())
-		if divided {
-			b.add(conjunction(q.matching.sql()))
-			p.condition(b)
-		}
+		b.add("SELECT ", q.id, ", ", v.distinct.valueColumn(), ", ", later, " FROM ", q.from, q.matching.sql(), conjunction(q.matching.sql()))
+		p.condition(b)
 		b.add(" ORDER BY ", terms(p.orders), " LIMIT ")
 		b.arg(limit - f.passed)
-		if complete, err = f.read(ctx, db, b); complete || err != nil || f.passed >= limit {
-			return f.ids, f.seen, complete, err
+		complete, err := f.read(ctx, db, b)
+		switch {
+		case complete || err != nil:
+			return f.ids, f.seen, nil, err
+		case f.passed >= limit:
+			return f.ids, f.seen, pieces[i:], nil
 		}
 	}
-	return f.ids, f.seen, true, nil
+	return f.ids, f.seen, nil, nil
 }
 
 // firstRows collects the first row of each value.
@@ -270,9 +264,13 @@ func (f *firstRows) read(ctx context.Context, db Store, b *builder) (complete bo
 }
 
 // lookups appends the statement for the first row of each known value. Those that were not seen are looked up, which an index of the field
-// does without reading other rows. A value that came up a moment ago may be missing: the total does not count it either.
-func (q *query) lookups(b *builder, columns string, v view, w window, seen map[any]any) {
+// does without reading other rows, in the pieces that are left. A value that came up a moment ago may be missing: the total does not count
+// it either.
+func (q *query) lookups(b *builder, columns string, v view, w window, seen map[any]any, left []piece) {
 	b.add("SELECT ", columns, " FROM ", q.from, " WHERE (")
+	if len(left) > 2 { // a statement has a largest number of parts
+		left = v.whole(nil)
+	}
 	ids := slices.Collect(maps.Values(seen))
 	or := alternatives{b: b}
 	if len(ids) > 0 {
@@ -286,9 +284,18 @@ func (q *query) lookups(b *builder, columns string, v view, w window, seen map[a
 		if _, known := seen[g.Value]; known {
 			continue
 		}
-		b.add(next, "SELECT part.id FROM (SELECT ", q.id, " AS id FROM ", q.from, q.matching.sql(), conjunction(q.matching.sql()))
-		v.distinct.is(b, g.Value)
-		b.add(" ORDER BY ", terms(v.orders), " LIMIT 1) AS part")
+		b.add(next, "SELECT part.id FROM (")
+		for i, p := range left {
+			if i > 0 {
+				b.add(" UNION ALL ")
+			}
+			b.add("SELECT first.id, ", strconv.Itoa(i), " AS place FROM (SELECT ", q.id, " AS id FROM ", q.from, q.matching.sql(), conjunction(q.matching.sql()))
+			v.distinct.is(b, g.Value)
+			b.add(" AND ")
+			p.condition(b)
+			b.add(" ORDER BY ", terms(p.orders), " LIMIT 1) AS first")
+		}
+		b.add(" ORDER BY place LIMIT 1) AS part")
 		next = " UNION ALL "
 	}
 	if next == "" {

@@ -16,7 +16,7 @@ var vocabulary = func() map[string]bool {
 	words := map[string]bool{}
 	for word := range strings.FieldsSeq(`
 		SELECT FROM WHERE AND OR IN UNION LIKE ESCAPE TRUE FALSE ORDER BY DESC NULLS FIRST LAST LIMIT OFFSET GROUP DISTINCT CROSS JOIN AS OVER PARTITION
-		count row_number upper lower ranked part granted granted_id WITH place found value bucket things t
+		CASE WHEN THEN ELSE END count row_number upper lower ranked part granted granted_id WITH place found value bucket things t
 		id owner name name_key status active size born seen_at created_at 1 86400000 3600000 60000 1000`) {
 		words[word] = true
 	}

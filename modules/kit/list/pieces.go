@@ -137,7 +137,11 @@ func (q *query) countPieces(ctx context.Context, db Store, v view, pieces []piec
 	}
 	condition := q.matching.copy()
 	condition.and()
-	condition.add(v.apart.present())
+	if q.searched { // SQLite would read the rows of the index of those with a value
+		condition.add("(CASE WHEN ", v.apart.present(), " THEN TRUE ELSE FALSE END)")
+	} else {
+		condition.add(v.apart.present())
+	}
 	present, err := q.countRows(ctx, db, condition)
 	if err != nil {
 		return err

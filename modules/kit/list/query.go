@@ -17,7 +17,10 @@ type query struct {
 	visible  *builder // condition of the rows that the caller may see
 	matching *builder // condition of the matching rows among them
 	searched bool
-	nothing  bool // no row can match
+	columns  []string // by which the searched fields are sorted
+	nothing  bool     // no row can match
+	rows     int64    // how many rows are visible
+	matched  int64    // how many of them match the search
 
 	shapes *shapes
 	values []store.Group // of the distinct field, when they are few; in no order
@@ -58,8 +61,9 @@ func (s *source) query(p Params, conditions []Where) (*query, error) {
 	for _, given := range p.search {
 		q.matching.and()
 		q.searched = true
-		some := false
-		if q.matching, some = s.field(given.name).matching(q.matching, given); !some {
+		f, some := s.field(given.name), false
+		q.columns = append(q.columns, f.sortColumn())
+		if q.matching, some = f.matching(q.matching, given); !some {
 			q.nothing = true
 			break
 		}

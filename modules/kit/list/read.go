@@ -42,6 +42,7 @@ func (s *source) page(ctx context.Context, db Store, p Params, conditions []Wher
 			return page, err
 		}
 	}
+	q.rows, q.matched = page.totalUnfiltered, matched
 	// The fields of sort and stack are checked only when there are rows to read.
 	if page.total = matched; matched == 0 {
 		return page, nil

@@ -35,6 +35,9 @@ func (q *query) page(ctx context.Context, db Store, columns string, v view, p Pa
 		if divided && v.apart == nil && !q.searched && !q.merges() && q.piecedPage(b, columns, v, w, pieces) {
 			return b, nil
 		}
+		if done, err := q.walkedPage(ctx, db, b, columns, v, w, pieces); done || err != nil {
+			return b, err
+		}
 		divided = divided && (v.apart != nil || len(pieces) <= maxLookups && w.depth() <= maxMergedRows)
 	}
 	if divided {
@@ -52,7 +55,9 @@ func (q *query) page(ctx context.Context, db Store, columns string, v view, p Pa
 			q, alternatives = ungranted, false
 		}
 	}
-	if deep := w.depth() > maxMergedRows && after == nil && !alternatives && v.distinct == nil && q.text == nil; deep && v.apart != nil {
+	deep := w.depth() > maxMergedRows && after == nil && !alternatives && v.distinct == nil && q.text == nil
+	many := q.searched && q.matched >= walks.matches && after == nil && !q.merges() && v.distinct == nil && q.text == nil
+	if v.apart != nil && (deep || many) {
 		if err := q.countPieces(ctx, db, v, pieces); err != nil {
 			return nil, err
 		}
