@@ -19,7 +19,7 @@ import (
 	"kontor/server"
 )
 
-// hurried is a server that can be told to wait for clients a fraction of the usual time.
+// hurried is a server that waits for clients a fraction of the usual time when a test asks for it.
 type hurried struct {
 	web      *server.Server
 	address  string

@@ -43,7 +43,7 @@ func TestLog_ContainsFailuresOfTheServiceOnly(t *testing.T) {
 	}
 }
 
-// A method may be any text. The log has only those that the server knows.
+// A method may be any text. The log contains standard methods only.
 func TestLog_ContainsNoUnknownMethod(t *testing.T) {
 	var log bytes.Buffer
 	address, _ := start(t, func(o *server.Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })

@@ -79,7 +79,7 @@ func (h *hurried) wait(t *testing.T, running int) {
 	}
 }
 
-// Requests of a pipelining client run one after the other, whoever sends them through the same connection.
+// Pipelined requests run one after the other, also those of several users.
 func TestConcurrency_CountsPipelinedRequestsOneByOne(t *testing.T) {
 	both(t, "mixed", func(t *testing.T, secure bool) {
 		h := startHurried(t, secure, never, limited(nil, nil))
