@@ -65,6 +65,7 @@ func (c *timedTCP) WriteTo(w io.Writer) (int64, error) {
 	return c.TCPConn.WriteTo(w)
 }
 
+// beginRead sets the deadline that was asked for. endRead must follow unless it fails.
 func (c *timedTCP) beginRead() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
