@@ -26,6 +26,8 @@ func (s *Server) headerReceived(header *fasthttp.RequestHeader) fasthttp.Request
 // 10.1.1). It keeps the route for [Server.findRoute]. The checks before the body come first: errors of authorization take
 // precedence over 413. A row that reads no body has no limit: [Server.discardUnreadBody] ends the connection.
 func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
+	s.extendWriting(ctx)
+	hideUnknownMethod(&ctx.Request.Header)
 	limit := endpoint.DefaultMaxBody
 	path, _, _ := bytes.Cut(ctx.Request.Header.RequestURI(), []byte{'?'})
 	row, params, _ := s.routes.match(string(ctx.Method()), path, nil)

@@ -35,55 +35,49 @@ func newConcurrency(limit int) *concurrency {
 	return &concurrency{limit: limit, running: map[string]int{}}
 }
 
-// carrier is a connection that remembers whose request it carries. The server accepts no other.
+// carrier is a connection that remembers whose request it carries. Each connection of the server is one.
 type carrier interface {
-	// carry notes the caller of the request, empty for none, and returns that of the one before. One goroutine uses a connection.
-	carry(caller string) (before string)
+	// carry sets the caller, empty for none, and returns the former one. Only the goroutine that serves the connection may call it.
+	carry(caller string) (former string)
 }
 
 // carried implements [carrier].
 type carried struct{ caller string }
 
-func (c *carried) carry(caller string) (before string) {
-	before, c.caller = c.caller, caller
-	return before
+func (c *carried) carry(caller string) (former string) {
+	former, c.caller = c.caller, caller
+	return former
 }
 
-// acquire counts a request of a caller on a connection. It reports false when too many are running.
+// acquire counts a request of a caller until its connection is released. It reports false when too many are running.
 func (c *concurrency) acquire(conn net.Conn, caller string) bool {
-	carrier := conn.(carrier)
-	before := carrier.carry("") // the previous request of a pipelining client
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	c.releaseLocked(before)
 	if c.running[caller] >= c.limit {
 		return false
 	}
 	c.running[caller]++
-	carrier.carry(caller)
+	conn.(carrier).carry(caller)
 	return true
 }
 
-func (c *concurrency) releaseLocked(caller string) {
-	if caller == "" {
-		return
-	}
-	if c.running[caller]--; c.running[caller] <= 0 {
-		delete(c.running, caller)
-	}
-}
-
-// connState is called by the engine when an answer is written or a connection is closed. It ends the count of the request that
-// the connection carries.
-func (c *concurrency) connState(conn net.Conn, state fasthttp.ConnState) {
-	if state != fasthttp.StateIdle && state != fasthttp.StateClosed && state != fasthttp.StateHijacked {
-		return
-	}
+// release ends the count of the request that a connection carries, if any.
+func (c *concurrency) release(conn net.Conn) {
 	caller := conn.(carrier).carry("")
 	if caller == "" {
 		return
 	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	c.releaseLocked(caller)
+	if c.running[caller]--; c.running[caller] <= 0 {
+		delete(c.running, caller)
+	}
+}
+
+// connState releases a connection when the engine has written an answer, also before the next request of a pipelining client,
+// and when the connection ends.
+func (c *concurrency) connState(conn net.Conn, state fasthttp.ConnState) {
+	if state == fasthttp.StateIdle || state == fasthttp.StateClosed || state == fasthttp.StateHijacked {
+		c.release(conn)
+	}
 }

@@ -7,61 +7,36 @@ import (
 	"time"
 )
 
-// timedTCP is a TCP connection that sets its deadlines as rarely as it can. The engine sets three for each request, of which hardly any
-// is ever reached, and each takes as long as finding the row of the request.
+// timedTCP is a TCP connection that rarely sets a deadline. The engine asks for three in each request; each would take as long
+// as finding the row of the request.
 //
-// A deadline for reading is set when something reads; one that is near to that which is set already is not set at all.
+// A deadline of reads is set when a read begins. One that is near to the present one is not set, see [near].
 type timedTCP struct {
 	*net.TCPConn
-	reads, writes deadline
+
+	mu              sync.Mutex
+	asked           time.Time // the last deadline of reads that was asked for
+	reading         int       // reads that are running
+	readBy, writeBy time.Time // the deadlines that are set
 }
 
-// deadline is what was asked for and what is set in one direction of a connection.
-type deadline struct {
-	mu          sync.Mutex
-	asked, real time.Time
-	waiting     int // calls that the deadline ends
-}
-
-// apply sets the deadline that was asked for, unless the one which is set is near to it.
-func (d *deadline) apply(set func(time.Time) error) error {
-	if near(d.real, d.asked) {
-		return nil
-	}
-	err := set(d.asked)
-	if err == nil {
-		d.real = d.asked
-	}
-	return err
-}
-
-// near reports whether a deadline may stay in place of another: it is not later, and earlier by at most 1/16 of the time that remains.
-func near(real, asked time.Time) bool {
-	if real.IsZero() || asked.IsZero() {
-		return real.Equal(asked)
-	}
-	early := asked.Sub(real)
-	return early >= 0 && early <= time.Until(asked)/16
-}
-
-// SetReadDeadline ends running and later reads at a time, or a sixteenth of the remaining time earlier.
+// SetReadDeadline ends running and later reads at a time, or at most a sixteenth of the remaining time earlier. The zero time
+// removes the deadline.
 func (c *timedTCP) SetReadDeadline(at time.Time) error {
-	c.reads.mu.Lock()
-	defer c.reads.mu.Unlock()
-	c.reads.asked = at
-	if c.reads.waiting == 0 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked = at
+	if c.reading == 0 {
 		return nil // beginRead sets it
 	}
-	return c.reads.apply(c.TCPConn.SetReadDeadline)
+	return setDeadline(&c.readBy, at, c.TCPConn.SetReadDeadline)
 }
 
-// SetWriteDeadline ends running and later writes at a time, or a sixteenth of the remaining time earlier. It takes effect at once,
-// since streams write to the socket itself.
+// SetWriteDeadline does the same for writes. It takes effect at once.
 func (c *timedTCP) SetWriteDeadline(at time.Time) error {
-	c.writes.mu.Lock()
-	defer c.writes.mu.Unlock()
-	c.writes.asked = at
-	return c.writes.apply(c.TCPConn.SetWriteDeadline)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return setDeadline(&c.writeBy, at, c.TCPConn.SetWriteDeadline)
 }
 
 // SetDeadline sets both deadlines.
@@ -90,18 +65,41 @@ func (c *timedTCP) WriteTo(w io.Writer) (int64, error) {
 	return c.TCPConn.WriteTo(w)
 }
 
+// beginRead sets the deadline that was asked for. endRead must follow unless it fails.
 func (c *timedTCP) beginRead() error {
-	c.reads.mu.Lock()
-	defer c.reads.mu.Unlock()
-	if err := c.reads.apply(c.TCPConn.SetReadDeadline); err != nil {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := setDeadline(&c.readBy, c.asked, c.TCPConn.SetReadDeadline); err != nil {
 		return err
 	}
-	c.reads.waiting++
+	c.reading++
 	return nil
 }
 
 func (c *timedTCP) endRead() {
-	c.reads.mu.Lock()
-	defer c.reads.mu.Unlock()
-	c.reads.waiting--
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reading--
+}
+
+// setDeadline replaces the present deadline, unless it is near to the one asked for.
+func setDeadline(present *time.Time, asked time.Time, set func(time.Time) error) error {
+	if near(*present, asked) {
+		return nil
+	}
+	if err := set(asked); err != nil {
+		return err
+	}
+	*present = asked
+	return nil
+}
+
+// near reports whether the present deadline may stand for another: it is not later, and earlier by at most 1/16 of the time that
+// remains.
+func near(present, asked time.Time) bool {
+	if present.IsZero() || asked.IsZero() {
+		return present.Equal(asked)
+	}
+	early := asked.Sub(present)
+	return early >= 0 && early <= time.Until(asked)/16
 }

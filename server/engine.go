@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/utils"
@@ -26,7 +27,14 @@ func (s *Server) malformed(ctx *fasthttp.RequestCtx, err error) {
 	case errors.As(err, &timeout) && timeout.Timeout():
 		kind = apierr.RequestTimeout
 	}
+	s.extendWriting(ctx)
 	s.reject(ctx, kind.Wrap(err))
+}
+
+// extendWriting sets the deadline of writes for what the engine writes before a request is handled. The deadline of the former
+// request may have passed.
+func (s *Server) extendWriting(ctx *fasthttp.RequestCtx) {
+	_ = ctx.Conn().SetWriteDeadline(time.Now().Add(s.WriteTimeout)) // fails for closed connections only
 }
 
 // reject answers a request that does not enter the pipeline, and closes its connection.
@@ -46,23 +54,28 @@ func (s *Server) answerError(c *fiber.Ctx, err error) {
 	s.fail(r, err)
 }
 
-// enter takes a request into the pipeline. The table of endpoints has a router of its own, so that Fiber's is not asked.
-//
-// It rejects other versions of HTTP than 1.0 and 1.1, and hides methods that Fiber does not know, which may be texts of any length.
+// enter takes a request into the pipeline, without Fiber's router: findRoute has its own. It rejects versions of HTTP other than
+// 1.0 and 1.1; the engine accepts any.
 func (s *Server) enter(ctx *fasthttp.RequestCtx) {
 	if version := ctx.Request.Header.Protocol(); string(version) != "HTTP/1.1" && string(version) != "HTTP/1.0" {
-		s.reject(ctx, apierr.MalformedRequest) // the engine accepts any version
+		s.reject(ctx, apierr.MalformedRequest)
 		return
 	}
 	if wantsClose(&ctx.Request.Header) {
 		ctx.SetConnectionClose()
 	}
-	if !slices.Contains(fiber.DefaultMethods, utils.UnsafeString(ctx.Method())) {
-		ctx.Request.Header.SetMethod(fiber.MethodTrace) // no row has it: findRoute answers 404 or 405
-	}
+	hideUnknownMethod(&ctx.Request.Header)
 	c := s.app.AcquireCtx(ctx)
 	defer s.app.ReleaseCtx(c)
 	s.serve(c)
+}
+
+// hideUnknownMethod replaces a method that Fiber does not know by TRACE, which no row has: findRoute answers 404 or 405. The log
+// has the method of each request; the client's could be any text.
+func hideUnknownMethod(header *fasthttp.RequestHeader) {
+	if !slices.Contains(fiber.DefaultMethods, utils.UnsafeString(header.Method())) {
+		header.SetMethod(fiber.MethodTrace)
+	}
 }
 
 // engineLog writes the engine's own messages to the log without their arguments, which may quote a request.

@@ -121,6 +121,12 @@ func rows() []endpoint.Endpoint {
 // start runs a server with the rows of [rows] on a free port and returns its address.
 func start(t testing.TB, change func(*server.Options)) (string, *server.Server) {
 	t.Helper()
+	web, address := servertest.Serve(t, options(t, change))
+	return address, web
+}
+
+func options(t testing.TB, change func(*server.Options)) server.Options {
+	t.Helper()
 	policy := &access.Current{}
 	policy.Store(access.NewPolicy(access.PolicyData{
 		Types: map[string]map[string]access.Permission{"user-creator": {"customers": access.Create}},
@@ -143,8 +149,7 @@ func start(t testing.TB, change func(*server.Options)) (string, *server.Server) 
 	if change != nil {
 		change(&o)
 	}
-	web, address := servertest.Serve(t, o)
-	return address, web
+	return o
 }
 
 const thingPath = "/v1/things/0193a000-0000-7000-8000-000000000001"

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -39,5 +40,20 @@ func TestLog_ContainsFailuresOfTheServiceOnly(t *testing.T) {
 	}
 	if lines := strings.Count(log.String(), "level=ERROR"); lines != 1 || !strings.Contains(log.String(), "no disk") {
 		t.Errorf("the log has %d errors: %s", lines, &log)
+	}
+}
+
+// A method may be any text. The log contains standard methods only.
+func TestLog_ContainsNoUnknownMethod(t *testing.T) {
+	var log bytes.Buffer
+	address, _ := start(t, func(o *server.Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	for _, lines := range []string{"", "Content-Length: 99999999\r\n", "Expect: 100-continue\r\nContent-Length: 2000000\r\n"} {
+		connection := dial(t, address, "SECRET /v1/things HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"+lines+"\r\n")
+		if response, body := read(t, bufio.NewReader(connection)); response.StatusCode != http.StatusMethodNotAllowed {
+			t.Errorf("got %d %s", response.StatusCode, body)
+		}
+	}
+	if strings.Contains(log.String(), "SECRET") || strings.Count(log.String(), "method=TRACE") != 3 {
+		t.Errorf("the log is %s", &log)
 	}
 }
