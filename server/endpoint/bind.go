@@ -176,7 +176,7 @@ func (p *plan) bindBody(body []byte, in reflect.Value, problems *apierr.Fields) 
 	decoder := decoders.Get().(*jsontext.Decoder)
 	decoder.Reset(bytes.NewBuffer(body)) // parsed in place; of any other reader the decoder makes a copy
 	defer func() {
-		decoder.Reset(noBody{}) // forgets the body
+		decoder.Reset(emptyBody{}) // forgets the body
 		decoders.Put(decoder)
 	}()
 	first, err := decoder.ReadToken()
@@ -212,12 +212,12 @@ func (p *plan) bindBody(body []byte, in reflect.Value, problems *apierr.Fields) 
 }
 
 // decoders are those of bodies, which keep their memory for further ones.
-var decoders = sync.Pool{New: func() any { return jsontext.NewDecoder(noBody{}) }}
+var decoders = sync.Pool{New: func() any { return jsontext.NewDecoder(emptyBody{}) }}
 
-// noBody is a reader without content.
-type noBody struct{}
+// emptyBody is a reader without content.
+type emptyBody struct{}
 
-func (noBody) Read([]byte) (int, error) { return 0, io.EOF }
+func (emptyBody) Read([]byte) (int, error) { return 0, io.EOF }
 
 // InPlace is implemented by members that are too large to copy. SetInPlace receives the part of the body with the value.
 // The member may keep and overwrite it until the handler returns.

@@ -59,7 +59,7 @@ func foundIDs(t *testing.T, db *store.DB, query string) []string {
 	return idsOf(p.Data.Rows)
 }
 
-// What holds for the pages of few rows holds for walked ones, too.
+// Walked pages have the cursors and the rows that the tests of few rows expect.
 func TestPage_WalkedPagesHaveCursorsAndConditions(t *testing.T) {
 	for _, rows := range []int64{50_000, 3} {
 		t.Run(fmt.Sprint(rows), func(t *testing.T) {
