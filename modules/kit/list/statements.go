@@ -2,6 +2,7 @@ package list
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -91,7 +92,7 @@ func (q *query) piecewisePage(ctx context.Context, db Store, b *builder, columns
 	case q.matched <= walks.collected && pieces != nil:
 		q.collectedPage(b, columns, v, w)
 		return true, nil
-	case q.matched < walks.matches:
+	case q.matched < walks.matches || slices.Contains(q.columns, v.orders[0].column): // one index has both, if any
 		return false, nil
 	}
 	if done, err = q.walkedPage(ctx, db, b, columns, v, w, pieces); done || err != nil || v.apart == nil || w.after != nil {

@@ -3,7 +3,6 @@ package list
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -18,9 +17,9 @@ var walks = struct {
 
 // walkedPage appends the statement for a page of a search that many rows match: an index has the order of the page, and its first rows
 // contain enough matching ones. The database would read all matching rows and sort them. It reports false when there is no such index,
-// or after too many rows, since the matching rows may all be at the end.
+// or after too many rows, since the matching rows may all be at the end. A caller who sees part of the rows has them by another index.
 func (q *query) walkedPage(ctx context.Context, db Store, b *builder, columns string, v view, w window, pieces []piece) (bool, error) {
-	if w.depth() > maxMergedRows || v.orders[0].column == q.created || slices.Contains(q.columns, v.orders[0].column) {
+	if w.depth() > maxMergedRows || v.orders[0].column == q.created || q.visible.sql() != q.base {
 		return false, nil
 	}
 	// Eight times as many rows as there are before the page if the matching ones are spread evenly; and fewer than are sorted otherwise.
