@@ -81,20 +81,59 @@ func (q *query) firsts(ctx context.Context, db Store, args []any, v view, w wind
 	}
 	f := &firstRows{seen: map[any]any{}, skip: w.offset, wanted: w.limit, values: q.total}
 	for i, p := range pieces {
-		b := &builder{args: args[:len(args):len(args)]}
-		b.add("SELECT ", q.id, ", ", v.distinct.valueColumn(), ", ", later, " FROM ", q.from, q.matching.sql(), conjunction(q.matching.sql()))
-		p.condition(b)
-		b.add(" ORDER BY ", terms(p.orders), " LIMIT ")
-		b.arg(limit - f.passed)
-		complete, err := f.read(ctx, db, b)
-		switch {
-		case complete || err != nil:
-			return f.ids, f.seen, nil, err
-		case f.passed >= limit:
-			return f.ids, f.seen, pieces[i:], nil
+		for round, last := walks.round, false; !last; round *= roundGrowth {
+			b := &builder{args: args[:len(args):len(args)]}
+			b.add("SELECT ", q.id, ", ", v.distinct.valueColumn(), ", ", later, " FROM ", q.from, q.matching.sql(), conjunction(q.matching.sql()))
+			p.condition(b)
+			rows := min(round, limit-f.passed)
+			if !f.exclude(b, v.distinct.valueColumn()) {
+				rows = limit - f.passed
+			}
+			b.add(" ORDER BY ", terms(p.orders), " LIMIT ")
+			b.arg(rows)
+			before := f.passed
+			complete, err := f.read(ctx, db, b)
+			switch last = f.passed-before < rows; {
+			case complete || err != nil:
+				return f.ids, f.seen, nil, err
+			case f.passed >= limit:
+				return f.ids, f.seen, pieces[i:], nil
+			}
 		}
 	}
 	return f.ids, f.seen, nil, nil
+}
+
+const (
+	// roundGrowth is how many times more rows a round passes than the one before.
+	roundGrowth = 4
+	// maxExcluded bounds the values whose rows are left out.
+	maxExcluded = 500
+)
+
+// exclude appends the condition of the rows whose values were not seen, and reports whether there are few enough values for it. One value
+// may have nearly all rows. As one expression, it does not make SQLite use another index.
+func (f *firstRows) exclude(b *builder, value string) bool {
+	if len(f.seen) == 0 || len(f.seen) > maxExcluded {
+		return len(f.seen) == 0
+	}
+	var known []any
+	missing := "TRUE"
+	for seen := range f.seen {
+		if seen == nil {
+			missing = "FALSE"
+		} else {
+			known = append(known, seen)
+		}
+	}
+	b.add(" AND CASE WHEN ", value, " IS NULL THEN ", missing)
+	if len(known) > 0 {
+		b.add(" WHEN ")
+		oneOf(b, value, known)
+		b.add(" THEN FALSE")
+	}
+	b.add(" ELSE TRUE END")
+	return true
 }
 
 // firstRows collects the first row of each value.

@@ -13,7 +13,8 @@ var walks = struct {
 	rows      int64 // that are passed
 	pieces    int   // that are sorted one after the other
 	distinct  int64 // rows that are passed to find distinct values, at most
-}{1_000, 10_000, 50_000, 20, 1_000_000}
+	round     int64 // rows after which those with values that were found are left out
+}{1_000, 10_000, 50_000, 20, 1_000_000, 20_000}
 
 // walkedPage appends the statement for a page of a search that many rows match: an index has the order of the page, and its first rows
 // contain enough matching ones. The database would read all matching rows and sort them. It reports false when there is no such index,

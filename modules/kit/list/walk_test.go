@@ -38,9 +38,10 @@ func TestPage_WalkedPagesAreTheSortedOnes(t *testing.T) {
 		rows     int64
 		pieces   int
 		distinct int64
-	}{{50_000, 20, 1_000_000}, {50_000, 20, 3}, {9, 1, 1}} {
+		round    int64
+	}{{50_000, 20, 1_000_000, 1_000_000}, {50_000, 20, 1_000_000, 1}, {50_000, 20, 7, 2}, {9, 1, 1, 1}} {
 		t.Run(fmt.Sprint(bounds), func(t *testing.T) {
-			list.SetWalks(t, 0, 1, bounds.rows, bounds.pieces, bounds.distinct)
+			list.SetWalks(t, 0, 1, bounds.rows, bounds.pieces, bounds.distinct, bounds.round)
 			for i, walked := range pages() {
 				if !slices.Equal(walked, sorted[i]) {
 					t.Errorf("%s, offset %d: got %v, want %v", queries[i/3], i%3*11, walked, sorted[i])
@@ -63,7 +64,7 @@ func foundIDs(t *testing.T, db *store.DB, query string) []string {
 func TestPage_WalkedPagesHaveCursorsAndConditions(t *testing.T) {
 	for _, rows := range []int64{50_000, 3} {
 		t.Run(fmt.Sprint(rows), func(t *testing.T) {
-			list.SetWalks(t, 0, 1, rows, 20, 1_000_000)
+			list.SetWalks(t, 0, 1, rows, 20, 1_000_000, 2)
 			t.Run("cursors", TestPage_CursorsPassEveryRowOnce)
 			t.Run("model", TestPage_AgreesWithTheModel)
 		})
@@ -75,7 +76,7 @@ func TestPage_WalksTheIndexOfTheOrder(t *testing.T) {
 	if storetest.SQLiteOnly(t, "query plans are in the words of SQLite") {
 		return
 	}
-	list.SetWalks(t, 0, 1, 50_000, 20, 1_000_000)
+	list.SetWalks(t, 0, 1, 50_000, 20, 1_000_000, 2)
 	db := open(t, many(40)...)
 	addIndexes(t, db)
 	r := &recorder{Store: db}
