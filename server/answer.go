@@ -89,7 +89,7 @@ func writeTag(r *call, tag string) (same bool) {
 	if tag == "" || !r.reads() {
 		return false
 	}
-	form, same := etag.NoneMatch(listHeader(&r.fiber.Request().Header, fiber.HeaderIfNoneMatch), tag)
+	form, same := etag.NoneMatch(r.list(fiber.HeaderIfNoneMatch), tag)
 	if same {
 		setETag(header, form)
 		r.fiber.Response().SetStatusCode(http.StatusNotModified)

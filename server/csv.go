@@ -33,7 +33,7 @@ func wantsCSV(r *call) (wanted, mark bool) {
 	if !r.row.Handle.Listed() || len(r.fiber.Request().Header.Peek(fiber.HeaderAccept)) == 0 {
 		return false, false
 	}
-	header := listHeader(&r.fiber.Request().Header, fiber.HeaderAccept)
+	header := r.list(fiber.HeaderAccept)
 	if !strings.Contains(strings.ToLower(header), csvMedia) {
 		return false, false
 	}

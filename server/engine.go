@@ -61,9 +61,6 @@ func (s *Server) enter(ctx *fasthttp.RequestCtx) {
 		s.reject(ctx, apierr.MalformedRequest)
 		return
 	}
-	if wantsClose(&ctx.Request.Header) {
-		ctx.SetConnectionClose()
-	}
 	hideUnknownMethod(&ctx.Request.Header)
 	c := s.app.AcquireCtx(ctx)
 	defer s.app.ReleaseCtx(c)

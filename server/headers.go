@@ -9,6 +9,31 @@ import (
 	"kontor/server/apierr"
 )
 
+// initials are the first letters of the names of a request's headers, one bit for each. Most of the headers that are asked for are not
+// sent, and their letters tell so without a comparison of all names.
+type initials uint32
+
+// initialsOf returns the initials of the lines of a head without its first line.
+func initialsOf(raw []byte) (found initials) {
+	for len(raw) > 0 {
+		found |= 1 << (raw[0] & 31) // the same for both cases
+		end := bytes.IndexByte(raw, '\n')
+		if end < 0 {
+			break
+		}
+		raw = raw[end+1:]
+	}
+	return found
+}
+
+// list returns the value of a header of the request that is a list, see [listHeader].
+func (r *call) list(name string) string {
+	if r.initials&(1<<(name[0]&31)) == 0 {
+		return ""
+	}
+	return listHeader(&r.fiber.Request().Header, name)
+}
+
 // listHeader returns the value of a header that is a list. Several lines of it are one list (RFC 9110, section 5.3).
 func listHeader(header *fasthttp.RequestHeader, name string) string {
 	lines := header.PeekAll(name)
@@ -32,11 +57,11 @@ func checkSingle(header *fasthttp.RequestHeader, name string) error {
 
 // wantsClose reports whether the client wants the connection closed. The engine recognizes the option only when it is the
 // only one and in lower case; clients may write it otherwise (RFC 9110, section 7.6.1).
-func wantsClose(header *fasthttp.RequestHeader) bool {
-	if header.ConnectionClose() {
+func (r *call) wantsClose() bool {
+	if r.fiber.Request().Header.ConnectionClose() {
 		return true
 	}
-	for option := range strings.SplitSeq(listHeader(header, fasthttp.HeaderConnection), ",") {
+	for option := range strings.SplitSeq(r.list(fasthttp.HeaderConnection), ",") {
 		if strings.EqualFold(strings.TrimSpace(option), "close") {
 			return true
 		}

@@ -16,14 +16,19 @@ import (
 // strictTransport keeps browsers from plain HTTP for a year. It does not cover subdomains, which others may own.
 const strictTransport = "max-age=31536000"
 
-// identify sets the id, the language and the client's address of a request, and the headers of every answer.
+// identify sets the id, the language and the client's address of a request, and the headers of every answer. It also closes the
+// connection if the client wants that.
 func (s *Server) identify(r *call) {
 	header := &r.fiber.Request().Header
+	r.initials = initialsOf(header.RawHeaders())
+	if r.wantsClose() {
+		r.fiber.Context().SetConnectionClose()
+	}
 	r.RequestID, r.AuditID = requestIDs(header.PeekCanonical(nameRequestID), r.began)
-	r.Language = locales.Match(listHeader(header, fiber.HeaderAcceptLanguage))
+	r.Language = locales.Match(r.list(fiber.HeaderAcceptLanguage))
 	r.Address = s.clientAddress(r.fiber.Context())
 	r.DeviceID = string(header.PeekCanonical(nameDeviceID))
-	r.IfMatch = listHeader(header, fiber.HeaderIfMatch)
+	r.IfMatch = r.list(fiber.HeaderIfMatch)
 	r.Cookie = string(header.PeekCanonical(nameCookie))
 	r.Now = s.Options.Now()
 

@@ -10,7 +10,7 @@ import (
 
 // checkContentEncoding rejects compressed bodies.
 func (s *Server) checkContentEncoding(r *call) error {
-	encoding := listHeader(&r.fiber.Request().Header, fiber.HeaderContentEncoding)
+	encoding := r.list(fiber.HeaderContentEncoding)
 	if encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return apierr.UnsupportedMediaType
 	}

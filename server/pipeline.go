@@ -55,9 +55,10 @@ var checksWithBody = [...]step{
 // call is one request on its way through the pipeline.
 type call struct {
 	endpoint.Info
-	fiber   *fiber.Ctx
-	context requestContext
-	began   time.Time
+	fiber    *fiber.Ctx
+	initials initials // of the headers
+	context  requestContext
+	began    time.Time
 
 	row        *route           // nil until findRoute
 	request    endpoint.Request // what the handler reads
