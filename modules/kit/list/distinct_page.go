@@ -2,7 +2,6 @@ package list
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -47,7 +46,7 @@ func (q *query) distinctPage(ctx context.Context, db Store, b *builder, columns 
 	limit = min(limit, walks.distinct)
 	ids, seen, left, err := q.firsts(ctx, db, b.args, v, w, limit)
 	if err != nil {
-		return fmt.Errorf("find the first rows of the values of %s: %w", q.name, err)
+		return err
 	}
 	switch {
 	case left == nil:

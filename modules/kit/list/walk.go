@@ -2,7 +2,6 @@ package list
 
 import (
 	"context"
-	"fmt"
 	"strings"
 )
 
@@ -42,13 +41,10 @@ func (q *query) walkedPage(ctx context.Context, db Store, b *builder, columns st
 		return false, nil
 	}
 	complete, err := f.walk(ctx, db, pieces)
-	if err != nil {
-		return false, fmt.Errorf("find the rows of a page of %s: %w", q.name, err)
-	}
-	if complete {
+	if complete && err == nil {
 		q.chosen(b, columns, v, f.ids[min(w.offset, int64(len(f.ids))):])
 	}
-	return complete, nil
+	return complete, err
 }
 
 // whole returns the rows after those of a cursor as one piece, or nil if one index does not have them in their order.
