@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kontor/modules/kit/list"
 	"kontor/store"
 )
 
@@ -67,3 +68,34 @@ func idsOf(rows []thing) []string {
 }
 
 func short(ids []string) string { return strings.Join(ids[:min(3, len(ids))], " ") }
+
+// Far behind the first page in the order of the ids, hidden rows are neither shown nor counted as rows before the page.
+func TestPage_FarBehindTheFirstWithHiddenRows(t *testing.T) {
+	shown := list.New(list.Source[thing]{
+		From: "things", Columns: strings.ReplaceAll(thingColumns, "t.", ""), ID: "id", Created: "created_at", Tables: []string{"things"}, Scan: scanThing,
+		Base: list.Where{SQL: "active = FALSE"}, Hidden: "active = TRUE",
+		Fields: list.Fields{{Name: "id", Type: list.UUID, Column: "id"}},
+	})
+	all := many(1500)
+	var ids []string
+	for i := range all {
+		if all[i].Active = i%7 == 3 || i < 40; !all[i].Active {
+			ids = append(ids, all[i].ID)
+		}
+	}
+	db := open(t, all...)
+	for _, sort := range []string{"id", "-id"} {
+		for _, offset := range []int{990, 1001, len(ids) - 3, len(ids)} {
+			p, err := list.Parse(url.Values{"sort": {sort}, "limit": {"20"}, "offset": {fmt.Sprint(offset)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := shown.Page(t.Context(), db, p)
+			want := ids[offset:min(offset+20, len(ids))]
+			if err != nil || int(got.Total) != len(ids) || !slices.Equal(idsOf(got.Data.Rows), want) {
+				t.Errorf("sort %s, offset %d: %v of %d, %v; want %v of %d", sort, offset, short(idsOf(got.Data.Rows)), got.Total, err, short(want), len(ids))
+			}
+		}
+		slices.Reverse(ids)
+	}
+}
