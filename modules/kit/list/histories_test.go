@@ -241,7 +241,7 @@ func histories(t *testing.T) int {
 		}
 		return n
 	}
-	return 300
+	return defaultHistories
 }
 
 // After each commit every remembered total is what COUNT(*) finds, while readers ask for the same totals all the time.
