@@ -241,7 +241,10 @@ func histories(t *testing.T) int {
 		}
 		return n
 	}
-	return defaultHistories
+	if raceDetector {
+		return 60
+	}
+	return 300
 }
 
 // After each commit every remembered total is what COUNT(*) finds, while readers ask for the same totals all the time.

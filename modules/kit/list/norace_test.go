@@ -2,4 +2,4 @@
 
 package list_test
 
-const defaultHistories = 300
+const raceDetector = false

@@ -62,7 +62,10 @@ func foundIDs(t *testing.T, db *store.DB, query string) []string {
 
 // Walked pages have the cursors and the rows that the tests of few rows expect.
 func TestPage_WalkedPagesHaveCursorsAndConditions(t *testing.T) {
-	for _, rows := range []int64{50_000, 3} {
+	for _, rows := range []int64{3, 50_000} {
+		if raceDetector && rows > 3 {
+			return
+		}
 		t.Run(fmt.Sprint(rows), func(t *testing.T) {
 			list.SetWalks(t, 0, 1, rows, 20, 1_000_000, 2)
 			t.Run("cursors", TestPage_CursorsPassEveryRowOnce)
