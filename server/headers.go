@@ -26,9 +26,12 @@ func initialsOf(raw []byte) (found initials) {
 	return found
 }
 
+// may reports whether a header with the name may have been sent.
+func (i initials) may(name string) bool { return i&(1<<(name[0]&31)) != 0 }
+
 // list returns the value of a header of the request that is a list, see [listHeader].
 func (r *call) list(name string) string {
-	if r.initials&(1<<(name[0]&31)) == 0 {
+	if !r.initials.may(name) {
 		return ""
 	}
 	return listHeader(&r.fiber.Request().Header, name)

@@ -24,7 +24,7 @@ func FuzzInitials(f *testing.F) {
 		}
 		found := initialsOf(header.RawHeaders())
 		for _, name := range []string{fiber.HeaderAccept, fiber.HeaderAcceptLanguage, fiber.HeaderConnection, fiber.HeaderContentEncoding, fiber.HeaderIfMatch, fiber.HeaderIfNoneMatch} {
-			if value := listHeader(&header, name); value != "" && found&(1<<(name[0]&31)) == 0 {
+			if value := listHeader(&header, name); value != "" && !found.may(name) {
 				t.Errorf("%q: the initials %b miss %s: %s", lines, found, name, value)
 			}
 		}

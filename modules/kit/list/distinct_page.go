@@ -69,7 +69,7 @@ func (q *query) distinctPage(ctx context.Context, db Store, b *builder, columns 
 func (q *query) firsts(ctx context.Context, db Store, args []any, v view, w window, limit int64) (ids []any, seen map[any]any, left []piece, err error) {
 	later := "TRUE"
 	if w.after != nil {
-		later = "CASE WHEN " + strings.Join(w.segments, " OR ") + " THEN TRUE ELSE FALSE END"
+		later = unindexed(strings.Join(w.segments, " OR "))
 	}
 	pieces, divided, err := q.pieces(ctx, db, v, nil)
 	if err != nil {

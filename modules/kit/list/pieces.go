@@ -135,7 +135,7 @@ func (q *query) countPieces(ctx context.Context, db Store, v view, pieces []piec
 	condition := q.matching.copy()
 	condition.and()
 	if q.searched && v.apart.Index == NullsApart { // SQLite would read each row of its index, which may be most
-		condition.add("(CASE WHEN ", v.apart.present(), " THEN TRUE ELSE FALSE END)")
+		condition.add("(", unindexed(v.apart.present()), ")")
 	} else {
 		condition.add(v.apart.present())
 	}

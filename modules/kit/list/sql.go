@@ -30,6 +30,11 @@ type builder struct {
 	args []any
 }
 
+// unindexed returns a condition that is checked row by row: no index is searched for it, and SQLite reads that of the order instead.
+func unindexed(condition string) string {
+	return "CASE WHEN " + condition + " THEN TRUE ELSE FALSE END"
+}
+
 // add appends text of the program.
 func (b *builder) add(parts ...string) {
 	for _, part := range parts {

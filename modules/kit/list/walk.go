@@ -138,7 +138,7 @@ func (q *query) chosen(b *builder, columns string, v view, ids []any) {
 		b.add("FALSE")
 	}
 	if condition := q.matching.sql(); condition != "" {
-		b.add(" AND CASE WHEN ", strings.TrimPrefix(condition, " WHERE "), " THEN TRUE ELSE FALSE END")
+		b.add(" AND ", unindexed(strings.TrimPrefix(condition, " WHERE ")))
 	}
 	b.add(" ORDER BY ", terms(v.orders))
 }
