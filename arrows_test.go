@@ -26,8 +26,9 @@ type layer struct {
 // import the packages below its own path, such as store/engine below store.
 var layers = []layer{
 	{`\.`, []string{"modules/commands"}, "main only hands over to the commands"},
-	{`store/storetest`, []string{"store", "store/engine", "store/inspect", "store/postgres", "store/postgres/postgrestest"}, "it gives tests a database and knows nothing of what is in it"},
-	{`store/postgres/postgrestest`, nil, "it starts PostgreSQL for tests of every package, also for those below the store"},
+	{`store/storetest`, []string{"store", "store/engine", "store/inspect", "store/postgres", "store/postgres/postgrestest", "store/testenv"}, "it gives tests a database and knows nothing of what is in it"},
+	{`store/testenv`, nil, "tests of every package ask it"},
+	{`store/postgres/postgrestest`, []string{"store/testenv"}, "it starts PostgreSQL for tests of every package, also for those below the store"},
 	{`store`, nil, "the store knows no module and no HTTP: its users must be testable without a server"},
 	{`store/clock|store/sealing|store/migrations|store/sqlite/internal/binding`, nil, "leaves of the store import no other package of this module"},
 	{`store/datadir`, []string{"store/sealing"}, "the data directory knows no database, only the names of its files"},

@@ -1,0 +1,114 @@
+// Package testenv answers what a run of the tests asks of a test: which tier runs, how patient it is on a busy machine, which
+// programs must exist, and that a child process ends with its test.
+//
+// There are three tiers. The default tier is plain "go test ./...": it needs Go alone. KONTOR_TEST=full adds all that needs
+// other programs (PostgreSQL, browsers, strace) or much time; a missing program is a failure there. KONTOR_TEST=soak is the full
+// tier with many more rounds of the random tests. modules/commands/systemtest/README.md lists what belongs to which tier.
+package testenv
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Tier is how much of the tests runs.
+type Tier int
+
+// The tiers. Each contains those before it.
+const (
+	Default Tier = iota
+	Full
+	Soak
+)
+
+const (
+	tierEnv     = "KONTOR_TEST"
+	patienceEnv = "KONTOR_TEST_PATIENCE"
+)
+
+var current = sync.OnceValue(func() Tier {
+	switch value := os.Getenv(tierEnv); value {
+	case "":
+		return Default
+	case "full":
+		return Full
+	case "soak":
+		return Soak
+	default:
+		panic(fmt.Sprintf("%s is %q, want full or soak", tierEnv, value))
+	}
+})
+
+// Runs reports whether the tests of a tier run.
+func Runs(tier Tier) bool { return current() >= tier }
+
+// Need skips a test unless the tests of its tier run.
+func Need(tb testing.TB, tier Tier) {
+	tb.Helper()
+	if !Runs(tier) {
+		tb.Skipf("this test belongs to the full tier: set %s=full", tierEnv)
+	}
+}
+
+// Main runs the tests of a package whose tests all belong to a tier, and returns the exit code. If the tier does not run, the go
+// command prints "[no tests to run]" beside the name of the package.
+func Main(m *testing.M, tier Tier) int {
+	if !Runs(tier) {
+		fmt.Println("testing: warning: no tests to run") // the go command searches the output for this line
+		return 0
+	}
+	return m.Run()
+}
+
+// Rounds returns how often a random test repeats what it does in the tier that runs.
+func Rounds(byDefault, full, soak int) int { return [...]int{byDefault, full, soak}[current()] }
+
+// Tool returns the path of a program. The test fails without it: only tests of the full tier need programs besides Go.
+func Tool(tb testing.TB, name string) string {
+	tb.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		tb.Fatalf("this test needs the program %s: %v", name, err)
+	}
+	return path
+}
+
+// limit is how long a test waits for something that must happen before it fails.
+const limit = time.Minute
+
+// Limit returns how long a test waits for something that must happen before it fails: a minute, times the number in
+// KONTOR_TEST_PATIENCE. It exists to end a test that hangs. A test must not prove that something is fast with it.
+var Limit = sync.OnceValue(func() time.Duration {
+	text := os.Getenv(patienceEnv)
+	if text == "" {
+		return limit
+	}
+	factor, err := strconv.ParseFloat(text, 64)
+	if err != nil || factor <= 0 {
+		panic(fmt.Sprintf("%s is %q, want a positive number", patienceEnv, text))
+	}
+	return time.Duration(factor * float64(limit))
+})
+
+// interval is the pause between two looks at a condition that another process brings about.
+const interval = 5 * time.Millisecond
+
+// Wait polls until a condition holds that another goroutine or process brings about. It fails the test after [Limit]. what
+// completes the sentence "waited for …".
+func Wait(tb testing.TB, what string, holds func() bool) {
+	tb.Helper()
+	end := time.Now().Add(Limit())
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for !holds() {
+		if time.Now().After(end) {
+			tb.Fatalf("waited for %s in vain for %s", what, Limit())
+		}
+		<-tick.C
+	}
+}
