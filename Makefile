@@ -59,7 +59,7 @@ bench-all: ## run all benchmarks
 	go test -run='^$$' -bench=. -benchmem ./...
 
 bench-nodes: ## compare nodes on PostgreSQL with SQLite and a bare Fiber handler, in one table; needs PostgreSQL
-	go test -run='^$$' -bench=BenchmarkNodes -benchtime=1x -timeout=30m .
+	go test -run='^$$' -bench=BenchmarkNodes -benchtime=1x -timeout=30m ./modules/commands/systemtest/nodes
 
 dataset: ## make a large data set for measurements in the directory DIR
 	go run ./modules/demo/dataset -data.dir "$(DIR)"
@@ -71,7 +71,7 @@ golden: clients ## update the golden lists of endpoints, operations and record f
 	go test ./modules/app -run 'TestTable_MatchesTheGoldenFile|TestForms_MatchTheGoldenFile|TestEvents_EveryChangeIsOne' -update
 	go test ./server/openapi -run TestDocument_HasTheGoldenOperations -update
 	go test ./modules/kit/types -run TestPhonePlans -update
-	go test . -run TestReadme_ListsTheSettings -update
+	go test ./modules/app/treetest -run TestReadme_ListsTheSettings -update
 
 screenshots: ## update the screenshots in docs/images from a new demo database; needs chromium
 	go run ./web/browser/screenshots

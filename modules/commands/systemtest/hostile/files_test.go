@@ -1,0 +1,189 @@
+package hostile_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"kontor/modules/commands/systemtest"
+	"kontor/store/testenv"
+)
+
+const (
+	readBill = "/v1/invoices/qrcode"
+	goodBill = "testdata/qr/files/png-100-b60-00.png"
+	goodPDF  = "testdata/qr/files/pair-0.pdf"
+)
+
+// upload returns the body of a request to read a bill.
+func upload(file []byte) string {
+	body, _ := json.Marshal(map[string]string{"base64_file": base64.StdEncoding.EncodeToString(file)}) // cannot fail for strings
+	return string(body)
+}
+
+func sample(tb testing.TB, name string) []byte {
+	tb.Helper()
+	file, err := os.ReadFile(testenv.Path(name))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return file
+}
+
+// advisors creates users in a data directory without a running server, and returns their names.
+func advisors(tb testing.TB, dir string, count int) []string {
+	tb.Helper()
+	var names []string
+	for n := range count {
+		name := fmt.Sprintf("advisor%d@kontor.example", n)
+		cmd := systemtest.Command(tb, systemtest.SecretsEnv, "user", "create", name, "--role=Advisor", "--data.dir", dir)
+		cmd.Stdin = strings.NewReader(systemtest.AdminPassword + "\n")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			tb.Fatalf("%v: %s", err, out)
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+var compiling sync.Mutex
+
+// compiledEngine returns a directory with the compiled PDF engine. It compiles the engine once, which takes seconds.
+func compiledEngine(tb testing.TB) string {
+	tb.Helper()
+	compiling.Lock()
+	defer compiling.Unlock()
+	cmd := systemtest.Command(tb, nil, "qrbill", testenv.Path(goodPDF))
+	work, err := systemtest.WorkDir()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	home := filepath.Join(work, "home")
+	engine := filepath.Join(home, "kontor", "pdf-engine")
+	if _, err := os.Stat(engine); err == nil {
+		return engine
+	}
+	cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+home, "HOME="+home)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		tb.Fatalf("%v: %s", err, out)
+	}
+	return engine
+}
+
+// newDataDirWithEngine returns a new data directory with the compiled PDF engine.
+func newDataDirWithEngine(tb testing.TB) string {
+	tb.Helper()
+	engine := compiledEngine(tb)
+	dir := tb.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		tb.Fatal(err)
+	}
+	if err := os.CopyFS(filepath.Join(dir, "cache"), os.DirFS(engine)); err != nil {
+		tb.Fatal(err)
+	}
+	return dir
+}
+
+// expectEnded waits until all processes, which have been killed, have ended.
+func expectEnded(tb testing.TB, pids []int) {
+	tb.Helper()
+	for _, pid := range pids {
+		for syscall.Kill(pid, 0) == nil {
+			state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+			if err != nil {
+				break
+			}
+			_, rest, _ := strings.Cut(string(state), ") ")
+			if strings.HasPrefix(rest, "Z") { // ended, but its parent has not waited for it yet
+				break
+			}
+			runtime.Gosched()
+		}
+	}
+}
+
+func TestHostileFiles_AreRejected(t *testing.T) {
+	p := systemtest.Start(t, newDataDirWithEngine(t))
+	admin := p.Admin()
+	var attacks []systemtest.Attack
+	for n := range hostileKinds {
+		kind, file := hostileFile(n)
+		attacks = append(attacks, systemtest.Attack{Name: kind, By: admin, Method: "POST", Path: readBill, Body: upload(file), Status: 400,
+			Code: "invalid_input", Contains: []string{`"reason":"`}, Excludes: []string{"worker", "sandbox", "goroutine", "/proc"}})
+	}
+	attacks = append(attacks,
+		systemtest.Attack{Name: "an empty file", By: admin, Method: "POST", Path: readBill, Body: `{"base64_file":""}`, Status: 400, Contains: []string{"invalid_base64"}},
+		systemtest.Attack{Name: "not a string", By: admin, Method: "POST", Path: readBill, Body: `{"base64_file":[[["x"]]]}`, Status: 400, Contains: []string{"invalid_base64"}},
+		systemtest.Attack{Name: "an incomplete escape", By: admin, Method: "POST", Path: readBill, Body: `{"base64_file":"\u00"}`, Status: 400, Code: "common.invalid_input"},
+		systemtest.Attack{Name: "two files", By: admin, Method: "POST", Path: readBill, Body: `{"base64_file":"YQ==","base64_file":"Yg=="}`, Status: 400, Code: "common.invalid_input"},
+	)
+	systemtest.RunAttacks(t, attacks)
+	admin.Do(t, "POST", readBill, upload(sample(t, goodBill)), 200)
+	admin.Do(t, "POST", readBill, upload(sample(t, goodPDF)), 200)
+	if code := p.Stop(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestWorkers_EndWithTheServer(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("run the tests on Linux to see the processes of the server")
+	}
+	for name, end := range map[string]func(*systemtest.Process){
+		"killed":  func(p *systemtest.Process) { p.Kill() },
+		"stopped": func(p *systemtest.Process) { p.Stop() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := systemtest.Start(t, newDataDirWithEngine(t))
+			admin := p.Admin()
+			admin.Do(t, "POST", readBill, upload(sample(t, goodPDF)), 200)
+			_, endless := hostileFile(0)
+			var group sync.WaitGroup
+			group.Go(func() { _, _ = admin.Try("POST", readBill, upload(endless)) }) // aborted, or 503
+			pids := systemtest.Workers(p.Cmd.Process.Pid)
+			if len(pids) == 0 {
+				t.Error("the server has no worker")
+			}
+			end(p)
+			group.Wait()
+			expectEnded(t, pids)
+		})
+	}
+}
+
+func TestWorkers_KilledFromOutsideAreReplaced(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("run the tests on Linux to see the processes of the server")
+	}
+	p := systemtest.Start(t, newDataDirWithEngine(t))
+	admin := p.Admin()
+	bill := upload(sample(t, goodPDF))
+	admin.Do(t, "POST", readBill, bill, 200)
+	for range 20 {
+		killed := make(chan struct{})
+		go func() {
+			defer close(killed)
+			for _, pid := range systemtest.Workers(p.Cmd.Process.Pid) {
+				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+			}
+		}()
+		got, err := admin.Try("POST", readBill, bill)
+		<-killed
+		if err != nil || got.Status != 200 && (got.Status != 503 || got.Header.Get("Retry-After") == "") {
+			t.Fatalf("got %d %s, %v", got.Status, got.Body, err)
+		}
+	}
+	for range 3 { // the server may not have noticed the end of some idle workers
+		if got, err := admin.Try("POST", readBill, bill); err == nil && got.Status == 200 {
+			return
+		}
+	}
+	t.Error("no bill can be read after the workers were killed")
+}

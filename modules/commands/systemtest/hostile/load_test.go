@@ -1,0 +1,157 @@
+package hostile_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"kontor/modules/commands/systemtest"
+	"kontor/store"
+)
+
+// manyCustomers copies the only customer. A search for many patterns then takes much longer than the deadline of the tests,
+// because each pattern is compared at each letter of the long names.
+const manyCustomers = `
+	INSERT INTO customers (id, type, first_name, first_name_key, last_name, last_name_key, email, email_key, phone, date_of_birth,
+		nationality, has_address, street, city, city_key, postal_code, country, kyc_status, verification_level, verified_at,
+		metadata, language, created_at, created_by, updated_at, updated_by, version)
+	WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 8000)
+	SELECT substr(id, 1, 28) || substr('00000000' || i, -8), type, first_name, first_name_key, last_name, last_name_key, email, email_key, phone,
+		date_of_birth, nationality, has_address, street, city, city_key, postal_code, country, kyc_status, verification_level, verified_at,
+		metadata, language, created_at + i, created_by, updated_at, updated_by, version
+	FROM customers, n`
+
+const (
+	otherUser     = "other@example.ch"
+	otherPassword = "a long enough pass phrase"
+)
+
+// startWithManyCustomers starts a server with many customers and a deadline of one second.
+func startWithManyCustomers(t *testing.T) (p *systemtest.Process, customerID string) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "data")
+	p = systemtest.Start(t, dir)
+	name := strings.Repeat("a", 100)
+	customerID = p.Admin().Create(t, "/v1/customers", fmt.Sprintf(`{"type":"individual","first_name":%q,"last_name":%q,"email":"a@example.ch"}`, name, name))
+	if code := p.Stop(); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	create := systemtest.Command(t, nil, "user", "create", otherUser, "--role=Administrator", "--data.dir", dir)
+	create.Stdin = strings.NewReader(otherPassword + "\n")
+	if out, err := create.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	ctx := context.Background()
+	db, err := store.Open(ctx, store.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.InTx(ctx, func(tx *store.Tx) error {
+		_, err := tx.Exec(ctx, manyCustomers)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return systemtest.Start(t, dir, "--server.request_seconds=1"), customerID
+}
+
+// values returns n values of a search with a format.
+func values(n int, format string) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf(format, i)
+	}
+	return all
+}
+
+// slowSearch has the maximum number of patterns. None of them matches.
+var slowSearch = url.Values{"search.first_name": values(20, "*"+strings.Repeat("a", 90)+"b%d*"), "limit": {"1"}}
+
+func TestHostile_PatternsAndSlowSearches(t *testing.T) {
+	p, customerID := startWithManyCustomers(t)
+	admin := p.Admin()
+	tooMany := func(name, path string, query url.Values, field string) systemtest.Attack {
+		return systemtest.Attack{Name: name, By: admin, Method: "GET", Path: path + "?" + query.Encode(), Status: 400, Code: "common.invalid_input",
+			Contains: []string{fmt.Sprintf("%q:", "search."+field)}}
+	}
+	attacks := []systemtest.Attack{
+		tooMany("21 patterns in one parameter", "/v1/customers", url.Values{"search.email": {strings.Join(values(21, "*x%d*"), ",")}}, "email"),
+		tooMany("21 repeated parameters", "/v1/customers", url.Values{"search.email": values(21, "*x%d*")}, "email"),
+		tooMany("21 patterns over fields", "/v1/customers", url.Values{"search.email": values(10, "*x%d"), "search.last_name": values(11, "x%d*")}, "last_name"),
+		tooMany("21 texts in one pattern", "/v1/customers", url.Values{"search.email": {strings.Repeat("*x", 21)}}, "email"),
+		tooMany("300 patterns", "/v1/customers", url.Values{"search.email": {strings.Repeat("*a,", 300)}}, "email"),
+		tooMany("patterns in an unknown field", "/v1/customers", url.Values{"search.nothing": values(21, "*%d")}, "nothing"),
+		tooMany("patterns for totals only", "/v1/customers", url.Values{"search.email": values(21, "*x%d*"), "limit": {"-1"}}, "email"),
+	}
+	for _, path := range []string{"/v1/users", "/v1/audit", "/v1/personas", "/v1/notifications/deliveries", "/v1/rbac/roles"} {
+		attacks = append(attacks, tooMany("21 patterns at "+path, path, url.Values{"search.id": values(21, "*%d")}, "id"))
+	}
+	attacks = append(attacks,
+		systemtest.Attack{Name: "asterisks only are one pattern", By: admin, Method: "GET", Path: "/v1/customers?limit=1&search.email=" + strings.Repeat("*", 500), Status: 200},
+		systemtest.Attack{Name: "a hundred ids are not patterns", By: admin, Method: "GET", Status: 200, Contains: []string{customerID},
+			Path: "/v1/customers?search.id=" + strings.Join(append(values(99, "0193a000-0000-7000-8000-%012d"), customerID), ",")},
+	)
+	for name, more := range map[string]string{"slow": "", "slow for totals only": "&limit=-1",
+		"slow and stacked": "&stack=kyc_status", "slow and distinct": "&distinct=country"} {
+		attacks = append(attacks, systemtest.Attack{Name: "a search that is " + name, By: admin.With("Accept-Language", "de"), Method: "GET",
+			Path: "/v1/customers?" + slowSearch.Encode() + more, Status: 503, Code: "common.deadline_exceeded",
+			Contains: []string{`"class":"temporary"`, `"retryable":true`, "dauerte zu lange"}})
+	}
+	systemtest.RunAttacks(t, attacks)
+
+	got, err := admin.Try("GET", "/v1/customers?"+slowSearch.Encode(), "")
+	if err != nil || got.Header.Get("Retry-After") == "" {
+		t.Errorf("got Retry-After %q, %v", got.Header.Get("Retry-After"), err)
+	}
+	if strings.Contains(p.Stderr.String(), "level=ERROR") {
+		t.Errorf("slow searches fill the log: %.500s", p.Stderr)
+	}
+}
+
+// While one caller runs many slow searches, other callers can read, write and sign in. All readers work afterwards.
+func TestHostile_SlowSearchesDoNotBlockOthers(t *testing.T) {
+	p, customerID := startWithManyCustomers(t)
+	greedy, other := p.Admin(), p.SignIn(otherUser, otherPassword)
+	ctx, cancel := context.WithCancel(t.Context())
+	var searching sync.WaitGroup
+	var begun sync.WaitGroup
+	for range 12 {
+		begun.Add(1)
+		one := p.Client(greedy.Headers...)
+		searching.Go(func() {
+			begin := sync.OnceFunc(begun.Done)
+			for ctx.Err() == nil {
+				if got, err := one.Try("GET", "/v1/customers?"+slowSearch.Encode(), ""); err != nil || got.Status != 503 {
+					t.Errorf("a slow search got %d %.200s, %v", got.Status, got.Body, err)
+				}
+				begin()
+			}
+		})
+	}
+	begun.Wait()
+	systemtest.RunAttacks(t, []systemtest.Attack{
+		{Name: "reading", By: other, Method: "GET", Path: "/v1/customers/" + customerID, Status: 200},
+		{Name: "listing users", By: other, Method: "GET", Path: "/v1/users?limit=1", Status: 200},
+		{Name: "writing", By: other, Method: "POST", Path: "/v1/customers", Body: `{"type":"individual","first_name":"B","last_name":"B","email":"b@example.ch"}`, Status: 201},
+		{Name: "signing in", By: p.Client(), Method: "POST", Path: "/authenticate",
+			Body: fmt.Sprintf(`{"user_id":%q,"password":%q}`, otherUser, otherPassword), Status: 200},
+		{Name: "readiness", By: p.Client(), Method: "GET", Path: "/readyz", Status: 200},
+		{Name: "metrics", By: p.Scraper(), Method: "GET", Path: "/metrics", Status: 200,
+			Contains: []string{"kontor_store_stalled 0", "kontor_store_readers_waiting ", "kontor_store_last_progress_seconds "}},
+	})
+	cancel()
+	searching.Wait()
+	for i := range 8 { // uses each of the readers
+		if n := other.Total(t, fmt.Sprintf("/v1/customers?limit=1&search.last_name=b&offset=%d", i)); n != 1 {
+			t.Errorf("a reader sees %d new customers, want 1", n)
+		}
+	}
+}

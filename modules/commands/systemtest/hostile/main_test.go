@@ -1,0 +1,10 @@
+// Package hostile_test attacks servers: forged requests, hostile files, floods.
+package hostile_test
+
+import (
+	"testing"
+
+	"kontor/modules/commands/systemtest"
+)
+
+func TestMain(m *testing.M) { systemtest.MainWithRace(m) }
