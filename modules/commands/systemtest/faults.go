@@ -68,8 +68,10 @@ func (p *Process) ErrorLines() (lines []string) {
 // WaitForCheckpoint waits until all writes have been copied to the database file.
 func (p *Process) WaitForCheckpoint() {
 	p.TB.Helper()
-	for !strings.Contains(p.Scraper().Do(p.TB, "GET", "/metrics", "", 200).Body, "kontor_store_log_uncopied_pages 0\n") {
-	}
+	scraper := p.Scraper() // one connection: the listener of the metrics accepts few
+	testenv.Wait(p.TB, "a checkpoint", func() bool {
+		return strings.Contains(scraper.Do(p.TB, "GET", "/metrics", "", 200).Body, "kontor_store_log_uncopied_pages 0\n")
+	})
 }
 
 // StallSyncs makes each fdatasync of the process hang until release is called.

@@ -169,9 +169,3 @@ func WordAfter(text, label string) string {
 	}
 	return ""
 }
-
-// WaitUntil polls until a condition holds that another process brings about.
-func WaitUntil(tb testing.TB, condition func() bool) {
-	tb.Helper()
-	testenv.Wait(tb, "a condition", condition)
-}

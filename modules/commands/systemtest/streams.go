@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"kontor/store/testenv"
 )
 
 // StreamReader reads the notifications of a user from successive streams.
@@ -82,7 +84,7 @@ func (r *StreamReader) tryFollow(tb testing.TB, c *Client) <-chan struct{} {
 // FollowSoon is follow for a user whose streams on a killed node still count for a few seconds.
 func (r *StreamReader) FollowSoon(tb testing.TB, c *Client) (ended <-chan struct{}) {
 	tb.Helper()
-	WaitUntil(tb, func() bool { ended = r.tryFollow(tb, c); return ended != nil })
+	testenv.Wait(tb, "the streams of the killed node to be forgotten", func() bool { ended = r.tryFollow(tb, c); return ended != nil })
 	return ended
 }
 

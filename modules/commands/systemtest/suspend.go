@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"kontor/store/testenv"
 )
 
 // Signal suspends a process or lets it continue.
@@ -22,7 +24,7 @@ func (p *Process) Signal(s syscall.Signal) {
 func (p *Process) Suspend() {
 	p.TB.Helper()
 	p.Signal(syscall.SIGSTOP)
-	WaitUntil(p.TB, func() bool {
+	testenv.Wait(p.TB, "all threads of the process to be suspended", func() bool {
 		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.Cmd.Process.Pid))
 		if err != nil || len(threads) == 0 {
 			p.TB.Fatalf("the threads of the process cannot be listed: %v", err)

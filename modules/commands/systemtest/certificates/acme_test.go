@@ -55,7 +55,7 @@ func startAuthority(t *testing.T, https, plain string) *authority {
 	a := &authority{directory: "https://localhost:" + fmt.Sprint(portOf(t, api)) + "/dir", roots: own.Cert, pool: x509.NewCertPool()}
 	trusted := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: own.Pool, ServerName: "localhost"}, DisableKeepAlives: true}}
 	get := func(url string) (body string) {
-		systemtest.WaitUntil(t, func() bool {
+		testenv.Wait(t, "Pebble to answer", func() bool {
 			answer, err := trusted.Get(url)
 			if err != nil {
 				return false
@@ -174,7 +174,7 @@ func TestACME_OtherWays(t *testing.T) {
 	ca := startAuthority(t, systemtest.FreeAddress(t), plain)
 	p := systemtest.StartWith(t, append([]string{"SSL_CERT_FILE=" + ca.roots}, systemtest.SecretsEnv...), "--data.dir", filepath.Join(t.TempDir(), "data"), "--server.listen", address,
 		"--server.redirect_listen", plain, "--server.domain=bank.example", "--server.acme_url", ca.directory)
-	systemtest.WaitUntil(t, func() bool {
+	testenv.Wait(t, "a connection with a certificate of the authority", func() bool {
 		connection, err := tls.Dial("tcp", address, &tls.Config{RootCAs: ca.pool, ServerName: "bank.example"})
 		if err != nil {
 			return false
@@ -189,7 +189,7 @@ func TestACME_OtherWays(t *testing.T) {
 	if got := systemtest.Run(t, nil, "ready", "--server.listen", address, "--server.domain=bank.example"); got.Code != 1 {
 		t.Errorf("ready without a certificate: %d %s", got.Code, got.Stdout)
 	}
-	systemtest.WaitUntil(t, func() bool { return strings.Contains(p.Stderr.String(), "no certificate was obtained") })
+	testenv.Wait(t, "the log entry about the missing certificate", func() bool { return strings.Contains(p.Stderr.String(), "no certificate was obtained") })
 	if code := p.Stop(); code != 0 {
 		t.Errorf("exit code %d: %s", code, p.Stderr)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"kontor/modules/commands/systemtest"
+	"kontor/store/testenv"
 )
 
 func TestTLS_IsServedFromFiles(t *testing.T) {
@@ -95,7 +96,7 @@ func TestTLS_IsServedFromFiles(t *testing.T) {
 	t.Run("a renewed certificate", func(t *testing.T) {
 		id.Renew(t, time.Now().AddDate(0, 2, 0))
 		until := time.Now().AddDate(0, 1, 15)
-		systemtest.WaitUntil(t, func() bool {
+		testenv.Wait(t, "the server to present the renewed certificate", func() bool {
 			connection, err := tls.Dial("tcp", p.Address(), &tls.Config{RootCAs: id.Pool, ServerName: "bank.example"})
 			if err != nil {
 				t.Fatal(err)

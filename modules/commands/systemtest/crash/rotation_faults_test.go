@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kontor/modules/commands/systemtest"
+	"kontor/store/testenv"
 )
 
 // A rotation on a full disk fails, or it is completed later: the same command succeeds when there is space again. Before that,
@@ -39,7 +40,7 @@ func TestFaults_AFullDiskDuringARotation(t *testing.T) {
 			admin.Do(t, "GET", "/v1/users/me", "", 200)
 			release()
 			systemtest.ExpectSuccess(t, systemtest.Run(t, nil, "check", "--data.dir", full))
-			systemtest.WaitUntil(t, func() bool {
+			testenv.Wait(t, "the rotation to succeed", func() bool {
 				o = systemtest.Run(t, nil, "key", "rotate", "--data.dir", full)
 				return o.Code == 0
 			})

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kontor/modules/commands/systemtest"
+	"kontor/store/testenv"
 )
 
 // newRotatable returns a data directory with sealed values of several modules.
@@ -143,9 +144,9 @@ func waitForKill(t *testing.T, dir, key string, round int, ended <-chan struct{}
 	}
 	switch round % 4 {
 	case 0: // the next key is written
-		systemtest.WaitUntil(t, func() bool { return exists(dir, "secret.key.next") || isReplaced(dir, key) || hasEnded() })
+		testenv.Wait(t, "the next key", func() bool { return exists(dir, "secret.key.next") || isReplaced(dir, key) || hasEnded() })
 	case 1: // the key is replaced
-		systemtest.WaitUntil(t, func() bool { return isReplaced(dir, key) || hasEnded() })
+		testenv.Wait(t, "the replaced key", func() bool { return isReplaced(dir, key) || hasEnded() })
 	case 2: // the command has ended
 		<-ended
 	}

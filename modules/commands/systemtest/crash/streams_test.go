@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"kontor/modules/commands/systemtest"
+	"kontor/store/testenv"
 )
 
 // TestStreams_ResumeAfterTheServerWasKilled kills the server while it writes notifications to streams. A client that resumes
@@ -41,7 +42,7 @@ func TestStreams_ResumeAfterTheServerWasKilled(t *testing.T) {
 			}
 		})
 	}
-	systemtest.WaitUntil(t, func() bool { return acknowledged.Load() > 300 && len(readers[len(readers)-1].Seen()) > 0 })
+	testenv.Wait(t, "300 acknowledged notifications and a frame", func() bool { return acknowledged.Load() > 300 && len(readers[len(readers)-1].Seen()) > 0 })
 	p.Kill()
 	posting.Wait()
 
@@ -62,7 +63,7 @@ func TestStreams_ResumeAfterTheServerWasKilled(t *testing.T) {
 	}
 	for i := range readers {
 		r := &readers[i]
-		systemtest.WaitUntil(t, func() bool { ids := r.Seen(); return len(ids) > 0 && ids[len(ids)-1] == stored[len(stored)-1] })
+		testenv.Wait(t, "the last notification", func() bool { ids := r.Seen(); return len(ids) > 0 && ids[len(ids)-1] == stored[len(stored)-1] })
 		if got := r.Seen(); !slices.Equal(got, stored) {
 			t.Errorf("stream %d: got %d, want the %d that are stored, in their order", i, len(got), len(stored))
 		}
@@ -73,7 +74,7 @@ func TestStreams_ResumeAfterTheServerWasKilled(t *testing.T) {
 	if code := p.Stop(); code != 0 {
 		t.Errorf("exit code %d: %s", code, p.Stderr)
 	}
-	systemtest.WaitUntil(t, func() bool { return readers[0].Received("close") })
+	testenv.Wait(t, "the frame close", func() bool { return readers[0].Received("close") })
 }
 
 // TestQueue_LosesNothingWhenTheServerIsKilled kills the server while it waits for the response of the SMS gateway. After the
@@ -106,7 +107,7 @@ func TestQueue_LosesNothingWhenTheServerIsKilled(t *testing.T) {
 		t.Errorf("got %q, want %q again", second, first)
 	}
 	admin := p.Admin()
-	systemtest.WaitUntil(t, func() bool {
+	testenv.Wait(t, "the delivery to be sent", func() bool {
 		return admin.Total(t, "/v1/notifications/deliveries?search.status=sent&search.id="+first) == 1
 	})
 	list := admin.Do(t, "GET", "/v1/notifications/deliveries", "", 200)

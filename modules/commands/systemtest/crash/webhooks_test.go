@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kontor/modules/commands/systemtest"
+	"kontor/store/testenv"
 )
 
 // eventReceiver gets the calls of a webhook over several lives of the server. It rejects the first call of one event of forty.
@@ -124,7 +125,7 @@ func TestKill_LosesNoEvent(t *testing.T) {
 			t.Errorf("the feed has %d creations of %s", records[id], id)
 		}
 	}
-	systemtest.WaitUntil(t, func() bool { return r.has(ids) })
+	testenv.Wait(t, "the webhook to accept all events", func() bool { return r.has(ids) })
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t.Logf("%d kills: %d acknowledged, %d events, %d calls, %d of them repetitions", rounds, len(acknowledged), len(ids), r.calls, r.repeated)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"kontor/modules/commands/systemtest"
+	"kontor/store/testenv"
 )
 
 // planted are texts that a test has stored about a person.
@@ -123,7 +124,7 @@ func plantPerson(tb testing.TB, p *systemtest.Process, m *planted) (customer, us
 func eraseFully(tb testing.TB, c *systemtest.Client, path string) {
 	tb.Helper()
 	var e struct{ ID, Status string }
-	systemtest.WaitUntil(tb, func() bool {
+	testenv.Wait(tb, "the erasure to be complete", func() bool {
 		got, err := c.Try("POST", path+"/erasure", `{"reason":"request"}`)
 		if err != nil || got.Status != 200 && got.Status != 202 {
 			tb.Fatalf("%s: %d %s, %v", path, got.Status, got.Body, err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kontor/modules/commands/systemtest"
+	"kontor/store/testenv"
 )
 
 // The server exports the audit trail to a file, which is rotated, and to a syslog server. It is killed in between. Both
@@ -25,7 +26,7 @@ func TestHostile_AuditTrailIsExported(t *testing.T) {
 	args := []string{"--audit.export_file", file, "--audit.syslog_url", "tcp://" + listener.Addr().String()}
 	p := systemtest.Start(t, dir, args...)
 	p.Admin().Do(t, "POST", "/v1/api-keys", `{"name":"one"}`, 201)
-	systemtest.WaitUntil(t, func() bool { return systemtest.Run(t, nil, "audit", "verify", file).Code == 0 })
+	testenv.Wait(t, "the exported trail to be complete", func() bool { return systemtest.Run(t, nil, "audit", "verify", file).Code == 0 })
 	p.Kill()
 	if err := os.Rename(file, file+".1"); err != nil {
 		t.Fatal(err)

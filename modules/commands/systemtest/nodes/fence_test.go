@@ -15,6 +15,7 @@ import (
 
 	"kontor/modules/commands/systemtest"
 	"kontor/store/postgres/postgrestest"
+	"kontor/store/testenv"
 )
 
 // A strict change is answered at the latest when the lease of a silent node has ended (2 s), plus what the answer itself takes.
@@ -61,7 +62,7 @@ func TestNodes_AStoppedNodeIsFenced(t *testing.T) {
 				t.Errorf("round %d: a request that waited for the node got %d, although its session had ended", round, status)
 			}
 		}
-		systemtest.WaitUntil(t, admin.At(b).Ready)
+		testenv.Wait(t, "the node to be ready", admin.At(b).Ready)
 		progress(t, onB, 5)
 	}
 	l.check(t, b)

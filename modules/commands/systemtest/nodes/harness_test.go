@@ -98,7 +98,7 @@ func (l *load) stop() {
 func progress(tb testing.TB, acknowledged *atomic.Int64, further int64) {
 	tb.Helper()
 	want := acknowledged.Load() + further
-	systemtest.WaitUntil(tb, func() bool { return acknowledged.Load() >= want })
+	testenv.Wait(tb, "acknowledged writes", func() bool { return acknowledged.Load() >= want })
 }
 
 // check stops the load and verifies at a node that every request created one customer, once those without an answer were repeated.
@@ -151,7 +151,7 @@ func checkTrail(t *testing.T, admin *systemtest.Client) {
 		AppendOnly bool `json:"append_only"`
 	}
 	query := "?restart=true"
-	systemtest.WaitUntil(t, func() bool {
+	testenv.Wait(t, "the verification of the audit trail to end", func() bool {
 		admin.Do(t, "GET", "/v1/audit/status"+query, "", 200).Decode(t, &status)
 		query = ""
 		return status.Complete

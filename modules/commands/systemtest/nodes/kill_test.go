@@ -13,6 +13,7 @@ import (
 
 	"kontor/modules/commands/systemtest"
 	"kontor/store/postgres/postgrestest"
+	"kontor/store/testenv"
 )
 
 // TestNodes_KillOneUnderLoad kills a node under load, again and again. The other node serves without a pause, no acknowledged write is lost, and
@@ -64,7 +65,7 @@ func TestNodes_KillOneUnderLoad(t *testing.T) {
 func expectAll(t *testing.T, r *systemtest.StreamReader, stored []string) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
-	systemtest.WaitUntil(t, func() bool {
+	testenv.Wait(t, "the last notification", func() bool {
 		ids := r.Seen()
 		return len(ids) > 0 && ids[len(ids)-1] == stored[len(stored)-1] || time.Now().After(deadline)
 	})

@@ -8,6 +8,7 @@ import (
 
 	"kontor/modules/commands/systemtest"
 	"kontor/store/postgres/postgrestest"
+	"kontor/store/testenv"
 )
 
 // addressOf returns host and port of a database.
@@ -61,7 +62,7 @@ func TestNodes_SurviveTheNetwork(t *testing.T) {
 			failure.end(proxy)
 			expectRefused(t, failure.name+", afterwards", other)
 			began = time.Now()
-			systemtest.WaitUntil(t, admin.At(b).Ready)
+			testenv.Wait(t, "the node to be ready", admin.At(b).Ready)
 			progress(t, onB, 5)
 			t.Logf("%s: the node was back after %v", failure.name, time.Since(began).Round(time.Millisecond))
 			if got := other.Do(t, "GET", "/v1/users/me", "", 401); got.Code() == "" {

@@ -6,6 +6,7 @@ import (
 
 	"kontor/modules/commands/systemtest"
 	"kontor/store/postgres/postgrestest"
+	"kontor/store/testenv"
 )
 
 // TestNodes_SurviveThePostgreSQLServer stops and crashes PostgreSQL under the load of two nodes. With fsync on, nothing that was
@@ -24,13 +25,13 @@ func TestNodes_SurviveThePostgreSQLServer(t *testing.T) {
 		progress(t, &l.acknowledged, 60)
 		ends[round%len(ends)](t)
 		for _, p := range nodes {
-			systemtest.WaitUntil(t, func() bool { return !admin.At(p).Ready() })
+			testenv.Wait(t, "the node to be unready", func() bool { return !admin.At(p).Ready() })
 			p.Client().Do(t, "GET", "/healthz", "", 200)
 		}
 		server.StartAgain(t)
 		began := time.Now()
 		for _, p := range nodes {
-			systemtest.WaitUntil(t, admin.At(p).Ready)
+			testenv.Wait(t, "the node to be ready", admin.At(p).Ready)
 		}
 		t.Logf("round %d: the nodes were back after %v", round, time.Since(began).Round(time.Millisecond))
 	}

@@ -111,7 +111,7 @@ func startProxy(t *testing.T, cmd *exec.Cmd, address string) {
 			t.Log(log.String())
 		}
 	})
-	systemtest.WaitUntil(t, func() bool {
+	testenv.Wait(t, "the proxy to listen", func() bool {
 		conn, err := net.Dial("tcp", address)
 		if err == nil {
 			conn.Close()
@@ -151,7 +151,7 @@ func expectFailover(t *testing.T, c *systemtest.Client, nodes []*systemtest.Proc
 	notify := func() {
 		before := len(r.Seen())
 		keyed.Do(t, "POST", "/v1/notifications/trigger", fmt.Sprintf(`{"event":"test","title_key":"x","user_ids":[%q]}`, me), 200)
-		systemtest.WaitUntil(t, func() bool { return len(r.Seen()) > before }) // a buffer would keep the frame
+		testenv.Wait(t, "the frame to pass the proxy", func() bool { return len(r.Seen()) > before }) // a buffer would keep the frame
 	}
 	notify()
 	serving := nodes[0]

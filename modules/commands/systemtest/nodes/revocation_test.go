@@ -9,6 +9,7 @@ import (
 
 	"kontor/modules/commands/systemtest"
 	"kontor/store/postgres/postgrestest"
+	"kontor/store/testenv"
 )
 
 // revocation is a change on one node after which another node must answer differently.
@@ -113,7 +114,7 @@ func holdsAtOnce(t *testing.T, b *systemtest.Process, probe func(*systemtest.Cli
 			}
 		})
 	}
-	systemtest.WaitUntil(t, func() bool { return before.Load() >= 20 || t.Failed() })
+	testenv.Wait(t, "20 successful probes", func() bool { return before.Load() >= 20 || t.Failed() })
 	revoke()
 	answered.Store(true)
 	probing.Wait()

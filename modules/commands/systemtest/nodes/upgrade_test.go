@@ -56,7 +56,7 @@ func TestNodes_AreUpgradedOneByOne(t *testing.T) {
 	newest := systemtest.StartProgram(t, last, environ, "--rate_limits.enabled=false")
 	onNewest := l.on(newest, admin.At(newest), 3)
 	for _, p := range []*systemtest.Process{old, back} {
-		systemtest.WaitUntil(t, func() bool { return !admin.At(p).Ready() })
+		testenv.Wait(t, "the old node to be unready", func() bool { return !admin.At(p).Ready() })
 		if got, err := admin.At(p).Try("POST", "/v1/customers", `{"first_name":"Anna","last_name":"Muster","email":"late@example.ch"}`); err == nil && got.Status != 503 {
 			t.Errorf("a node that is two versions back answered a write with %d %s", got.Status, got.Body)
 		}
