@@ -1,11 +1,9 @@
 package nodes_test
 
 import (
-	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,16 +14,19 @@ import (
 // TestNodes_WithClocksHalfAMinuteApart runs two nodes whose clocks differ by 30 s. Both follow the clock of the database: tokens of
 // one are valid on the other at once, times never go back from one write to the next, and ended sessions stay ended.
 func TestNodes_WithClocksHalfAMinuteApart(t *testing.T) {
-	program := buildWith(t, shiftedClock(t))
 	address := postgrestest.URL(t)
+	environ := append(slices.Clone(nodesEnv), "KONTOR_DATA_URL="+address)
 	var nodes []*systemtest.Process
-	for _, shift := range []int{-15, 15} {
-		environ := append(slices.Clone(nodesEnv), "KONTOR_DATA_URL="+address, "CLOCK_SHIFT="+strconv.Itoa(shift))
-		p := systemtest.StartProgram(t, program, environ, "--rate_limits.enabled=false")
-		if seen := logTime(t, p); time.Until(seen).Abs() < 10*time.Second {
-			t.Fatalf("the clock of the node shows %v: it is not shifted", seen)
+	for _, shift := range []string{"-15s", "15s"} {
+		program, err := systemtest.Build("kontor"+shift, "-ldflags=-X kontor/store/clock.linkedShift="+shift)
+		if err != nil {
+			t.Fatal(err)
 		}
-		nodes = append(nodes, p)
+		alone := systemtest.StartProgram(t, program, nodesEnv, "--data.dir", filepath.Join(t.TempDir(), "data"))
+		admin, began := alone.Admin(), time.Now()
+		expectTime(t, createdAt(t, admin.Do(t, "POST", "/v1/customers", clockCustomer(0), 201)), began, shift)
+		alone.Kill()
+		nodes = append(nodes, systemtest.StartProgram(t, program, environ, "--rate_limits.enabled=false"))
 	}
 	admin := nodes[0].Admin()
 	me := admin.UserID(t)
@@ -37,9 +38,10 @@ func TestNodes_WithClocksHalfAMinuteApart(t *testing.T) {
 	for n := range 20 {
 		p := nodes[n%2]
 		key := admin.At(p).With("Idempotency-Key", fmt.Sprintf("clock-%d", n))
-		body := fmt.Sprintf(`{"first_name":"Anna","last_name":"Uhr %d","email":"clock%d@example.ch"}`, n, n)
+		body := clockCustomer(n)
+		began := time.Now()
 		created := key.Do(t, "POST", "/v1/customers", body, 201)
-		last = expectLater(t, created, last)
+		last = expectLater(t, created, began, last)
 		if again := key.At(nodes[1-n%2]).Do(t, "POST", "/v1/customers", body, 201); again.Body != created.Body {
 			t.Errorf("the other node answered a repetition with %s", again.Body)
 		}
@@ -61,25 +63,39 @@ func TestNodes_WithClocksHalfAMinuteApart(t *testing.T) {
 	checkTrail(t, admin)
 }
 
-// expectLater checks the time in a created record: not before the last one, and near the time of the database.
-func expectLater(t *testing.T, created systemtest.Answer, last time.Time) time.Time {
+func clockCustomer(n int) string {
+	return fmt.Sprintf(`{"first_name":"Anna","last_name":"Uhr %d","email":"clock%d@example.ch"}`, n, n)
+}
+
+// expectLater checks the time in a created record: not before the last one, and that of the database.
+func expectLater(t *testing.T, created systemtest.Answer, began, last time.Time) time.Time {
+	t.Helper()
+	at := createdAt(t, created)
+	if at.Before(last) {
+		t.Errorf("created at %v, after one of %v", at, last)
+	}
+	expectTime(t, at, began, "0s")
+	return at
+}
+
+func createdAt(t *testing.T, created systemtest.Answer) time.Time {
 	t.Helper()
 	var record struct {
 		CreatedAt time.Time `json:"created_at"`
 	}
 	created.Decode(t, &record)
-	if record.CreatedAt.Before(last) || time.Until(record.CreatedAt).Abs() > 5*time.Second {
-		t.Errorf("created at %v, after one of %v; the database shows about %v", record.CreatedAt, last, time.Now())
-	}
 	return record.CreatedAt
 }
 
-// logTime returns the time in the first line of a log, which follows the machine's clock.
-func logTime(t *testing.T, p *systemtest.Process) time.Time {
+// expectTime reports an error unless a time since began is that of a clock with a shift.
+func expectTime(t *testing.T, at, began time.Time, shift string) {
 	t.Helper()
-	var line struct{ Time time.Time }
-	if err := json.NewDecoder(strings.NewReader(p.Stderr.String())).Decode(&line); err != nil {
+	by, err := time.ParseDuration(shift)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return line.Time
+	const slack = 7 * time.Second // nearer to this clock than to the others
+	if at.Before(began.Add(by-slack)) || at.After(time.Now().Add(by+slack)) {
+		t.Errorf("%v is not the time of a clock that is wrong by %s", at, shift)
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"kontor/store/clock"
 )
 
 // Clock follows the clock of the server. It is wrong by at most half a round trip of the best recent answer, and by what
@@ -38,7 +40,7 @@ func (l *line) at(now time.Duration) int64 {
 // newClock returns a clock that shows the machine's time until it has a sample.
 func newClock(t Time) *Clock {
 	c := &Clock{time: t}
-	c.line.Store(&line{difference: time.Now().UnixNano() - int64(t.Now())})
+	c.line.Store(&line{difference: clock.System{}.Now().UnixNano() - int64(t.Now())})
 	return c
 }
 

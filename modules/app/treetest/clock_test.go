@@ -1,0 +1,52 @@
+package treetest_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// machineTime are the files of modules that read the clock of the machine: for durations and for deadlines of connections.
+var machineTime = []string{
+	"modules/audit/export_syslog.go", "modules/auth/hashing/hasher.go", "modules/changes/stream.go", "modules/files/clamd.go",
+	"modules/files/content.go", "modules/invoices/qrbill/limits.go", "modules/kit/outbound/outbound.go", "modules/notifications/attempts.go",
+	"modules/notifications/nodes.go", "modules/webhooks/deliver.go",
+}
+
+// TestClock_ModulesReadTheClockOfTheStore rejects time.Now in modules. Nodes share the clock of the database, and tests move it.
+func TestClock_ModulesReadTheClockOfTheStore(t *testing.T) {
+	var found []string
+	for directory, files := range sourcesByPackage(t) {
+		if !strings.HasPrefix(directory, "modules/") || strings.HasPrefix(directory, "modules/commands") || strings.HasPrefix(directory, "modules/demo") {
+			continue
+		}
+		for name, text := range files {
+			file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == "Now" {
+					if x, ok := s.X.(*ast.Ident); ok && x.Name == "time" && !slices.Contains(found, name) {
+						found = append(found, name)
+					}
+				}
+				return true
+			})
+		}
+	}
+	slices.Sort(found)
+	for _, name := range found {
+		if !slices.Contains(machineTime, name) {
+			t.Errorf("%s reads time.Now: take the time from the store, whose clock all nodes share", name)
+		}
+	}
+	for _, name := range machineTime {
+		if !slices.Contains(found, name) {
+			t.Errorf("%s does not read time.Now any more: remove it from this list", name)
+		}
+	}
+}
