@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 
@@ -108,7 +109,12 @@ func launchProgram(tb testing.TB, path string, environ []string, args ...string)
 		close(p.ended)
 		return p.Cmd.ProcessState.ExitCode()
 	})
-	tb.Cleanup(p.Kill)
+	tb.Cleanup(func() {
+		p.Kill()
+		if log := p.Stderr.String(); strings.Contains(log, "WARNING: DATA RACE") {
+			tb.Errorf("the program has a data race:\n%s", log)
+		}
+	})
 	listens := make(chan struct{})
 	go func() {
 		p.URL, p.scrape = listening(reader)

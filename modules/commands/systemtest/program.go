@@ -39,6 +39,9 @@ func MainWithRace(m *testing.M) {
 	Main(m)
 }
 
+// Raced reports whether the program looks for data races, which takes several times the memory.
+func Raced() bool { return withRace && os.Getenv(raceBinaryEnv) != "" }
+
 // Exit runs the tests of a package, deletes what they share, and ends the process.
 func Exit(run func() int) {
 	code := run()

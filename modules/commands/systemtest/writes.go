@@ -5,8 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-
-	"kontor/store/testenv"
 )
 
 // Write is a request to create a customer, with its response.
@@ -56,9 +54,6 @@ func WriteUntilDead(tb testing.TB, p *Process, admin *Client, round, enough int,
 	wait.Wait()
 	return all
 }
-
-// Rounds returns how often a test kills the server.
-func Rounds() int { return testenv.Rounds(0, 3, 200) }
 
 // CheckWrite sends a request again, with its idempotency key, and checks the record and its audit entry.
 func CheckWrite(t *testing.T, admin *Client, w Write) {

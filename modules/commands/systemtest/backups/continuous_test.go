@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"kontor/modules/commands/systemtest"
+	"kontor/store/testenv"
 )
 
 // TestContinuousBackup_SurvivesKills kills a server that ships its changes, under load, and restores each time what it has
@@ -15,7 +16,7 @@ func TestContinuousBackup_SurvivesKills(t *testing.T) {
 	work := t.TempDir()
 	dir, vault := filepath.Join(work, "data"), filepath.Join(work, "vault")
 	acknowledged := 0
-	for round := range systemtest.Rounds() {
+	for round := range testenv.Rounds(0, 3, 200) {
 		p := systemtest.Start(t, dir, "--backup.url="+vault)
 		admin := p.Admin()
 		for _, w := range systemtest.WriteUntilDead(t, p, admin, round, 150, p.Kill) {

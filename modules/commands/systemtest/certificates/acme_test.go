@@ -26,17 +26,13 @@ type authority struct {
 	pool      *x509.CertPool
 }
 
-// startAuthority builds and starts Pebble, which validates challenges at the two addresses.
+// startAuthority starts Pebble, which validates challenges at the two addresses.
 func startAuthority(t *testing.T, https, plain string) *authority {
 	t.Helper()
 	dir := t.TempDir()
-	build := exec.Command("go", "build", "-C", testenv.Path(".ci/pebble"), "-o", dir+string(filepath.Separator),
-		"github.com/letsencrypt/pebble/v2/cmd/pebble", "github.com/letsencrypt/pebble/v2/cmd/pebble-challtestsrv")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	pebble, names := testenv.GoTool(t, ".ci/pebble", "pebble"), testenv.GoTool(t, ".ci/pebble", "pebble-challtestsrv")
 	own := systemtest.NewIdentity(t, dir, time.Now().AddDate(0, 1, 0))
-	api, management, names := systemtest.FreeAddress(t), systemtest.FreeAddress(t), systemtest.FreeAddress(t)
+	api, management, nameServer := systemtest.FreeAddress(t), systemtest.FreeAddress(t), systemtest.FreeAddress(t)
 	config := map[string]any{"pebble": map[string]any{
 		"listenAddress": api, "managementListenAddress": management, "certificate": own.Cert, "privateKey": own.Key,
 		"httpPort": portOf(t, plain), "tlsPort": portOf(t, https), "keyAlgorithm": "ecdsa",
@@ -50,8 +46,8 @@ func startAuthority(t *testing.T, https, plain string) *authority {
 	if err := os.WriteFile(filepath.Join(dir, "config.json"), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	background(t, filepath.Join(dir, "pebble-challtestsrv"), "-dnsserver", names, "-defaultIPv6", "", "-http01", "", "-https01", "", "-tlsalpn01", "", "-doh", "", "-management", systemtest.FreeAddress(t))
-	background(t, filepath.Join(dir, "pebble"), "-config", filepath.Join(dir, "config.json"), "-dnsserver", names)
+	background(t, names, "-dnsserver", nameServer, "-defaultIPv6", "", "-http01", "", "-https01", "", "-tlsalpn01", "", "-doh", "", "-management", systemtest.FreeAddress(t))
+	background(t, pebble, "-config", filepath.Join(dir, "config.json"), "-dnsserver", nameServer)
 	a := &authority{directory: "https://localhost:" + fmt.Sprint(portOf(t, api)) + "/dir", roots: own.Cert, pool: x509.NewCertPool()}
 	trusted := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: own.Pool, ServerName: "localhost"}, DisableKeepAlives: true}}
 	get := func(url string) (body string) {

@@ -8,15 +8,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"kontor/modules/commands/systemtest"
 	"kontor/store"
+	"kontor/store/testenv"
 )
 
 // evidence returns a file of a size that is accepted as a PDF, different for each n.
@@ -49,18 +48,14 @@ func pdfs(admin *systemtest.Client) *systemtest.Client {
 	return admin.With("Content-Type", "application/pdf")
 }
 
-// TestFiles_ParallelUploadsNeedLittleMemory uploads 50 files of 10 MB at the same time, while another request creates customers. With
-// KONTOR_FILES_MEASURED it also measures how long the creations take beside four uploads, which needs an idle machine.
+// TestFiles_ParallelUploadsNeedLittleMemory uploads 50 files of 10 MB at the same time, while another user is served.
 func TestFiles_ParallelUploadsNeedLittleMemory(t *testing.T) {
 	const files, most = 50, 150 // MB
 	p := systemtest.Start(t, filepath.Join(t.TempDir(), "data"), "--rate_limits.enabled=false", "--files.quota=10GiB")
 	admin := p.Admin()
-	paths := newEvidence(t, admin, 3)
+	paths := newEvidence(t, admin, 2)
 	content := evidence(10<<20, 1)
 	pdfs(admin).Do(t, "POST", paths[0], content, 201)
-	if os.Getenv("KONTOR_FILES_MEASURED") != "" {
-		measureCreations(t, p, admin, paths[2])
-	}
 	before, _ := systemtest.Usage(p.Cmd.Process.Pid)
 	var peak atomic.Int64
 	done := make(chan struct{})
@@ -98,34 +93,6 @@ func TestFiles_ParallelUploadsNeedLittleMemory(t *testing.T) {
 	}
 }
 
-// measureCreations logs how long creations of customers take, alone and beside four uploads.
-func measureCreations(t *testing.T, p *systemtest.Process, admin *systemtest.Client, path string) {
-	create := func(until func(n int) bool) {
-		var took []time.Duration
-		for n := 0; until(n); n++ {
-			began := time.Now()
-			admin.Do(t, "POST", "/v1/customers", `{"type":"individual","first_name":"Bea","last_name":"Muster","email":"bea@example.ch"}`, 201)
-			took = append(took, time.Since(began))
-		}
-		slices.Sort(took)
-		t.Logf("%d creations: p50 %s, p99 %s, longest %s", len(took), took[len(took)/2], took[len(took)*99/100], took[len(took)-1])
-	}
-	create(func(n int) bool { return n < 500 })
-	var left atomic.Int64
-	left.Store(40)
-	var uploads sync.WaitGroup
-	for range 4 {
-		c := pdfs(p.Client(admin.Headers...))
-		uploads.Go(func() {
-			for n := left.Add(-1); n >= 0; n = left.Add(-1) {
-				c.Do(t, "POST", path, evidence(10<<20, int(n)), 201)
-			}
-		})
-	}
-	create(func(int) bool { return left.Load() > -4 })
-	uploads.Wait()
-}
-
 // TestKill_LosesNoFile kills the server in the middle of uploads several times. Every acknowledged file must be whole, and nothing may be
 // left of the others.
 func TestKill_LosesNoFile(t *testing.T) {
@@ -138,7 +105,7 @@ func TestKill_LosesNoFile(t *testing.T) {
 	digests := map[string]string{} // of acknowledged files, by id
 	var mutex sync.Mutex
 	var sent atomic.Int64
-	for round := range systemtest.Rounds() {
+	for round := range testenv.Rounds(0, 3, 200) {
 		var uploads sync.WaitGroup
 		acknowledged := make(chan struct{}, 1000)
 		for worker := range 4 {

@@ -43,7 +43,7 @@ var kills = []func(t *testing.T, p *systemtest.Process){
 func TestKill_LosesNoAcknowledgedWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	var all []systemtest.Write
-	rounds := systemtest.Rounds()
+	rounds := testenv.Rounds(0, 3, 200)
 	enough := max(600/rounds, 100)
 	for round := range rounds {
 		p := systemtest.Start(t, dir)

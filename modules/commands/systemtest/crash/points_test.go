@@ -11,16 +11,17 @@ import (
 	"testing"
 
 	"kontor/modules/commands/systemtest"
+	"kontor/store/testenv"
 )
 
 // The tests of this file kill the program before a system call, and expect that no manual repair is needed afterwards.
-// KONTOR_KILL_POINTS=all kills at every call, which takes a quarter of an hour. Without it, the tests select some calls.
+// The soak tier kills at every call, which takes a quarter of an hour. The full tier selects some calls.
 
 // choose returns the indexes of the calls to kill at: those that rename or print, the calls after them, and others at equal
 // intervals up to the limit.
 func choose(run traced, limit int) []int {
 	var points []int
-	if os.Getenv("KONTOR_KILL_POINTS") == "all" {
+	if testenv.Runs(testenv.Soak) {
 		for n := range len(run.calls) + 1 {
 			points = append(points, n)
 		}

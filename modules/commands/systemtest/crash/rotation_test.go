@@ -91,7 +91,7 @@ func exists(dir, name string) bool {
 // requests must be answered as before.
 func TestKill_DuringRotation(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	rounds := 2 * systemtest.Rounds()
+	rounds := 2 * testenv.Rounds(0, 3, 200)
 	var all []systemtest.Write
 	for round := range rounds {
 		p := systemtest.Start(t, dir)

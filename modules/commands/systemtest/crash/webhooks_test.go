@@ -72,7 +72,7 @@ func (r *eventReceiver) has(ids []string) bool {
 func TestKill_LosesNoEvent(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	r := newEventReceiver(t)
-	rounds := systemtest.Rounds()
+	rounds := testenv.Rounds(0, 3, 200)
 	enough := max(300/rounds, 50)
 	launch := func() *systemtest.Process {
 		return systemtest.Start(t, dir, "--webhooks.allowed_networks=127.0.0.0/8", "--rate_limits.enabled=false")

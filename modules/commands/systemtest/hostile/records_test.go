@@ -165,7 +165,7 @@ func holdResponses(t *testing.T, p *systemtest.Process, mallory systemtest.Accou
 	}
 	_, peak, _ := strings.Cut(string(status), "VmHWM:")
 	kB, err := strconv.Atoi(strings.Fields(peak)[0])
-	if err != nil || kB > maxMemory {
+	if err != nil || kB > maxMemory && !systemtest.Raced() {
 		t.Errorf("the peak memory is %d kB, want at most %d (%v)", kB, maxMemory, err)
 	}
 	t.Logf("peak memory %d kB", kB)

@@ -11,18 +11,14 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"kontor/modules/commands/systemtest"
 	"kontor/store/postgres/postgrestest"
 	"kontor/store/testenv"
 )
 
-// A strict change is answered at the latest when the lease of a silent node has ended (2 s), plus what the answer itself takes.
-const longestFence = 4 * time.Second
-
 // TestNodes_AStoppedNodeIsFenced suspends a node (SIGSTOP) in the middle of a write load, and ends a session at the other node.
-// That is answered when the lease of the suspended node has ended. Requests with the session's token already wait in the sockets of
+// That is answered when the lease of the suspended node has ended; how long that takes is proven in store/postgres/internal/bus. Requests with the session's token already wait in the sockets of
 // the suspended node: none of them may succeed when it wakes.
 func TestNodes_AStoppedNodeIsFenced(t *testing.T) {
 	address := postgrestest.URL(t)
@@ -45,16 +41,8 @@ func TestNodes_AStoppedNodeIsFenced(t *testing.T) {
 		for _, c := range waiting {
 			c.send(t)
 		}
-		began := time.Now()
 		u.Do(t, "POST", "/v1/logout", "", 200)
-		if took := time.Since(began); took > longestFence {
-			t.Errorf("the logout was answered after %v", took)
-		}
-		began = time.Now()
 		admin.Do(t, "PATCH", "/v1/users/"+u.ID, `{"status":"disabled"}`, 200)
-		if took := time.Since(began); took > longestFence/2 {
-			t.Errorf("the second change was answered after %v, although the node had lost its lease", took)
-		}
 		progress(t, onA, 20)
 		b.Signal(syscall.SIGCONT)
 		for _, c := range waiting {

@@ -52,16 +52,12 @@ func TestNodes_SurviveTheNetwork(t *testing.T) {
 			progress(t, onB, 5)
 			failure.begin(proxy)
 			progress(t, onA, 20)
-			began := time.Now()
 			u.Do(t, "POST", "/v1/logout", "", 200)
-			if took := time.Since(began); took > longestFence {
-				t.Errorf("%s: the logout was answered after %v", failure.name, took)
-			}
 			expectRefused(t, failure.name+", meanwhile", other)
 			progress(t, onA, 20)
 			failure.end(proxy)
 			expectRefused(t, failure.name+", afterwards", other)
-			began = time.Now()
+			began := time.Now()
 			testenv.Wait(t, "the node to be ready", admin.At(b).Ready)
 			progress(t, onB, 5)
 			t.Logf("%s: the node was back after %v", failure.name, time.Since(began).Round(time.Millisecond))

@@ -52,9 +52,7 @@ func TestNodes_BehindAProxy(t *testing.T) {
 		}, func(config string) *exec.Cmd { return exec.Command("haproxy", "-db", "-f", config) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := exec.LookPath(name); err != nil {
-				t.Skipf("install %s: %v", name, err)
-			}
+			testenv.Tool(t, name)
 			address, dir := postgrestest.URL(t), t.TempDir()
 			args := []string{"--server.trusted_proxies=127.0.0.1", "--notifications.trigger.enabled=true"}
 			nodes := []*systemtest.Process{startNode(t, address, args...), startNode(t, address, args...)}
