@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"kontor/store/testenv"
 )
 
 // layer is a group of packages with the project's packages that they may import, and the reason.
@@ -99,6 +101,7 @@ const modulePath = "kontor"
 
 // TestArrows_PointDown reads the imports of every package, those of its tests aside, and compares them with the layers.
 func TestArrows_PointDown(t *testing.T) {
+	t.Chdir(testenv.Root())
 	for directory, imports := range importsByPackage(t) {
 		l, ok := layerOf(directory)
 		if !ok {
@@ -165,6 +168,7 @@ func ours(specs []*ast.ImportSpec) []string {
 
 // TestArrows_AreThoseOfTheDocument checks that the description of the architecture lists every package.
 func TestArrows_AreThoseOfTheDocument(t *testing.T) {
+	t.Chdir(testenv.Root())
 	document, err := os.ReadFile("docs/architecture.md")
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"kontor/store/testenv"
 )
 
 // asvsRequirements are the requirements of levels 1 and 2 of OWASP ASVS 5.0.0: section → last numbers. There are 253.
@@ -43,6 +45,7 @@ var asvsRow = regexp.MustCompile(`(?m)^\| (\d+\.\d+\.\d+) \| ([12]) \| [^|]+ \| 
 
 // TestASVS_MapsEveryRequirementOnce compares docs/asvs.md with the list.
 func TestASVS_MapsEveryRequirementOnce(t *testing.T) {
+	t.Chdir(testenv.Root())
 	text, err := os.ReadFile("docs/asvs.md")
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"kontor/store/testenv"
 )
 
 // machineTime are the files of modules that read the clock of the machine: for durations and for deadlines of connections.
@@ -18,6 +20,7 @@ var machineTime = []string{
 
 // TestClock_ModulesReadTheClockOfTheStore rejects time.Now in modules. Nodes share the clock of the database, and tests move it.
 func TestClock_ModulesReadTheClockOfTheStore(t *testing.T) {
+	t.Chdir(testenv.Root())
 	var found []string
 	for directory, files := range sourcesByPackage(t) {
 		if !strings.HasPrefix(directory, "modules/") || strings.HasPrefix(directory, "modules/commands") || strings.HasPrefix(directory, "modules/demo") {

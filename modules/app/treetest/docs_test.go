@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"kontor/store/testenv"
 )
 
 // documents lists all Markdown documents that people read first.
@@ -29,6 +31,7 @@ var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
 
 // TestDocs_LinkToFilesThatExist follows the links between the documents.
 func TestDocs_LinkToFilesThatExist(t *testing.T) {
+	t.Chdir(testenv.Root())
 	for _, document := range documents(t) {
 		data, err := os.ReadFile(document)
 		if err != nil {
@@ -51,6 +54,7 @@ var (
 // TestDocs_NameFilesThatExist checks that the source files and directories in the documents exist. A file may be named by
 // the end of its path.
 func TestDocs_NameFilesThatExist(t *testing.T) {
+	t.Chdir(testenv.Root())
 	var all []string
 	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() && entry.Name() == ".git" {
@@ -83,6 +87,7 @@ var testName = regexp.MustCompile(`(?:^|[^.\w])(Test[A-Z]\w+)`)
 
 // TestDocs_NameTestsThatExist checks that the tests in documents and scripts exist. The beginning of a name is enough.
 func TestDocs_NameTestsThatExist(t *testing.T) {
+	t.Chdir(testenv.Root())
 	known := slices.Collect(maps.Keys(testNames(t)))
 	for _, document := range append(documents(t), "Makefile", ".ci/run") {
 		data, err := os.ReadFile(document)
@@ -101,6 +106,7 @@ func TestDocs_NameTestsThatExist(t *testing.T) {
 // TestOperations_QuotesMessagesOfTheProgram checks that the source contains the messages of the table about rejected starts. An
 // ellipsis and a lone capital letter stand for values.
 func TestOperations_QuotesMessagesOfTheProgram(t *testing.T) {
+	t.Chdir(testenv.Root())
 	document, err := os.ReadFile("docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
@@ -149,6 +155,7 @@ func programSource(t *testing.T) string {
 
 // TestDocs_ShowTheExamplesOfTheClients checks that the examples in docs/clients.md are the programs that tests run.
 func TestDocs_ShowTheExamplesOfTheClients(t *testing.T) {
+	t.Chdir(testenv.Root())
 	document, err := os.ReadFile("docs/clients.md")
 	if err != nil {
 		t.Fatal(err)

@@ -9,12 +9,14 @@ import (
 	"testing"
 
 	"kontor/server/settings"
+	"kontor/store/testenv"
 )
 
 var update = flag.Bool("update", false, "write the generated parts of the README anew")
 
 // TestReadme_NamesTheTwoCommands checks the commands that a new reader types first.
 func TestReadme_NamesTheTwoCommands(t *testing.T) {
+	t.Chdir(testenv.Root())
 	data, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -46,6 +48,7 @@ func settingsTable() string {
 var settingsPart = regexp.MustCompile(`(?s)(<!-- settings: [^>]*-->\n).*(<!-- end of settings -->)`)
 
 func TestReadme_ListsTheSettings(t *testing.T) {
+	t.Chdir(testenv.Root())
 	data, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"kontor/store/testenv"
 )
 
 // buildNames are the packages whose statements take the names of tables from declarations of other packages: members From
@@ -22,6 +24,7 @@ var buildNames = []string{"modules/kit/list", "modules/kit/records"}
 // TestTables_HaveOneOwner reads all SQL of the program and compares it with the table of docs/architecture.md: a package
 // names the tables of its owner and published views, and every table has an owner.
 func TestTables_HaveOneOwner(t *testing.T) {
+	t.Chdir(testenv.Root())
 	schema := readSchema(t)
 	owners := readOwners(t)
 	for _, problem := range schema.compare(owners) {
@@ -54,6 +57,7 @@ func TestTables_HaveOneOwner(t *testing.T) {
 
 // The test of the test: statements that were changed to a foreign table are found, however they are written.
 func TestTables_FindsForeignTables(t *testing.T) {
+	t.Chdir(testenv.Root())
 	schema, owners := readSchema(t), readOwners(t)
 	source, err := os.ReadFile("modules/payers/queries.go")
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"kontor/store/testenv"
 )
 
 // The tests of this file keep the prose of the repository in plain English: comments of Go, JavaScript and scripts,
@@ -53,6 +55,7 @@ type finding struct {
 }
 
 func TestWords_ArePlainEnglish(t *testing.T) {
+	t.Chdir(testenv.Root())
 	passages, err := collectPassages()
 	if err != nil {
 		t.Fatal(err)
@@ -83,6 +86,7 @@ func TestWords_ArePlainEnglish(t *testing.T) {
 }
 
 func TestWords_FindsTellTales(t *testing.T) {
+	t.Chdir(testenv.Root())
 	for text, want := range map[string]string{
 		"The caller is told that he must wait.":                          "told he",
 		"What nothing is left of is deleted.":                            "What",

@@ -73,6 +73,7 @@ func runExamples(t *testing.T, p *systemtest.Process, shell []string, document s
 	}
 	shown := p.Stdout.String()
 	cmd := exec.Command(shell[0], shell[1:]...)
+	cmd.Dir = testenv.Root() // the examples name files of the project
 	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), "KONTOR="+p.URL, "PASSWORD="+systemtest.WordAfter(shown, "password"), "API_KEY="+systemtest.WordAfter(shown, "API key"),
 		"PS1=", "PS2=", "HISTFILE=")
 	cmd.Stdin = strings.NewReader(script.String())

@@ -25,6 +25,7 @@ func TestStart_FailsWithOneLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { taken.Close() })
+	used := systemtest.NewDataDir(t)
 	for _, c := range []struct {
 		name    string
 		environ []string
@@ -32,9 +33,7 @@ func TestStart_FailsWithOneLine(t *testing.T) {
 		prepare func(dir string) // changes the data directory
 		want    string
 	}{
-		{name: "wrong setting", args: []string{"--auth.otp_minutes=soon"}, want: "auth.otp_minutes"},
 		{name: "wrong setting in the environment", environ: []string{"KONTOR_LOG_LEVEL=loud"}, want: "KONTOR_LOG_LEVEL"},
-		{name: "unknown setting", args: []string{"--server.lisen=127.0.0.1:1"}, want: "server.lisen"},
 		{name: "port in use", args: []string{"--server.listen=" + taken.Addr().String()}, want: "already in use"},
 		{name: "damaged database", want: "damaged", prepare: func(dir string) {
 			systemtest.WriteFile(t, filepath.Join(dir, "kontor.db"), bytes.Repeat([]byte("not a database "), 4096))
@@ -62,7 +61,7 @@ func TestStart_FailsWithOneLine(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			dir := systemtest.NewDataDir(t)
+			dir := systemtest.CopyDataDir(t, used)
 			if c.prepare != nil {
 				c.prepare(dir)
 			}
@@ -73,34 +72,6 @@ func TestStart_FailsWithOneLine(t *testing.T) {
 				t.Errorf("the start changed files: %d before, %d after", len(before), len(after))
 			}
 		})
-	}
-}
-
-func TestStart_RejectsAnInvalidDirectory(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "data")
-	systemtest.WriteFile(t, file, []byte("mine"))
-	for _, dir := range []string{file, filepath.Join(file, "below")} {
-		systemtest.ExpectFailure(t, systemtest.Run(t, nil, "serve", "--server.listen=127.0.0.1:0", "--data.dir", dir), file)
-	}
-	if left, err := os.ReadFile(file); err != nil || string(left) != "mine" {
-		t.Errorf("the file at the path of the directory is now %q, %v", left, err)
-	}
-}
-
-func TestStart_RejectsASecondProcess(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "data")
-	p := systemtest.Start(t, dir)
-	for _, args := range [][]string{
-		{"serve", "--server.listen=127.0.0.1:0"}, {"user", "role", systemtest.AdminEmail}, {"apikey", "list"},
-	} {
-		systemtest.ExpectFailure(t, systemtest.Run(t, nil, append(args, "--data.dir", dir)...), "in use by process")
-	}
-	p.Admin().Do(t, "GET", "/v1/users/me", "", 200)
-	if code := p.Stop(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
-	if p := systemtest.Start(t, dir); p.Stop() != 0 {
-		t.Error("the directory is locked after the first process has ended")
 	}
 }
 
