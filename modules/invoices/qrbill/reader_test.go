@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"kontor/modules/invoices/qrbill"
+	"kontor/store/testenv"
 )
 
 func load(t testing.TB, name string) []byte {
@@ -205,11 +206,7 @@ func TestRead_ShowsTransparentPixelsAsWhite(t *testing.T) {
 }
 
 func TestBinary_BuildsWithoutCgo(t *testing.T) {
-	goTool, err := exec.LookPath("go")
-	if err != nil {
-		t.Skip("install Go to test the build: no go command in PATH")
-	}
-	command := exec.Command(goTool, "list", "-deps", "-f", "{{if .CgoFiles}}{{.ImportPath}}{{end}}", ".")
+	command := exec.Command(testenv.Tool(t, "go"), "list", "-deps", "-f", "{{if .CgoFiles}}{{.ImportPath}}{{end}}", ".")
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := command.Output()
 	if err != nil {
