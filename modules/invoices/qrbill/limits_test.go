@@ -111,8 +111,8 @@ func drawCode(t *testing.T, text string) string {
 }
 
 func TestRead_EndsALoopWithoutFunctionCalls(t *testing.T) {
-	reader := newReader(t, qrbill.Config{Slots: 1, Wait: time.Hour})
-	for range 3 {
+	reader := newReader(t, qrbill.Config{Slots: 1, Wait: time.Hour, Limits: qrbill.Limits{Page: 500 * time.Millisecond}})
+	for range 2 {
 		if _, err := read(reader, pdf([]string{endless}), qrbill.Options{}); qrbill.ReasonOf(err) != qrbill.TooComplex {
 			t.Errorf("got %v", err)
 		}
@@ -124,7 +124,7 @@ func TestRead_EndsALoopWithoutFunctionCalls(t *testing.T) {
 }
 
 func TestRead_KeepsTheBillOfAnEarlierPage(t *testing.T) {
-	reader := newReader(t, qrbill.Config{Wait: time.Hour, Limits: qrbill.Limits{Time: time.Hour}})
+	reader := newReader(t, qrbill.Config{Wait: time.Hour, Limits: qrbill.Limits{Time: time.Hour, Page: 500 * time.Millisecond}})
 	text := "SPC\n0200\n1\nCH5800791123000889012\nS\nMuster AG\n\n\n8000\nBern\nCH\n" + strings.Repeat("\n", 7) + "1.00\nCHF\n" +
 		strings.Repeat("\n", 7) + "NON\n\n\nEPD"
 	result, err := read(reader, pdf([]string{drawCode(t, text), endless}), qrbill.Options{})
