@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"kontor/store/testenv"
 )
 
 // timedPair returns a connection over the loopback interface and its other end.
@@ -115,7 +117,7 @@ func TestTimedTCP_EndsReadsOfASlowSender(t *testing.T) {
 	at := time.Now().Add(20 * time.Millisecond)
 	must(t, connection.SetReadDeadline(at))
 	for err := error(nil); !errors.Is(err, os.ErrDeadlineExceeded); {
-		if err = readByte(connection); err == nil && time.Since(at) > 10*time.Second {
+		if err = readByte(connection); err == nil && time.Since(at) > testenv.Limit() {
 			t.Fatal("the deadline had no effect")
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"kontor/server"
+	"kontor/store/testenv"
 )
 
 // hurried is a server that waits for clients a fraction of the usual time when a test asks for it.
@@ -100,7 +101,7 @@ func (h *hurried) dial(t *testing.T) net.Conn {
 	if h.client != nil {
 		connection = tls.Client(connection, h.client)
 	}
-	if err := connection.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := connection.SetReadDeadline(time.Now().Add(testenv.Limit())); err != nil {
 		t.Fatal(err)
 	}
 	return connection

@@ -7,10 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/valyala/fasthttp/fasthttputil"
 
@@ -18,6 +16,7 @@ import (
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
+	"kontor/store/testenv"
 )
 
 // limited are the options of a server that runs one request of a caller at a time. /held sends to running and waits for release.
@@ -72,11 +71,7 @@ func post(lines string) string {
 // wait returns when a number of requests count. That of an answered request ends a moment after the answer.
 func (h *hurried) wait(t *testing.T, running int) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); h.web.Running() != running; runtime.Gosched() {
-		if time.Now().After(end) {
-			t.Fatalf("%d requests count, want %d", h.web.Running(), running)
-		}
-	}
+	testenv.Wait(t, fmt.Sprint(running, " requests to count"), func() bool { return h.web.Running() == running })
 }
 
 // Pipelined requests run one after the other, also those of several users.

@@ -29,7 +29,11 @@ func TestIn_RoundsUpToAPowerOfTwo(t *testing.T) {
 			t.Errorf("In(%d, %d) = %q, want %q", c.first, c.n, got, c.want)
 		}
 	}
-	for n := range 2000 {
+	sizes := []int{1000, 2000}
+	for n := range 20 {
+		sizes = append(sizes, n, 1<<min(n, 11)-1, 1<<min(n, 11), 1<<min(n, 11)+1)
+	}
+	for _, n := range sizes {
 		for _, first := range []int{1, 2, 9, 10, 99, 100, 500} {
 			var want []string
 			for i := range strings.Count(store.In(first, n), "$") {

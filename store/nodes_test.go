@@ -3,7 +3,6 @@ package store_test
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -12,6 +11,7 @@ import (
 
 	"kontor/store"
 	"kontor/store/storetest"
+	"kontor/store/testenv"
 )
 
 // received collects the keys of a topic on a node.
@@ -59,7 +59,6 @@ func rounds(t testing.TB, n int) (took []time.Duration) {
 	var got [2]received
 	topics := []*store.Topic{first.Topic("changes", got[0].add), second.Topic("changes", got[1].add)}
 	nodes := []*store.DB{first, second}
-	remembered := 0
 	for i := range n {
 		from := i % 2
 		key := fmt.Sprint(i)
@@ -74,17 +73,12 @@ func rounds(t testing.TB, n int) (took []time.Duration) {
 		}
 		took = append(took, time.Since(begun))
 		for side, node := range nodes {
-			if node.Remembers() {
-				remembered++
-				if !got[side].has(key) {
-					t.Fatalf("round %d: a node remembers without having received the key", i)
-				}
+			if node.Remembers() && !got[side].has(key) {
+				t.Fatalf("round %d: a node remembers without having received the key", i)
 			}
 		}
 	}
-	if remembered < n { // of 2n; the machine may be slow for a moment
-		t.Errorf("the nodes remembered in %d of %d cases only", remembered, 2*n)
-	}
+	testenv.Wait(t, "both nodes to remember", func() bool { return first.Remembers() && second.Remembers() })
 	return took
 }
 
@@ -115,15 +109,11 @@ func TestNodes_PublicationsHaveOneOrder(t *testing.T) {
 	}
 	writing.Wait()
 	for i := range nodes {
-		for {
+		testenv.Wait(t, "all publications", func() bool {
 			got[i].mu.Lock()
-			n := len(got[i].list)
-			got[i].mu.Unlock()
-			if n >= each*len(nodes) || t.Failed() {
-				break
-			}
-			runtime.Gosched()
-		}
+			defer got[i].mu.Unlock()
+			return len(got[i].list) >= each*len(nodes) || t.Failed()
+		})
 	}
 	for i := range nodes[1:] {
 		if !slices.Equal(got[i+1].list, got[0].list) {
@@ -141,9 +131,7 @@ func TestNodes_AreListedAndOneLeads(t *testing.T) {
 	if !first.Shared() || !first.Leads() || second.Leads() {
 		t.Errorf("shared: %v, leaders: %v and %v, want the first", first.Shared(), first.Leads(), second.Leads())
 	}
-	for len(first.Nodes()) < 2 || len(second.Nodes()) < 2 { // until the next heartbeat
-		runtime.Gosched()
-	}
+	testenv.Wait(t, "two nodes", func() bool { return len(first.Nodes()) == 2 && len(second.Nodes()) == 2 }) // until the next heartbeat
 	for i, list := range [][]store.Node{first.Nodes(), second.Nodes()} {
 		if !list[0].Leads || list[1].Leads || !list[0].Live || !list[1].Live || !list[i].Self || list[1-i].Self {
 			t.Errorf("node %d lists %+v", i, list)

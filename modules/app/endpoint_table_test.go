@@ -6,6 +6,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"kontor/locales"
@@ -78,10 +79,12 @@ func TestTable_RejectsAnonymousCallersAndUsersWithoutAGrant(t *testing.T) {
 	}
 }
 
+var catalogue = sync.OnceValues(locales.Load)
+
 // expect checks that an endpoint returns the error in every language.
 func expect(t *testing.T, c *servertest.Client, e endpoint.Endpoint, status int, kind apierr.Kind) {
 	t.Helper()
-	texts, err := locales.Load()
+	texts, err := catalogue()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,10 +3,10 @@ package audit_test
 import (
 	"path/filepath"
 	"testing"
-	"time"
 
 	"kontor/store"
 	"kontor/store/storetest"
+	"kontor/store/testenv"
 )
 
 // Two nodes export to one file. The leader writes each entry once; when it ends, the other node continues.
@@ -56,9 +56,5 @@ func exported(t *testing.T, db *store.DB) (seq int64) {
 // await waits until a condition holds.
 func await(t *testing.T, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !holds(); <-time.NewTimer(10 * time.Millisecond).C {
-		if time.Now().After(end) {
-			t.Fatal("the condition did not come to hold")
-		}
-	}
+	testenv.Wait(t, "the condition to hold", holds)
 }

@@ -58,7 +58,7 @@ type Options struct {
 	BreachedPasswords string        // path of a file for the package breached; empty: none
 	Hash              HashCost
 	HashSlots         int // concurrent hashes; by default the number of cores
-	// HashInChildren hashes passwords in child processes of low priority, where the system has them. See package hashing. A process
+	// HashInChildren hashes passwords in child processes, where the system has them. See package hashing. A process
 	// that is not a server, such as a command or a test, hashes in itself.
 	HashInChildren bool
 	Audience       string

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"kontor/store/testenv"
 )
 
 func TestVersion_IgnoresSettings(t *testing.T) {
@@ -228,10 +230,8 @@ func TestCompletion(t *testing.T) {
 // TestCompletion_InZsh completes in an interactive zsh. In the first case zsh loads the script from its function path at
 // the first Tab, in the second a shell without completion reads it.
 func TestCompletion_InZsh(t *testing.T) {
-	zsh, err := exec.LookPath("zsh")
-	if err != nil {
-		t.Skip("install zsh to run this test")
-	}
+	testenv.Need(t, testenv.Full)
+	zsh := testenv.Tool(t, "zsh")
 	dir := t.TempDir()
 	script := run(nil, "", "completion", "zsh").stdout
 	program := "#!/bin/sh\nprintf 'backup\\tmakes a copy\\n'\n"

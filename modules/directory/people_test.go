@@ -13,6 +13,7 @@ import (
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/store"
+	"kontor/store/testenv"
 )
 
 // as returns a context whose caller holds the roles.
@@ -119,19 +120,16 @@ func TestPeople_LimitsTheCache(t *testing.T) {
 	h := newHarness(t)
 	const many = 20_000 // more than the cache holds
 	ids := make([]string, many)
-	for part := range slices.Chunk(ids, 1000) {
-		h.exec(func(ctx context.Context, tx *store.Tx) error {
-			for i := range part {
-				part[i] = store.NewID()
-				_, err := tx.Exec(ctx, `INSERT INTO users (id, display_name, status, language, created_at, created_by, modified_at, modified_by)
-					VALUES ($1, $1, 'active', 'en', 0, '', 0, '')`, part[i])
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+	for i := range ids {
+		ids[i] = fmt.Sprintf("00000000-0000-7000-8000-%012d", 100_000+i)
 	}
+	h.exec(func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.Exec(ctx, `WITH RECURSIVE numbers (n) AS (SELECT 100000 UNION ALL SELECT n + 1 FROM numbers WHERE n < 119999),
+			made (id) AS (SELECT '00000000-0000-7000-8000-000000' || CAST(n AS TEXT) FROM numbers)
+			INSERT INTO users (id, display_name, status, language, created_at, created_by, modified_at, modified_by)
+			SELECT id, id, 'active', 'en', 0, '', 0, '' FROM made`)
+		return err
+	})
 	for range 2 {
 		people := h.people(t.Context(), ids...)
 		for _, id := range ids {
@@ -163,7 +161,7 @@ func TestPeople_CachesNoStaleName(t *testing.T) {
 			}
 		})
 	}
-	for i := range 100 {
+	for i := range testenv.Rounds(20, 100, 1000) {
 		name := fmt.Sprintf("Name %d", i)
 		h.rename(m, m, name).want(t, 200, "")
 		if got := h.people(t.Context(), m.id)[m.id].DisplayName; got != name {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kontor/server/servertest"
+	"kontor/store/testenv"
 )
 
 func TestEnrol_AppIsPendingUntilItsCodeIsRight(t *testing.T) {
@@ -67,14 +68,13 @@ func TestEnrol_SecretsAreNotStoredInTheClear(t *testing.T) {
 
 // An independent program computes the codes of an enrolment.
 func TestEnrol_OathtoolConfirms(t *testing.T) {
-	if _, err := exec.LookPath("oathtool"); err != nil {
-		t.Skip("oathtool is not installed: apt-get install oathtool")
-	}
+	testenv.Need(t, testenv.Full)
+	oathtool := testenv.Tool(t, "oathtool")
 	b := startBank(t)
 	anna := b.person()
 	e := anna.begin("totp")
 	now := "@" + strconv.FormatInt(b.Clock.Now().Unix(), 10)
-	code, err := exec.CommandContext(t.Context(), "oathtool", "--totp", "--base32", "--now", now, e.TOTP.Secret).Output()
+	code, err := exec.CommandContext(t.Context(), oathtool, "--totp", "--base32", "--now", now, e.TOTP.Secret).Output()
 	if err != nil {
 		t.Fatal(err)
 	}

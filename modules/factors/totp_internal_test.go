@@ -11,6 +11,8 @@ import (
 
 	"github.com/makiuchi-d/gozxing"
 	"github.com/makiuchi-d/gozxing/qrcode"
+
+	"kontor/store/testenv"
 )
 
 // rfcSecret is the SHA-1 secret of RFC 6238, appendix B: "12345678901234567890".
@@ -75,12 +77,11 @@ func TestTOTP_SecretsAreLongAndDifferent(t *testing.T) {
 
 // An independent program computes the same codes from the secret.
 func TestTOTP_AgreesWithOathtool(t *testing.T) {
-	if _, err := exec.LookPath("oathtool"); err != nil {
-		t.Skip("oathtool is not installed: apt-get install oathtool")
-	}
+	testenv.Need(t, testenv.Full)
+	oathtool := testenv.Tool(t, "oathtool")
 	for _, seconds := range []int64{0, 59, 1111111111, 1763800000, 4102444800} {
 		secret := newSecret()
-		out, err := exec.CommandContext(t.Context(), "oathtool", "--totp", "--base32", "--now", fmt.Sprintf("@%d", seconds), secret).Output()
+		out, err := exec.CommandContext(t.Context(), oathtool, "--totp", "--base32", "--now", fmt.Sprintf("@%d", seconds), secret).Output()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,6 +16,7 @@ import (
 	"kontor/server/access"
 	"kontor/server/servertest"
 	"kontor/server/settings"
+	"kontor/store/testenv"
 )
 
 // malware is what the signature of the test finds.
@@ -24,10 +25,8 @@ const malware = "KONTOR-STANDARD-ANTIVIRUS-TEST-FILE"
 // startClamd runs the real scanner with one signature, and returns the path of its socket.
 func startClamd(t *testing.T) string {
 	t.Helper()
-	path, err := exec.LookPath("clamd")
-	if err != nil {
-		t.Skip("clamd is missing; .ci/run install installs it")
-	}
+	testenv.Need(t, testenv.Full)
+	path := testenv.Tool(t, "clamd")
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "s")
 	for name, text := range map[string]string{
@@ -44,6 +43,7 @@ func startClamd(t *testing.T) string {
 		t.Fatal(err)
 	}
 	command.Stderr = command.Stdout
+	testenv.Child(command)
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kontor/store"
+	"kontor/store/testenv"
 )
 
 // dial opens a connection and sends the head of an upload.
@@ -32,7 +33,7 @@ func (b bank) dial(t testing.TB, headers ...string) net.Conn {
 
 func status(t testing.TB, c net.Conn) int {
 	t.Helper()
-	if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(testenv.Limit())); err != nil {
 		t.Fatal(err)
 	}
 	r, err := http.ReadResponse(bufio.NewReader(c), nil)

@@ -98,6 +98,17 @@ func (h *queueTest) restart(o notifications.Options) {
 	h.t.Cleanup(func() { _ = service.Close(context.Background()) })
 }
 
+// crash closes the database under the service, as the end of its process does, and opens it for the next one. The service can then
+// claim nothing that the next one is to claim.
+func (h *queueTest) crash() {
+	h.t.Helper()
+	o := storetest.OptionsOf(h.t, h.db)
+	if err := h.db.Close(); err != nil {
+		h.t.Fatal(err)
+	}
+	h.db = storetest.OpenAgain(h.t, o)
+}
+
 func (h *queueTest) enqueue(channel, text string) string {
 	h.t.Helper()
 	var d notifications.Delivery

@@ -1,7 +1,6 @@
 package notifications_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -13,21 +12,17 @@ import (
 
 func TestQueue_ResumesDeliveriesOfAnEarlierProcess(t *testing.T) {
 	release := make(chan struct{})
+	defer close(release)
 	dying := &fakeGateway{answer: func(notifications.Delivery) error { <-release; return errors.New("too late") }}
 	h := newQueueTest(t, notifications.Options{Email: dying, MaxAttempts: 3})
 	id := h.enqueue("email", "hello")
 	h.until(id, "sending")
-	crashed := h.Service
+	h.crash()
 
 	g := &fakeGateway{}
 	h.restart(notifications.Options{Email: g, MaxAttempts: 3})
 	if s := h.until(id, "sent"); s.attempts != 2 {
 		t.Errorf("got %+v, want it to be sent by the second attempt, without waiting for the lease", s)
-	}
-	close(release)
-	_ = crashed.Close(context.Background())
-	if s := h.state(id); s.status != "sent" {
-		t.Errorf("a worker without the lease changed the delivery: %+v", s)
 	}
 	if n := len(g.accepted()); n != 1 {
 		t.Errorf("sent %d times", n)
@@ -41,8 +36,10 @@ func TestQueue_AbandonsADeliveryThatEndsTheProcessEachTime(t *testing.T) {
 	h := newQueueTest(t, notifications.Options{Email: deadly, MaxAttempts: 2})
 	id := h.enqueue("email", "deadly")
 	h.until(id, "sending")
+	h.crash()
 	h.restart(notifications.Options{Email: deadly, MaxAttempts: 2})
 	eventually(t, func() bool { s := h.state(id); return s.status == "sending" && s.attempts == 2 })
+	h.crash()
 	h.restart(notifications.Options{Email: deadly, MaxAttempts: 2})
 	if s := h.until(id, "dead"); !strings.Contains(*s.lastError, "abandoned") {
 		t.Errorf("got %+v", s)
@@ -56,6 +53,8 @@ func TestQueue_AbandonsADeliveryThatEndsTheProcessEachTime(t *testing.T) {
 
 func TestQueue_ResumesDeliveriesWithAnExpiredLease(t *testing.T) {
 	release := make(chan struct{})
+	free := sync.OnceFunc(func() { close(release) })
+	defer free()
 	first := true
 	var mu sync.Mutex
 	g := &fakeGateway{answer: func(notifications.Delivery) error {
@@ -74,6 +73,9 @@ func TestQueue_ResumesDeliveriesWithAnExpiredLease(t *testing.T) {
 	h.until(id, "sending")
 	h.pass(3 * time.Minute)
 	h.until(id, "sent")
-	close(release)
-	eventually(t, func() bool { return h.state(id).status == "sent" })
+	free()
+	_ = h.Close(t.Context())
+	if s := h.state(id); s.status != "sent" {
+		t.Errorf("a worker without the lease changed the delivery: %+v", s)
+	}
 }

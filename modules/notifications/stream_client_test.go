@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"kontor/store/testenv"
 )
 
 // frame is one frame of a stream. A comment has only its text.
@@ -54,7 +56,7 @@ func open(t testing.TB, address, method, token string, headers ...string) *strea
 		t.Fatal(err)
 	}
 	l := &streamClient{t: t, conn: conn, reader: bufio.NewReader(conn)}
-	l.wait(10 * time.Second)
+	l.wait(testenv.Limit())
 	if l.Response, err = http.ReadResponse(l.reader, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +72,7 @@ func (l *streamClient) wait(d time.Duration) {
 // next reads a frame; ok is false at the end of the stream.
 func (l *streamClient) next() (f frame, ok bool) {
 	l.t.Helper()
-	l.wait(10 * time.Second)
+	l.wait(testenv.Limit())
 	f, err := readFrame(l.reader)
 	if errors.Is(err, io.EOF) || err != nil && strings.Contains(err.Error(), "reset by peer") {
 		return frame{}, false

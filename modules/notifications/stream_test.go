@@ -11,6 +11,7 @@ import (
 	"kontor/server/servertest"
 	"kontor/server/settings"
 	"kontor/store"
+	"kontor/store/testenv"
 )
 
 func heartbeat(d time.Duration) servertest.Option {
@@ -101,14 +102,7 @@ func TestStream_CarriesNotificationsInTheLanguageOfEachConnection(t *testing.T) 
 // eventually waits until a condition holds.
 func eventually(t testing.TB, so func() bool) {
 	t.Helper()
-	end := time.Now().Add(10 * time.Second)
-	for !so() {
-		if time.Now().After(end) {
-			t.Fatal("the condition did not come to hold")
-		}
-		pause := time.NewTimer(5 * time.Millisecond)
-		<-pause.C
-	}
+	testenv.Wait(t, "the condition to hold", so)
 }
 
 func TestStream_SendsHeartbeats(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"kontor/server/settings"
+	"kontor/store/testenv"
 )
 
 // providerDir has an installed copy of testdata/provider. CI sets it, see .ci/run.
@@ -30,7 +30,7 @@ type realProvider struct {
 
 func startRealProvider(t *testing.T, dir string) *realProvider {
 	t.Helper()
-	cmd := exec.Command("node", filepath.Join(dir, "provider.mjs"), baseURL+"/authenticate/oidc/callback")
+	cmd := exec.Command(testenv.Tool(t, "node"), filepath.Join(dir, "provider.mjs"), baseURL+"/authenticate/oidc/callback")
 	output, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -39,6 +39,7 @@ func startRealProvider(t *testing.T, dir string) *realProvider {
 	if err != nil {
 		t.Fatal(err)
 	}
+	testenv.Child(cmd)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -114,12 +115,8 @@ func (p *realProvider) signIn(address, account string) url.Values {
 
 // TestRealProvider signs in with oidc-provider: the addresses and groups come from its user info, and its key is replaced.
 func TestRealProvider(t *testing.T) {
-	dir := os.Getenv(providerDir)
-	if dir == "" {
-		t.Log("no " + providerDir + ": .ci/run tests installs the provider of this test")
-		return
-	}
-	p := startRealProvider(t, dir)
+	testenv.Need(t, testenv.Full)
+	p := startRealProvider(t, testenv.Directory(t, providerDir, "modules/oidc/testdata/provider, installed with npm"))
 	h := start(t, func(s *settings.Settings) {
 		s.Auth.OIDC.Issuer, s.Auth.OIDC.Scopes, s.Auth.OIDC.CreateUsers = p.issuer, []string{"openid", "email", "groups"}, true
 		s.Auth.OIDC.RoleMap = []settings.MappedRole{{Claim: "advisor", Role: "Advisor"}, {Claim: "admin", Role: "Administrator"}}

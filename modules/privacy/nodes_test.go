@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"kontor/modules/kit/personal"
 	"kontor/server/servertest"
 	"kontor/store"
+	"kontor/store/testenv"
 )
 
 // leaderAndOther starts two nodes on one database, and returns the one that leads first.
@@ -18,16 +18,13 @@ func leaderAndOther(t *testing.T) (leader, other *servertest.Server) {
 	t.Helper()
 	first := servertest.StartShared(t)
 	second := servertest.Node(t, first)
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); <-time.NewTimer(10 * time.Millisecond).C {
-		switch {
-		case first.DB.Leads():
-			return first, second
-		case second.DB.Leads():
-			return second, first
+	testenv.Wait(t, "a leader", func() bool {
+		if second.DB.Leads() {
+			first, second = second, first
 		}
-	}
-	t.Fatal("no node leads")
-	return nil, nil
+		return first.DB.Leads()
+	})
+	return first, second
 }
 
 // An erasure is carried out once, by the leader, whichever node was asked.

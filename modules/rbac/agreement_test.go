@@ -3,6 +3,8 @@ package rbac_test
 import (
 	"context"
 	"errors"
+	"flag"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +16,7 @@ import (
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/store"
+	"kontor/store/testenv"
 )
 
 // model holds the users, roles, records and grants of one round. It decides checks independently of the service.
@@ -118,6 +121,9 @@ func (m *model) listed(user, persona string) bool {
 
 // TestCheck_AgreesWithStatements compares the check with the model, and both with the statements that read and list records.
 func TestCheck_AgreesWithStatements(t *testing.T) {
+	if err := flag.Set("rapid.checks", fmt.Sprint(testenv.Rounds(30, 100, 1000))); err != nil {
+		t.Fatal(err)
+	}
 	h := newHarness(t)
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(t, h)

@@ -10,6 +10,7 @@ import (
 	"kontor/server/access"
 	"kontor/server/servertest"
 	"kontor/store"
+	"kontor/store/testenv"
 )
 
 // readable is a record and the path that reads it.
@@ -45,7 +46,7 @@ func (h *harness) records(random *rand.Rand, users []string) []readable {
 // TestExplain_AgreesWithWhatUsersCanRead creates random roles, relations and grants, and compares the answer for each record with
 // the status that every user gets.
 func TestExplain_AgreesWithWhatUsersCanRead(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range uint64(testenv.Rounds(2, 4, 40)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { compareWithReads(t, rand.New(rand.NewPCG(16, seed))) })
 	}
 }

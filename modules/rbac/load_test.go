@@ -4,13 +4,16 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+
+	"kontor/store/testenv"
 )
 
 // TestGrants_InForceUnderLoad grants, uses, revokes and checks from 64 goroutines at once. Each change must be in force for
 // the next request of its goroutine.
 func TestGrants_InForceUnderLoad(t *testing.T) {
 	h := newHarness(t)
-	const workers, rounds = 64, 4
+	const rounds = 4
+	workers := testenv.Rounds(16, 64, 64)
 	var wait sync.WaitGroup
 	for i := range workers {
 		role := h.role(fmt.Sprintf("Worker %d", i))

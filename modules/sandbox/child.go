@@ -29,11 +29,12 @@ func Serve(kind string, prepare func(args []string) (Work, error)) {
 		return
 	}
 	memory, err := strconv.ParseInt(os.Args[3], 10, 64)
-	if err == nil {
+	priority, priorityErr := strconv.Atoi(os.Args[4])
+	if err = errors.Join(err, priorityErr); err == nil {
 		ended := make(chan error)
 		// The goroutine of init functions is locked to its thread, which makes switching goroutines expensive.
 		go func() {
-			ended <- serve(memory, func() (Work, error) { return prepare(os.Args[workerArguments:]) })
+			ended <- serve(memory, Priority(priority), func() (Work, error) { return prepare(os.Args[workerArguments:]) })
 		}()
 		err = <-ended
 	}
@@ -44,12 +45,12 @@ func Serve(kind string, prepare func(args []string) (Work, error)) {
 	os.Exit(0)
 }
 
-// workerArguments is the number of fixed arguments: the name of the program, the command, the kind and the memory limit.
-const workerArguments = 4
+// workerArguments is the number of fixed arguments: the name of the program, the command, the kind, the memory limit and the priority.
+const workerArguments = 5
 
-func serve(memory int64, prepare func() (Work, error)) error {
+func serve(memory int64, priority Priority, prepare func() (Work, error)) error {
 	closeInherited()
-	if err := lowerPriority(); err != nil {
+	if err := priority.apply(); err != nil {
 		return err
 	}
 	// A worker uses one core, including its garbage collection.

@@ -13,13 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// niceness is the priority of workers. It is lower than that of the server, so that files do not delay other requests.
-// lowNiceness is the one of [LowerPriority]. While processes of normal priority use a core fully, a worker receives a quarter, or
-// a tenth of it.
-const (
-	niceness    = 5
-	lowNiceness = 10
-)
+// niceness is that of each priority. Normal workers keep the one of the server.
+var niceness = map[Priority]int{Low: 5, Lowest: 10}
 
 // Confines reports whether workers are confined and have a lower priority on this system.
 const Confines = true
@@ -74,14 +69,13 @@ func dataBytes() (uint64, error) {
 	return 0, errors.New("/proc/self/status has no line VmData")
 }
 
-// lowerPriority lowers the priority of all threads of the worker. The kernel has a priority per thread, and a new thread
-// inherits it. The worker is its own process group.
-func lowerPriority() error { return setPriority(niceness) }
-
-// LowerPriority lowers the priority of a worker below that of other workers. Call it in its preparation.
-func LowerPriority() error { return setPriority(lowNiceness) }
-
-func setPriority(nice int) error {
+// apply lowers the priority of all threads of the worker. The kernel has a priority per thread, and a new thread inherits it. The
+// worker is its own process group.
+func (p Priority) apply() error {
+	nice, lower := niceness[p]
+	if !lower {
+		return nil
+	}
 	if err := unix.Setpriority(unix.PRIO_PGRP, 0, nice); err != nil {
 		return fmt.Errorf("priority: %w", err)
 	}

@@ -19,11 +19,8 @@ func confine(int64) error {
 	return nil
 }
 
-// lowerPriority does nothing on this system.
-func lowerPriority() error { return nil }
-
-// LowerPriority does nothing on this system.
-func LowerPriority() error { return nil }
+// apply does nothing on this system.
+func (Priority) apply() error { return nil }
 
 // closeInherited does nothing: on this system a child inherits only the descriptors that its parent passes.
 func closeInherited() {}

@@ -30,6 +30,8 @@ type Work func(request, file []byte, send func(part []byte) error) (answer []byt
 type Config struct {
 	Kind string   // the kind that was passed to Serve
 	Args []string // arguments of the prepare function of each worker
+	// Priority is the one with which the kernel runs a worker. It counts where [Confines] is set.
+	Priority Priority
 	// Memory is how many bytes of data a worker may allocate for a file, in addition to its memory after the preparation.
 	Memory int64
 	// Resident is the resident memory in bytes above which a worker is replaced after a file.
@@ -41,6 +43,16 @@ type Config struct {
 	// Idle is the time after which an idle worker is ended; 0 means one minute.
 	Idle time.Duration
 }
+
+// Priority is the share of the processor that a worker receives beside other processes.
+type Priority int
+
+// The priorities. While processes of normal priority use a core fully, a worker receives a quarter or a tenth of it.
+const (
+	Low    Priority = iota // files do not delay other requests
+	Lowest                 // niceness 10
+	Normal                 // that of the server
+)
 
 const (
 	defaultJobs = 100

@@ -89,8 +89,9 @@ func (w *worker) start() error {
 	defer childOut.Close()
 	w.in, w.out = in, out
 	w.command = &exec.Cmd{
-		Path:  executable,
-		Args:  append([]string{"kontor", command, w.config.Kind, strconv.FormatInt(w.config.Memory, 10)}, w.config.Args...),
+		Path: executable,
+		Args: append([]string{"kontor", command, w.config.Kind, strconv.FormatInt(w.config.Memory, 10), strconv.Itoa(int(w.config.Priority))},
+			w.config.Args...),
 		Env:   []string{}, // the environment of the parent holds secrets
 		Stdin: childIn, Stdout: childOut, Stderr: &w.stderr,
 		SysProcAttr: processAttributes(),

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/netip"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"kontor/server/servertest"
 	"kontor/server/settings"
+	"kontor/store/testenv"
 )
 
 // librariesDir has an installed copy of testdata/verify. CI sets it, see .ci/run.
@@ -26,16 +26,15 @@ type verdict struct {
 
 // TestLibraries_VerifyCalls has calls verified by the libraries standardwebhooks and svix, also while a secret is being replaced.
 func TestLibraries_VerifyCalls(t *testing.T) {
-	dir := os.Getenv(librariesDir)
-	if dir == "" {
-		t.Skip("install modules/webhooks/testdata/verify with npm, and name its directory in " + librariesDir)
-	}
-	receiver := exec.Command("node", filepath.Join(dir, "verify.mjs"))
+	testenv.Need(t, testenv.Full)
+	dir := testenv.Directory(t, librariesDir, "modules/webhooks/testdata/verify, installed with npm")
+	receiver := exec.Command(testenv.Tool(t, "node"), filepath.Join(dir, "verify.mjs"))
 	output, err := receiver.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	receiver.Stderr = t.Output()
+	testenv.Child(receiver)
 	if err := receiver.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"kontor/server/client"
 	"kontor/server/client/clienttest"
 	"kontor/server/servertest"
+	"kontor/store/testenv"
 )
 
 // cutting is a transport that cuts each event stream after a random number of bytes, often within a frame.
@@ -63,7 +64,7 @@ func TestStream_ContinuesAfterCutsWithoutGapOrDuplicate(t *testing.T) {
 	// A stream without a position begins with what comes after its "open": what a cut before the first notification hides is lost.
 	send("before")
 	known := must(reader.Notifications.List(t.Context(), client.NotificationsListParams{}))(t).Data[0].ID
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Limit())
 	defer cancel()
 	go func() {
 		for i := range count {
@@ -99,7 +100,7 @@ func TestStream_OutlivesItsToken(t *testing.T) {
 	s := servertest.Start(t)
 	kontor, seen := signedIn(t, s, client.WithBackoff(time.Millisecond, time.Millisecond))
 	opened := 0
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Limit())
 	defer cancel()
 	for frame, err := range kontor.Notifications.Stream(ctx) {
 		if err != nil {
@@ -131,7 +132,7 @@ func TestStream_EndsWhenTheCallerIsRejected(t *testing.T) {
 func TestStream_ReportsAnUnknownPosition(t *testing.T) {
 	s := servertest.Start(t)
 	kontor, _ := clienttest.User(t, s, access.Customer)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Limit())
 	defer cancel()
 	for frame, err := range kontor.Notifications.Stream(ctx, client.After("0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c10")) {
 		if frame.Event == "reset" && frame.Reset.Reason == "unknown_event_id" {
@@ -146,7 +147,7 @@ func TestStream_ReportsAnUnknownPosition(t *testing.T) {
 // The change feed has cursors in its pages and a position in its stream.
 func TestStream_FollowsChangesOfRecords(t *testing.T) {
 	s := servertest.Start(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Limit())
 	defer cancel()
 	admin := clienttest.Admin(t, s)
 	start := must(admin.Events.List(ctx, client.EventsListParams{After: "latest"}))(t).Next

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -261,10 +260,6 @@ func TestEngine_IsBusyWhileTheServerIsAway(t *testing.T) {
 	}
 	none(t, "write", write(e, "a"))
 	server.Stop(t)
-	begun := time.Now()
 	none(t, "close", e.Close())
-	if took := time.Since(begun); took > 3*time.Second {
-		t.Errorf("closing took %s", took)
-	}
 	server.StartAgain(t) // for the end of the test
 }

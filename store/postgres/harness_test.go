@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"log/slog"
-	"runtime"
 	"testing"
 	"testing/fstest"
 
@@ -17,6 +16,7 @@ import (
 	"kontor/store/postgres"
 	"kontor/store/postgres/postgrestest"
 	"kontor/store/query"
+	"kontor/store/testenv"
 )
 
 // schema is that of the tests of this package.
@@ -140,12 +140,7 @@ func outside(t testing.TB, url, sql string) string {
 // until waits for a condition on the server.
 func until(t testing.TB, url, sql, want string) {
 	t.Helper()
-	for outside(t, url, sql) != want {
-		if t.Context().Err() != nil {
-			t.Fatalf("%s does not become %s", sql, want)
-		}
-		runtime.Gosched()
-	}
+	testenv.Wait(t, sql+" to return "+want, func() bool { return outside(t, url, sql) == want })
 }
 
 func is(t testing.TB, what string, err, kind error) {

@@ -16,6 +16,7 @@ import (
 	"kontor/store/inspect"
 	"kontor/store/sqlite/internal/binding"
 	"kontor/store/storetest"
+	"kontor/store/testenv"
 )
 
 // filled creates a closed database of some hundred pages, some of them free, and returns its directory.
@@ -102,10 +103,10 @@ func TestDatabase_FlippedByteIsAnError(t *testing.T) {
 	defer f.Close()
 	random := rand.New(rand.NewPCG(1, 2))
 	positions := make([]int, 0, 400)
-	for at := range 100 {
+	for at := 0; at < 100; at += testenv.Rounds(5, 1, 1) {
 		positions = append(positions, at) // the header of the file
 	}
-	for range 300 {
+	for range testenv.Rounds(40, 300, 3000) {
 		positions = append(positions, random.IntN(len(data)))
 	}
 	failed := 0

@@ -8,7 +8,6 @@ package storetest
 import (
 	"context"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -18,7 +17,7 @@ import (
 )
 
 // OnPostgreSQL reports whether Open uses PostgreSQL.
-func OnPostgreSQL() bool { return os.Getenv("KONTOR_TEST_ENGINE") == "postgres" }
+func OnPostgreSQL() bool { return postgrestest.Chosen() }
 
 // SQLiteOnly reports whether the test cannot run on the engine of this run, because it is about something that only SQLite
 // has. The test must then return. It does not count as skipped: there is nothing to install.

@@ -78,6 +78,17 @@ func Tool(tb testing.TB, name string) string {
 	return path
 }
 
+// Directory returns the directory that an environment variable names. The test fails without it. what names what must be installed
+// there.
+func Directory(tb testing.TB, variable, what string) string {
+	tb.Helper()
+	dir := os.Getenv(variable)
+	if dir == "" {
+		tb.Fatalf("this test needs %s: name its directory in %s", what, variable)
+	}
+	return dir
+}
+
 // limit is how long a test waits for something that must happen before it fails.
 const limit = time.Minute
 

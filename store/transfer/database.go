@@ -25,10 +25,35 @@ func connect(ctx context.Context, p Place) (postgresReader, error) {
 	return postgresReader{conn}, nil
 }
 
-// lock keeps other copies away from the database until the connection is closed.
+// sessionWait is how long a copy waits for sessions of other programs to end. PostgreSQL ends the session of a program some time
+// after the program: the copy of an operator who repeats an interrupted one must not find the former one in its way.
+var sessionWait = 10 * time.Second
+
+const (
+	lockCopy   = `SELECT pg_try_advisory_lock(hashtext('kontor copy'))::text`
+	sleepShort = `SELECT pg_sleep(0.05)`
+)
+
+// await asks the database until free reports true, for up to sessionWait, and returns the last answer.
+func (p postgresReader) await(ctx context.Context, free func() (bool, error)) (bool, error) {
+	for begun := time.Now(); ; {
+		ok, err := free()
+		if ok || err != nil || time.Since(begun) >= sessionWait {
+			return ok, err
+		}
+		if err := p.run(ctx, sleepShort); err != nil {
+			return false, err
+		}
+	}
+}
+
+// lock keeps other copies away from the database until the connection is closed. It waits for the end of an interrupted copy.
 func (p postgresReader) lock(ctx context.Context, place Place) error {
-	locked, _, err := p.queryText(ctx, `SELECT pg_try_advisory_lock(hashtext($1))::text`, "kontor copy")
-	if err == nil && locked != "true" {
+	locked, err := p.await(ctx, func() (bool, error) {
+		text, _, err := p.queryText(ctx, lockCopy)
+		return text == "true", err
+	})
+	if err == nil && !locked {
 		err = fmt.Errorf("another copy uses %s; wait for its end: %w", place.Name, ErrInUse)
 	}
 	return err

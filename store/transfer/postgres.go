@@ -106,14 +106,18 @@ func (p postgresReader) identify(ctx context.Context, schema int64) (string, err
 	return identity(schema, check, seq, hash), nil
 }
 
-// checkNodes returns ErrInUse when a node is connected to the database.
+// checkNodes returns ErrInUse when a node is connected to the database. It waits for the sessions of nodes that have ended.
 func (s *databaseSource) checkNodes(ctx context.Context) error {
 	has, _, err := s.other.queryText(ctx, selectHasNodes)
 	if err != nil || has != "true" {
 		return s.place.wrap(err)
 	}
-	names, _, err := s.other.queryText(ctx, selectLiveNodes)
-	if err == nil && names != "" {
+	var names string
+	free, err := s.other.await(ctx, func() (_ bool, err error) {
+		names, _, err = s.other.queryText(ctx, selectLiveNodes)
+		return names == "", err
+	})
+	if err == nil && !free {
 		err = fmt.Errorf("nodes use it (%s); stop them: %w", names, ErrInUse)
 	}
 	return s.place.wrap(err)

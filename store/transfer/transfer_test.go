@@ -1,6 +1,7 @@
 package transfer_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -8,10 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"kontor/store"
 	"kontor/store/postgres"
 	"kontor/store/postgres/postgrestest"
 	"kontor/store/storetest"
+	"kontor/store/testenv"
 	"kontor/store/transfer"
 )
 
@@ -122,9 +126,11 @@ func TestRun_RejectsAServedSide(t *testing.T) {
 	copied(t, toDatabase(dir, url))
 	node := storetest.OpenAgain(t, store.Options{URL: url, SecretKey: key, Node: "first"})
 	other := filepath.Join(t.TempDir(), "other")
+	transfer.SetSessionWait(t, 0)
 	if _, err := transfer.Run(t.Context(), toDirectory(url, other, key)); !errors.Is(err, transfer.ErrInUse) || !strings.Contains(err.Error(), "first") {
 		t.Errorf("served database: got %v, want ErrInUse with the name of the node", err)
 	}
+	transfer.SetSessionWait(t, testenv.Limit())
 	node.Close()
 	o := toDirectory(url, other, key)
 	o.Progress = func(p transfer.Progress) {
@@ -141,6 +147,41 @@ func TestRun_RejectsAServedSide(t *testing.T) {
 	locked := storetest.OpenDir(t, filepath.Join(t.TempDir(), "locked"))
 	if _, err := transfer.Run(t.Context(), toDirectory(url, locked.Dir(), key)); !errors.Is(err, transfer.ErrNotEmpty) {
 		t.Errorf("served target: got %v, want ErrNotEmpty", err)
+	}
+}
+
+// PostgreSQL ends the session of an interrupted copy some time after the copy.
+func TestRun_WaitsForTheSessionOfAnInterruptedCopy(t *testing.T) {
+	dir, _ := newSource(t, 1)
+	url := newURL(t)
+	former, err := pgconn.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer former.Close(context.WithoutCancel(t.Context()))
+	if _, err := former.Exec(t.Context(), `SELECT pg_advisory_lock(hashtext('kontor copy'))`).ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+	transfer.SetSessionWait(t, 0)
+	if _, err := transfer.Run(t.Context(), toDatabase(dir, url)); !errors.Is(err, transfer.ErrInUse) {
+		t.Errorf("beside another copy: got %v, want ErrInUse", err)
+	}
+	transfer.SetSessionWait(t, testenv.Limit())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := transfer.Run(t.Context(), toDatabase(dir, url))
+		ended <- err
+	}()
+	testenv.Wait(t, "the copy to ask for the lock", func() bool {
+		results, err := former.Exec(t.Context(), `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND application_name = 'kontor copy' AND query LIKE '%pg_sleep%'`).ReadAll()
+		return err == nil && string(results[0].Rows[0][0]) == "1"
+	})
+	if err := former.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 

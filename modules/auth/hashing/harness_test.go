@@ -97,7 +97,7 @@ func newHasher(t *testing.T, kind string, slots int) (*Hasher, *log) {
 	t.Helper()
 	l := &log{}
 	h := New(slots, false, slog.New(slog.NewTextHandler(l, nil)))
-	h.pool = newPool(kind)
+	h.setPools(kind)
 	t.Cleanup(func() {
 		h.Close(context.Background())
 		if strings.Contains(l.String(), secret) {

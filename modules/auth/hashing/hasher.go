@@ -1,9 +1,10 @@
-// Package hashing computes the Argon2id sums of passwords, in child processes of low priority where the system has them.
+// Package hashing computes the Argon2id sums of passwords, in child processes where the system has them.
 //
 // A sum takes 22 ms of a core. The Go scheduler does not interrupt it in favour of short requests: it looks for other work every
 // ten milliseconds only, and a request needs several turns. So a flood of sign-ins multiplied the times of all other requests.
 // The kernel does better. It gives the processor to a thread of normal priority at once, when all that runs are processes of
-// low priority. See docs/adr/0033-passwords-are-hashed-in-child-processes.md.
+// low priority. A single sign-in has normal priority, so that a busy machine does not starve it, see [priorities]. See
+// docs/adr/0033-passwords-are-hashed-in-child-processes.md and docs/adr/0038-a-single-sign-in-has-normal-priority.md.
 //
 // A child receives the password, the salt and the cost over a pipe, and answers with the sum. Comparing is left to the caller. The
 // package sandbox starts and confines the children: they have no files, no network, no environment and no core dumps. The first
@@ -30,7 +31,10 @@ var ErrUnavailable = errors.New("no worker could compute the sum of a password")
 // Hasher computes sums, a limited number at once. It is safe for concurrent use.
 type Hasher struct {
 	slots   chan struct{}
-	pool    *sandbox.Pool // nil: sums are computed in this process
+	waiting atomic.Int64  // callers that wait for a slot
+	pool    *sandbox.Pool // workers of low priority; nil: sums are computed in this process
+	prompt  *sandbox.Pool // the worker of normal priority
+	order   priorities
 	log     *slog.Logger
 	timeout time.Duration
 	now     func() time.Time
@@ -44,9 +48,13 @@ type Hasher struct {
 func New(slots int, inProcess bool, log *slog.Logger) *Hasher {
 	h := &Hasher{slots: make(chan struct{}, slots), log: log, timeout: sumTimeout, now: time.Now}
 	if !inProcess && sandbox.Confines {
-		h.pool = newPool(worker)
+		h.setPools(worker)
 	}
 	return h
+}
+
+func (h *Hasher) setPools(kind string) {
+	h.pool, h.prompt = newPool(kind, sandbox.Lowest), newPool(kind, sandbox.Normal)
 }
 
 // Made returns the number of sums since the start, with those that failed.
@@ -56,16 +64,15 @@ func (h *Hasher) Made() int64 { return h.made.Load() }
 func (h *Hasher) Close(ctx context.Context) {
 	if h.pool != nil {
 		h.pool.Close(ctx)
+		h.prompt.Close(ctx)
 	}
 }
 
 // Sum returns the sum of a password. It waits for a slot. It returns the error of the context when that ends first; a sum that
 // has begun then continues, and keeps its slot until it ends. It returns ErrUnavailable, with the cause, when workers fail.
 func (h *Hasher) Sum(ctx context.Context, cost Cost, password string, salt []byte) ([]byte, error) {
-	select {
-	case h.slots <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := h.takeSlot(ctx); err != nil {
+		return nil, err
 	}
 	h.made.Add(1)
 	if h.pool == nil {
@@ -91,6 +98,23 @@ func (h *Hasher) Sum(ctx context.Context, cost Cost, password string, salt []byt
 	}
 }
 
+// takeSlot waits for a slot, or until the context ends.
+func (h *Hasher) takeSlot(ctx context.Context) error {
+	select {
+	case h.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	h.waiting.Add(1)
+	defer h.waiting.Add(-1)
+	select {
+	case h.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 func (h *Hasher) release() { <-h.slots }
 
 // tries is the number of new workers that may fail for one sum. Failures of idle ones do not count: another process may have killed
@@ -111,9 +135,15 @@ func (h *Hasher) compute(ctx context.Context, cost Cost, password string, salt [
 
 // inWorkers computes a sum in one worker after another, until one succeeds.
 func (h *Hasher) inWorkers(ctx context.Context, cost Cost, password string, salt []byte) ([]byte, error) {
+	pool, begun := h.pool, h.now()
+	normal := h.order.begin(h.waiting.Load() > 0)
+	if normal {
+		pool = h.prompt
+	}
+	defer func() { h.order.end(normal, h.now().Sub(begun)) }()
 	var failures []error
 	for failed := 0; failed < tries; {
-		lease, err := h.pool.Acquire(ctx)
+		lease, err := pool.Acquire(ctx)
 		if err != nil && !errors.Is(err, sandbox.ErrClosed) {
 			return nil, fmt.Errorf("%w: %w", errNotStarted, err)
 		}

@@ -31,24 +31,41 @@ func TestSum_IsThatOfArgon2id(t *testing.T) {
 			}
 		}
 	}
-	if !h.pool.Started() || h.Made() != 15 || inProcess.Made() != 15 {
+	if !h.prompt.Started() || h.Made() != 15 || inProcess.Made() != 15 {
 		t.Errorf("%d sums, workers started: %v", h.Made(), h.pool.Started())
 	}
 }
 
-func TestWorker_HasALowPriority(t *testing.T) {
-	h, _ := newHasher(t, worker, 1)
-	if h.pool.Started() {
+// niceness returns that of a process; 0 is this process.
+func niceness(t *testing.T, pid int) int {
+	t.Helper()
+	const systemCallBase = 20 // the system call returns 20 minus the niceness
+	priority, err := unix.Getpriority(unix.PRIO_PROCESS, pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return systemCallBase - priority
+}
+
+func TestWorker_HasALowPriorityBesideOthers(t *testing.T) {
+	h, _ := newHasher(t, worker, 2)
+	if h.pool.Started() || h.prompt.Started() {
 		t.Error("a worker was started before the first password")
 	}
 	expectSum(t, h)
-	pids := workers(t, worker)
-	if len(pids) != 1 {
-		t.Fatalf("got the workers %v", pids)
+	first := workers(t, worker)
+	if len(first) != 1 || niceness(t, first[0]) != niceness(t, 0) {
+		t.Fatalf("got the workers %v, want one of normal priority", first)
 	}
-	const systemCallBase = 20 // the system call returns 20 minus the niceness
-	if priority, err := unix.Getpriority(unix.PRIO_PROCESS, pids[0]); err != nil || systemCallBase-priority < 10 {
-		t.Errorf("niceness %d, %v", systemCallBase-priority, err)
+	h.order.begin(false) // as if another sum were being computed
+	expectSum(t, h)
+	for _, pid := range workers(t, worker) {
+		if pid != first[0] && niceness(t, pid) != max(niceness(t, 0), 10) {
+			t.Errorf("niceness %d", niceness(t, pid))
+		}
+	}
+	if !h.pool.Started() {
+		t.Error("the second sum had normal priority")
 	}
 }
 
@@ -208,8 +225,7 @@ func TestSum_IsComputedInTheProcessWhenNoWorkerStarts(t *testing.T) {
 			t.Errorf("step %d: %d warnings: %s", i, got, l)
 		}
 	}
-	h.pool = newPool(worker) // the limit has been raised
-	t.Cleanup(func() { h.pool.Close(context.Background()) })
+	h.setPools(worker) // the limit has been raised
 	now = now.Add(startPause)
 	expectSum(t, h)
 	if len(workers(t, worker)) != 1 {

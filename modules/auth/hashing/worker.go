@@ -19,7 +19,7 @@ func init() {
 		// A service manager may send the signal to end to all processes of a service. Sign-ins in progress are still answered
 		// then: the server ends its workers when it has stopped.
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-		return work, sandbox.LowerPriority()
+		return work, nil
 	})
 }
 
@@ -29,14 +29,14 @@ const (
 	workerSums     = 100_000                   // some 40 minutes of processor time
 	workerIdle     = time.Minute
 
-	// sumTimeout bounds a sum by the clock. It takes 22 ms of processor time, and more on a busy machine, where the worker
-	// comes last. Only a worker that hangs takes as long as this.
+	// sumTimeout bounds a sum by the clock. It takes 22 ms of processor time, and more on a busy machine, where a worker of low
+	// priority comes last. Only a worker that hangs takes as long as this.
 	sumTimeout = 30 * time.Second
 )
 
-// newPool returns a pool of workers of a kind.
-func newPool(kind string) *sandbox.Pool {
-	return sandbox.NewPool(sandbox.Config{Kind: kind, Memory: workerMemory, Resident: workerResident,
+// newPool returns a pool of workers of a kind and a priority.
+func newPool(kind string, priority sandbox.Priority) *sandbox.Pool {
+	return sandbox.NewPool(sandbox.Config{Kind: kind, Priority: priority, Memory: workerMemory, Resident: workerResident,
 		MaxAnswer: maxSaltBytes + SumBytes, Jobs: workerSums, Idle: workerIdle})
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"kontor/modules/invoices/qrbill"
+	"kontor/store/testenv"
 )
 
 func load(t testing.TB, name string) []byte {
@@ -50,6 +51,12 @@ func TestMain(m *testing.M) {
 func newReader(t testing.TB, config qrbill.Config) *qrbill.Reader {
 	t.Helper()
 	config.CacheDir = cacheDir
+	if config.Limits.Time == 0 {
+		config.Limits.Time = testenv.Limit()
+	}
+	if config.Wait == 0 {
+		config.Wait = testenv.Limit()
+	}
 	if config.Now == nil {
 		config.Now = func() time.Time { return time.Date(2026, time.November, 22, 12, 0, 0, 0, time.UTC) }
 	}
@@ -63,7 +70,7 @@ func read(r *qrbill.Reader, file []byte, options qrbill.Options) (*qrbill.Result
 }
 
 func TestRead_ReportsTheReason(t *testing.T) {
-	reader := newReader(t, qrbill.Config{})
+	reader := newReader(t, qrbill.Config{Limits: qrbill.Limits{Page: 500 * time.Millisecond}})
 	bill := load(t, "pair-0.pdf")
 	for _, tc := range []struct {
 		name    string
@@ -127,6 +134,7 @@ func TestRead_StartsTheEngineForTheFirstPDF(t *testing.T) {
 
 // The worker compiles the engine, which needs far more memory than a file may use.
 func TestRead_WithoutACacheDirectory(t *testing.T) {
+	testenv.Need(t, testenv.Full) // it compiles the PDF engine
 	reader := qrbill.NewReader(qrbill.Config{Wait: time.Hour, Limits: qrbill.Limits{Time: time.Hour}})
 	t.Cleanup(func() { reader.Close(context.Background()) })
 	if _, err := read(reader, load(t, "pair-0.pdf"), qrbill.Options{}); err != nil {
@@ -205,11 +213,7 @@ func TestRead_ShowsTransparentPixelsAsWhite(t *testing.T) {
 }
 
 func TestBinary_BuildsWithoutCgo(t *testing.T) {
-	goTool, err := exec.LookPath("go")
-	if err != nil {
-		t.Skip("install Go to test the build: no go command in PATH")
-	}
-	command := exec.Command(goTool, "list", "-deps", "-f", "{{if .CgoFiles}}{{.ImportPath}}{{end}}", ".")
+	command := exec.Command(testenv.Tool(t, "go"), "list", "-deps", "-f", "{{if .CgoFiles}}{{.ImportPath}}{{end}}", ".")
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := command.Output()
 	if err != nil {

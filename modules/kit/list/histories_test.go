@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
-	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +13,7 @@ import (
 	"kontor/modules/kit/list"
 	"kontor/store"
 	"kontor/store/storetest"
+	"kontor/store/testenv"
 )
 
 // Tables of histories: items, of which some belong to users, and members, which are further users of an item.
@@ -232,21 +231,6 @@ func (h *history) job(ctx context.Context) error {
 	return err
 }
 
-// histories is how many histories the test runs; KONTOR_TEST_HISTORIES sets another number.
-func histories(t *testing.T) int {
-	if text := os.Getenv("KONTOR_TEST_HISTORIES"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	if raceDetector {
-		return 60
-	}
-	return 300
-}
-
 // After each commit every remembered total is what COUNT(*) finds, while readers ask for the same totals all the time.
 func TestPage_TotalsEqualCountInRandomHistories(t *testing.T) {
 	db := storetest.Open(t)
@@ -276,7 +260,7 @@ func TestPage_TotalsEqualCountInRandomHistories(t *testing.T) {
 	}
 	defer readers.Wait()
 	defer stop()
-	for seed := range histories(t) {
+	for seed := range testenv.Rounds(12, 60, 3000) {
 		h := &history{db: db, random: rand.New(rand.NewPCG(uint64(seed), 1)), users: users}
 		for range 4 {
 			if err := h.several(ctx); err != nil {

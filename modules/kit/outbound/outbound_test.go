@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"kontor/modules/kit/outbound"
+	"kontor/store/testenv"
 )
 
 func TestPublic_IsFalseForEveryOtherAddress(t *testing.T) {
@@ -95,7 +96,7 @@ func resolving(lists ...string) (resolve func(context.Context, string) ([]netip.
 
 func post(t *testing.T, o outbound.Options, address string) (outbound.Answer, error) {
 	if o.Timeout == 0 {
-		o.Timeout = 5 * time.Second
+		o.Timeout = testenv.Limit()
 	}
 	c := outbound.New(o)
 	defer c.Close()

@@ -18,6 +18,7 @@ import (
 
 	"kontor/store/backup/continuous"
 	"kontor/store/storetest"
+	"kontor/store/testenv"
 )
 
 const (
@@ -32,14 +33,15 @@ type s3Server struct {
 	running               *exec.Cmd
 }
 
-// startS3 builds and starts a server with one bucket. It skips the test where the program cannot be built.
+// startS3 builds and starts a server with one bucket.
 func startS3(t *testing.T) *s3Server {
 	t.Helper()
+	testenv.Need(t, testenv.Full)
 	dir := t.TempDir()
 	s := &s3Server{program: filepath.Join(dir, "versitygw"), dir: dir, address: freeAddress(t)}
 	build := exec.Command("go", "build", "-C", "../../../.ci/s3", "-o", s.program, "github.com/versity/versitygw/cmd/versitygw")
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Skipf("run \"go mod download\" in .ci/s3 to test with an S3 server: %v\n%s", err, out)
+		t.Fatalf("run \"go mod download\" in .ci/s3 to test with an S3 server: %v\n%s", err, out)
 	}
 	for _, name := range []string{"objects", "metadata"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
@@ -73,24 +75,18 @@ func (s *s3Server) start(t *testing.T) {
 	s.running = exec.Command(s.program, "--port", s.address, "--access", accessKey, "--secret", secretKey, "--quiet",
 		"posix", "--sidecar", filepath.Join(s.dir, "metadata"), filepath.Join(s.dir, "objects"))
 	s.running.Stdout, s.running.Stderr = t.Output(), t.Output()
+	testenv.Child(s.running)
 	if err := s.running.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	retry := time.NewTicker(20 * time.Millisecond)
-	defer retry.Stop()
-	for {
-		if answer, err := http.Get("http://" + s.address + "/"); err == nil {
-			answer.Body.Close()
-			return
+	testenv.Wait(t, "an answer of the S3 server", func() bool {
+		answer, err := http.Get("http://" + s.address + "/")
+		if err != nil {
+			return false
 		}
-		select {
-		case <-retry.C:
-		case <-ctx.Done():
-			t.Fatal("the S3 server does not answer")
-		}
-	}
+		answer.Body.Close()
+		return true
+	})
 }
 
 func (s *s3Server) stop(t *testing.T) {

@@ -8,5 +8,6 @@
 // The environment variable KONTOR_TEST_POSTGRES names a running server: a URL whose user may create databases. Several
 // test processes can share that server; each removes what an earlier one has left behind.
 //
-// A test is skipped where PostgreSQL is not installed. Its programs are looked for in PATH and below /usr/lib/postgresql.
+// Tests with a server belong to the full tier of package testenv, and run also when KONTOR_TEST_ENGINE is "postgres". They fail where
+// PostgreSQL is not installed. Its programs are looked for in PATH and below /usr/lib/postgresql.
 package postgrestest

@@ -38,10 +38,8 @@ type Instance struct {
 // Server starts a server for one test. It ends with the test.
 func Server(t testing.TB, o Options) *Instance {
 	t.Helper()
+	need(t)
 	p, err := Start(o)
-	if errors.Is(err, errNotInstalled) {
-		t.Skip(err)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"kontor/store/postgres/postgrestest"
+	"kontor/store/testenv"
 )
 
 // ask runs a statement that returns one value.
@@ -107,6 +108,7 @@ func TestServer_IsRemovedWithAProcessThatIsKilled(t *testing.T) {
 		os.Stdin.Read(make([]byte, 1)) // until it is killed
 		return
 	}
+	testenv.Need(t, testenv.Full)
 	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
 	child.Env = append(os.Environ(), "POSTGRESTEST_CHILD=1")
 	out, err := child.StdoutPipe()
@@ -125,7 +127,7 @@ func TestServer_IsRemovedWithAProcessThatIsKilled(t *testing.T) {
 	n, err := out.Read(line)
 	dir := strings.TrimSpace(string(line[:n]))
 	if err != nil || !filepath.IsAbs(dir) {
-		t.Skip("PostgreSQL is not installed")
+		t.Fatalf("the child printed %q, %v", line[:n], err)
 	}
 	data, err := os.Open(filepath.Join(dir, "data", "postmaster.pid"))
 	if err != nil {
@@ -136,9 +138,8 @@ func TestServer_IsRemovedWithAProcessThatIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	child.Wait()
-	for {
-		if _, err := os.Stat(dir); os.IsNotExist(err) {
-			return
-		}
-	}
+	testenv.Wait(t, "the end of the server", func() bool {
+		_, err := os.Stat(dir)
+		return os.IsNotExist(err)
+	})
 }

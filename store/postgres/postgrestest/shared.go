@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"kontor/store/testenv"
 )
 
 // shared is the server that the tests of this process share.
@@ -53,6 +55,17 @@ var server = sync.OnceValues(func() (*shared, error) {
 	return s, s.dropOrphans()
 })
 
+// Chosen reports whether tests that run on either engine run on PostgreSQL: when KONTOR_TEST_ENGINE is "postgres".
+func Chosen() bool { return os.Getenv("KONTOR_TEST_ENGINE") == "postgres" }
+
+// need skips a test that runs on PostgreSQL only, unless the full tier of the tests runs or PostgreSQL is chosen.
+func need(t testing.TB) {
+	t.Helper()
+	if !Chosen() {
+		testenv.Need(t, testenv.Full)
+	}
+}
+
 // URL creates an empty database for one test and returns its address. It is dropped at the end of the test.
 func URL(t testing.TB) string {
 	t.Helper()
@@ -77,10 +90,8 @@ func Copy(t testing.TB, name string, fill func(address string) error) string {
 
 func database(t testing.TB, template func(*shared) (string, error)) string {
 	t.Helper()
+	need(t)
 	s, err := server()
-	if errors.Is(err, errNotInstalled) {
-		t.Skip(err)
-	}
 	if err != nil {
 		t.Fatalf("start PostgreSQL: %v", err)
 	}

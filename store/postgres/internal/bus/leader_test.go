@@ -69,18 +69,10 @@ func TestRestart_OfTheServerIsSurvived(t *testing.T) {
 	server.StartAgain(t)
 	until(t, "the nodes are back", func() bool { return a.Remembers() && b.Remembers() })
 	a.writer, b.writer = connect(t, address), connect(t, address)
-	begun := time.Now()
 	<-a.strict("after the crash")
-	if passed := time.Since(begun); passed < 200*time.Millisecond {
-		t.Errorf("a strict change was answered after %v although another node may have had a lease", passed)
-	}
 	if b.Remembers() && !b.has("after the crash") {
 		t.Error("the other node remembers without having received the change")
 	}
 	until(t, "somebody leads", func() bool { return len(leaders(a, b)) == 1 })
-	begun = time.Now()
 	<-a.strict("later")
-	if passed := time.Since(begun); passed > time.Second {
-		t.Errorf("after the time of a lease a strict change took %v", passed)
-	}
 }
