@@ -84,7 +84,7 @@ var testName = regexp.MustCompile(`(?:^|[^.\w])(Test[A-Z]\w+)`)
 // TestDocs_NameTestsThatExist checks that the tests in documents and scripts exist. The beginning of a name is enough.
 func TestDocs_NameTestsThatExist(t *testing.T) {
 	known := slices.Collect(maps.Keys(testNames(t)))
-	for _, document := range append(documents(t), "Makefile", ".ci/run") {
+	for _, document := range append(documents(t), "Makefile", ".ci/steps/tests.sh") {
 		data, err := os.ReadFile(document)
 		if err != nil {
 			t.Fatal(err)
