@@ -4,7 +4,7 @@
 # step_build builds, once for all steps, the program, the program with the race detector, and two commands of .ci.
 step_build() {
     go build -o "$KONTOR_CI_WORK/kontor" .
-    CGO_ENABLED=1 GOFLAGS='' go build -race -buildvcs=false -o "$KONTOR_CI_WORK/kontor-race" .
+    (with_race_detector && go build -race -o "$KONTOR_CI_WORK/kontor-race" .)
     go build -o "$KONTOR_CI_WORK/report" .ci/report.go
     go build -o "$KONTOR_CI_WORK/with-postgres" .ci/with_postgres.go
 }

@@ -50,7 +50,7 @@ run_tests() {
 
 # shellcheck disable=SC2046 # one word for each package
 step_race() {
-    export CGO_ENABLED=1 GOFLAGS=''
+    with_race_detector
     KONTOR_TEST=full run_tests -race $(packages yes)
 }
 
@@ -70,7 +70,7 @@ step_words() { go test -count=1 ./modules/app/treetest -run '^TestWords_'; }
 step_soak() {
     local names
     names=$(grep -rl --include='*_test.go' 'testenv\.Rounds' . | xargs -n 1 dirname | sort -u)
-    export CGO_ENABLED=1 GOFLAGS=''
+    with_race_detector
     # shellcheck disable=SC2086
     KONTOR_TEST=soak run_tests -race -timeout 12h $names
     make --no-print-directory fuzz FUZZTIME="${FUZZTIME:-3m}"

@@ -6,7 +6,11 @@ golangci_version=v2.15.0
 tools="${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/kontor-ci"
 
 # Linters, tests and the built program share compiled packages if they agree on these.
-export CGO_ENABLED=0 GOFLAGS="${GOFLAGS:-} -trimpath"
+export CGO_ENABLED=0
+[[ " ${GOFLAGS:-} " == *' -trimpath '* ]] || export GOFLAGS="${GOFLAGS:-} -trimpath"
+
+# with_race_detector: changes these for the race detector, which shares no compiled packages and prints better traces with paths.
+with_race_detector() { export CGO_ENABLED=1 GOFLAGS="${GOFLAGS//-trimpath/}"; }
 
 # tool NAME VERSION PACKAGE: installs a linter unless this version is there, and prints its path.
 tool() {
