@@ -25,13 +25,14 @@ step_release() {
     local cache work size
     cache=$(go env GOCACHE)
     mkdir -p "$cache"
-    work=$(mktemp -d "$cache-release-XXXX") # on the same file system, for links
+    work=$(mktemp -d "$cache/release-XXXX") # on the same file system, for links
     temporary+=("$work")
     go build -C .ci/release -o "$work/release" .
     "$work/release" -source . -out "$work/first" -version 0.0.0-test -targets linux/amd64 >/dev/null
     copy_source "$work/source"
-    cp -al "$cache" "$work/cache"
-    go list -deps -export -f '{{if and .Module .Module.Main}}{{.Export}}{{end}}' . | sed "s|^$cache|$work/cache|" | xargs rm
+    mkdir "$work/cache"
+    cp -al "$cache"/[0-9a-f][0-9a-f] "$work/cache" || true # another step may change the cache meanwhile
+    go list -deps -export -f '{{if and .Module .Module.Main}}{{.Export}}{{end}}' . | sed "s|^$cache|$work/cache|" | xargs rm -f
     GOCACHE="$work/cache" "$work/release" -source "$work/source" -out "$work/second" -version 0.0.0-test -targets linux/amd64 >/dev/null
     if ! diff -r "$work/first" "$work/second"; then
         echo "reason: two builds of the same source differ"

@@ -70,8 +70,7 @@ step_words() { go test -count=1 ./modules/app/treetest -run '^TestWords_'; }
 step_soak() {
     local names
     names=$(grep -rl --include='*_test.go' 'testenv\.Rounds' . | xargs -n 1 dirname | sort -u)
-    with_race_detector
-    # shellcheck disable=SC2086
-    KONTOR_TEST=soak run_tests -race -timeout 12h $names
+    # shellcheck disable=SC2086 # one word for each package
+    KONTOR_TEST=soak run_tests -timeout 12h $names
     make --no-print-directory fuzz FUZZTIME="${FUZZTIME:-3m}"
 }
