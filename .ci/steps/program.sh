@@ -84,22 +84,3 @@ wait_ready() {
     done
     return 1
 }
-
-# Starts the program in an empty directory, waits for /readyz, sends SIGTERM and expects exit status 0.
-step_smoke() {
-    local work bin port pid ready=no code=0
-    work=$(mktemp -d)
-    temporary+=("$work")
-    bin=$(built kontor)
-    port=$(free_port)
-    (cd "$work" && exec "$bin" serve --server.listen "127.0.0.1:$port" --data.dir "$work/data") >"$work/out" 2>"$work/err" &
-    pid=$!
-    ! wait_ready "$port" "$pid" || ready=yes
-    kill -TERM "$pid" 2>/dev/null || true
-    wait "$pid" || code=$?
-    if [[ $ready == no || $code -ne 0 ]]; then
-        tail -n 20 "$work/err"
-        echo "reason: ready: $ready; after SIGTERM the program ended with $code"
-        return 1
-    fi
-}
