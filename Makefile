@@ -6,7 +6,7 @@ LDFLAGS  := $(if $(RELEASE),-X kontor/modules/commands.release=$(RELEASE))
 
 TARGETS  ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
 
-.PHONY: help run test race test-console lint lint-console words lint-openapi clients check-clients fuzz bench bench-all bench-lists bench-nodes dataset golden screenshots build release image ci
+.PHONY: help run test race soak test-console lint lint-console words lint-openapi clients check-clients fuzz bench bench-all bench-lists bench-nodes dataset golden screenshots build release image ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -14,18 +14,21 @@ help: ## list the targets
 run: ## start the server with its data in ./data
 	go run . serve
 
-test: ## run all tests
-	go test ./...
+test: ## run the tests of the default tier, which need Go alone
+	@go test ./...; code=$$?; \
+	echo "Not run: the full tier (make ci), and the soak tier (make soak). See \"Tests\" in CONTRIBUTING.md."; exit $$code
 
-race: ## run all tests with the race detector, as CI does
+race: ## run the tests of the default tier with the race detector
 	go test -race ./...
+
+soak: ## repeat random tests many more times, and run each fuzz target for FUZZTIME (3m); takes hours
+	.ci/run soak
 
 test-console: ## run the unit tests of the console's modules; needs Node.js
 	.ci/run console
 
-lint: ## format check, go vet and the linters
+lint: ## format check and the linters, which include go vet
 	.ci/run format
-	.ci/run vet
 	.ci/run staticcheck
 	.ci/run golangci
 
@@ -85,5 +88,5 @@ release: ## build the archives of RELEASE=1.2.3 with checksums and bills of mate
 image: ## build the container image "kontor" (needs Docker)
 	docker build --build-arg RELEASE=$(RELEASE) -t kontor .
 
-ci: ## run all checks of CI
+ci: ## run all checks of CI, with the full tier of the tests
 	.ci/run

@@ -1,6 +1,6 @@
-// Command report reads the output of "go test -json" and prints a summary: the output of failed tests, the names of
-// skipped tests, and the slowest packages. A skipped test counts as failed, because it proves nothing. Report writes the
-// numbers of passed and failed tests to the file named by its argument.
+// Command report reads the output of "go test -json" and prints a summary: the output of failed tests, the names of skipped
+// tests, and the slowest packages and tests. In the full tier (KONTOR_TEST) a skipped test and a package that runs no test count
+// as failed, because they prove nothing. Report writes the numbers of passed and failed tests to the file named by its argument.
 package main
 
 import (
@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"sort"
+	"strings"
 )
 
 type event struct {
@@ -17,14 +18,15 @@ type event struct {
 }
 
 type result struct {
-	passed, failed int
-	outputs        map[string][]byte  // by package and test
-	took           map[string]float64 // by package
-	failedTests    map[string]bool    // packages with a failed test
+	full                    bool
+	passed, failed, skipped int
+	outputs                 map[string][]byte  // by package and test
+	packages, tests         map[string]float64 // seconds by name
+	failedTests             map[string]bool    // packages with a failed test
 }
 
 func main() {
-	r := result{outputs: map[string][]byte{}, took: map[string]float64{}, failedTests: map[string]bool{}}
+	r := result{full: os.Getenv("KONTOR_TEST") != "", outputs: map[string][]byte{}, packages: map[string]float64{}, tests: map[string]float64{}, failedTests: map[string]bool{}}
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {
@@ -35,7 +37,9 @@ func main() {
 		}
 		r.add(e)
 	}
-	r.finish()
+	fmt.Printf("%d tests passed, %d failed, %d belong to another tier\n", r.passed, r.failed, r.skipped)
+	slowest("packages", r.packages)
+	slowest("tests", r.tests)
 	if err := os.WriteFile(os.Args[1], fmt.Appendf(nil, "%d %d\n", r.passed, r.failed), 0o600); err != nil {
 		fmt.Println("reason:", err)
 		os.Exit(1)
@@ -46,34 +50,41 @@ func main() {
 	}
 }
 
+// noTests is what the go command prints for a package that runs no test.
+const noTests = "testing: warning: no tests to run"
+
 func (r *result) add(e event) {
 	key := e.Package + " " + e.Test
 	switch e.Action {
 	case "output":
 		r.outputs[key] = append(r.outputs[key], e.Output...)
+		if strings.HasPrefix(e.Output, noTests) && r.full {
+			r.fail("no test ran", e)
+		}
 		return
 	case "build-output":
 		fmt.Print(e.Output)
 		return
 	case "pass":
-		if e.Test != "" {
-			r.passed++
-		} else {
-			r.took[e.Package] = e.Elapsed
+		if e.Test == "" {
+			r.packages[e.Package] = e.Elapsed
+			break
+		}
+		r.passed++
+		if !strings.Contains(e.Test, "/") {
+			r.tests[key] = e.Elapsed
 		}
 	case "skip":
-		if e.Test != "" { // without a test name: a package without tests
-			r.failed++
-			r.show("skipped", e.Package, e.Test, key)
+		switch {
+		case e.Test == "": // a package without tests
+		case r.full:
+			r.fail("skipped", e)
+		default:
+			r.skipped++
 		}
 	case "fail":
-		if e.Test != "" {
-			r.failed++
-			r.failedTests[e.Package] = true
-			r.show("failed", e.Package, e.Test, key)
-		} else if !r.failedTests[e.Package] { // the package did not build, panicked or timed out
-			r.failed++
-			r.show("failed", e.Package, "", key)
+		if e.Test != "" || !r.failedTests[e.Package] { // else the package did not build, panicked or timed out
+			r.fail("failed", e)
 		}
 	default:
 		return
@@ -81,19 +92,23 @@ func (r *result) add(e event) {
 	delete(r.outputs, key)
 }
 
-func (r *result) show(what, pkg, test, key string) {
-	fmt.Printf("--- %s: %s %s\n%s", what, pkg, test, r.outputs[key])
+// fail counts a test, or a package as a whole, as failed and prints its output.
+func (r *result) fail(what string, e event) {
+	r.failed++
+	r.failedTests[e.Package] = r.failedTests[e.Package] || e.Test != ""
+	fmt.Printf("--- %s: %s %s\n%s", what, e.Package, e.Test, r.outputs[e.Package+" "+e.Test])
 }
 
-const shownPackages = 5
+const shown = 8
 
-func (r *result) finish() {
+func slowest(what string, took map[string]float64) {
 	var names []string
-	for name := range r.took {
+	for name := range took {
 		names = append(names, name)
 	}
-	sort.Slice(names, func(i, j int) bool { return r.took[names[i]] > r.took[names[j]] })
-	for _, name := range names[:min(len(names), shownPackages)] {
-		fmt.Printf("    %6.1f s %s\n", r.took[name], name)
+	sort.Slice(names, func(i, j int) bool { return took[names[i]] > took[names[j]] })
+	fmt.Printf("    slowest %s\n", what)
+	for _, name := range names[:min(len(names), shown)] {
+		fmt.Printf("    %6.1f s %s\n", took[name], name)
 	}
 }

@@ -35,10 +35,12 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	program = filepath.Join(dir, "kontor")
-	if out, err := exec.Command("go", "build", "-o", program, "kontor").CombinedOutput(); err != nil {
-		fmt.Printf("build: %v\n%s", err, out)
-		return 1
+	if program = os.Getenv("KONTOR_TEST_BINARY"); program == "" {
+		program = filepath.Join(dir, "kontor")
+		if out, err := exec.Command("go", "build", "-o", program, "kontor").CombinedOutput(); err != nil {
+			fmt.Printf("build: %v\n%s", err, out)
+			return 1
+		}
 	}
 	film := filepath.Join(dir, "camera.y4m")
 	if err := writeFilm(film); err != nil {

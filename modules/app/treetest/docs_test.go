@@ -89,7 +89,7 @@ var testName = regexp.MustCompile(`(?:^|[^.\w])(Test[A-Z]\w+)`)
 func TestDocs_NameTestsThatExist(t *testing.T) {
 	t.Chdir(testenv.Root())
 	known := slices.Collect(maps.Keys(testNames(t)))
-	for _, document := range append(documents(t), "Makefile", ".ci/run") {
+	for _, document := range append(documents(t), "Makefile", ".ci/steps/tests.sh") {
 		data, err := os.ReadFile(document)
 		if err != nil {
 			t.Fatal(err)

@@ -104,7 +104,7 @@ func passageReader(name string) func(name, text string) ([]passage, error) {
 		return noError(scriptPassages)
 	case strings.HasPrefix(name, "locales/en/"):
 		return jsonPassages
-	case name == ".ci/run", name == "Makefile", name == "Dockerfile", strings.HasSuffix(name, ".yml"), strings.HasSuffix(name, ".service"):
+	case name == ".ci/run", name == "Makefile", name == "Dockerfile", strings.HasSuffix(name, ".sh"), strings.HasSuffix(name, ".yml"), strings.HasSuffix(name, ".service"):
 		return noError(hashPassages)
 	}
 	return nil

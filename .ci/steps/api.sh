@@ -1,0 +1,100 @@
+# shellcheck shell=bash
+# The API document and its clients.
+
+# document PATH: writes the API document.
+document() { go test ./server/openapi -vet=off -count=1 -run '^TestDocument_IsValid' -document "$1"; }
+
+# Checks the API document with the recommended rules of two linters. A warning fails the step.
+#
+# The rule no-ambiguous-paths is off. The specification of the API has both /v1/users/{id}/credentials and
+# /v1/users/credentials/{cred_id}; in the router a fixed segment takes precedence over a parameter. The rules operation-4xx-response
+# and no-unused-components are off: all errors are the response "default" (docs/adr/0018-shape-of-the-api-document.md), and
+# members that start with x- refer to the schemas of stacked pages and of stream frames.
+step_openapi() {
+    local work dir
+    dir=$(npm_packages openapi .ci/openapi)
+    work=$(mktemp -d)
+    temporary+=("$work")
+    document "$work/openapi.json"
+    echo 'extends: ["spectral:oas"]' >"$work/spectral.yaml"
+    "$dir/node_modules/.bin/spectral" lint "$work/openapi.json" --ruleset "$work/spectral.yaml" --fail-severity warn --quiet
+    REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true "$dir/node_modules/.bin/redocly" lint "$work/openapi.json" \
+        --extends recommended --skip-rule no-ambiguous-paths --skip-rule operation-4xx-response \
+        --skip-rule no-unused-components >"$work/redocly" 2>&1 || { cat "$work/redocly"; return 1; }
+    if grep -q 'Warning was generated' "$work/redocly"; then
+        cat "$work/redocly"
+        echo "reason: redocly has warnings"
+        return 1
+    fi
+}
+
+client_password='correct horse battery staple'
+client_key='a-key-of-the-tests-0123456789'
+
+# Packs and installs the TypeScript client (web/client), and runs the examples of both clients and the tests of that one against a
+# server. The tests of server/client/generate compare the clients with the API document.
+#
+# Also generates clients from the API document with three generators of others, compiles them, and runs a small program with each.
+# .ci/clients/go is a module of its own, so that the generator does not become a dependency of Kontor.
+step_clients() {
+    local work dir bin port pid code=0
+    work=$(mktemp -d)
+    temporary+=("$work")
+    bin=$(built kontor)
+    dir=$(npm_packages clients .ci/clients)
+    document "$work/openapi.json"
+    cp -r .ci/clients "$work"
+    ln -s "$dir/node_modules" "$work/clients/node_modules"
+    build_go_client "$work" || return 1
+    build_typescript_clients "$work" || return 1
+    build_own_clients "$work" || return 1
+
+    port=$(free_port)
+    (cd "$work" && KONTOR_ADMIN_EMAIL=admin@kontor.localhost KONTOR_ADMIN_PASSWORD="$client_password" KONTOR_API_KEY="$client_key" \
+        exec "$bin" serve --server.listen "127.0.0.1:$port" --data.dir "$work/data" --rate_limits.enabled=false) >"$work/out" 2>"$work/err" &
+    pid=$!
+    wait_ready "$port" "$pid" && run_clients "$work" "http://127.0.0.1:$port" || code=1
+    kill -TERM "$pid" 2>/dev/null || true
+    wait "$pid" || true
+    [[ $code -eq 0 ]] || tail -n 20 "$work/err"
+    return "$code"
+}
+
+# Packs the TypeScript client and installs the package in an empty project, which compiles the example of the package.
+build_own_clients() {
+    local dir archive
+    go build -o "$1/go-example" ./server/client/example || return 1
+    dir=$(npm_packages web-client web/client) || return 1
+    mkdir -p "$1/web" "$1/program"
+    cp LICENSE "$1"
+    cp -r web/client "$1/web"
+    rm -rf "$1/web/client/node_modules" "$1/web/client/dist"
+    ln -s "$dir/node_modules" "$1/web/client/node_modules"
+    archive=$(cd "$1/web/client" && npm pack --silent) || return 1
+    echo '{"name": "program", "private": true, "type": "module"}' >"$1/program/package.json"
+    cp -r web/client/example.ts web/client/test "$1/program"
+    (cd "$1/program" && npm install --silent --offline --no-fund --no-audit "$1/web/client/$archive" &&
+        "$dir/node_modules/.bin/tsc" --strict --noUncheckedIndexedAccess --target es2022 --module nodenext --lib es2023,dom,dom.iterable \
+            --typeRoots "$dir/node_modules/@types" --types node example.ts)
+}
+
+build_go_client() {
+    mkdir -p "$1/clients/go/client"
+    (cd "$1/clients/go" && export GOWORK=off && go tool oapi-codegen -config oapi-codegen.yaml "$1/openapi.json" && go build -o "$1/go-client" .) || return 1
+    echo "oapi-codegen: $(wc -l <"$1/clients/go/client/client.gen.go") lines"
+}
+
+build_typescript_clients() {
+    cd "$1/clients" || return 1
+    node_modules/.bin/openapi-typescript "$1/openapi.json" -o generated/openapi-typescript.ts >"$1/generated" 2>&1 &&
+        OPENAPI_DOCUMENT="$1/openapi.json" node_modules/.bin/openapi-ts -f openapi-ts.config.mjs >>"$1/generated" 2>&1 &&
+        node_modules/.bin/tsc -p tsconfig.json || { cat "$1/generated"; return 1; }
+    cd "$OLDPWD" || return 1
+}
+
+run_clients() {
+    export KONTOR_URL="$2" KONTOR_USER=admin@kontor.localhost KONTOR_PASSWORD="$client_password" KONTOR_API_KEY="$client_key"
+    export KONTOR_BILL="$PWD/testdata/qr/files/png-100-b60-00.png"
+    "$1/go-example" && node "$1/program/example.js" && (cd "$1/program" && node --test --test-timeout=120000 test/*.test.mjs) || return 1
+    "$1/go-client" && node "$1/clients/built/openapi-fetch.js" && node "$1/clients/built/hey-api.js"
+}

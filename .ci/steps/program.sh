@@ -1,0 +1,86 @@
+# shellcheck shell=bash
+# The built program and the archives of a release.
+
+# step_build builds, once for all steps, the program, the program with the race detector, and two commands of .ci.
+step_build() {
+    go build -o "$KONTOR_CI_WORK/kontor" .
+    (with_race_detector && go build -race -o "$KONTOR_CI_WORK/kontor-race" .)
+    go build -o "$KONTOR_CI_WORK/report" .ci/report.go
+    go build -o "$KONTOR_CI_WORK/with-postgres" .ci/with_postgres.go
+}
+
+# built NAME: prints the path of one of these, and builds them unless the step build has run.
+built() {
+    [[ -x "$KONTOR_CI_WORK/with-postgres" ]] || step_build >&2 || return 1
+    echo "$KONTOR_CI_WORK/$1"
+}
+
+# The largest executable of a release, in bytes. A library that calls methods by name makes the linker keep all exported methods,
+# about 10 MB: see docs/adr/0031-what-the-executable-holds.md before you raise the limit.
+max_executable=41000000
+
+# Builds one archive of a release twice and compares the bytes. The second time the source has another path, and all packages of
+# Kontor are compiled again.
+step_release() {
+    local cache work size
+    cache=$(go env GOCACHE)
+    mkdir -p "$cache"
+    work=$(mktemp -d "$cache/release-XXXX") # on the same file system, for links
+    temporary+=("$work")
+    go build -C .ci/release -o "$work/release" .
+    "$work/release" -source . -out "$work/first" -version 0.0.0-test -targets linux/amd64 >/dev/null
+    copy_source "$work/source"
+    mkdir "$work/cache"
+    cp -al "$cache"/[0-9a-f][0-9a-f] "$work/cache" || true # another step may change the cache meanwhile
+    go list -deps -export -f '{{if and .Module .Module.Main}}{{.Export}}{{end}}' . | sed "s|^$cache|$work/cache|" | xargs rm -f
+    GOCACHE="$work/cache" "$work/release" -source "$work/source" -out "$work/second" -version 0.0.0-test -targets linux/amd64 >/dev/null
+    if ! diff -r "$work/first" "$work/second"; then
+        echo "reason: two builds of the same source differ"
+        return 1
+    fi
+    (cd "$work/first" && sha256sum --quiet -c SHA256SUMS && tar -xzf kontor_0.0.0-test_linux_amd64.tar.gz)
+    "$work/first/kontor_0.0.0-test_linux_amd64/kontor" version | grep -q '^kontor 0\.0\.0-test '
+    size=$(stat -c %s "$work/first/kontor_0.0.0-test_linux_amd64/kontor")
+    echo "the executable has $size bytes"
+    if [[ $size -gt $max_executable ]]; then
+        echo "reason: the executable is larger than $max_executable bytes"
+        return 1
+    fi
+}
+
+# copy_source DIR: copies the files of the project as they are, with the name of its commit.
+copy_source() {
+    mkdir -p "$1"
+    git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' file; do
+        [[ ! -e $file ]] || printf '%s\0' "$file"
+    done | xargs -0 cp --parents -t "$1"
+    echo "gitdir: $(git rev-parse --absolute-git-dir)" >"$1/.git"
+}
+
+free_port() {
+    local port
+    while :; do
+        port=$((RANDOM % 20000 + 20000))
+        (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
+    done
+    echo "$port"
+}
+
+# status PORT PATH: prints the status line of the answer, or nothing.
+status() {
+    (
+        exec 3<>"/dev/tcp/127.0.0.1/$1"
+        printf 'GET %s HTTP/1.1\r\nHost: 127.0.0.1:%s\r\nConnection: close\r\n\r\n' "$2" "$1" >&3
+        head -n 1 <&3
+    ) 2>/dev/null || true
+}
+
+# wait_ready PORT PID: waits until the server is ready, and returns 1 if it is not within a minute or has ended.
+wait_ready() {
+    for _ in $(seq 600); do
+        [[ $(status "$1" /readyz) != *' 200 '* ]] || return 0
+        kill -0 "$2" 2>/dev/null || return 1
+        sleep 0.1
+    done
+    return 1
+}

@@ -1,0 +1,76 @@
+# shellcheck shell=bash
+# The tests of the full tier (see CONTRIBUTING.md), in three runs: with the race detector, without it, and on PostgreSQL.
+
+# The race detector watches packages of which the source or the tests import sync, sync/atomic or testing/synctest: others start no
+# goroutines that share memory. It slows tests down several times. Left out are, although their tests import sync:
+not_raced=(
+    kontor/modules/commands/systemtest # drives programs; the tests of attacks and nodes use one that was built with -race
+    kontor/modules/app/treetest        # reads sources
+    kontor/locales                     # reads embedded texts
+    kontor/web                         # reads embedded files; web/browser drives Chromium and a program
+)
+
+# The packages whose tests run again on PostgreSQL: their statements, locks or transactions differ by engine. The contract of an
+# engine (store/engine/enginetest) and migrations run on both engines in any case. The modules left out only create, read, change
+# and list records through kit/records and kit/list; TestScenario in modules/app calls each of their endpoints on PostgreSQL.
+on_postgres=(
+    ./store ./store/audittrail ./store/idempotency
+    ./modules/kit/list ./modules/kit/records
+    ./modules/app ./modules/audit ./modules/auth ./modules/chats ./modules/customers ./modules/directory ./modules/files
+    ./modules/notifications ./modules/oidc ./modules/privacy ./modules/rbac ./modules/search ./modules/serviceaccounts
+    ./modules/webhooks
+)
+
+# packages yes|no: lists the packages whose tests run with, or without, the race detector.
+packages() {
+    go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{join .Imports " "}} {{join .TestImports " "}} {{join .XTestImports " "}}{{end}}' ./... |
+        awk -v wanted="$1" -v left_out="${not_raced[*]}" '
+            BEGIN { n = split(left_out, names, " ") }
+            {
+                raced = "no"
+                for (i = 2; i <= NF; i++) if ($i == "sync" || $i == "sync/atomic" || $i == "testing/synctest") raced = "yes"
+                for (i = 1; i <= n; i++) if (index($1 "/", names[i] "/") == 1) raced = "no"
+                if (raced == wanted) print $1
+            }'
+}
+
+# run_tests ARGUMENTS…: runs go test and prints a summary. A skipped test fails the full tier: the step install installs all tools.
+# The linters include go vet.
+run_tests() {
+    local report postgres
+    report=$(built report)
+    postgres=$(built with-postgres)
+    export KONTOR_TEST_PATIENCE="${KONTOR_TEST_PATIENCE:-5}" KONTOR_TEST_BINARY="$KONTOR_CI_WORK/kontor" \
+        KONTOR_TEST_RACE_BINARY="$KONTOR_CI_WORK/kontor-race"
+    KONTOR_TEST_OIDC_PROVIDER=$(npm_program oidc-provider modules/oidc/testdata/provider)
+    KONTOR_TEST_WEBHOOK_LIBRARIES=$(npm_program webhook-libraries modules/webhooks/testdata/verify)
+    export KONTOR_TEST_OIDC_PROVIDER KONTOR_TEST_WEBHOOK_LIBRARIES
+    "$postgres" go test -vet=off -timeout 40m -json "$@" 2>&1 | "$report" "${KONTOR_CI_COUNTS:-/dev/null}"
+}
+
+# shellcheck disable=SC2046 # one word for each package
+step_race() {
+    with_race_detector
+    KONTOR_TEST=full run_tests -race $(packages yes)
+}
+
+# shellcheck disable=SC2046
+step_tests() { KONTOR_TEST=full run_tests $(packages no); }
+
+# Two nodes on one database run in the step race.
+step_postgres() { KONTOR_TEST_ENGINE=postgres run_tests -skip '^TestNodes_' "${on_postgres[@]}"; }
+
+# Runs the unit tests of the console's modules; one of them rejects circular imports.
+step_console() { node --test --test-timeout=60000 web/test/; }
+
+# Runs the language rules of CONTRIBUTING.md alone, which is fast. The step tests includes them.
+step_words() { go test -count=1 ./modules/app/treetest -run '^TestWords_'; }
+
+# Runs the packages with random tests with many more rounds, and each fuzz target for $FUZZTIME.
+step_soak() {
+    local names
+    names=$(grep -rl --include='*_test.go' 'testenv\.Rounds' . | xargs -n 1 dirname | sort -u)
+    # shellcheck disable=SC2086 # one word for each package
+    KONTOR_TEST=soak run_tests -timeout 12h $names
+    make --no-print-directory fuzz FUZZTIME="${FUZZTIME:-3m}"
+}

@@ -1,0 +1,89 @@
+# shellcheck shell=bash
+# Programs that the checks need beside Go. They are installed once, each version in its own directory below $XDG_CACHE_HOME or ~/.cache.
+
+staticcheck_version=v0.8.2 # the module's number for release 2026.2.2
+golangci_version=v2.15.0
+tools="${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/kontor-ci"
+
+# Linters, tests and the built program share compiled packages if they agree on these.
+export CGO_ENABLED=0
+[[ " ${GOFLAGS:-} " == *' -trimpath '* ]] || export GOFLAGS="${GOFLAGS:-} -trimpath"
+
+# with_race_detector: changes these for the race detector, which shares no compiled packages and prints better traces with paths.
+with_race_detector() { export CGO_ENABLED=1 GOFLAGS="${GOFLAGS//-trimpath/}"; }
+
+# tool NAME VERSION PACKAGE: installs a linter unless this version is there, and prints its path.
+tool() {
+    local dir="$tools/$1-$2"
+    if [[ ! -x "$dir/$1" ]]; then
+        echo "installing $1 $2" >&2
+        GOBIN="$dir" GOFLAGS='' go install "$3@$2" >&2
+    fi
+    echo "$dir/$1"
+}
+
+# npm_packages NAME FOLDER: installs what the lock file of a folder names, in a directory of its own for each state of the lock
+# file, and prints the path.
+npm_packages() {
+    local dir
+    if ! command -v npm >/dev/null || [[ $(node -p 'parseInt(process.versions.node)') -lt 20 ]]; then
+        echo "reason: npm and Node.js 20 or newer are needed for the packages of $2" >&2
+        return 1
+    fi
+    dir="$tools/$1-$(cat "$2"/{package.json,package-lock.json} | sha256sum | cut -c 1-12)"
+    if [[ ! -e "$dir/complete" ]]; then
+        echo "installing the packages of $2" >&2
+        mkdir -p "$dir"
+        cp "$2"/{package.json,package-lock.json} "$dir"
+        npm ci --silent --no-fund --no-audit --ignore-scripts --prefix "$dir" >&2 || return 1
+        touch "$dir/complete"
+    fi
+    echo "$dir"
+}
+
+# npm_program NAME FOLDER: as npm_packages, for a folder with modules that import the packages.
+npm_program() {
+    local dir
+    dir=$(npm_packages "$1" "$2") || return 1
+    cp "$2"/*.mjs "$dir"
+    echo "$dir"
+}
+
+as_root() {
+    if [[ $(id -u) -eq 0 ]]; then "$@"; else sudo -n "$@"; fi
+}
+
+# Installs programs. The race detector needs a C compiler. The commands of the README need curl and zsh, the fault tests strace,
+# the browser tests chromium, the tests of nodes PostgreSQL. The tests of the alert rules need promtool, that of one-time codes
+# oathtool, that of the proxies nginx and haproxy, that of the virus scanner clamd. The linters need npm.
+step_install() {
+    local missing=()
+    command -v gcc >/dev/null || missing+=(gcc libc6-dev)
+    command -v curl >/dev/null || missing+=(curl)
+    command -v zsh >/dev/null || missing+=(zsh)
+    command -v strace >/dev/null || missing+=(strace)
+    command -v chromium >/dev/null || missing+=(chromium)
+    command -v oathtool >/dev/null || missing+=(oathtool)
+    compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || missing+=(postgresql)
+    command -v npm >/dev/null || missing+=(npm)
+    command -v promtool >/dev/null || missing+=(prometheus)
+    command -v nginx >/dev/null || missing+=(nginx-light)
+    command -v haproxy >/dev/null || missing+=(haproxy)
+    command -v clamd >/dev/null || missing+=(clamav-daemon)
+    (cd .ci/pebble && go mod download) # for the tests of ACME
+    (cd .ci/s3 && go mod download)     # for the tests of continuous backups
+    if [[ ${#missing[@]} -eq 0 ]]; then
+        echo "nothing is missing"
+        return
+    fi
+    echo "installing ${missing[*]}"
+    local log
+    log=$(mktemp)
+    if ! { as_root apt-get update -q &&
+        as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+        tail -n 30 "$log"
+        echo "reason: apt-get could not install ${missing[*]}"
+        return 1
+    fi
+    rm -f "$log"
+}
