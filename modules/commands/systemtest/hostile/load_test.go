@@ -30,7 +30,7 @@ const (
 	otherPassword = "a long enough pass phrase"
 )
 
-// startWithManyCustomers starts a server with many customers and a deadline of one second.
+// startWithManyCustomers starts a server with many customers and a deadline for requests.
 func startWithManyCustomers(t *testing.T, seconds int) (p *systemtest.Process, customerID string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
