@@ -3,6 +3,7 @@ package testenv_test
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -35,38 +36,52 @@ func TestStart_EndsWithTheTestProcess(t *testing.T) {
 	if _, scanned := fmt.Sscan(strings.TrimSpace(line), &pid); err != nil || scanned != nil {
 		t.Fatalf("got %q, %v", line, err)
 	}
-	if state(pid) == "" {
-		t.Fatal("the child has ended before the test process")
-	}
 	_ = parent.Process.Kill()
 	_ = parent.Wait() // it was killed
 	testenv.Wait(t, "the end of the child", func() bool { return state(pid) == "" })
 }
 
-// startAndHang starts a child on behalf of a thread that ends, prints its process id, and waits to be killed.
+// startAndHang starts a child on behalf of a thread that ends, prints its process id once it has answered, and waits to be killed.
 func startAndHang(t *testing.T) {
 	t.Helper()
-	reader, writer, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer writer.Close()
-	child := exec.Command("cat")
-	child.Stdin = reader // cat waits for its end
-	asked := make(chan int)
-	go func() {
-		runtime.LockOSThread() // the thread ends with the goroutine
-		if err := testenv.Start(child); err != nil {
-			t.Error(err)
+	main := make(chan struct{})
+	for thread := os.Getpid(); thread == os.Getpid(); { // the main thread does not end
+		child := exec.Command("cat")
+		in, err := child.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
 		}
-		asked <- syscall.Gettid()
-	}()
-	thread := <-asked
-	testenv.Wait(t, "the end of the thread", func() bool {
-		_, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", thread))
-		return err != nil || thread == os.Getpid()
-	})
-	fmt.Println(child.Process.Pid)
+		out, err := child.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := make(chan int)
+		go func() {
+			runtime.LockOSThread() // the thread ends with the goroutine
+			if err := testenv.Start(child); err != nil {
+				t.Error(err)
+			}
+			id := syscall.Gettid()
+			asked <- id
+			if id == os.Getpid() {
+				<-main
+			}
+		}()
+		if thread = <-asked; thread == os.Getpid() {
+			continue
+		}
+		testenv.Wait(t, "the end of the thread", func() bool {
+			_, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", thread))
+			return err != nil
+		})
+		if _, err := io.WriteString(in, "alive\n"); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+			t.Fatalf("the child answered %q, %v", line, err)
+		}
+		fmt.Println(child.Process.Pid)
+	}
 	select {}
 }
 
