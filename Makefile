@@ -59,10 +59,10 @@ bench: ## measure the figures that Kontor is judged by, in one table; DIR is a d
 	go run ./modules/demo/benchtable -data.dir "$(DIR)"
 
 bench-all: ## run all benchmarks
-	go test -run='^$$' -bench=. -benchmem ./...
+	KONTOR_TEST=full go test -run='^$$' -bench=. -benchmem ./...
 
 bench-nodes: ## compare nodes on PostgreSQL with SQLite and a bare Fiber handler, in one table; needs PostgreSQL
-	go test -run='^$$' -bench=BenchmarkNodes -benchtime=1x -timeout=30m ./modules/commands/systemtest/nodes
+	KONTOR_TEST=full go test -run='^$$' -bench=BenchmarkNodes -benchtime=1x -timeout=30m ./modules/commands/systemtest/nodes
 
 dataset: ## make a large data set for measurements in the directory DIR
 	go run ./modules/demo/dataset -data.dir "$(DIR)"

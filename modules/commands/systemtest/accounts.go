@@ -75,6 +75,7 @@ func SentMessages(tb testing.TB, admin *Client, to string) (texts []string) {
 	return texts
 }
 
+// OTPPattern matches a one-time code in a message.
 var OTPPattern = regexp.MustCompile(`\b\d{6}\b`)
 
 // SentCode returns the newest one-time code that was sent to an address.

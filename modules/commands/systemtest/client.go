@@ -197,6 +197,7 @@ func (c *Client) Using(at *Client) *Client {
 	return &next
 }
 
+// IDOf returns the id of a record.
 func IDOf(t *testing.T, row string) string {
 	t.Helper()
 	var record struct {

@@ -63,6 +63,7 @@ func SameFiles(a, b map[string][sha256.Size]byte) bool {
 	return len(a) == len(b)
 }
 
+// WriteFile writes a file that only its owner can read.
 func WriteFile(t *testing.T, path string, data []byte) {
 	t.Helper()
 	if err := os.WriteFile(path, data, 0o600); err != nil {

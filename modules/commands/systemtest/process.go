@@ -73,7 +73,7 @@ func StartWith(tb testing.TB, environ []string, args ...string) *Process {
 	return StartProgram(tb, path, environ, args...)
 }
 
-// StartProgram is like startWith for a program that runs the server, such as a script that sets limits.
+// StartProgram is like [StartWith] for a program that runs the server, such as a script that sets limits.
 func StartProgram(tb testing.TB, path string, environ []string, args ...string) *Process {
 	tb.Helper()
 	p := launchProgram(tb, path, environ, args...)

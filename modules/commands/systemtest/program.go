@@ -48,7 +48,7 @@ func Exit(run func() int) {
 	if workDir != "" {
 		os.RemoveAll(workDir)
 	}
-	os.Exit(code)
+	os.Exit(code) //nolint:forbidigo // called by TestMain
 }
 
 // WorkDir returns the directory of what the tests of a package share.
@@ -118,7 +118,7 @@ func Run(tb testing.TB, environ []string, args ...string) Outcome {
 	return runToEnd(tb, Command(tb, environ, args...))
 }
 
-// RunWithInput is like run with a text on standard input.
+// RunWithInput is like [Run] with a text on standard input.
 func RunWithInput(tb testing.TB, input string, args ...string) Outcome {
 	tb.Helper()
 	cmd := Command(tb, nil, args...)

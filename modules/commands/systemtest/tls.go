@@ -66,4 +66,5 @@ func (p *Process) Secure(pool *x509.CertPool, headers ...string) *Client {
 	return c
 }
 
+// Address returns the address on which the server listens.
 func (p *Process) Address() string { return strings.TrimPrefix(p.URL, "http://") }

@@ -20,7 +20,7 @@ type row struct {
 const lists = "lists"
 
 const (
-	root          = "."
+	lifecycle     = "./modules/commands/systemtest/lifecycle"
 	customers     = "./modules/customers"
 	notifications = "./modules/notifications"
 	besideWrites  = "BenchmarkListBesideWrites/100000/"
@@ -36,20 +36,20 @@ var rows = []row{
 	{"list beside 200 writes/s, pattern", "times the CPU of quiet", 1.3, true, "", customers, besideWrites + "name", "times", "11x", 0},
 	{"durable create", "of a bare Fiber handler", 0.12, false, "0.088", customers, "BenchmarkCreate", "ratio", "11x", 0},
 	{"durable create", "requests/s", 0, false, "10316", customers, "BenchmarkCreate", "req/s", "11x", 0},
-	{"durable create, one connection", "µs of CPU", 250, true, "543", root, "BenchmarkLoneCreate/1", "cpu-us/create", "3x", 0},
-	{"sign-in", "sign-ins/s", 0, false, "36", root, "BenchmarkSignIn", "sign-ins/s", "100x", 0},
-	{"GET p95 while 200 sign in", "times quiet", 2, true, "", root, "BenchmarkSignInFlood", "ratio", "3x", 0},
-	{"GET p95 while 200 sign in", "ms", 0, true, "", root, "BenchmarkSignInFlood", "flood-p95-ms", "3x", 0},
+	{"durable create, one connection", "µs of CPU", 250, true, "543", lifecycle, "BenchmarkLoneCreate/1", "cpu-us/create", "3x", 0},
+	{"sign-in", "sign-ins/s", 0, false, "36", lifecycle, "BenchmarkSignIn", "sign-ins/s", "100x", 0},
+	{"GET p95 while 200 sign in", "times quiet", 2, true, "", lifecycle, "BenchmarkSignInFlood", "ratio", "3x", 0},
+	{"GET p95 while 200 sign in", "ms", 0, true, "", lifecycle, "BenchmarkSignInFlood", "flood-p95-ms", "3x", 0},
 	{"10,000 streams of 1,000 users, events to all³", "frames/s", 250_000, false, "224000²", notifications, "BenchmarkStreams", "frames/s", "5x", 0},
 	{"10,000 streams of 1,000 users, events to all³", "µs of the server's CPU/frame", 0, true, "5.2²", notifications, "BenchmarkStreams", "cpu-us/frame", "5x", 0},
 	{"10,000 streams of 1,000 users, events to all³", "µs of the clients' CPU/frame", 0, true, "", notifications, "BenchmarkStreams", "client-us/frame", "5x", 0},
 	{"10,000 streams of 10,000 users, events to all³", "frames/s", 0, false, "", notifications, "BenchmarkStreamsOfManyUsers", "frames/s", "2x", 0},
 	{"10,000 streams of 10,000 users, events to all³", "µs of the server's CPU/frame", 0, true, "", notifications, "BenchmarkStreamsOfManyUsers", "cpu-us/frame", "2x", 0},
 	{"memory of a stream", "kB", 2, true, "5.9", notifications, "BenchmarkStreams", "rss-B/stream", "5x", 0.001},
-	{"cold start to the first 200", "ms", 40, true, "99 to 118", root, "BenchmarkColdStart/closed", "quickest-ms", "5x", 0},
-	{"cold start to the first 200", "ms of CPU", 30, true, "110", root, "BenchmarkColdStart/closed", "least-cpu-ms", "5x", 0},
-	{"idle memory", "MiB", 30, true, "43", root, "BenchmarkIdleMemory", "RSS-MiB", "1x", 0},
-	{"executable", "MB", 40, true, "58", root, "BenchmarkExecutable", "MB", "1x", 0},
+	{"cold start to the first 200", "ms", 40, true, "99 to 118", lifecycle, "BenchmarkColdStart/closed", "quickest-ms", "5x", 0},
+	{"cold start to the first 200", "ms of CPU", 30, true, "110", lifecycle, "BenchmarkColdStart/closed", "least-cpu-ms", "5x", 0},
+	{"idle memory", "MiB", 30, true, "43", lifecycle, "BenchmarkIdleMemory", "RSS-MiB", "1x", 0},
+	{"executable", "MB", 40, true, "58", lifecycle, "BenchmarkExecutable", "MB", "1x", 0},
 	{"lists at size: slowest request", "ms of CPU", 300, true, "17000 (elapsed)", lists, "", "slowest", "", 0},
 	{"lists at size: requests above 300 ms", "", 0, true, "", lists, "", "slow", "", 0},
 }
