@@ -9,6 +9,7 @@ import (
 	"kontor/server/apierr"
 	"kontor/server/servertest"
 	"kontor/server/settings"
+	"kontor/store/testenv"
 )
 
 // nodes starts two nodes on one database.
@@ -114,13 +115,13 @@ func does(c *servertest.Client, method, path string, body any) func() servertest
 // A right that is revoked on one node is refused by the other for the very next request, although that one had it in memory.
 func TestNodes_RevocationAtOnce(t *testing.T) {
 	a, b := nodes(t)
-	revokeOften(t, 200, a, b)
+	revokeOften(t, testenv.Rounds(10, 10, 200), a, b) // a regression shows in the first round
 }
 
 // A node without a lease, which has received no announcement, reads the database.
 func TestNodes_RevocationWithoutALease(t *testing.T) {
 	a := servertest.StartShared(t)
-	revokeOften(t, 10, a, servertest.IsolatedNode(t, a, false))
+	revokeOften(t, testenv.Rounds(3, 3, 10), a, servertest.IsolatedNode(t, a, false))
 }
 
 func revokeOften(t *testing.T, rounds int, a, b *servertest.Server) {
@@ -146,7 +147,7 @@ func revokeOften(t *testing.T, rounds int, a, b *servertest.Server) {
 func TestNodes_RequiredFactorAtOnce(t *testing.T) {
 	a, b := nodes(t, func(o *settings.Settings) { o.Auth.MFA.Grace = 0 })
 	enrol(t, a, a.Admin())
-	for range 50 {
+	for range testenv.Rounds(5, 5, 50) {
 		u := a.User(access.Customer)
 		a.Admin().Do("PUT", "/v1/users/"+u.UserID+"/roles", map[string]any{"roles": []string{"Administrator"}}).Expect(t, 200)
 		there := at(b, u)
@@ -161,7 +162,7 @@ func TestNodes_RequiredFactorAtOnce(t *testing.T) {
 // A first second factor ends the other sessions of its user, on all nodes.
 func TestNodes_FirstFactorEndsOtherSessions(t *testing.T) {
 	a, b := nodes(t)
-	for range 20 {
+	for range testenv.Rounds(5, 5, 20) {
 		u := a.User(access.Customer)
 		other := at(b, a.SignIn(u.UserID, userPassword))
 		other.Do("GET", "/v1/users/me", nil).Expect(t, 200)

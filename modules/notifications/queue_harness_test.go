@@ -98,6 +98,14 @@ func (h *queueTest) restart(o notifications.Options) {
 	h.t.Cleanup(func() { _ = service.Close(context.Background()) })
 }
 
+// release has the service release what nodes that are gone have left, as a job of the server does.
+func (h *queueTest) release() {
+	h.t.Helper()
+	if err := h.ReleaseNodes(context.Background()); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
 // crash closes the database under the service, as the end of its process does, and opens it for the next one. The service can then
 // claim nothing that the next one is to claim.
 func (h *queueTest) crash() {

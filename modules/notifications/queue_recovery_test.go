@@ -21,7 +21,8 @@ func TestQueue_ResumesDeliveriesOfAnEarlierProcess(t *testing.T) {
 
 	g := &fakeGateway{}
 	h.restart(notifications.Options{Email: g, MaxAttempts: 3})
-	if s := h.until(id, "sent"); s.attempts != 2 {
+	eventually(t, func() bool { h.release(); return h.state(id).status == "sent" })
+	if s := h.state(id); s.attempts != 2 {
 		t.Errorf("got %+v, want it to be sent by the second attempt, without waiting for the lease", s)
 	}
 	if n := len(g.accepted()); n != 1 {
@@ -38,10 +39,11 @@ func TestQueue_AbandonsADeliveryThatEndsTheProcessEachTime(t *testing.T) {
 	h.until(id, "sending")
 	h.crash()
 	h.restart(notifications.Options{Email: deadly, MaxAttempts: 2})
-	eventually(t, func() bool { s := h.state(id); return s.status == "sending" && s.attempts == 2 })
+	eventually(t, func() bool { h.release(); s := h.state(id); return s.status == "sending" && s.attempts == 2 })
 	h.crash()
 	h.restart(notifications.Options{Email: deadly, MaxAttempts: 2})
-	if s := h.until(id, "dead"); !strings.Contains(*s.lastError, "abandoned") {
+	eventually(t, func() bool { h.release(); return h.state(id).status == "dead" })
+	if s := h.state(id); !strings.Contains(*s.lastError, "abandoned") {
 		t.Errorf("got %+v", s)
 	}
 	deadly.mu.Lock()

@@ -83,7 +83,7 @@ func (p *realProvider) signIn(address, account string) url.Values {
 		p.t.Fatal(err)
 	}
 	var back *url.URL
-	client := &http.Client{Jar: jar, Timeout: 20 * time.Second, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+	client := &http.Client{Jar: jar, Timeout: testenv.Limit(), CheckRedirect: func(r *http.Request, _ []*http.Request) error {
 		if strings.HasPrefix(r.URL.String(), baseURL) {
 			back = r.URL
 			return http.ErrUseLastResponse

@@ -30,6 +30,7 @@ import (
 	"kontor/server/settings"
 	"kontor/store"
 	"kontor/store/storetest"
+	"kontor/store/testenv"
 )
 
 // Credentials of every test server.
@@ -90,6 +91,7 @@ func startOn(t testing.TB, db *store.DB, clock *storetest.Clock, users *atomic.I
 	}
 	s := loaded.Settings
 	s.RateLimits.Enabled = false
+	s.Server.RequestTime, s.Invoices.Timeout = testenv.Limit(), testenv.Limit() // a busy machine does not fail requests
 	s.Secrets = settings.Secrets{AdminEmail: AdminEmail, AdminPassword: AdminPassword, APIKey: APIKey}
 	for _, change := range options {
 		change(&s)

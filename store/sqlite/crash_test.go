@@ -12,6 +12,7 @@ import (
 
 	"kontor/store"
 	"kontor/store/storetest"
+	"kontor/store/testenv"
 )
 
 // crashDir is set for the process that is killed.
@@ -65,6 +66,7 @@ func TestKill_LosesNoAcknowledgedWrite(t *testing.T) {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), crashDir+"="+dir)
 		cmd.Stderr = t.Output()
+		testenv.Child(cmd)
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)

@@ -17,13 +17,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"kontor/store/testenv"
 )
 
 const (
 	adminLogin    = "admin@kontor.localhost"
 	adminPassword = "correct horse battery"
 	apiKey        = "key-for-the-browser-tests"
-	startLimit    = 20 * time.Second
 )
 
 // program is the path of the executable that TestMain builds.
@@ -72,10 +73,13 @@ func (p *process) start() error {
 		p.command.Stdout = p.printed
 	}
 	p.command.Stderr = p.stderr
+	testenv.Child(p.command)
 	if err := p.command.Start(); err != nil {
 		return err
 	}
-	for deadline := time.Now().Add(startLimit); ; {
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	for deadline := time.Now().Add(testenv.Limit()); ; <-poll.C {
 		answer, err := http.Get("http://" + p.address + "/readyz")
 		if err == nil {
 			answer.Body.Close()
@@ -86,7 +90,6 @@ func (p *process) start() error {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("the server does not start: %w", err)
 		}
-		<-time.After(20 * time.Millisecond)
 	}
 }
 

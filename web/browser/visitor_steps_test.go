@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
+
+	"kontor/store/testenv"
 )
 
 // open loads a path.
@@ -101,19 +102,20 @@ func (v *visitor) closeToasts() {
 // until waits for a JavaScript condition.
 func (v *visitor) until(condition string) {
 	v.t.Helper()
-	deadline := time.Now().Add(waitLimit)
-	for {
+	var reached bool
+	var err error
+	defer func() {
+		if !reached {
+			v.t.Logf("%v\n%s", err, v.page())
+		}
+	}()
+	testenv.Wait(v.t, condition, func() bool {
 		ctx, cancel := context.WithTimeout(v.ctx, waitLimit)
-		ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+condition+")"))
-		cancel()
-		if err == nil && ok {
-			return
-		}
-		if time.Now().After(deadline) {
-			v.t.Fatalf("still not true: %s (%v)\n%s", condition, err, v.page())
-		}
-		<-time.After(25 * time.Millisecond)
-	}
+		defer cancel()
+		reached, err = chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+condition+")"))
+		reached = reached && err == nil
+		return reached
+	})
 }
 
 // eval runs JavaScript for its effect.
@@ -136,7 +138,7 @@ func ask[T any](v *visitor, expression string) T {
 
 // page returns the visible text, for the message of a failing test.
 func (v *visitor) page() string {
-	ctx, cancel := context.WithTimeout(v.ctx, time.Second)
+	ctx, cancel := context.WithTimeout(v.ctx, waitLimit)
 	defer cancel()
 	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`location.pathname + '\n' + document.body.innerText`))
 	if err != nil {

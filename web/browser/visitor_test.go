@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -14,9 +13,12 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"kontor/store/testenv"
 )
 
-const waitLimit = 30 * time.Second // for one change of the page on a busy machine
+// waitLimit is for one change of the page.
+var waitLimit = testenv.Limit()
 
 // visitor is a user with a separate browser profile.
 type visitor struct {

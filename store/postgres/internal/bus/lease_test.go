@@ -169,10 +169,17 @@ func TestStrict_IsAnsweredWhenTheNodeHasForgotten(t *testing.T) {
 	b := start(t, address, options{time: bc, listen: proxy.Through(address)})
 	proxy.HoldAnswers()
 	received := a.strict("a")
+	before := len(b.received())
 	proxy.Cut()
 	proxy.Release()
-	bc.flow(t, "the answer when the node is back", func() bool { return !isOpen(received) }) // the clock of a stands still: no lease ends
-	bc.flow(t, "the node is back", b.Remembers)
+	bc.flow(t, "the node is back", func() bool { return b.Remembers() && len(b.received()) > before })
+	passed := time.Duration(0)
+	until(t, "the answer within the former lease", func() bool {
+		if passed += 5 * time.Millisecond; passed < 1700*time.Millisecond {
+			ac.advance(5 * time.Millisecond) // the node asks the database for acknowledgements now and then
+		}
+		return !isOpen(received)
+	})
 }
 
 func TestPanic_InAReceiverMakesTheNodeForget(t *testing.T) {
