@@ -16,7 +16,7 @@ type SubjectKind uint8
 const (
 	SubjectUndecided  SubjectKind = iota
 	SubjectUser                   // a user
-	SubjectSelf                   // the caller: nobody else may, whatever they hold
+	SubjectSelf                   // the caller: the handler refuses everybody else, whatever they hold
 	SubjectAccount                // a service account, which is a user
 	SubjectCredential             // the user who has a credential
 	SubjectInvitation             // the roles that an invitation gives
@@ -30,7 +30,7 @@ const (
 // UserIn returns the user with the id. Operations of users on themselves need no comparison.
 func UserIn(param string) Subject { return Subject{kind: SubjectUser, param: param} }
 
-// SelfIn returns the caller, whose id the path must have.
+// SelfIn returns the caller, whose id the path must have. The handler checks it, and a test of all rows does.
 func SelfIn(param string) Subject { return Subject{kind: SubjectSelf, param: param} }
 
 // AccountIn returns the user of a service account.

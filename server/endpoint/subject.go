@@ -51,5 +51,11 @@ func (e Endpoint) checkSubject() error {
 	return nil
 }
 
-// SubjectPosition returns the position of the subject's parameter among those of the path; -1 for rows without a subject.
-func (e Endpoint) SubjectPosition() int { return slices.Index(PathNames(e.Path), e.Subject.Param()) }
+// SubjectPosition returns the position of the subject's parameter among those of the path; -1 for rows whose handler needs no
+// comparison, because there is no subject or because users do it on themselves only.
+func (e Endpoint) SubjectPosition() int {
+	if e.Subject.Kind() == access.SubjectSelf {
+		return -1
+	}
+	return slices.Index(PathNames(e.Path), e.Subject.Param())
+}

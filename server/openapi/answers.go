@@ -138,7 +138,7 @@ func faultsOf(row endpoint.Endpoint) map[int][]apierr.Kind {
 		switch {
 		case row.Subject.Kind() == access.SubjectAccount:
 			kinds = append(kinds, apierr.GrantNotHeld)
-		case row.SubjectPosition() >= 0 && row.Subject.Kind() != access.SubjectSelf:
+		case row.SubjectPosition() >= 0:
 			kinds = append(kinds, apierr.RightsNotHeld)
 		}
 		if row.Assurance != endpoint.AnySession {
