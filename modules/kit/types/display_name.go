@@ -23,9 +23,12 @@ const blankBraille = '\u2800'
 // text (joiners, bidirectional controls, variation selectors), characters without a meaning to all readers (private use,
 // unassigned), stacks of combining marks, and names without a letter or digit.
 func ParseDisplayName(s string) (string, error) {
-	name, err := Required(s, MaxDisplayName)
-	if err != nil {
+	name, err := Line(s, MaxDisplayName)
+	switch {
+	case err != nil:
 		return "", err
+	case name == "":
+		return "", RuleRequired
 	}
 	name = strings.Join(strings.Fields(name), " ")
 	marks, named := maxMarks, false // a mark must follow a letter
