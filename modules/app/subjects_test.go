@@ -22,7 +22,7 @@ type attack struct {
 }
 
 // Callers who may do something with other users may not do it with users who hold more than they do, whatever the operation. An
-// advisor with the permission may do it with a customer, and an administrator with everybody.
+// advisor with the permission may do it with a customer, and an administrator with all users.
 func TestSubjects_NobodyReachesAUserWhoHoldsMore(t *testing.T) {
 	s := servertest.Start(t, func(o *settings.Settings) {
 		o.Auth.OIDC = settings.OIDC{Issuer: "https://login.bank.test", ClientID: "kontor", ClientSecret: "a-secret-of-the-client", Scopes: []string{"openid"}}
@@ -106,7 +106,7 @@ func TestSubjects_NobodyReachesAUserWhoHoldsMore(t *testing.T) {
 	}
 }
 
-// Nobody changes or takes away the rights of a role that holds more, nor a role that the settings name.
+// No caller changes or takes away the rights of a role that holds more, nor a role that the settings name.
 func TestSubjects_RolesAndGrants(t *testing.T) {
 	s := servertest.Start(t, func(o *settings.Settings) {
 		o.Auth.MFA.RequiredRoles = []string{"Cashiers"}

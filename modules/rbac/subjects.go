@@ -11,8 +11,8 @@ import (
 	"kontor/store"
 )
 
-// Nobody gives away or takes away more than they hold: what a caller does with the sign-in, the sessions, the status, the roles or
-// the data of another user, or with a role, takes every right that the user or the role holds. The rows of the endpoint table name
+// Callers do not give away or take away more than they hold. Operations on the sign-in, sessions, status, roles or data of another
+// user, or on a role, need every right that the user or the role holds. The rows of the endpoint table name
 // their subject, and the server calls [Service.CheckSubject] before their handlers.
 //
 // Rights are those by grants, to the user or to their roles: on record types, on endpoints and on single records. Relations, such as

@@ -16,7 +16,7 @@ type SubjectKind uint8
 const (
 	SubjectUndecided  SubjectKind = iota
 	SubjectUser                   // a user
-	SubjectSelf                   // the caller: the handler refuses everybody else, whatever they hold
+	SubjectSelf                   // the caller: the handler refuses all others, whatever they hold
 	SubjectAccount                // a service account, which is a user
 	SubjectCredential             // the user who has a credential
 	SubjectInvitation             // the roles that an invitation gives
