@@ -42,6 +42,7 @@ var checksBeforeBody = [...]step{
 	(*Server).limitConcurrency,     // concurrency.go: 429
 	(*Server).authorize,            // authorize.go: 403
 	(*Server).checkAssurance,       // assurance.go: 401 for an authentication that is not recent, 403 without a required second factor
+	(*Server).checkSubject,         // subject.go: 403 for an operation on a user or role that holds more than the caller
 }
 
 // checksWithBody follow when the caller is authorized.

@@ -61,13 +61,14 @@ type route struct {
 	endpoint.Endpoint
 	key          string
 	index        int // in the table
+	subject      int // position of the subject's id among the parameters; -1: none
 	compressible bool
 }
 
 func newRouter(table []endpoint.Endpoint) (*router, error) {
 	r := &router{maxBody: endpoint.DefaultMaxBody}
 	for i, e := range table {
-		if err := r.add(&route{Endpoint: e, key: e.Key(), index: i, compressible: e.Compressible()}); err != nil {
+		if err := r.add(&route{Endpoint: e, key: e.Key(), index: i, subject: e.SubjectPosition(), compressible: e.Compressible()}); err != nil {
 			return nil, err
 		}
 	}

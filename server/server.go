@@ -5,8 +5,10 @@
 package server
 
 import (
+	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -43,6 +45,9 @@ func New(o Options) (*Server, error) {
 	s.document = sync.OnceValues(s.makeDocument)
 	if err := endpoint.CheckAll(s.Endpoints); err != nil {
 		return nil, err
+	}
+	if o.Rights == nil && slices.ContainsFunc(s.Endpoints, func(e endpoint.Endpoint) bool { return e.SubjectPosition() >= 0 }) {
+		return nil, errors.New("rows with a subject need Options.Rights")
 	}
 	routes, err := newRouter(s.Endpoints)
 	if err != nil {

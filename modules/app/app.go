@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -145,7 +146,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Webhooks = newWebhooks(m)
 	m.Search = newSearch(m)
 	m.Privacy = m.newPrivacy(o)
-	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Records: m.records(), Texts: texts, Log: o.Log})
+	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Records: m.records(), SettingRoles: settingRoles(o.Settings), Texts: texts, Log: o.Log})
 	m.table = m.endpoints()
 	if err := m.Changes.SetTable(m.table); err != nil {
 		return nil, err
@@ -166,6 +167,15 @@ func keyScopes(table []endpoint.Endpoint) []string {
 		}
 	}
 	return names
+}
+
+// settingRoles returns the names or ids of the roles that settings name.
+func settingRoles(s settings.Settings) []string {
+	named := slices.Clone(s.Auth.MFA.RequiredRoles)
+	for _, mapped := range s.Auth.OIDC.RoleMap {
+		named = append(named, mapped.Role)
+	}
+	return named
 }
 
 // setQuota limits what one user may store in all modules together.

@@ -11,7 +11,12 @@ import (
 // newServices builds the service accounts.
 func newServices(m *Modules) (*serviceaccounts.Service, error) {
 	return serviceaccounts.New(m.DB, machines{m.Users}, m.Auth, m.Notifications,
-		serviceaccounts.Options{Policy: m.Policy, Texts: m.Texts, Log: m.Log})
+		serviceaccounts.Options{CheckHolds: m.checkHolds, Texts: m.Texts, Log: m.Log})
+}
+
+// checkHolds compares the rights of the caller with those of a user. The module rbac is built later.
+func (m *Modules) checkHolds(ctx context.Context, q store.Querier, userID string) error {
+	return m.RBAC.CheckHolds(ctx, q, userID)
 }
 
 // callerChanged ends what outlives a request of a user, on every node. Their tokens as a service account come first: streams ask for

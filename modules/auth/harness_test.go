@@ -100,7 +100,7 @@ func (h *harness) start(change ...func(*auth.Options)) {
 	policy := &access.Current{}
 	policy.Store(access.NewPolicy(access.PolicyData{Endpoints: grants}))
 	s, err := server.New(server.Options{
-		Endpoints: table, Auth: h.auth, Policy: policy, Texts: texts, Log: log, Now: h.clock.Now,
+		Endpoints: table, Auth: h.auth, Rights: servertest.AllRights{}, Policy: policy, Texts: texts, Log: log, Now: h.clock.Now,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 	})
 	if err != nil {

@@ -44,7 +44,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Access: access.On(access.Chats, access.Update), Summary: "Add participants to a chat.",
 			Faults: []apierr.Kind{apierr.ChatNotFound, apierr.ChatFixedParticipants, apierr.ChatParticipantExists, apierr.ChatFull},
 			Handle: endpoint.JSON(http.StatusCreated, s.AddParticipants)},
-		{Name: "chats.remove_participant", Method: http.MethodDelete, Path: "/v1/chats/{id}/participants/{user_id}",
+		{Name: "chats.remove_participant", Method: http.MethodDelete, Path: "/v1/chats/{id}/participants/{user_id}", Subject: access.NoSubject("the creator of a chat decides who takes part"),
 			Access: access.On(access.Chats, access.Update), Summary: "Remove a participant from a chat, or leave it.",
 			Faults: []apierr.Kind{apierr.ChatNotFound, apierr.ChatFixedParticipants, apierr.ChatParticipantNotFound},
 			Handle: endpoint.JSON(http.StatusOK, s.RemoveParticipant)},

@@ -27,6 +27,7 @@ const (
 	askSigning = "signing"
 	askRevoke  = "revoke"
 	askStatus  = "status"
+	askListen  = "listen" // where the server listens
 )
 
 // sealProgress is how many values of a column were sealed again.
@@ -55,6 +56,9 @@ func (k keyRequest) run(ctx context.Context, m *app.Modules, answer func(control
 		n, err := m.Auth.RevokeUnusedKeys(ctx, m.DB.Now().Add(-time.Duration(k.UnusedDays)*24*time.Hour))
 		say("%d API keys were revoked", n)
 		return err
+	case askListen:
+		say("%s", m.Settings.Server.Listen)
+		return nil
 	case askStatus:
 		return describeKeys(ctx, m, say)
 	}

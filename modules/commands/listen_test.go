@@ -102,3 +102,16 @@ func TestListen_ForwardsSignedEventsUntilTheyAreAccepted(t *testing.T) {
 	}
 	stop()
 }
+
+// Without --url, the token goes to no program that merely has the port.
+func TestListen_SendsNoTokenToAnotherProgram(t *testing.T) {
+	var asked atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	defer other.Close()
+	var said bytes.Buffer
+	code := commands.Run(t.Context(), commands.Process{Args: []string{"listen", "--token", "kontor_sa_secret", "--data.dir", t.TempDir(),
+		"--server.listen", strings.TrimPrefix(other.URL, "http://")}, Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &said})
+	if asked.Load() != 0 || code == 0 || !strings.Contains(said.String(), "not sent") {
+		t.Errorf("code %d, %d requests, %s", code, asked.Load(), said.String())
+	}
+}

@@ -2,7 +2,6 @@ package customers
 
 import (
 	"context"
-	"strings"
 
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
@@ -26,7 +25,7 @@ type RejectDecisionInput struct {
 
 // Validate requires a reason.
 func (in *RejectDecisionInput) Validate(v *apierr.Fields) {
-	if in.Reason = checkReason(v, in.Reason); strings.TrimSpace(in.Reason) == "" {
+	if in.Reason = checkReason(v, in.Reason); types.Blank(in.Reason) {
 		v.Add("reason", "customers.reason_required")
 	}
 }

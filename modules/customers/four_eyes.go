@@ -2,8 +2,8 @@ package customers
 
 import (
 	"context"
-	"strings"
 
+	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/store"
@@ -32,7 +32,7 @@ func (s *Service) needsSecondPerson(before, after Customer) bool {
 // propose prepares a decision that waits for a second person: the customer keeps its state, and gets a new version. It returns
 // apierr.InvalidInput for a decision without a reason, because the second person must know it.
 func (s *Service) propose(ctx context.Context, q store.Querier, before, after Customer, reason string, documents []sealedDocument) (preparedChange, error) {
-	if strings.TrimSpace(reason) == "" {
+	if types.Blank(reason) {
 		return preparedChange{}, apierr.Invalid("reason", "customers.reason_required", nil)
 	}
 	waiting := before

@@ -26,6 +26,9 @@ var reservedWords = []string{
 	"admin", "administrator", "Administratorin", "administrateur", "amministratore",
 	"support", "help desk", "Kundendienst", "service client", "servizio clienti", "assistance", "assistenza",
 	"security", "Sicherheit", "sécurité", "sicurezza",
+	"advisor", "adviser", "Berater", "Beraterin", "Kundenberater", "Kundenberaterin", "Kundenberatung", "Beratung", "conseiller", "conseillère",
+	"conseil clientèle", "service clientèle", "consulente", "consulenza", "consulenza clienti", "customer care", "customer service", "customer support",
+	"Kundenservice", "Kundenbetreuung", "Kundenbetreuer", "Kundenbetreuerin", "relationship manager", "gestionnaire", "compliance",
 }
 
 // checkDisplayName parses an optional display name and adds what is wrong with it to v.
@@ -42,13 +45,13 @@ func checkDisplayName(v *apierr.Fields, text string) string {
 	return name
 }
 
-// selectResembling finds a staff member other than $1 whose display name or sign-in name has one of two skeletons. $4 and
-// the following are staff principals.
+// selectResembling finds a staff member other than $1 whose display name or sign-in name has one of some skeletons. The
+// lists are the skeletons, twice, and staff principals, twice.
 const selectResembling = `
 	SELECT named.id FROM (
-		SELECT id FROM users WHERE display_name_skeleton IN ($2, $3)
+		SELECT id FROM users WHERE display_name_skeleton IN (%s)
 		UNION
-		SELECT user_id FROM credentials WHERE value_skeleton IN ($2, $3) AND validated = TRUE
+		SELECT user_id FROM credentials WHERE value_skeleton IN (%s) AND validated = TRUE
 	) named
 	WHERE named.id <> $1 AND (named.id IN (%s)
 		OR EXISTS (SELECT 1 FROM user_roles r WHERE r.user_id = named.id AND r.role_id IN (%s)))
@@ -67,17 +70,21 @@ func (s *Service) isReserved(ctx context.Context, q store.Querier, userID, name 
 	return reserved, err
 }
 
-// resembles reports whether a name contains a reserved word or shares a skeleton with a name of another user who is staff.
+// resembles reports whether a name contains a reserved word or shares a skeleton with a name of another user who is staff,
+// as a whole or in a part of two words or more.
 func (s *Service) resembles(ctx context.Context, q store.Querier, userID, name string) (bool, error) {
 	if types.ContainsWords(name, reservedWords...) {
 		return true, nil
 	}
-	sorted, written := types.NameSkeleton(name), types.WrittenSkeleton(name)
+	// The whole name, and the names in it: a title or a role beside the name of a member of staff deceives as well.
+	skeletons := append([]string{types.NameSkeleton(name), types.WrittenSkeleton(name)}, types.ContainedSkeletons(name)...)
 	for staff := range slices.Chunk(s.Policy.Load().StaffPrincipals(), idsAtOnce) {
-		list := store.In(4, len(staff))
-		statement := fmt.Sprintf(selectResembling, list, list)
+		args := store.AppendIn([]any{userID}, skeletons)
+		names := store.In(2, len(skeletons))
+		list := store.In(len(args)+1, len(staff))
+		statement := fmt.Sprintf(selectResembling, names, names, list, list)
 		var id string
-		err := q.QueryRow(ctx, statement, store.AppendIn([]any{userID, sorted, written}, staff)...).Scan(&id)
+		err := q.QueryRow(ctx, statement, store.AppendIn(args, staff)...).Scan(&id)
 		if err == nil {
 			return true, nil
 		}

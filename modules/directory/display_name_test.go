@@ -111,6 +111,12 @@ var lookAlikeNames = map[string]string{
 	"the bank, Greek capital": "ΚOΝTOR",
 	"administrator":           "Anna (Administrator)",
 	"in German":               "Ihr Kundendienst",
+	"with a role":             "Anna Keller, Advisor",
+	"with a title":            "Frau Anna Keller",
+	"with a place":            "Anna Keller (Zürich)",
+	"small capitals":          "ᴀɴɴᴀ ᴋᴇʟʟᴇʀ",
+	"a symbol for e":          "Anna K℮ller",
+	"a department":            "Kundenberatung",
 	"in French":               "Sécurité de la banque",
 	"in Italian":              "Servizio clienti",
 }

@@ -102,7 +102,7 @@ func (h *harness) serve(texts *locales.Bundle) {
 		personnel:      {"users": access.ReadAll | access.Update},
 		recruiter:      {"users": access.Create},
 		access.Advisor: {"customers": access.ReadAll}}}))
-	h.server, h.address = servertest.Serve(h.t, server.Options{Endpoints: table, Auth: h.auth, Policy: h.policy, Texts: texts, Now: h.clock.Now,
+	h.server, h.address = servertest.Serve(h.t, server.Options{Endpoints: table, Auth: h.auth, Rights: servertest.AllRights{}, Policy: h.policy, Texts: texts, Now: h.clock.Now,
 		Log: slog.New(slog.NewTextHandler(h.t.Output(), nil)), Idempotency: app.Idempotency{DB: h.db}, Stored: app.Stored,
 		ResponderKey: store.ResponderKey{}})
 }

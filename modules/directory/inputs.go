@@ -226,7 +226,7 @@ func checkLogin(v *apierr.Fields, text string) loginKeys {
 }
 
 func required(v *apierr.Fields, field, text string) {
-	if strings.TrimSpace(text) == "" {
+	if types.Blank(text) {
 		v.Add(field, "invalid.required")
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"kontor/modules/kit/types"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -51,6 +52,24 @@ const (
 // RolesOf returns the ids of the roles that a user holds, in their order.
 func (s *Service) RolesOf(ctx context.Context, q store.Querier, userID string) ([]string, error) {
 	return selectTexts(ctx, q, selectRolesOf, userID)
+}
+
+// HolderOf returns the id of the user who has a credential, or an empty text.
+func (s *Service) HolderOf(ctx context.Context, q store.Querier, credentialID string) (string, error) {
+	c, err := credentialTable.GetUnchecked(ctx, q, credentialID)
+	if errors.Is(err, apierr.UserNotFound) {
+		return "", nil
+	}
+	return c.UserID, err
+}
+
+// InvitedRoles returns the ids of the roles that an invitation of another user than the caller gives.
+func (s *Service) InvitedRoles(ctx context.Context, q store.Querier, invitationID string) ([]string, error) {
+	i, err := s.invitation(ctx, q, invitationID)
+	if errors.Is(err, apierr.InvitationNotFound) || i.CreatedBy == access.From(ctx).UserID {
+		return nil, nil
+	}
+	return i.roles, err
 }
 
 // holders returns the ids of the users who hold a role, in their order.

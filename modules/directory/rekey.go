@@ -9,8 +9,9 @@ import (
 )
 
 // keyRules is the version of the rules of [LoginKey], types.NameSkeleton and types.SearchKey. Raise it when they change:
-// the next start derives the keys of all credentials and users again. 2 added the skeletons.
-const keyRules = 2
+// the next start derives the keys of all credentials and users again. 2 added the skeletons, 3 small
+// capitals in them.
+const keyRules = 3
 
 const (
 	selectKeyRules = `SELECT COALESCE(max(version), 0) FROM credential_key_rules`

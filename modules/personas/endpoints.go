@@ -34,11 +34,11 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "personas.users.add", Method: http.MethodPost, Path: "/v1/personas/{persona_id}/users", Access: update, Tag: "User-Persona",
 			Summary: "Link a user to a persona. The link is pending until the user accepts it, unless staff or the user created it.",
 			Faults:  []apierr.Kind{apierr.PersonaNotFound, apierr.UserNotFound, apierr.PersonaUserExists}, Handle: endpoint.JSON(http.StatusCreated, s.AddUser)},
-		{Name: "personas.users.remove", Method: http.MethodDelete, Path: "/v1/personas/{persona_id}/users/{user_id}", Access: update, Tag: "User-Persona",
+		{Name: "personas.users.remove", Method: http.MethodDelete, Path: "/v1/personas/{persona_id}/users/{user_id}", Subject: access.NoSubject("whoever may update a persona decides who uses it"), Access: update, Tag: "User-Persona",
 			Summary: "Remove the link between a user and a persona.",
 			Faults:  []apierr.Kind{apierr.PersonaNotFound, apierr.PersonaUserNotFound, apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.RemoveUser)},
 
-		{Name: "personas.users.accept", Method: http.MethodPost, Path: "/v1/personas/{persona_id}/users/{user_id}/accept", Access: read, Tag: "User-Persona",
+		{Name: "personas.users.accept", Method: http.MethodPost, Path: "/v1/personas/{persona_id}/users/{user_id}/accept", Subject: access.NoSubject("users accept for themselves"), Access: read, Tag: "User-Persona",
 			Summary: "Accept a pending link between a user and a persona.",
 			Faults:  []apierr.Kind{apierr.PersonaNotFound, apierr.PersonaUserNotFound, apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.AcceptUser)},
 		{Name: "personas.users.mine", Method: http.MethodGet, Path: "/v1/profile/personas", Access: read, Tag: "User-Persona",

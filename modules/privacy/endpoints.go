@@ -17,12 +17,13 @@ type person struct {
 	recType access.RecordType
 	missing apierr.Kind
 	roles   []string // may export
+	subject access.Subject
 }
 
 var persons = []person{
-	{personal.Customer, "/v1/customers/{id}", access.Customers, apierr.CustomerNotFound, []string{access.Advisor, access.Customer}},
-	{personal.User, "/v1/users/{id}", access.Users, apierr.UserNotFound, []string{access.Advisor, access.Customer}},
-	{personal.Persona, "/v1/personas/{persona_id}", access.Personas, apierr.PersonaNotFound, []string{access.Advisor}},
+	{personal.Customer, "/v1/customers/{id}", access.Customers, apierr.CustomerNotFound, []string{access.Advisor, access.Customer}, access.Subject{}},
+	{personal.User, "/v1/users/{id}", access.Users, apierr.UserNotFound, []string{access.Advisor, access.Customer}, access.UserIn("id")},
+	{personal.Persona, "/v1/personas/{persona_id}", access.Personas, apierr.PersonaNotFound, []string{access.Advisor}, access.Subject{}},
 }
 
 // Endpoints returns the rows of the module.
@@ -66,7 +67,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 
 func (s *Service) exportRow(p person) endpoint.Endpoint {
 	return endpoint.Endpoint{
-		Name: "privacy.export_" + string(p.kind), Method: http.MethodGet, Path: p.path + "/export",
+		Name: "privacy.export_" + string(p.kind), Method: http.MethodGet, Path: p.path + "/export", Subject: p.subject,
 		Access: access.On(p.recType, access.Read), Assurance: endpoint.SecondFactor, Roles: p.roles, Summary: "Export what is held about a " + string(p.kind) + ", as one JSON document.",
 		Faults: []apierr.Kind{p.missing},
 		Doc: endpoint.Doc{
@@ -90,7 +91,7 @@ func (s *Service) erasureRow(p person) endpoint.Endpoint {
 		handle = endpoint.JSON(http.StatusOK, s.erasePersona)
 	}
 	return endpoint.Endpoint{
-		Name: "privacy.erase_" + string(p.kind), Method: http.MethodPost, Path: p.path + "/erasure", OwnTime: true,
+		Name: "privacy.erase_" + string(p.kind), Method: http.MethodPost, Path: p.path + "/erasure", Subject: p.subject, OwnTime: true,
 		Access: access.On(p.recType, access.Delete), Assurance: endpoint.SecondFactor, Summary: "Erase the personal data of a " + string(p.kind) + ". This cannot be undone.",
 		Faults: faults,
 		Doc: endpoint.Doc{Answers: []endpoint.Answer{

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"kontor/modules/kit/types"
 	"kontor/server/access"
@@ -29,7 +30,7 @@ type Decision struct {
 	Allowed  bool   `json:"allowed"`
 	Source   string `json:"source" enum:"role,user,owner," doc:"The source of the permission; empty if it is denied."`
 	SourceID string `json:"source_id" doc:"Id of the role, the user or the record; the nil id if it is denied."`
-	Missing  bool   `json:"missing,omitzero" doc:"true if it is denied because there is no such record; missing from other decisions."`
+	Missing  bool   `json:"missing,omitzero" doc:"true if it is denied because there is no such record, for callers who could learn it from the address of the record; missing from other decisions."`
 }
 
 // The sources of a permission.
@@ -87,6 +88,7 @@ func (out checkOutput) EachUser(add func(id string)) {
 // check decides for the caller or, if an administrator asks, for another user.
 func (s *Service) check(ctx context.Context, in checksInput) (checkOutput, error) {
 	caller := access.From(ctx)
+	asking := caller
 	if in.UserID != "" && in.UserID != caller.UserID {
 		if !caller.Administrator() {
 			return checkOutput{}, apierr.NoAccess
@@ -105,7 +107,20 @@ func (s *Service) check(ctx context.Context, in checksInput) (checkOutput, error
 		caller = access.Caller{UserID: in.UserID, Roles: roles}.WithPolicy(s.Policy.Load())
 	}
 	results, err := s.Decide(ctx, caller, in.Checks)
+	for i := range results {
+		results[i].Missing = results[i].Missing && s.tellsMissing(asking, in.Checks[i].RecType)
+	}
 	return checkOutput{results}, err
+}
+
+// tellsMissing reports whether a caller could learn from the address of a record that there is none: they may read all records of the
+// type, or call an endpoint that reads one. The address of a notification does not tell it apart from one of another user.
+func (s *Service) tellsMissing(caller *access.Caller, recType string) bool {
+	t, _ := access.LookupType(recType)
+	if caller.May(t, access.ReadAll) {
+		return true
+	}
+	return t != access.Notifications && slices.ContainsFunc(s.readers[recType], func(key string) bool { return strings.HasSuffix(key, "}") && caller.MayCall(key) })
 }
 
 // parsedCheck is a check with its names looked up.

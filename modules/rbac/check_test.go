@@ -152,3 +152,24 @@ func TestCheck_AdministratorsCheckOtherUsers(t *testing.T) {
 	body["user_id"] = store.NewID()
 	h.want(404, "users.user_not_found", h.root, "POST", "/v1/rbac/check", body)
 }
+
+// A check reveals no record that the address of the record does not reveal.
+func TestCheck_HidesWhichRecordsAreMissing(t *testing.T) {
+	h := newHarness(t)
+	user := h.user(access.Customer)
+	grant := h.grant(object{"user_id": user, "endpoint": "GET /v1/audit/status"})
+	for _, recType := range []string{"notifications", "roles", "grants", "api_keys"} {
+		if got := h.check(user, object{"rec_type": recType, "permission": "read", "rec_id": store.NewID()}); got != "no" {
+			t.Errorf("%s: got %s for an unknown record", recType, got)
+		}
+		if got := h.check(h.root, object{"rec_type": recType, "permission": "read", "rec_id": store.NewID()}); got != "missing" {
+			t.Errorf("%s: got %s for an administrator", recType, got)
+		}
+	}
+	if got := h.check(user, object{"rec_type": "grants", "permission": "read", "rec_id": grant}); got != "no" {
+		t.Errorf("got %s for a grant", got)
+	}
+	if got := h.check(user, object{"rec_type": "customers", "permission": "read", "rec_id": store.NewID()}); got != "missing" {
+		t.Errorf("got %s for a customer, whose address answers 404", got)
+	}
+}

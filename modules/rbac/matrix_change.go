@@ -107,6 +107,9 @@ func (c *matrixChange) remove(ctx context.Context, tx *store.Tx, statement, of s
 		if _, err := grantTable.Get(ctx, tx, g.ID, access.Delete); err != nil {
 			return access.None, err
 		}
+		if err := c.checkTaking(ctx, tx, g, c.roleID); err != nil {
+			return access.None, err
+		}
 		if err := deleteGrant(ctx, tx, g); err != nil {
 			return access.None, err
 		}

@@ -31,6 +31,10 @@ type users interface {
 	RolesOf(ctx context.Context, q store.Querier, userID string) ([]string, error)
 	// RemoveRole takes a role from all users who hold it. Their sessions see the change on the next request.
 	RemoveRole(ctx context.Context, tx *store.Tx, roleID string) error
+	// HolderOf returns the id of the user who has a credential, or an empty text.
+	HolderOf(ctx context.Context, q store.Querier, credentialID string) (string, error)
+	// InvitedRoles returns the ids of the roles that an invitation of another user than the caller gives.
+	InvitedRoles(ctx context.Context, q store.Querier, invitationID string) ([]string, error)
 }
 
 // Options are the dependencies of a service.
@@ -39,6 +43,8 @@ type Options struct {
 	Policy *access.Current
 	// Users stores the roles that users hold.
 	Users users
+	// SettingRoles are the names or ids of the roles that settings name: see [Service.checkSettingRole].
+	SettingRoles []string
 	// Texts are the texts of the locale files.
 	Texts endpoint.Texts
 	// Records answer for the records of each type. The map may be filled until [Service.Start]. A type without an entry

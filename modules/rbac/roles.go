@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
@@ -95,11 +96,15 @@ func (in *createRoleInput) Validate(v *apierr.Fields) {
 	(*RoleInput)(in).Validate(v)
 }
 
-// CreateRole creates a role without grants. It returns apierr.RoleExists for a name that exists; case does not matter.
+// CreateRole creates a role without grants. It returns apierr.RoleInSettings, and apierr.RoleExists for a name that exists; case does
+// not matter.
 func (s *Service) CreateRole(ctx context.Context, in RoleInput) (Role, error) {
 	caller := access.From(ctx)
 	role := Role{ID: store.NewID(), CreatedBy: caller.UserID, ModifiedBy: caller.UserID, version: 1}
 	role.apply(in)
+	if err := s.checkSettingRole(ctx, role); err != nil {
+		return Role{}, err
+	}
 	role.CreatedAt = s.db.Now()
 	role.ModifiedAt = role.CreatedAt
 	after, answer := roleTable.Answer(ctx, s.db, role)
@@ -141,8 +146,25 @@ func (s *Service) Roles(ctx context.Context, p list.Params) (list.Page[Role], er
 	return roleList.Page(ctx, s.db, p, roleTable.Visible(access.From(ctx)))
 }
 
+// checkSettingRole returns apierr.RoleInSettings for a role that the settings name, by auth.oidc.role_map or auth.mfa.required_roles,
+// unless the caller is an administrator. Such a name gives the role to people, or obliges its holders to a second factor: creating,
+// renaming or deleting the role gives and takes as much, beyond what its grants say.
+func (s *Service) checkSettingRole(ctx context.Context, roles ...Role) error {
+	if access.From(ctx).Administrator() {
+		return nil
+	}
+	for _, named := range s.SettingRoles {
+		for _, role := range roles {
+			if strings.EqualFold(named, role.ID) || types.Fold(named) == types.Fold(role.Name) {
+				return apierr.RoleInSettings
+			}
+		}
+	}
+	return nil
+}
+
 // UpdateRole changes the name and description of a role. It returns apierr.RoleNotFound, apierr.NoAccess, apierr.RoleBuiltIn
-// for a new name of a built-in role, apierr.RoleExists and apierr.PreconditionFailed.
+// for a new name of a built-in role, apierr.RoleInSettings, apierr.RoleExists and apierr.PreconditionFailed.
 func (s *Service) UpdateRole(ctx context.Context, id string, in RoleInput) (Role, error) {
 	role, err := records.Update(ctx, s.db, roleTable, id, records.Edit[Role]{
 		Action: "rbac.roles.update", Wanted: access.Update,
@@ -151,6 +173,11 @@ func (s *Service) UpdateRole(ctx context.Context, id string, in RoleInput) (Role
 			role.apply(in)
 			if role.BuiltIn && role.Name != before.Name {
 				return role, false, apierr.RoleBuiltIn
+			}
+			if role.Name != before.Name {
+				if err := s.checkSettingRole(ctx, before, role); err != nil {
+					return role, false, err
+				}
 			}
 			changed := role != before
 			role.ModifiedAt, role.ModifiedBy, role.version = now, access.From(ctx).UserID, before.version+1
@@ -163,7 +190,7 @@ func (s *Service) UpdateRole(ctx context.Context, id string, in RoleInput) (Role
 
 // DeleteRole deletes a role and its grants and takes it from its holders, in force for their next request. Callers cannot
 // delete a role that they hold, because that would change their own roles. It returns apierr.RoleNotFound, apierr.NoAccess,
-// apierr.RoleBuiltIn, apierr.GrantToSelf and apierr.PreconditionFailed.
+// apierr.RoleBuiltIn, apierr.RoleInSettings, apierr.GrantToSelf and apierr.PreconditionFailed.
 func (s *Service) DeleteRole(ctx context.Context, id string) error {
 	caller := access.From(ctx)
 	return s.db.InTx(ctx, func(tx *store.Tx) error {
@@ -176,6 +203,9 @@ func (s *Service) DeleteRole(ctx context.Context, id string) error {
 		}
 		if role.BuiltIn {
 			return apierr.RoleBuiltIn
+		}
+		if err := s.checkSettingRole(ctx, role); err != nil {
+			return err
 		}
 		own, err := s.Users.RolesOf(ctx, tx, caller.UserID)
 		if err != nil {

@@ -8,7 +8,6 @@ import (
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
 	"kontor/server/access"
-	"kontor/server/apierr"
 	"kontor/server/endpoint"
 	"kontor/store"
 )
@@ -111,11 +110,6 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Account, error) {
 		if a, err = s.getForChange(ctx, tx, in.ID, access.Update); err != nil {
 			return err
 		}
-		if in.Status != nil && *in.Status == active && a.Status != active {
-			if err := s.checkMayIssue(ctx, tx, in.ID); err != nil {
-				return err
-			}
-		}
 		if err := s.users.Change(ctx, tx, in.ID, in.Name, in.Status); err != nil {
 			return err
 		}
@@ -177,33 +171,5 @@ func (s *Service) CheckMayActAs(ctx context.Context, tx *store.Tx, id string) er
 	if _, err := accountTable.Get(ctx, tx, id, access.Update); err != nil {
 		return err
 	}
-	return s.checkMayIssue(ctx, tx, id)
-}
-
-// checkMayIssue checks that the caller may act as the account: an administrator may, and otherwise the caller must hold all
-// roles of the account, which must have no grants of its own. Without this rule, a caller who may create tokens could take the
-// rights of an account. It returns apierr.GrantNotHeld.
-func (s *Service) checkMayIssue(ctx context.Context, tx *store.Tx, id string) error {
-	caller := access.From(ctx)
-	if caller.UserID == "" || caller.UserID == store.NilID {
-		return nil // the operator, by a command
-	}
-	roles, err := selectTexts(ctx, tx, selectRoles, id)
-	if err != nil {
-		return err
-	}
-	if err := s.users.CheckHeld(ctx, tx, roles); err != nil {
-		return err
-	}
-	if s.users.CheckHeld(ctx, tx, []string{access.Administrator}) == nil {
-		return nil
-	}
-	var granted int
-	if err := tx.QueryRow(ctx, countGrants, id).Scan(&granted); err != nil {
-		return err
-	}
-	if granted > 0 || s.Policy.Load().HasGrants(id) {
-		return apierr.GrantNotHeld
-	}
-	return nil
+	return s.CheckHolds(ctx, tx, id)
 }

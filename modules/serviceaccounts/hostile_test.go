@@ -197,7 +197,7 @@ func TestHostile_TokenOfAMorePowerfulAccount(t *testing.T) {
 	powerful, granted, on, equal := account(t, s, access.Administrator), account(t, s), account(t, s), account(t, s, access.Advisor)
 	s.Admin().Do("POST", "/v1/rbac/grants", map[string]any{"user_id": granted, "endpoint": "GET /v1/audit"}).Expect(t, http.StatusCreated)
 	customer := s.Admin().Create("/v1/customers", map[string]any{"first_name": "Vreni", "last_name": "Muster", "email": "vreni@example.ch"})
-	s.Admin().Do("POST", "/v1/rbac/grants", map[string]any{"user_id": on, "rec_type": "customers", "rec_id": customer, "permissions": []string{"read"}}).Expect(t, http.StatusCreated)
+	s.Admin().Do("POST", "/v1/rbac/grants", map[string]any{"user_id": on, "rec_type": "customers", "rec_id": customer, "permissions": []string{"delete"}}).Expect(t, http.StatusCreated)
 	for name, id := range map[string]string{"a role that the caller lacks": powerful, "a grant on an endpoint": granted, "a grant on a record": on} {
 		got := keeper.Do("POST", "/v1/service-accounts/"+id+"/tokens", map[string]any{"name": "Mine"})
 		if got.Status != http.StatusForbidden || !strings.Contains(got.Body, "grant_not_held") {
@@ -207,7 +207,8 @@ func TestHostile_TokenOfAMorePowerfulAccount(t *testing.T) {
 	keeper.Do("POST", "/v1/service-accounts/"+equal+"/tokens", map[string]any{"name": "Mine"}).Expect(t, http.StatusCreated)
 	keeper.Do("POST", "/v1/service-accounts", map[string]any{"name": "Mine", "roles": []string{"Administrator"}}).Expect(t, http.StatusForbidden)
 	keeper.Do("POST", "/v1/service-accounts", map[string]any{"name": "Mine", "roles": []string{"Advisor"}}).Expect(t, http.StatusCreated)
-	keeper.Do("PATCH", "/v1/service-accounts/"+powerful, map[string]any{"status": "disabled"}).Expect(t, http.StatusOK)
+	keeper.Do("PATCH", "/v1/service-accounts/"+powerful, map[string]any{"status": "disabled"}).ExpectError(t, http.StatusForbidden, "rbac.grant_not_held")
+	s.Admin().Do("PATCH", "/v1/service-accounts/"+powerful, map[string]any{"status": "disabled"}).Expect(t, http.StatusOK)
 	keeper.Do("PATCH", "/v1/service-accounts/"+powerful, map[string]any{"status": "active"}).Expect(t, http.StatusForbidden)
 }
 

@@ -99,10 +99,6 @@ const (
 		SELECT h.user_id, r.name FROM held_roles h JOIN role_names r ON r.id = h.role_id
 		WHERE h.user_id IN (%s) ORDER BY r.name_key`
 
-	selectRoles = `SELECT role_id FROM held_roles WHERE user_id = $1 ORDER BY role_id`
-
-	countGrants = `SELECT count(*) FROM permissions WHERE principal_id = $1`
-
 	insertToken = `
 		INSERT INTO service_tokens (id, account_id, name, token_hash, scopes, networks, created_at, created_by, expires_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`

@@ -31,8 +31,6 @@ type Users interface {
 	Create(ctx context.Context, tx *store.Tx, name string, roles []string) (id string, err error)
 	// Change changes name and status of the user; nil stays. It returns apierr.RecordErased.
 	Change(ctx context.Context, tx *store.Tx, id string, name, status *string) error
-	// CheckHeld returns apierr.GrantNotHeld if the caller does not hold all of the roles.
-	CheckHeld(ctx context.Context, tx *store.Tx, roles []string) error
 	// Administrators returns the ids of the active people with the role Administrator.
 	Administrators(ctx context.Context, q store.Querier) ([]string, error)
 }
@@ -51,9 +49,10 @@ type Notifier interface {
 
 // Options are the settings of the module.
 type Options struct {
-	Policy *access.Current
-	Texts  endpoint.Texts
-	Log    *slog.Logger
+	// CheckHolds returns apierr.GrantNotHeld unless the caller holds every right of a user.
+	CheckHolds func(ctx context.Context, q store.Querier, userID string) error
+	Texts      endpoint.Texts
+	Log        *slog.Logger
 }
 
 // maxCached is the number of verified tokens in memory.

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"maps"
 	"slices"
 )
 
@@ -69,6 +70,18 @@ func (c *Caller) MayCall(endpoint string) bool {
 		}
 	}
 	return c.policy.MayCall(c.UserID, endpoint)
+}
+
+// endpoints returns the endpoints on which the caller or one of the caller's roles has a grant, in their order.
+func (c *Caller) endpoints() []string {
+	if c.policy == nil {
+		return nil
+	}
+	all := map[string]struct{}{}
+	for _, principal := range append([]string{c.UserID}, c.Roles...) {
+		maps.Copy(all, c.policy.endpoints[principal])
+	}
+	return slices.Sorted(maps.Keys(all))
 }
 
 // Administrator reports whether the caller has the built-in role Administrator.

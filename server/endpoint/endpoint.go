@@ -20,6 +20,8 @@ type Endpoint struct {
 	Path   string          // "/v1/customers/{id}"; {name} stands for one segment
 	Access access.Rule     // who may call it; there is no default
 	Limit  ratelimit.Class // which rate limit applies; there is no default
+	// Subject is whose rights the caller must hold; there is no default for rows that [Endpoint.NeedsSubject].
+	Subject access.Subject
 	// Assurance is how recently the caller must have authenticated.
 	Assurance Assurance
 	// WithoutFactor keeps the row open to users who must enrol a second factor and have not done so in time.
@@ -80,6 +82,9 @@ func (e Endpoint) Check() error {
 	}
 	if !e.Access.Decided() {
 		complain("access is not declared")
+	}
+	if err := e.checkSubject(); err != nil {
+		problems = append(problems, err)
 	}
 	if e.Limit == ratelimit.Undecided {
 		complain("the rate limit is not declared")

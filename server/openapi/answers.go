@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
 	"kontor/server/ratelimit"
@@ -134,6 +135,12 @@ func faultsOf(row endpoint.Endpoint) map[int][]apierr.Kind {
 	}
 	if row.Access.TakesBearer() {
 		kinds = append(kinds, apierr.NoAccess, apierr.AuthUnavailable)
+		switch {
+		case row.Subject.Kind() == access.SubjectAccount:
+			kinds = append(kinds, apierr.GrantNotHeld)
+		case row.SubjectPosition() >= 0:
+			kinds = append(kinds, apierr.RightsNotHeld)
+		}
 		if row.Assurance != endpoint.AnySession {
 			kinds = append(kinds, apierr.StaleSession)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"kontor/server"
+	"kontor/server/endpoint"
 )
 
 // Serve runs a server with an endpoint table of the test until the test ends. The address is host:port.
@@ -19,6 +20,12 @@ func Serve(t testing.TB, o server.Options) (web *server.Server, address string) 
 	t.Cleanup(stop)
 	return web, address
 }
+
+// AllRights lets every caller hold the rights of all users, for the tests of modules without the module rbac.
+type AllRights struct{}
+
+// CheckSubject returns nil.
+func (AllRights) CheckSubject(context.Context, *endpoint.Endpoint, string) error { return nil }
 
 // Listen runs a server on a free port until stop is called.
 func Listen(t testing.TB, web *server.Server) (address string, stop func()) {

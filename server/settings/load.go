@@ -110,7 +110,7 @@ func (r *Result) resolve(s Setting, flags []string, env string, file map[string]
 
 // wrong returns the error line. It omits values that may contain a secret or that err already quotes.
 func (s Setting) wrong(g given, err error) error {
-	if s.List || s.secret() {
+	if s.List || s.secret() || strings.ContainsAny(g.raw, "@?") { // the last two occur in addresses with credentials, whatever the setting
 		return fmt.Errorf("%s %w (%s)", s.Name, err, g.where)
 	}
 	return fmt.Errorf("%s %w, not %q (%s)", s.Name, err, shorten(g.raw), g.where)

@@ -19,13 +19,23 @@ func Line(s string, limit int) (string, error) { return text(s, limit, false) }
 // breaks to "\n".
 func Text(s string, limit int) (string, error) { return text(s, limit, true) }
 
-// Required is like [Line] and returns RuleRequired for the empty text.
+// Required is like [Line] and returns RuleRequired for a [Blank] text.
 func Required(s string, limit int) (string, error) {
 	line, err := Line(s, limit)
-	if err == nil && line == "" {
+	if err == nil && Blank(line) {
 		return "", RuleRequired
 	}
 	return line, err
+}
+
+// Blank reports whether a text shows nothing: it consists of white space and of characters that are not displayed.
+func Blank(s string) bool {
+	for _, r := range s {
+		if !unicode.IsSpace(r) && !isInvisible(r) && r != blankBraille {
+			return false
+		}
+	}
+	return true
 }
 
 // maxBytesPerCharacter limits the size of hostile texts before they are normalised. A character has at

@@ -122,3 +122,16 @@ func FuzzTexts(f *testing.F) {
 		}
 	})
 }
+
+func TestRequired_RejectsTextsThatShowNothing(t *testing.T) {
+	for _, blank := range []string{"", " ", "\u200b", "\u200b \u2060", "\u00ad", "\u3164", "\u2800", "\ufe0f", "\u180e\u200d"} {
+		if got, err := types.Required(blank, 10); err != types.RuleRequired {
+			t.Errorf("%q: got %q, %v", blank, got, err)
+		}
+	}
+	for _, shown := range []string{"a", "क\u200dष", ".", "\u200ba"} {
+		if _, err := types.Required(shown, 10); err != nil {
+			t.Errorf("%q: %v", shown, err)
+		}
+	}
+}

@@ -34,7 +34,7 @@ func Text(v *apierr.Fields, field, text string, limit int) string {
 // RequiredText checks a multi-line text that must not be empty.
 func RequiredText(v *apierr.Fields, field, text string, limit int) string {
 	checked := Text(v, field, text, limit)
-	if strings.TrimSpace(checked) == "" {
+	if types.Blank(checked) {
 		v.Add(field, "invalid.required")
 	}
 	return checked
