@@ -42,3 +42,12 @@ func ownTables() []personal.Table {
 		{Name: "idempotency_keys", Holds: "sealed answers of the last day; the store forgets those of and about an erased person"},
 	}
 }
+
+// PersonalSections returns the sections of exports and reports that all modules declare.
+func (m *Modules) PersonalSections() []personal.Section {
+	var sections []personal.Section
+	for _, module := range m.personalModules() {
+		sections = append(sections, module.PersonalSections()...)
+	}
+	return sections
+}

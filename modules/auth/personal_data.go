@@ -45,6 +45,10 @@ func (s *Service) PersonalSections() []personal.Section {
 		personal.Records(personal.About{Name: "sessions", Kind: personal.User, Endpoint: "GET /v1/users/{id}/sessions"}, personal.Of[Session]{
 			Table: &sessionTable, All: access.ReadAll, Condition: "sessions.user_id = $2",
 			Current: func(r Session, now store.Time) bool { return r.ended == nil && r.ExpiresAt > now },
+			Show: func(ctx context.Context, _ store.Querier, r Session) (any, error) {
+				r.Current = r.ID == access.From(ctx).SessionID
+				return r, nil
+			},
 		}),
 		personal.Own(personal.About{Name: "devices", Kind: personal.User, Rule: personal.OwnUser},
 			personal.Query(selectDevicesOf, func(row store.Scanner) (d exportedDevice, key string, err error) {
