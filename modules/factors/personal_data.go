@@ -25,7 +25,9 @@ func (s *Service) PersonalSections() []personal.Section {
 	return []personal.Section{
 		personal.Records(personal.About{Name: "factors", Kind: personal.User, Endpoint: "GET /v1/users/{id}/factors"}, personal.Of[Factor]{
 			Table: table, All: access.Read, Condition: "factors.user_id = $2",
-			Current: func(f Factor, now store.Time) bool { return f.Status == active || f.CreatedAt > now.Add(-enrolmentLife) },
+			Current: func(f Factor, now store.Time) bool {
+				return f.Status == active || f.CreatedAt > now.Add(-enrolmentLife)
+			},
 		}),
 	}
 }
