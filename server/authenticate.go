@@ -24,6 +24,9 @@ type Authenticator interface {
 	Bearer(c *fiber.Ctx) (*access.Caller, error)
 	// APIKey verifies an API key. It returns apierr.Unauthorized.
 	APIKey(ctx context.Context, key string) (*access.Caller, error)
+	// Session returns the caller of a bearer token with their present roles, without a policy. It returns apierr.Unauthorized when
+	// the session has ended, and apierr.AuthUnavailable when it cannot be read.
+	Session(ctx context.Context, caller *access.Caller) (*access.Caller, error)
 }
 
 // recognizeCaller finds the caller of a bearer token that is known in memory. Such a request is not counted for its network.

@@ -14,7 +14,6 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"kontor/server/accept"
-	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/csvtable"
 	"kontor/server/endpoint"
@@ -52,11 +51,13 @@ func (s *Server) answerCSV(ctx context.Context, r *call, mark bool) error {
 	if err != nil {
 		return err
 	}
-	release, err := s.exports.acquire(r.principal())
-	if err != nil {
-		return err
+	head, release := r.fiber.Method() == http.MethodHead, func() {}
+	if !head {
+		if release, err = endpoint.BeginExport(ctx); err != nil {
+			return err
+		}
+		endpoint.Report(ctx, endpoint.Event{Kind: endpoint.Reading, Action: "lists.export"}) // the row adds type and record
 	}
-	endpoint.Report(ctx, endpoint.Event{Kind: endpoint.Reading, Action: "lists.export"}) // the row adds type and record
 	total := first.Rows().Total
 	response := r.fiber.Response()
 	response.SetStatusCode(http.StatusOK)
@@ -67,13 +68,11 @@ func (s *Server) answerCSV(ctx context.Context, r *call, mark bool) error {
 	if total > csvRows {
 		response.Header.Set("X-Truncated-Rows", strconv.FormatInt(total-csvRows, 10))
 	}
-	if r.fiber.Method() == http.MethodHead { // The engine would end the absent body of a stream with a line.
-		release()
+	if head { // The engine would end the absent body of a stream with a line.
 		response.Header.SetContentLength(-1)
 		return nil
 	}
-	info := &endpoint.Info{Caller: access.From(ctx), Language: r.Language, RequestID: r.RequestID, Now: r.Now}
-	later, cancel := context.WithTimeout(context.WithValue(endpoint.With(access.With(context.Background(), access.From(ctx)), info), s.CallerKey, r.principal()), csvTime)
+	later, cancel := context.WithTimeout(endpoint.Detach(context.Background(), ctx), csvTime)
 	t := &csvStream{server: s, ctx: later, cancel: func() { cancel(); release() }, read: read, page: first, requestID: r.RequestID,
 		connection: r.fiber.Context().Conn(), table: csvtable.New(r.row.Handle.RowType(), endpoint.Encoding), seen: map[uint64]struct{}{}, seed: maphash.MakeSeed()}
 	if mark {
@@ -165,7 +164,11 @@ func (t *csvStream) next() error {
 	if t.server.draining.Load() {
 		return apierr.Unavailable
 	}
-	page, err := t.read(t.ctx, csvPage, t.offset)
+	ctx, err := endpoint.Continue(t.ctx)
+	if err != nil {
+		return fmt.Errorf("continue with row %d: %w", t.offset, err)
+	}
+	page, err := t.read(ctx, csvPage, t.offset)
 	if err != nil {
 		return fmt.Errorf("read rows from %d: %w", t.offset, err)
 	}

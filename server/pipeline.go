@@ -115,7 +115,7 @@ func (s *Server) handle(c *fiber.Ctx, steps func(r *call) error) {
 func (s *Server) newCall(c *fiber.Ctx) *call {
 	r := &call{fiber: c, began: time.Now()}
 	r.responder = responder{s, r}
-	r.Caller = &r.caller
+	r.Caller, r.Transfers = &r.caller, s.transfers
 	r.request.Fiber = c
 	r.context.start(&r.Info, r.began.Add(s.RequestTime), s.CallerKey)
 	return r

@@ -29,14 +29,16 @@ func (s *Server) limitCaller(r *call) error {
 }
 
 // principal names who a request counts for: a user, an API key, or the network of a client without either.
-func (r *call) principal() string {
+func (r *call) principal() string { return principal(&r.Info) }
+
+func principal(i *endpoint.Info) string {
 	switch {
-	case r.Caller.UserID != "":
-		return r.Caller.UserID
-	case r.Caller.KeyID != "":
-		return r.Caller.KeyID
+	case i.Caller.UserID != "":
+		return i.Caller.UserID
+	case i.Caller.KeyID != "":
+		return i.Caller.KeyID
 	}
-	return endpoint.Network(r.Address)
+	return endpoint.Network(i.Address)
 }
 
 // limitRate counts a request for a principal and writes the RateLimit headers. The database, too, does the request's work for

@@ -29,7 +29,7 @@ type Server struct {
 	routes      *router
 	limiter     *ratelimit.Limiter
 	concurrency *concurrency
-	exports     *exportLimit
+	transfers   *transfers
 	origins     map[string]bool
 	draining    atomic.Bool
 	uploads     atomic.Int64 // bytes of long bodies in memory
@@ -40,7 +40,8 @@ type Server struct {
 
 // New builds a server. It fails when a row of the table is incomplete or duplicate.
 func New(o Options) (*Server, error) {
-	s := &Server{Options: o, limiter: ratelimit.New(o.Now), concurrency: newConcurrency(o.PerCaller), exports: newExportLimit(), origins: map[string]bool{}}
+	s := &Server{Options: o, limiter: ratelimit.New(o.Now), concurrency: newConcurrency(o.PerCaller), origins: map[string]bool{}}
+	s.transfers = newTransfers(s)
 	s.Endpoints = append(append([]endpoint.Endpoint(nil), o.Endpoints...), s.ownEndpoints()...)
 	s.document = sync.OnceValues(s.makeDocument)
 	if err := endpoint.CheckAll(s.Endpoints); err != nil {

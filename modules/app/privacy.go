@@ -2,7 +2,6 @@ package app
 
 import (
 	"kontor/modules/kit/personal"
-	"kontor/modules/kit/records"
 	"kontor/modules/privacy"
 )
 
@@ -15,7 +14,7 @@ func (m *Modules) personalModules() []personal.Module {
 
 // PersonalData returns what every table holds about persons.
 func (m *Modules) PersonalData() []personal.Table {
-	tables := records.PersonalData()
+	tables := ownTables()
 	for _, module := range m.personalModules() {
 		tables = append(tables, module.PersonalData()...)
 	}
@@ -31,4 +30,24 @@ func (m *Modules) newPrivacy(o Options) *privacy.Service {
 	m.Privacy = s
 	s.Modules = m.personalModules()
 	return s
+}
+
+// ownTables lists the tables of the store and of package records.
+func ownTables() []personal.Table {
+	return []personal.Table{
+		{Name: "storage_usage", Why: "It holds numbers of records and bytes by user id."},
+		{Name: "meta", Why: "It holds signed counters and sealed secrets of the installation."},
+		{Name: "audit_entries", Why: "It is append-only, and holds ids, shortened networks and keyed digests that reveal no content."},
+		{Name: "audit_values", Holds: "sealed values of changed fields; the store deletes those of an erased record"},
+		{Name: "idempotency_keys", Holds: "sealed answers of the last day; the store forgets those of and about an erased person"},
+	}
+}
+
+// PersonalSections returns the sections of exports and reports that all modules declare.
+func (m *Modules) PersonalSections() []personal.Section {
+	var sections []personal.Section
+	for _, module := range m.personalModules() {
+		sections = append(sections, module.PersonalSections()...)
+	}
+	return sections
 }

@@ -134,12 +134,15 @@ func (s *scenario) privacy(p people) {
 	reason := map[string]any{"reason": "request"}
 	customer := "/v1/customers/" + s.id(s.admin, "/v1/customers", customerBody("Dora"))
 	s.do(p.advisor, "GET", customer+"/export", nil)
+	s.do(s.admin, "GET", customer+"/report", nil)
 	s.do(s.admin, "POST", customer+"/erasure", reason)
 	user := s.server.User()
 	s.do(s.admin, "GET", "/v1/users/"+user.UserID+"/export", nil)
+	s.do(s.admin, "GET", "/v1/users/"+user.UserID+"/report", nil)
 	s.do(s.admin, "POST", "/v1/users/"+user.UserID+"/erasure", reason)
 	persona := "/v1/personas/" + s.id(s.admin, "/v1/personas", map[string]any{"first_name": "Dora", "last_name": "Muster", "date_of_birth": "1990-04-12"})
 	s.do(s.admin, "GET", persona+"/export", nil)
+	s.do(s.admin, "GET", persona+"/report", nil)
 	var erased struct{ ID string }
 	s.do(s.admin, "POST", persona+"/erasure", reason).Into(s, &erased)
 	s.do(s.admin, "GET", "/v1/erasures", nil)

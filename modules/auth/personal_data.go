@@ -3,9 +3,9 @@ package auth
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"kontor/modules/kit/personal"
+	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/store"
 )
@@ -28,15 +28,9 @@ func (s *Service) PersonalData() []personal.Table {
 	}
 }
 
-const (
-	selectSessionsOf = `
-		SELECT ` + sessionColumns + ` FROM sessions
-		WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`
-
-	selectDevicesOf = `
-		SELECT device_id, first_use_at, last_use_at FROM devices
-		WHERE user_id = $1 AND device_id > $2 ORDER BY device_id LIMIT $3`
-)
+const selectDevicesOf = `
+	SELECT device_id, first_use_at, last_use_at FROM devices
+	WHERE user_id = $1 AND device_id > $2 ORDER BY device_id LIMIT $3`
 
 // exportedDevice is a device in an export.
 type exportedDevice struct {
@@ -45,22 +39,23 @@ type exportedDevice struct {
 	LastUseAt  store.Time `json:"last_use_at"`
 }
 
-// ExportPerson writes the sessions and devices of a user.
-func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject personal.Subject, w *personal.Writer) error {
-	if subject.Kind != personal.User {
-		return nil
+// PersonalSections declares the sessions and devices of a user.
+func (s *Service) PersonalSections() []personal.Section {
+	return []personal.Section{
+		personal.Records(personal.About{Name: "sessions", Kind: personal.User, Endpoint: "GET /v1/users/{id}/sessions"}, personal.Of[Session]{
+			Table: &sessionTable, All: access.ReadAll, Condition: "sessions.user_id = $2",
+			Current: func(r Session, now store.Time) bool { return r.ended == nil && r.ExpiresAt > now },
+			Show: func(ctx context.Context, _ store.Querier, r Session) (any, error) {
+				r.Current = r.ID == access.From(ctx).SessionID
+				return r, nil
+			},
+		}),
+		personal.Own(personal.About{Name: "devices", Kind: personal.User, Rule: personal.OwnUser},
+			personal.Query(selectDevicesOf, func(row store.Scanner) (d exportedDevice, key string, err error) {
+				err = row.Scan(&d.DeviceID, &d.FirstUseAt, &d.LastUseAt)
+				return d, d.DeviceID, err
+			}), nil),
 	}
-	if err := personal.Each(ctx, q, w, "sessions", selectSessionsOf, subject.ID, func(rows *store.Rows) (any, string, error) {
-		r, err := scanSession(rows)
-		return r, r.ID, err
-	}); err != nil {
-		return fmt.Errorf("export sessions: %w", err)
-	}
-	return personal.Each(ctx, q, w, "devices", selectDevicesOf, subject.ID, func(rows *store.Rows) (any, string, error) {
-		var d exportedDevice
-		err := rows.Scan(&d.DeviceID, &d.FirstUseAt, &d.LastUseAt)
-		return d, d.DeviceID, err
-	})
 }
 
 const (

@@ -98,10 +98,8 @@ func (c *Cache) PersonalData() []personal.Table {
 	return []personal.Table{{Name: table, Why: "It holds the keys and certificates of the server, sealed."}}
 }
 
-// ExportPerson writes nothing: certificates name the server.
-func (c *Cache) ExportPerson(context.Context, store.Querier, personal.Subject, *personal.Writer) error {
-	return nil
-}
+// PersonalSections returns none.
+func (c *Cache) PersonalSections() []personal.Section { return nil }
 
 // ErasePerson erases nothing.
 func (c *Cache) ErasePerson(context.Context, *store.Tx, personal.Subject, string) (string, error) {

@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"kontor/modules/kit/personal"
+	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/store"
 )
@@ -37,25 +38,32 @@ type exportedChat struct {
 	CreatedAt store.Time     `json:"createdAt"`
 }
 
-// ExportPerson writes the messages of a user and the chats that they have created. It does not write messages of others.
-func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject personal.Subject, w *personal.Writer) error {
-	if subject.Kind != personal.User {
-		return nil
-	}
-	if err := personal.Each(ctx, q, w, "chats_created", selectCreated, subject.ID, func(rows *store.Rows) (any, string, error) {
-		var c exportedChat
-		err := rows.Scan(&c.ID, &c.Type, (*[]byte)(&c.Metadata), &c.CreatedAt)
-		return c, c.ID, err
-	}); err != nil {
+// PersonalSections declares the messages of a user and the chats that they have created, not the messages of others. Only
+// participants of a chat read them: users do not get what they wrote in chats that they have left.
+func (s *Service) PersonalSections() []personal.Section {
+	mayRead := func(ctx context.Context, q store.Querier, chatID string) error {
+		_, err := chatTable.Get(ctx, q, chatID, access.Read)
 		return err
 	}
-	return personal.Each(ctx, q, w, "messages", selectWritten, subject.ID, func(rows *store.Rows) (any, string, error) {
-		var m Message
-		err := rows.Scan(&m.ID, &m.ChatID, &m.seq, &m.SenderID, &m.Type, &m.Content, (*[]byte)(&m.Metadata), &m.CreatedAt)
-		m.ReadBy = []string{}
-		s.renderMessage(ctx, &m)
-		return m, m.ID, err
-	})
+	return []personal.Section{
+		personal.Each(personal.About{Name: "chats_created", Kind: personal.User, Endpoint: "GET /v1/chats/{id}"},
+			personal.Query(selectCreated, func(row store.Scanner) (c exportedChat, key string, err error) {
+				err = row.Scan(&c.ID, &c.Type, (*[]byte)(&c.Metadata), &c.CreatedAt)
+				return c, c.ID, err
+			}),
+			func(ctx context.Context, q store.Querier, c exportedChat) error { return mayRead(ctx, q, c.ID) }, nil),
+		personal.Each(personal.About{Name: "messages", Kind: personal.User, Endpoint: "GET /v1/chats/{id}/messages"},
+			personal.Query(selectWritten, func(row store.Scanner) (m Message, key string, err error) {
+				err = row.Scan(&m.ID, &m.ChatID, &m.seq, &m.SenderID, &m.Type, &m.Content, (*[]byte)(&m.Metadata), &m.CreatedAt)
+				m.ReadBy = []string{}
+				return m, m.ID, err
+			}),
+			func(ctx context.Context, q store.Querier, m Message) error { return mayRead(ctx, q, m.ChatID) },
+			func(ctx context.Context, _ store.Querier, m Message) (any, error) {
+				s.renderMessage(ctx, &m)
+				return m, nil
+			}),
+	}
 }
 
 const (

@@ -159,22 +159,19 @@ func selectIdentities(ctx context.Context, q store.Querier, customerID string) (
 }
 
 func selectChanges(ctx context.Context, q store.Querier, customerID string) ([]Change, error) {
-	rows, err := q.Query(ctx, selectChangesStatement, customerID)
+	changes, err := store.All(ctx, q, scanChange, selectChangesStatement, customerID)
 	if err != nil {
 		return nil, fmt.Errorf("read KYC changes: %w", err)
 	}
-	defer rows.Close()
-	changes := []Change{}
-	for rows.Next() {
-		var c Change
-		var from, to, level string
-		if err := rows.Scan(&c.id, &from, &to, &level, &c.Reason, &c.ChangedAt, &c.ChangedBy, &c.sealed); err != nil {
-			return nil, fmt.Errorf("read KYC change: %w", err)
-		}
-		c.From, c.To, c.VerificationLevel = Status(from), Status(to), Level(level)
-		changes = append(changes, c)
-	}
-	return changes, rows.Err()
+	return append([]Change{}, changes...), nil
+}
+
+func scanChange(row store.Scanner) (Change, error) {
+	var c Change
+	var from, to, level string
+	err := row.Scan(&c.id, &from, &to, &level, &c.Reason, &c.ChangedAt, &c.ChangedBy, &c.sealed)
+	c.From, c.To, c.VerificationLevel = Status(from), Status(to), Level(level)
+	return c, err
 }
 
 // selectIDs runs a statement of the daily job.

@@ -2,7 +2,6 @@ package customers
 
 import (
 	"context"
-	"fmt"
 
 	"kontor/modules/kit/personal"
 	"kontor/modules/kit/records"
@@ -25,10 +24,6 @@ func (s *Service) PersonalData() []personal.Table {
 }
 
 const (
-	selectAllDocuments = `
-		SELECT id, type, number_sealed, number_key, country, expiry_date, created_at FROM kyc_documents
-		WHERE customer_id = $1 AND id > $2 ORDER BY id LIMIT $3`
-
 	selectAllChanges = `
 		SELECT id, from_status, to_status, verification_level, reason, changed_at, changed_by, changes_sealed FROM kyc_changes
 		WHERE customer_id = $1 AND id > $2 ORDER BY id LIMIT $3`
@@ -36,56 +31,55 @@ const (
 	selectAllDecisions = `SELECT ` + decisionColumns + ` FROM kyc_decisions WHERE customer_id = $1 AND id > $2 ORDER BY id LIMIT $3`
 )
 
-// ExportPerson writes the customer, the documents with their numbers, decisions and the history. Only reviewers get the changes of the
-// identity, as in the history.
-func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject personal.Subject, w *personal.Writer) error {
-	if subject.Kind != personal.Customer {
-		return nil
+// PersonalSections declares the customer, and the documents, decisions and history as [Service.GetKYC] returns them to the reader:
+// it masks document numbers, and only reviewers get decisions and changes of the identity.
+func (s *Service) PersonalSections() []personal.Section {
+	const kyc = "GET /v1/customers/{id}/kyc"
+	ask := func(ctx context.Context, of personal.Subject) (KYC, error) { return s.GetKYC(ctx, OneInput{ID: of.ID}) }
+	return []personal.Section{
+		personal.Records(personal.About{Name: "customer", Kind: personal.Customer, Endpoint: "GET /v1/customers/{id}"},
+			personal.Of[Customer]{Table: table, All: access.Read, Condition: "customers.id = $2"}),
+		personal.Answer(personal.About{Name: "documents", Kind: personal.Customer, Endpoint: kyc},
+			func(ctx context.Context, of personal.Subject) ([]Document, error) {
+				k, err := ask(ctx, of)
+				return k.Documents, err
+			},
+			personal.Slice(func(ctx context.Context, q store.Querier, of personal.Subject) ([]Document, error) {
+				return s.documents(ctx, q, of.ID, types.DateOf(q.Now().Std()))
+			}), nil),
+		personal.Answer(personal.About{Name: "decisions", Kind: personal.Customer, Endpoint: kyc},
+			func(ctx context.Context, of personal.Subject) ([]PendingDecision, error) {
+				k, err := ask(ctx, of)
+				if k.PendingDecision != nil {
+					k.Decisions = append([]PendingDecision{*k.PendingDecision}, k.Decisions...)
+				}
+				return k.Decisions, err
+			},
+			personal.Query(selectAllDecisions, func(row store.Scanner) (PendingDecision, string, error) {
+				d, err := scanDecision(row)
+				return d, d.ID, err
+			}), nil),
+		personal.Answer(personal.About{Name: "verification_history", Kind: personal.Customer, Endpoint: kyc},
+			func(ctx context.Context, of personal.Subject) ([]Change, error) {
+				k, err := ask(ctx, of)
+				return k.History, err
+			}, s.readHistory, nil),
 	}
-	c, err := table.GetUnchecked(ctx, q, subject.ID)
+}
+
+// readHistory reads entries of the history with the changes of the identity.
+func (s *Service) readHistory(ctx context.Context, q store.Querier, of personal.Subject, after string) ([]personal.Keyed[Change], bool, error) {
+	dataKey, err := s.readKey(ctx, q, of.ID)
 	if err != nil {
-		return err
+		return nil, false, err
 	}
-	if err := w.Add("customer", c); err != nil {
-		return err
-	}
-	dataKey, err := s.readKey(ctx, q, c.ID)
-	if err != nil {
-		return err
-	}
-	if err := personal.Each(ctx, q, w, "documents", selectAllDocuments, c.ID, func(rows *store.Rows) (any, string, error) {
-		var d Document
-		var kind, sealed, key string
-		if err := rows.Scan(&d.ID, &kind, &sealed, &key, &d.Country, &d.ExpiryDate, &d.CreatedAt); err != nil || sealed == "" {
-			return d, d.ID, err
+	return personal.Query(selectAllChanges, func(row store.Scanner) (Change, string, error) {
+		h, err := scanChange(row)
+		if err == nil {
+			h.Changes, err = s.unseal(dataKey, of.ID, h.id, h.sealed)
 		}
-		number, err := s.open(dataKey, documentsTable, numberColumn, c.ID+"/"+key, sealed)
-		d.Type, d.Number, d.Expired = DocumentType(kind), string(number), !d.validOn(types.DateOf(q.Now().Std()))
-		return d, d.ID, err
-	}); err != nil {
-		return fmt.Errorf("export documents: %w", err)
-	}
-	if err := personal.Each(ctx, q, w, "decisions", selectAllDecisions, c.ID, func(rows *store.Rows) (any, string, error) {
-		d, err := scanDecision(rows)
-		return d, d.ID, err
-	}); err != nil {
-		return fmt.Errorf("export decisions: %w", err)
-	}
-	reviewer := mayReview(access.From(ctx))
-	return personal.Each(ctx, q, w, "verification_history", selectAllChanges, c.ID, func(rows *store.Rows) (any, string, error) {
-		var h Change
-		var from, to, level string
-		if err := rows.Scan(&h.id, &from, &to, &level, &h.Reason, &h.ChangedAt, &h.ChangedBy, &h.sealed); err != nil {
-			return h, h.id, err
-		}
-		h.From, h.To, h.VerificationLevel, h.Changes = Status(from), Status(to), Level(level), []FieldChange{}
-		if reviewer {
-			var err error
-			h.Changes, err = s.unseal(dataKey, c.ID, h.id, h.sealed)
-			return h, h.id, err
-		}
-		return h, h.id, nil
-	})
+		return h, h.id, err
+	})(ctx, q, of, after)
 }
 
 const (

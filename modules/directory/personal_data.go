@@ -23,26 +23,16 @@ func (s *Service) PersonalData() []personal.Table {
 	}
 }
 
-const selectCredentialsOf = `
-	SELECT ` + credentialColumns + ` FROM credentials
-	WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`
-
-// ExportPerson writes a user with credentials and roles.
-func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject personal.Subject, w *personal.Writer) error {
-	if subject.Kind != personal.User {
-		return nil
+// PersonalSections declares a user with roles, and credentials.
+func (s *Service) PersonalSections() []personal.Section {
+	return []personal.Section{
+		personal.Records(personal.About{Name: "user", Kind: personal.User, Endpoint: "GET /v1/users/{id}"}, personal.Of[User]{
+			Table: &userTable, All: access.Read, Condition: "users.id = $2",
+			Show: func(ctx context.Context, q store.Querier, u User) (any, error) { return withRoles(ctx, q, u, nil) },
+		}),
+		personal.Records(personal.About{Name: "credentials", Kind: personal.User, Endpoint: "GET /v1/users/{id}/credentials"},
+			personal.Of[Credential]{Table: &credentialTable, All: access.Read, Condition: "credentials.user_id = $2"}),
 	}
-	u, err := userTable.GetUnchecked(ctx, q, subject.ID)
-	if u, err = withRoles(ctx, q, u, err); err != nil {
-		return err
-	}
-	if err := w.Add("user", u); err != nil {
-		return err
-	}
-	return personal.Each(ctx, q, w, "credentials", selectCredentialsOf, u.ID, func(rows *store.Rows) (any, string, error) {
-		c, err := scanCredential(rows)
-		return c, c.ID, err
-	})
 }
 
 const (

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"kontor/modules/kit/personal"
+	"kontor/server/access"
 	"kontor/store"
 )
 
@@ -16,20 +17,19 @@ func (s *Service) PersonalData() []personal.Table {
 }
 
 const (
-	selectFactorsOf = `SELECT ` + columns + ` FROM factors WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`
-
 	selectFactorIDs = `SELECT id FROM factors WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`
 )
 
-// ExportPerson writes the second factors of a user.
-func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject personal.Subject, w *personal.Writer) error {
-	if subject.Kind != personal.User {
-		return nil
+// PersonalSections declares the second factors of a user.
+func (s *Service) PersonalSections() []personal.Section {
+	return []personal.Section{
+		personal.Records(personal.About{Name: "factors", Kind: personal.User, Endpoint: "GET /v1/users/{id}/factors"}, personal.Of[Factor]{
+			Table: table, All: access.Read, Condition: "factors.user_id = $2",
+			Current: func(f Factor, now store.Time) bool {
+				return f.Status == active || f.CreatedAt > now.Add(-enrolmentLife)
+			},
+		}),
 	}
-	return personal.Each(ctx, q, w, "factors", selectFactorsOf, subject.ID, func(rows *store.Rows) (any, string, error) {
-		f, err := scanFactor(rows)
-		return f, f.ID, err
-	})
 }
 
 // ErasePerson deletes the second factors of a user.

@@ -120,7 +120,7 @@ func (s *Service) send(ctx context.Context, r *endpoint.Request, f StoredFile, p
 	if !ok {
 		return apierr.TooManyAtOnce.RetryAfter(time.Second)
 	}
-	body := &reader{Service: s, cipher: cipher, chunks: chunksOf(f.Size), next: part.first, end: part.last + 1,
+	body := &reader{Service: s, ctx: endpoint.Detach(context.Background(), ctx), cipher: cipher, chunks: chunksOf(f.Size), next: part.first, end: part.last + 1,
 		connection: r.Fiber.Context().Conn(), release: release}
 	if err := body.fill(); err != nil { // an error can still be answered
 		release()
@@ -134,6 +134,7 @@ func (s *Service) send(ctx context.Context, r *endpoint.Request, f StoredFile, p
 // reader decrypts a part of a file, chunk by chunk, while the answer is written. The request has ended by then.
 type reader struct {
 	*Service
+	ctx        context.Context // of [endpoint.Detach]
 	cipher     *chunkCipher
 	chunks     int64
 	next, end  int64 // the bytes of the content that remain
@@ -155,9 +156,13 @@ func (r *reader) Read(p []byte) (int, error) {
 	return r.ready.Read(p)
 }
 
-// fill reads the next chunk. Each chunk has its own time to reach the client.
+// fill reads the next chunk, if the caller's session has not ended. Each chunk has its own time to reach the client.
 func (r *reader) fill() error {
-	ctx, cancel := context.WithTimeout(context.Background(), readTime)
+	ctx, err := endpoint.Continue(r.ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
 	number := r.next / chunkBytes
 	plain, err := r.readChunk(ctx, r.db, r.cipher, number, r.chunks)

@@ -2,6 +2,9 @@ package files
 
 import (
 	"context"
+	"errors"
+	"strconv"
+	"strings"
 
 	"kontor/modules/kit/personal"
 	"kontor/server/access"
@@ -54,50 +57,72 @@ type exportedChunk struct {
 	Content []byte `json:"content"`
 }
 
-// ExportPerson writes the files of a person, and their content in pieces in base64.
-func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject personal.Subject, w *personal.Writer) error {
-	statement := exportOfCustomer
-	switch subject.Kind {
-	case personal.User:
-		statement = exportOfUser
-	case personal.Persona:
-		return nil
+// PersonalSections declares the files of a person, and their content in pieces in base64, as far as the reader may download it.
+func (s *Service) PersonalSections() []personal.Section {
+	var sections []personal.Section
+	for kind, statement := range map[personal.Kind]string{personal.Customer: exportOfCustomer, personal.User: exportOfUser} {
+		read := personal.Query(statement, func(row store.Scanner) (StoredFile, string, error) {
+			f, err := scanFile(row)
+			return f, f.ID, err
+		})
+		sections = append(sections,
+			personal.Each(personal.About{Name: "files", Kind: kind, Endpoint: "GET /v1/files/{id}"}, read, s.mayRead, nil),
+			personal.Each(personal.About{Name: "file_contents", Kind: kind, Endpoint: "GET /v1/files/{id}/content"}, pieces(read),
+				func(ctx context.Context, q store.Querier, p piece) error { return s.mayRead(ctx, q, p.file) }, s.showPiece))
 	}
-	var found []StoredFile
-	err := personal.Each(ctx, q, w, "files", statement, subject.ID, func(rows *store.Rows) (any, string, error) {
-		f, err := scanFile(rows)
-		found = append(found, f)
-		return f, f.ID, err
-	})
-	if err != nil {
-		return err
-	}
-	for _, f := range found {
-		if f.Status != Ready {
-			continue
-		}
-		if err := s.exportContent(ctx, q, f, w); err != nil {
-			return err
-		}
-	}
-	return nil
+	return sections
 }
 
-func (s *Service) exportContent(ctx context.Context, q store.Querier, f StoredFile, w *personal.Writer) error {
-	cipher, err := s.cipher(f)
+// piece is a chunk of a file.
+type piece struct {
+	file   StoredFile
+	number int64
+}
+
+// pieces returns the chunks of files whose content can be read, one at a time, so that the access is checked before each.
+func pieces(files personal.Read[StoredFile]) personal.Read[piece] {
+	return func(ctx context.Context, q store.Querier, of personal.Subject, after string) ([]personal.Keyed[piece], bool, error) {
+		id, text, _ := strings.Cut(after, "/")
+		number, _ := strconv.ParseInt(text, 10, 64) // 0 at the beginning
+		if number > 0 {
+			f, err := scanFile(q.QueryRow(ctx, selectOne, id))
+			if err == nil && f.Status == Ready && number < chunksOf(f.Size) {
+				return onePiece(f, number), true, nil
+			}
+			if err != nil && !errors.Is(err, store.ErrNotFound) { // it was deleted meanwhile
+				return nil, false, err
+			}
+		}
+		for {
+			found, more, err := files(ctx, q, of, id)
+			if err != nil {
+				return nil, false, err
+			}
+			for _, f := range found {
+				if id = f.Key; f.Row.Status == Ready {
+					return onePiece(f.Row, 0), true, nil
+				}
+			}
+			if !more {
+				return nil, false, nil
+			}
+		}
+	}
+}
+
+// onePiece returns a piece with the number of the next one in its key.
+func onePiece(f StoredFile, number int64) []personal.Keyed[piece] {
+	return []personal.Keyed[piece]{{Key: f.ID + "/" + strconv.FormatInt(number+1, 10), Row: piece{f, number}}}
+}
+
+// showPiece decrypts a piece.
+func (s *Service) showPiece(ctx context.Context, q store.Querier, p piece) (any, error) {
+	cipher, err := s.cipher(p.file)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for number := range chunksOf(f.Size) {
-		plain, err := s.readChunk(ctx, q, cipher, number, chunksOf(f.Size))
-		if err != nil {
-			return err
-		}
-		if err := w.Add("file_contents", exportedChunk{f.ID, number, plain}); err != nil {
-			return err
-		}
-	}
-	return nil
+	plain, err := s.readChunk(ctx, q, cipher, p.number, chunksOf(p.file.Size))
+	return exportedChunk{p.file.ID, p.number, plain}, err
 }
 
 // ErasePerson destroys the keys and names of the files of a person, and then deletes their chunks.

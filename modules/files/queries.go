@@ -69,17 +69,32 @@ func scanFile(row store.Scanner) (f StoredFile, err error) {
 // find reads a file if the caller has a permission on its record. Files that are not ready exist for their uploader only.
 func (s *Service) find(ctx context.Context, q store.Querier, id string, wanted permission) (StoredFile, error) {
 	f, err := scanFile(q.QueryRow(ctx, selectOne, id))
-	if errors.Is(err, store.ErrNotFound) || err == nil && f.Status != Ready && f.UploadedBy != access.From(ctx).UserID {
+	if errors.Is(err, store.ErrNotFound) {
 		return StoredFile{}, apierr.FileNotFound
 	}
 	if err != nil {
 		return StoredFile{}, fmt.Errorf("read file: %w", err)
 	}
-	decided := &attachment.File{UploadedBy: f.UploadedBy, CreatedAt: f.CreatedAt}
 	if wanted == access.Read {
-		decided = nil
+		return f, s.mayRead(ctx, q, f)
 	}
-	return f, s.allow(ctx, q, f.target(), wanted, decided)
+	if f.hidden(access.From(ctx)) {
+		return StoredFile{}, apierr.FileNotFound
+	}
+	return f, s.allow(ctx, q, f.target(), wanted, &attachment.File{UploadedBy: f.UploadedBy, CreatedAt: f.CreatedAt})
+}
+
+// mayRead checks that the caller may read a file.
+func (s *Service) mayRead(ctx context.Context, q store.Querier, f StoredFile) error {
+	if f.hidden(access.From(ctx)) {
+		return apierr.FileNotFound
+	}
+	return s.allow(ctx, q, f.target(), access.Read, nil)
+}
+
+// hidden reports whether a file does not exist for a caller.
+func (f StoredFile) hidden(caller *access.Caller) bool {
+	return f.Status != Ready && f.UploadedBy != caller.UserID
 }
 
 // readable returns an error for a file that no caller can open.

@@ -50,7 +50,7 @@ func (s *Service) scanOne(ctx context.Context, f StoredFile) error {
 	if err != nil {
 		return err
 	}
-	body := &reader{Service: s, cipher: cipher, chunks: chunksOf(f.Size), end: f.Size}
+	body := &reader{Service: s, ctx: ctx, cipher: cipher, chunks: chunksOf(f.Size), end: f.Size}
 	found, err := scanner{s.Clamd}.scan(ctx, body.piece)
 	switch {
 	case errors.Is(err, errUnscannable):

@@ -23,18 +23,19 @@ const (
 	eraseBill = `DELETE FROM bills WHERE id = $1`
 )
 
-// ExportPerson writes the bills that a user has kept.
-func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject personal.Subject, w *personal.Writer) error {
-	if subject.Kind != personal.User {
-		return nil
+// PersonalSections declares the bills that a user has kept.
+func (s *Service) PersonalSections() []personal.Section {
+	return []personal.Section{
+		personal.Own(personal.About{Name: "bills", Kind: personal.User, Endpoint: "GET /v1/invoices/bills"},
+			personal.Query(selectBillsAfter, func(row store.Scanner) (Bill, string, error) {
+				b, err := scanBill(row)
+				return b, b.ID, err
+			}),
+			func(ctx context.Context, _ store.Querier, b Bill) (any, error) {
+				err := s.open(endpoint.Language(ctx), &b)
+				return b, err
+			}),
 	}
-	return personal.Each(ctx, q, w, "bills", selectBillsAfter, subject.ID, func(rows *store.Rows) (any, string, error) {
-		b, err := scanBill(rows)
-		if err == nil {
-			err = s.open(endpoint.Language(ctx), &b)
-		}
-		return b, b.ID, err
-	})
 }
 
 // ErasePerson deletes the bills that a user has kept.

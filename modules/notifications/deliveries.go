@@ -10,6 +10,7 @@ import (
 	"kontor/modules/kit/records"
 	"kontor/server/access"
 	"kontor/server/apierr"
+	"kontor/server/endpoint"
 	"kontor/store"
 )
 
@@ -28,7 +29,25 @@ func (s *Service) ListDeliveries(ctx context.Context, in DeliveriesInput) (list.
 	if !access.From(ctx).May(access.Deliveries, access.ReadAll) {
 		return list.Page[Delivery]{}, apierr.NoAccess
 	}
-	return deliveryList.Page(ctx, s.db, in.Query)
+	page, err := deliveryList.Page(ctx, s.db, in.Query)
+	for i := range page.Data.Rows {
+		page.Data.Rows[i].mask(ctx)
+	}
+	return page, err
+}
+
+// textMask replaces a text with a secret.
+const textMask = "********"
+
+// seesSecrets is the assurance with which callers see codes in the local outbox.
+var seesSecrets = endpoint.Fresh.When("the response shows one-time codes and links; otherwise they are masked")
+
+// mask hides the text of a secret from all callers but people who have authenticated recently. Programs never see it, so that
+// the token of a service account cannot sign in as a user.
+func (d *Delivery) mask(ctx context.Context) {
+	if d.Secret && d.Text != "" && endpoint.RequireAssurance(ctx, seesSecrets) != nil {
+		d.Text, d.Masked = textMask, true
+	}
 }
 
 // Retry queues a dead delivery again, with all its attempts. It returns apierr.DeliveryNotFound, and
@@ -61,6 +80,7 @@ func (s *Service) Retry(ctx context.Context, in DeliveryInput) (Delivery, error)
 		tx.AfterCommit(s.wakeUp)
 		return nil
 	})
+	d.mask(ctx)
 	return d, err
 }
 

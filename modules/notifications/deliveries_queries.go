@@ -9,7 +9,7 @@ const (
 	// Administrators must not see a secret that has not been sent yet.
 	deliveryColumns = `id, notification_id, user_id, channel, recipient, subject,
 	CASE WHEN secret = TRUE AND status <> 'sent' THEN '' ELSE text END,
-	status, attempts, last_error, next_attempt_at, created_at, sent_at`
+	status, attempts, last_error, next_attempt_at, created_at, sent_at, secret`
 
 	claimedColumns = `id, notification_id, user_id, channel, recipient, subject, text,
 	status, attempts, last_error, next_attempt_at, created_at, sent_at, html, secret`
@@ -17,9 +17,21 @@ const (
 
 func scanDelivery(row list.Row) (Delivery, error) {
 	var d Delivery
-	err := row.Scan(&d.ID, &d.NotificationID, &d.UserID, &d.Channel, &d.Recipient, &d.Subject, &d.Text, &d.Status,
-		&d.Attempts, &d.LastError, &d.NextAttemptAt, &d.CreatedAt, &d.SentAt)
+	err := row.Scan(append(d.fields(), &d.Secret)...)
 	return d, err
+}
+
+// scanClaimed reads a delivery with the columns that the API does not show.
+func scanClaimed(row list.Row) (Delivery, error) {
+	var d Delivery
+	err := row.Scan(append(d.fields(), &d.HTML, &d.Secret)...)
+	return d, err
+}
+
+// fields returns where to scan the columns that both kinds of statements read.
+func (d *Delivery) fields() []any {
+	return []any{&d.ID, &d.NotificationID, &d.UserID, &d.Channel, &d.Recipient, &d.Subject, &d.Text, &d.Status,
+		&d.Attempts, &d.LastError, &d.NextAttemptAt, &d.CreatedAt, &d.SentAt}
 }
 
 var deliveryList = list.New(list.Source[Delivery]{

@@ -33,9 +33,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "notifications.unread_count", Method: http.MethodGet, Path: "/v1/notifications/unread-count", Roles: all,
 			Access: access.SignedIn, Summary: "Count unread notifications.",
 			Handle: endpoint.JSON(http.StatusOK, s.CountUnread)},
-		// Callers with the grant may delete any event whose id they have; only the trigger returns that id.
 		{Name: "notifications.delete", Method: http.MethodDelete, Path: "/v1/notifications/{notification_id}", Roles: all,
-			Access: access.SignedIn, Summary: "Delete an event's notifications for all recipients.",
+			Access: access.SignedIn, Summary: "Hide one of the caller's notifications, or delete an event for all recipients.",
+			Doc:    endpoint.Doc{Description: "The id of a notification hides it from its recipient. The id of an event, which only the trigger returns, takes the permission to delete notifications."},
 			Faults: []apierr.Kind{apierr.DatabaseError}, Handle: endpoint.JSON(http.StatusOK, s.Delete)},
 		{Name: "notifications.preferences", Method: http.MethodGet, Path: "/v1/notifications/preferences", Roles: all,
 			Access: access.SignedIn, Summary: "Get notification preferences (not implemented).",
@@ -44,12 +44,12 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Access: access.SignedIn, Summary: "Set notification preferences (not implemented).",
 			Handle: endpoint.JSON(http.StatusOK, s.Preferences)},
 		{Name: "notifications.deliveries", Method: http.MethodGet, Path: "/v1/notifications/deliveries",
-			Access: access.On(access.Deliveries, access.ReadAll), Summary: "List e-mail and SMS deliveries.",
+			Access: access.On(access.Deliveries, access.ReadAll), Assurance: seesSecrets, Summary: "List e-mail and SMS deliveries.",
 			Compression: endpoint.Uncompressed, // texts contain one-time codes
 			Doc:         endpoint.Doc{Search: deliveryList.Search()}, Reports: endpoint.Event{Kind: endpoint.Reading, Action: "notifications.outbox_read"},
 			Handle: endpoint.JSON(http.StatusOK, s.ListDeliveries)},
 		{Name: "notifications.retry_delivery", Method: http.MethodPost, Path: "/v1/notifications/deliveries/{id}/retry",
-			Access: access.On(access.Deliveries, access.Update), Summary: "Retry a dead delivery.",
+			Access: access.On(access.Deliveries, access.Update), Assurance: seesSecrets, Summary: "Retry a dead delivery.",
 			Faults: []apierr.Kind{apierr.DeliveryNotFound, apierr.DeliveryNotDead}, Handle: endpoint.JSON(http.StatusOK, s.Retry)},
 	}
 	for _, method := range []string{http.MethodGet, http.MethodPost} {

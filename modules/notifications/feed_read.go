@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"kontor/modules/kit/event"
+	"kontor/modules/kit/list"
 	"kontor/server/sse"
 	"kontor/store"
 )
@@ -172,3 +173,11 @@ func (s *Service) storedMessages(ctx context.Context, page []storedCopy) (found 
 	}
 	return found, nil
 }
+
+// appended reads further columns after those of a scanner.
+type appended struct {
+	list.Row
+	more []any
+}
+
+func (a appended) Scan(dest ...any) error { return a.Row.Scan(append(dest, a.more...)...) }

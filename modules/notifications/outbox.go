@@ -32,7 +32,8 @@ type Delivery struct {
 	Channel        string      `json:"channel" enum:"email,sms"`
 	Recipient      string      `json:"to"`
 	Subject        string      `json:"subject"`
-	Text           string      `json:"text"`
+	Text           string      `json:"text" doc:"Empty for a code that was sent or waits for its gateway."`
+	Masked         bool        `json:"masked,omitzero" doc:"The text has a code or the link of an invitation, and is masked: only people with a recent authentication see it."`
 	Status         string      `json:"status" enum:"queued,sending,sent,retrying,dead"`
 	Attempts       int         `json:"attempts"`
 	LastError      *string     `json:"last_error" example:"connection refused"`

@@ -9,6 +9,7 @@ import (
 
 	"kontor/modules/kit/personal"
 	"kontor/modules/kit/types"
+	"kontor/server/access"
 	"kontor/store"
 )
 
@@ -23,40 +24,42 @@ func (s *Service) PersonalData() []personal.Table {
 	}
 }
 
-const (
-	selectReceived = `
-		SELECT ` + columns + ` FROM notifications
-		WHERE user_id = $1 AND id > $2 AND deleted = FALSE ORDER BY id LIMIT $3`
+const selectDeliveriesOf = `
+	SELECT id, channel, recipient, CASE WHEN secret = TRUE THEN '' ELSE subject END, CASE WHEN secret = TRUE THEN '' ELSE text END, created_at, sent_at
+	FROM deliveries
+	WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`
 
-	selectAboutCustomer = `
-		SELECT ` + columns + ` FROM notifications
-		WHERE customer_id = $1 AND id > $2 AND deleted = FALSE ORDER BY id LIMIT $3`
+// exportedDelivery is an e-mail or SMS in an export. It names no event, whose notifications have other recipients, too, and
+// never has a code or the link of an invitation.
+type exportedDelivery struct {
+	ID        string      `json:"id"`
+	Channel   string      `json:"channel"`
+	Recipient string      `json:"to"`
+	Subject   string      `json:"subject"`
+	Text      string      `json:"text"`
+	CreatedAt store.Time  `json:"created_at"`
+	SentAt    *store.Time `json:"sent_at"`
+}
 
-	selectDeliveriesOf = `
-		SELECT ` + deliveryColumns + ` FROM deliveries
-		WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`
-)
-
-// ExportPerson writes notifications and deliveries to a user, or the notifications about a customer.
-func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject personal.Subject, w *personal.Writer) error {
-	scan := func(rows *store.Rows) (any, string, error) {
-		n, err := scanListed(rows)
-		s.templates.renderListed(requestLanguage(ctx), &n)
-		return n, n.ID, err
+// PersonalSections declares the notifications to the reader about a customer or to a user, and e-mails and SMS to a user.
+func (s *Service) PersonalSections() []personal.Section {
+	const one = "GET /v1/notifications/{notification_id}"
+	show := func(ctx context.Context, _ store.Querier, n Notification) (any, error) {
+		listed := Listed{Notification: n}
+		s.templates.renderListed(requestLanguage(ctx), &listed)
+		return listed, nil
 	}
-	switch subject.Kind {
-	case personal.Customer:
-		return personal.Each(ctx, q, w, "notifications", selectAboutCustomer, subject.ID, scan)
-	case personal.User:
-		if err := personal.Each(ctx, q, w, "notifications", selectReceived, subject.ID, scan); err != nil {
-			return fmt.Errorf("export notifications: %w", err)
-		}
-		return personal.Each(ctx, q, w, "deliveries", selectDeliveriesOf, subject.ID, func(rows *store.Rows) (any, string, error) {
-			d, err := scanDelivery(rows)
-			return d, d.ID, err
-		})
+	return []personal.Section{
+		personal.Records(personal.About{Name: "notifications", Kind: personal.Customer, Endpoint: one},
+			personal.Of[Notification]{Table: table, All: access.Read, Condition: "notifications.customer_id = $2 AND notifications.deleted = FALSE", Show: show}),
+		personal.Records(personal.About{Name: "notifications", Kind: personal.User, Endpoint: one},
+			personal.Of[Notification]{Table: table, All: access.Read, Condition: "notifications.user_id = $2 AND notifications.deleted = FALSE", Show: show}),
+		personal.Own(personal.About{Name: "deliveries", Kind: personal.User, Rule: personal.OwnUser},
+			personal.Query(selectDeliveriesOf, func(row store.Scanner) (d exportedDelivery, key string, err error) {
+				err = row.Scan(&d.ID, &d.Channel, &d.Recipient, &d.Subject, &d.Text, &d.CreatedAt, &d.SentAt)
+				return d, d.ID, err
+			}), nil),
 	}
-	return nil
 }
 
 const (

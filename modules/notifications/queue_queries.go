@@ -1,7 +1,5 @@
 package notifications
 
-import "kontor/modules/kit/list"
-
 // selectDue selects the ids of deliveries of channel $1 that are due at $2, or whose lease has expired then. Each state is
 // read from the beginning of its own index.
 const selectDue = `
@@ -78,20 +76,3 @@ const (
 
 	countDead = `SELECT COUNT(*) FROM deliveries WHERE channel = $1 AND status = 'dead'`
 )
-
-// scanClaimed reads a delivery with the columns that the API does not show.
-func scanClaimed(row list.Row) (Delivery, error) {
-	var html string
-	var secret bool
-	d, err := scanDelivery(appended{row, []any{&html, &secret}})
-	d.HTML, d.Secret = html, secret
-	return d, err
-}
-
-// appended reads further columns after those of a scanner.
-type appended struct {
-	list.Row
-	more []any
-}
-
-func (a appended) Scan(dest ...any) error { return a.Row.Scan(append(dest, a.more...)...) }

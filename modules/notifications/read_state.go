@@ -26,6 +26,10 @@ const (
 
 	countUnread = `SELECT NULL AS value, count(*) AS rows FROM notifications WHERE user_id = $1 AND read = FALSE AND deleted = FALSE`
 
+	hideOwn = `
+	UPDATE notifications SET deleted = TRUE, version = version + 1
+	WHERE id = $1 AND user_id = $2 AND deleted = FALSE`
+
 	deleteParent = `
 	UPDATE notices SET deleted = TRUE, deleted_at = $2, deleted_by = $3, version = version + 1
 	WHERE id = $1 AND deleted = FALSE
@@ -127,20 +131,24 @@ const (
 	messageNotImplemented = "Not implemented"
 )
 
-// Delete hides an event, identified by its parent row, from all its recipients. Callers of the endpoint may delete any event.
-// It returns apierr.DatabaseError for an unknown id as for every failure.
+// Delete hides a notification of the caller from them. With the id of an event, its parent row, and the permission to delete
+// notifications, it hides the event from all its recipients. It returns apierr.DatabaseError for an unknown id as for every
+// failure.
 func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, error) {
-	by := records.Actor(ctx)
+	caller := access.From(ctx)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		var createdAt store.Time
-		if err := tx.QueryRow(ctx, deleteParent, in.ID, tx.Now(), by).Scan(&createdAt); err != nil {
+		hidden, err := tx.Exec(ctx, hideOwn, in.ID, caller.UserID)
+		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, deleteNotifications, in.ID, createdAt); err != nil {
-			return err
+		if hidden > 0 {
+			table.Audit(ctx, tx, "notifications.hide", in.ID, nil, nil)
+			return nil
 		}
-		table.Audit(ctx, tx, "notifications.delete", in.ID, nil, nil)
-		return nil
+		if !caller.May(access.Notifications, access.Delete) {
+			return store.ErrNotFound // the answer does not say whether there is such an event
+		}
+		return deleteEvent(ctx, tx, in.ID)
 	})
 	if errors.Is(err, store.ErrNotFound) {
 		return endpoint.Message{}, apierr.DatabaseError // expected: no cause for the log
@@ -150,6 +158,19 @@ func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, er
 		return endpoint.Message{}, apierr.DatabaseError.Wrap(errors.New("delete an event: " + err.Error()))
 	}
 	return endpoint.Message{Message: messageDeleted}, nil
+}
+
+// deleteEvent hides an event from all its recipients. It returns store.ErrNotFound.
+func deleteEvent(ctx context.Context, tx *store.Tx, id string) error {
+	var createdAt store.Time
+	if err := tx.QueryRow(ctx, deleteParent, id, tx.Now(), records.Actor(ctx)).Scan(&createdAt); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, deleteNotifications, id, createdAt); err != nil {
+		return err
+	}
+	table.Audit(ctx, tx, "notifications.delete", id, nil, nil)
+	return nil
 }
 
 // Preferences answers requests for the preferences of notifications, which do not exist yet.

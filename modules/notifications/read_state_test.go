@@ -47,30 +47,52 @@ func TestGet_HidesWhatTheCallerMayNotSee(t *testing.T) {
 	})
 }
 
-func TestDelete_TakesTheIDOfTheParent(t *testing.T) {
+// Recipients hide their own notification. An event is deleted for all recipients by callers with the permission to delete
+// notifications; for others its id is unknown.
+func TestDelete_HidesTheOwnOneAndTakesTheRightForEvents(t *testing.T) {
 	s := servertest.Start(t)
-	anna, beat := s.User(access.Customer), s.User(access.Customer)
-	made := s.Keyed().Do("POST", path+"/trigger", map[string]any{"event": "x", "title_key": "t", "user_ids": []string{anna.UserID, beat.UserID}}).
-		Expect(t, 200).JSON(t)
-	if made["recipients"] != 2.0 {
-		t.Fatalf("got %v, want 2 recipients", made)
+	anna, beat, deputy := s.User(access.Customer), s.User(access.Customer), s.User(access.Advisor)
+	s.Admin().Do("POST", "/v1/rbac/grants", map[string]any{"user_id": deputy.UserID, "rec_type": "notifications", "permissions": []string{"delete"}}).Expect(t, 201)
+	trigger := func() (event, own string) {
+		made := s.Keyed().Do("POST", path+"/trigger", map[string]any{"event": "x", "title_key": "t", "user_ids": []string{anna.UserID, beat.UserID}}).
+			Expect(t, 200).JSON(t)
+		if made["recipients"] != 2.0 {
+			t.Fatalf("got %v, want 2 recipients", made)
+		}
+		return made["notification_id"].(string), list(t, anna, "").Data[0]["id"].(string)
 	}
-	parentEvent := made["notification_id"].(string)
-	own := list(t, anna, "").Data[0]["id"].(string)
+	event, own := trigger()
+	unknown := func(name string, as *servertest.Client, id string) servertest.Scenario {
+		return servertest.Scenario{Name: name, As: as, Method: "DELETE", Path: path + "/" + id, Status: 500, Contains: []string{"common.database_error"}}
+	}
+	deleted := func(name string, as *servertest.Client, id string) servertest.Scenario {
+		return servertest.Scenario{Name: name, As: as, Method: "DELETE", Path: path + "/" + id, Status: 200, Contains: []string{`{"message":"Notification deleted"}`}}
+	}
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "the id of a notification is unknown", As: anna, Method: "DELETE", Path: path + "/" + own, Status: 500, Contains: []string{"common.database_error"}},
-		{Name: "an unknown id", As: anna, Method: "DELETE", Path: path + "/" + store.NewID(), Status: 500, Contains: []string{"common.database_error"}},
-		{Name: "the id of the parent", As: beat.With("Accept-Language", "de"), Method: "DELETE", Path: path + "/" + parentEvent, Status: 200,
-			Contains: []string{`{"message":"Notification deleted"}`}},
-		{Name: "the list", As: anna, Method: "GET", Path: path, Status: 200, Contains: []string{`"total":0`}},
+		unknown("an unknown id", anna, store.NewID()),
+		unknown("another recipient's notification", beat, own),
+		unknown("another recipient's notification, by an administrator", s.Admin(), own),
+		unknown("the event, by a recipient", beat, event),
+		unknown("the event, by an advisor", s.User(access.Advisor), event),
+		deleted("the own notification", anna.With("Accept-Language", "de"), own),
+		{Name: "the own list", As: anna, Method: "GET", Path: path, Status: 200, Contains: []string{`"total":0`}},
+		{Name: "the count", As: anna, Method: "GET", Path: path + "/unread-count", Status: 200, Contains: []string{`"unread_count":0`}},
 		{Name: "the notification", As: anna, Method: "GET", Path: path + "/" + own, Status: 404},
-		{Name: "marking as read", As: anna, Method: "PATCH", Path: path + "/" + own + "/read", Body: `{"read":true}`, Status: 200, Contains: []string{store.NilID}},
-		{Name: "deleting again", As: anna, Method: "DELETE", Path: path + "/" + parentEvent, Status: 500},
+		{Name: "the list of the other recipient", As: beat, Method: "GET", Path: path, Status: 200, Contains: []string{`"total":1`}},
+		unknown("hiding again", anna, own),
+		deleted("the event, with the right", deputy, event),
+		{Name: "the list of the other recipient, after the event", As: beat, Method: "GET", Path: path, Status: 200, Contains: []string{`"total":0`}},
+		unknown("the event again", deputy, event),
 	})
 	var by string
-	if err := s.DB.QueryRow(t.Context(), `SELECT deleted_by FROM notices WHERE id = $1 AND deleted = TRUE AND deleted_at IS NOT NULL`, parentEvent).Scan(&by); err != nil || by != beat.UserID {
-		t.Errorf("deleted_by is %s, %v, want Beat", by, err)
+	if err := s.DB.QueryRow(t.Context(), `SELECT deleted_by FROM notices WHERE id = $1 AND deleted = TRUE AND deleted_at IS NOT NULL`, event).Scan(&by); err != nil || by != deputy.UserID {
+		t.Errorf("deleted_by is %s, %v, want the deputy", by, err)
 	}
+	event, own = trigger()
+	servertest.Run(t, s, []servertest.Scenario{
+		deleted("the event, by an administrator", s.Admin(), event),
+		{Name: "marking as read", As: anna, Method: "PATCH", Path: path + "/" + own + "/read", Body: `{"read":true}`, Status: 200, Contains: []string{store.NilID}},
+	})
 }
 
 func TestPreferences_AreNotImplemented(t *testing.T) {

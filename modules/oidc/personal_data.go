@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"kontor/modules/kit/personal"
+	"kontor/server/access"
 	"kontor/store"
 )
 
@@ -16,21 +17,14 @@ func (s *Service) PersonalData() []personal.Table {
 	}
 }
 
-const (
-	selectIdentitiesOf = `SELECT ` + identityColumns + ` FROM identities WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`
+const selectIdentityIDs = `SELECT id FROM identities WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`
 
-	selectIdentityIDs = `SELECT id FROM identities WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`
-)
-
-// ExportPerson writes the accounts of a user at the provider.
-func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject personal.Subject, w *personal.Writer) error {
-	if subject.Kind != personal.User {
-		return nil
+// PersonalSections declares the accounts of a user at the provider.
+func (s *Service) PersonalSections() []personal.Section {
+	return []personal.Section{
+		personal.Records(personal.About{Name: "identities", Kind: personal.User, Endpoint: "GET /v1/users/{id}/identities"},
+			personal.Of[Identity]{Table: &identityTable, All: access.Read, Condition: "identities.user_id = $2"}),
 	}
-	return personal.Each(ctx, q, w, "identities", selectIdentitiesOf, subject.ID, func(rows *store.Rows) (any, string, error) {
-		i, err := scanIdentity(rows)
-		return i, i.ID, err
-	})
 }
 
 // ErasePerson deletes the accounts of a user at the provider, and pending sign-ins.

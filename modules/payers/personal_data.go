@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"kontor/modules/kit/personal"
+	"kontor/server/access"
 	"kontor/store"
 )
 
@@ -13,10 +14,6 @@ func (s *Service) PersonalData() []personal.Table {
 }
 
 const (
-	selectOfCustomer = `
-		SELECT ` + columns + ` FROM payers
-		WHERE customer_id = $1 AND id > $2 ORDER BY id LIMIT $3`
-
 	selectUnerased = `
 		SELECT id FROM payers
 		WHERE customer_id = $1 AND id > $2 AND erased_at IS NULL ORDER BY id LIMIT $3`
@@ -28,15 +25,12 @@ const (
 		WHERE id = $1`
 )
 
-// ExportPerson writes the payers of a customer.
-func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject personal.Subject, w *personal.Writer) error {
-	if subject.Kind != personal.Customer {
-		return nil
+// PersonalSections declares the payers of a customer.
+func (s *Service) PersonalSections() []personal.Section {
+	return []personal.Section{
+		personal.Records(personal.About{Name: "payers", Kind: personal.Customer, Endpoint: "GET /v1/payers/{id}"},
+			personal.Of[Payer]{Table: table, All: access.Read, Condition: "payers.customer_id = $2"}),
 	}
-	return personal.Each(ctx, q, w, "payers", selectOfCustomer, subject.ID, func(rows *store.Rows) (any, string, error) {
-		p, err := scanPayer(rows)
-		return p, p.ID, err
-	})
 }
 
 // ErasePerson erases the payers of a customer.

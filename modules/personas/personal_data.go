@@ -2,7 +2,6 @@ package personas
 
 import (
 	"context"
-	"fmt"
 
 	"kontor/modules/kit/personal"
 	"kontor/server/access"
@@ -54,46 +53,47 @@ type formerName struct {
 	Until       store.Time `json:"until"`
 }
 
-func scanFormer(rows *store.Rows) (any, string, error) {
-	var n formerName
-	var place string
-	err := rows.Scan(&n.FirstName, &n.LastName, &n.DateOfBirth, &n.Until, &place)
+func scanFormer(row store.Scanner) (n formerName, place string, err error) {
+	err = row.Scan(&n.FirstName, &n.LastName, &n.DateOfBirth, &n.Until, &place)
 	return n, place, err
 }
 
-func scanUserRow(rows *store.Rows) (any, string, error) {
-	l, err := scanUserLink(rows)
-	return l, l.ID, err
-}
-
-// ExportPerson writes a persona with its former names and links, or the links and former identities of a user.
-func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject personal.Subject, w *personal.Writer) error {
-	switch subject.Kind {
-	case personal.Persona:
-		p, err := table.GetUnchecked(ctx, q, subject.ID)
-		if err != nil {
-			return err
-		}
-		if err := w.Add("persona", p); err != nil {
-			return err
-		}
-		if err := personal.Each(ctx, q, w, "former_names", selectPersonaNames, p.ID, scanFormer); err != nil {
-			return fmt.Errorf("export names: %w", err)
-		}
-		if err := personal.Each(ctx, q, w, "users", selectUsersOf, p.ID, scanUserRow); err != nil {
-			return fmt.Errorf("export users: %w", err)
-		}
-		return personal.Each(ctx, q, w, "links", selectLinksOf, p.ID, func(rows *store.Rows) (any, string, error) {
-			l, err := scanLink(rows)
-			return l.seenFrom(p.ID), l.ID, err
-		})
-	case personal.User:
-		if err := personal.Each(ctx, q, w, "personas", selectPersonasOf, subject.ID, scanUserRow); err != nil {
-			return fmt.Errorf("export personas: %w", err)
-		}
-		return personal.Each(ctx, q, w, "former_identities", selectFormerIdentities, subject.ID, scanFormer)
+// PersonalSections declares a persona with its former names and links, and the links and former identities of a user.
+func (s *Service) PersonalSections() []personal.Section {
+	mayRead := func(ctx context.Context, q store.Querier, personaID string) error {
+		_, err := table.Get(ctx, q, personaID, access.Read)
+		return err
 	}
-	return nil
+	ofReadable := func(ctx context.Context, q store.Querier, of personal.Subject) error { return mayRead(ctx, q, of.ID) }
+	userLink := func(row store.Scanner) (UserLink, string, error) {
+		l, err := scanUserLink(row)
+		return l, l.ID, err
+	}
+	return []personal.Section{
+		personal.Records(personal.About{Name: "persona", Kind: personal.Persona, Endpoint: "GET /v1/personas/{persona_id}"},
+			personal.Of[Persona]{Table: table, All: access.Read, Condition: "personas.id = $2"}),
+		personal.All(personal.About{Name: "former_names", Kind: personal.Persona, Rule: personal.OfParent},
+			personal.Query(selectPersonaNames, scanFormer), ofReadable, nil),
+		personal.All(personal.About{Name: "users", Kind: personal.Persona, Endpoint: "GET /v1/personas/{persona_id}/users"},
+			personal.Query(selectUsersOf, userLink), ofReadable, nil),
+		personal.All(personal.About{Name: "links", Kind: personal.Persona, Endpoint: "GET /v1/personas/{persona_id}/links"},
+			func(ctx context.Context, q store.Querier, of personal.Subject, after string) ([]personal.Keyed[Link], bool, error) {
+				return personal.Query(selectLinksOf, func(row store.Scanner) (Link, string, error) {
+					l, err := scanLink(row)
+					return l.seenFrom(of.ID), l.ID, err
+				})(ctx, q, of, after)
+			}, ofReadable, nil),
+		personal.Each(personal.About{Name: "personas", Kind: personal.User, Endpoint: "GET /v1/profile/personas"},
+			personal.Query(selectPersonasOf, userLink),
+			func(ctx context.Context, q store.Querier, l UserLink) error {
+				if access.From(ctx).UserID == l.UserID {
+					return nil
+				}
+				return mayRead(ctx, q, l.PersonaID)
+			}, nil),
+		personal.Own(personal.About{Name: "former_identities", Kind: personal.User, Rule: personal.OwnUser},
+			personal.Query(selectFormerIdentities, scanFormer), nil),
+	}
 }
 
 const (

@@ -26,6 +26,15 @@ var persons = []person{
 	{personal.Persona, "/v1/personas/{persona_id}", access.Personas, apierr.PersonaNotFound, []string{access.Advisor}, access.Subject{}},
 }
 
+// recordTypes are the types of the records of persons.
+var recordTypes = func() map[personal.Kind]access.RecordType {
+	byKind := map[personal.Kind]access.RecordType{}
+	for _, p := range persons {
+		byKind[p.kind] = p.recType
+	}
+	return byKind
+}()
+
 // Endpoints returns the rows of the module.
 func (s *Service) Endpoints() []endpoint.Endpoint {
 	customer := access.On(access.Customers, access.Read)
@@ -57,7 +66,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Faults: []apierr.Kind{apierr.ErasureNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Get)},
 	}
 	for _, p := range persons {
-		rows = append(rows, s.exportRow(p), s.erasureRow(p))
+		rows = append(rows, s.exportRow(p), s.reportRow(p), s.erasureRow(p))
 	}
 	for i := range rows {
 		rows[i].Tag, rows[i].Limit = "Privacy", ratelimit.Private
@@ -68,13 +77,29 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 func (s *Service) exportRow(p person) endpoint.Endpoint {
 	return endpoint.Endpoint{
 		Name: "privacy.export_" + string(p.kind), Method: http.MethodGet, Path: p.path + "/export", Subject: p.subject,
-		Access: access.On(p.recType, access.Read), Assurance: endpoint.SecondFactor, Roles: p.roles, Summary: "Export what is held about a " + string(p.kind) + ", as one JSON document.",
-		Faults: []apierr.Kind{p.missing},
+		Access: access.On(p.recType, access.Read), Assurance: endpoint.SecondFactor, Roles: p.roles,
+		Summary: "Export what the caller may read about a " + string(p.kind) + ", as one JSON document.",
+		Faults:  []apierr.Kind{p.missing},
 		Doc: endpoint.Doc{
-			Description: "The answer is streamed. A document that ends early is not valid JSON.",
+			Description: "The answer is streamed. A document that ends early is not valid JSON. Each row is one that the caller could read at its own address, too. Each caller can have one export at a time.",
 			Answers:     []endpoint.Answer{{Status: http.StatusOK, Says: "The document.", Body: Export{}}},
 		},
-		Handle: endpoint.Raw(nil, s.export(p.kind)),
+		Handle: endpoint.Raw(nil, s.send(p.kind, s.exportDocument())),
+	}
+}
+
+// reportRow has no roles: the right to call it is for the data-protection officer of the bank.
+func (s *Service) reportRow(p person) endpoint.Endpoint {
+	return endpoint.Endpoint{
+		Name: "privacy.report_" + string(p.kind), Method: http.MethodGet, Path: p.path + "/report", Subject: p.subject,
+		Access: access.On(p.recType, access.ReadAll), Assurance: endpoint.SecondFactor, PeopleOnly: true,
+		Summary: "Report all that is held about a " + string(p.kind) + ", for the data-protection officer.",
+		Faults:  []apierr.Kind{p.missing},
+		Doc: endpoint.Doc{
+			Description: "The form is that of the export, with the rows that only staff may read. The officer decides what of it the person gets. It contains no codes, keys or passwords.",
+			Answers:     []endpoint.Answer{{Status: http.StatusOK, Says: "The document.", Body: Export{}}},
+		},
+		Handle: endpoint.Raw(nil, s.send(p.kind, s.reportDocument())),
 	}
 }
 

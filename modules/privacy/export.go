@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -18,7 +19,8 @@ import (
 	"kontor/store"
 )
 
-// Export is the form of an export, for the API document. Sections without rows are missing.
+// Export is the form of an export and of a report, for the API document. Sections without rows are missing. A test compares it with
+// the sections that modules declare.
 type Export struct {
 	Kind       personal.Kind `json:"kind"`
 	ID         string        `json:"id"`
@@ -26,7 +28,9 @@ type Export struct {
 
 	Customer     []jsontext.Value `json:"customer,omitzero" doc:"An array with the record. So are user, persona, preferences and relationship."`
 	Relationship []jsontext.Value `json:"relationship,omitzero"`
-	Documents    []jsontext.Value `json:"documents,omitzero" doc:"With their numbers."`
+	LegalHold    []jsontext.Value `json:"legal_hold,omitzero" doc:"In reports only."`
+	Documents    []jsontext.Value `json:"documents,omitzero" doc:"Their numbers are masked for readers who may not update the customer."`
+	Decisions    []jsontext.Value `json:"decisions,omitzero" doc:"Decisions that needed a second person, also pending ones; for reviewers and in reports only."`
 	History      []jsontext.Value `json:"verification_history,omitzero"`
 	Payers       []jsontext.Value `json:"payers,omitzero"`
 	Tasks        []jsontext.Value `json:"tasks,omitzero"`
@@ -40,12 +44,14 @@ type Export struct {
 	Factors     []jsontext.Value `json:"factors,omitzero" doc:"Without keys and secrets."`
 	Identities  []jsontext.Value `json:"identities,omitzero" doc:"Linked accounts at the provider."`
 	Preferences []jsontext.Value `json:"preferences,omitzero"`
+	Views       []jsontext.Value `json:"views,omitzero" doc:"Saved views of lists."`
 	Pictures    []jsontext.Value `json:"pictures,omitzero" doc:"Their content is in base64."`
 	Chats       []jsontext.Value `json:"chats_created,omitzero"`
 	Messages    []jsontext.Value `json:"messages,omitzero" doc:"Those that the user has written."`
+	Bills       []jsontext.Value `json:"bills,omitzero" doc:"QR-bills that the user has kept."`
 
 	Notifications []jsontext.Value `json:"notifications,omitzero"`
-	Deliveries    []jsontext.Value `json:"deliveries,omitzero"`
+	Deliveries    []jsontext.Value `json:"deliveries,omitzero" doc:"Without one-time codes and links of invitations."`
 
 	Persona          []jsontext.Value `json:"persona,omitzero"`
 	Personas         []jsontext.Value `json:"personas,omitzero" doc:"The links of a user to personas."`
@@ -58,9 +64,27 @@ type Export struct {
 // exportTime is how long an export may take, with a slow client.
 const exportTime = 10 * time.Minute
 
-// export returns the handler that writes the data of persons of a kind. It reads a bounded number of rows at a time and writes
-// them at once, so that the size of an export does not matter. A document that ends early, because of a failure, is no JSON.
-func (s *Service) export(kind personal.Kind) func(ctx context.Context, r *endpoint.Request) error {
+// document is what an endpoint writes about a person.
+type document struct {
+	action   string // of its entry in the audit trail
+	file     string // begins the name of the file, after the kind
+	complete bool   // all data, without access checks of single records
+	allow    func(ctx context.Context, s personal.Subject) error
+}
+
+// exportDocument contains what the caller could read one by one.
+func (s *Service) exportDocument() document {
+	return document{action: "privacy.export", file: "-", allow: s.allowExport}
+}
+
+// reportDocument contains everything, for the data-protection officer of the bank.
+func (s *Service) reportDocument() document {
+	return document{action: "privacy.report", file: "-report-", complete: true, allow: s.allowReport}
+}
+
+// send returns the handler that writes a document about persons of a kind. It reads a bounded number of rows at a time and writes
+// them at once, so that the size of a document does not matter. A document that ends early, because of a failure, is no JSON.
+func (s *Service) send(kind personal.Kind, d document) func(ctx context.Context, r *endpoint.Request) error {
 	name := "id"
 	if kind == personal.Persona {
 		name = "persona_id"
@@ -71,24 +95,29 @@ func (s *Service) export(kind personal.Kind) func(ctx context.Context, r *endpoi
 			return apierr.Invalid(name, "invalid.uuid")
 		}
 		subject := personal.Subject{Kind: kind, ID: id}
-		if err := s.allowExport(ctx, subject); err != nil {
+		if err := d.allow(ctx, subject); err != nil {
 			return err
 		}
-		select {
-		case s.exports <- struct{}{}:
-		default:
-			return apierr.TooManyAtOnce.RetryAfter(time.Second)
+		head, release := r.Fiber.Method() == http.MethodHead, func() {}
+		if !head {
+			if release, err = endpoint.BeginExport(ctx); err != nil {
+				return err
+			}
+			endpoint.Report(ctx, endpoint.Event{Kind: endpoint.Reading, Action: d.action, RecID: id}) // the row adds the type
 		}
-		endpoint.Report(ctx, endpoint.Event{Kind: endpoint.Reading, Action: "privacy.export", RecID: id}) // the row adds the type
-		background := endpoint.With(access.With(s.ctx, access.From(ctx)), &endpoint.Info{Caller: access.From(ctx), Language: endpoint.Language(ctx)})
 		response := r.Fiber.Response()
 		response.Header.SetContentType(fiber.MIMEApplicationJSON)
-		response.Header.Set(fiber.HeaderContentDisposition, fmt.Sprintf(`attachment; filename="%s-%s.json"`, kind, id))
+		response.Header.Set(fiber.HeaderContentDisposition, fmt.Sprintf(`attachment; filename="%s%s%s.json"`, kind, d.file, id))
+		if head {
+			response.Header.SetContentLength(-1)
+			return nil
+		}
+		background := endpoint.Detach(s.ctx, ctx)
 		response.SetBodyStreamWriter(func(w *bufio.Writer) {
-			defer func() { <-s.exports }()
+			defer release()
 			limited, cancel := context.WithTimeout(background, exportTime)
 			defer cancel()
-			if err := s.write(limited, w, subject); err != nil {
+			if err := s.write(limited, w, subject, d); err != nil {
 				s.Log.Warn("an export was not completed", "kind", kind, "cause", err)
 			}
 		})
@@ -96,8 +125,8 @@ func (s *Service) export(kind personal.Kind) func(ctx context.Context, r *endpoi
 	}
 }
 
-// allowExport lets users export themselves, and others who may update the record: it contains what readers do not see. For
-// users, that takes the permission for all of them.
+// allowExport lets users export themselves, and others who may update the record. For users, that takes the permission for all of
+// them. The export contains what the caller may read, see [personal.Section].
 func (s *Service) allowExport(ctx context.Context, subject personal.Subject) error {
 	if caller := access.From(ctx); subject.Kind == personal.User && caller.UserID != subject.ID {
 		if err := s.Users.AllowUser(ctx, s.db, subject.ID, access.Read); err != nil {
@@ -111,14 +140,39 @@ func (s *Service) allowExport(ctx context.Context, subject personal.Subject) err
 	return s.allow(ctx, s.db, subject, access.Update)
 }
 
-// write writes the document.
-func (s *Service) write(ctx context.Context, w *bufio.Writer, subject personal.Subject) error {
-	out := personal.NewWriter(w, map[string]any{"kind": subject.Kind, "id": subject.ID, "exported_at": s.db.Now()})
-	owner := s.Owners[subject.Kind] // its record comes first
+// allowReport lets staff who may read all records of the kind. That they may call the endpoint is a right of its own.
+func (s *Service) allowReport(ctx context.Context, subject personal.Subject) error {
+	if err := s.allow(ctx, s.db, subject, access.Read); err != nil {
+		return err
+	}
+	if caller := access.From(ctx); !caller.Staff() || !caller.May(recordTypes[subject.Kind], access.ReadAll) {
+		return apierr.NoAccess
+	}
+	return nil
+}
+
+// sections returns the sections about persons of a kind, those of the module that owns their record first.
+func (s *Service) sections(kind personal.Kind) []personal.Section {
+	var all []personal.Section
+	owner := s.Owners[kind]
 	others := slices.DeleteFunc(slices.Clone(s.Modules), func(m personal.Module) bool { return m == owner })
 	for _, m := range append([]personal.Module{owner}, others...) {
-		if err := m.ExportPerson(ctx, s.db, subject, out); err != nil {
-			return fmt.Errorf("export of %T: %w", m, err)
+		for _, section := range m.PersonalSections() {
+			if section.Kind == kind {
+				all = append(all, section)
+			}
+		}
+	}
+	return all
+}
+
+// write writes the document.
+func (s *Service) write(ctx context.Context, w *bufio.Writer, subject personal.Subject, d document) error {
+	out := personal.NewWriter(w, map[string]any{"kind": subject.Kind, "id": subject.ID, "exported_at": s.db.Now()})
+	allow := func(ctx context.Context) error { return d.allow(ctx, subject) }
+	for _, section := range s.sections(subject.Kind) {
+		if err := section.Write(ctx, s.db, subject, d.complete, out, allow); err != nil {
+			return fmt.Errorf("section %s: %w", section.Name, err)
 		}
 	}
 	return out.Close()

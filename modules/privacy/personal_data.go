@@ -18,19 +18,38 @@ func (s *Service) PersonalData() []personal.Table {
 	}
 }
 
-// ExportPerson writes the relationship with a customer. It does not write a legal hold: the law may forbid to mention it.
-func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject personal.Subject, w *personal.Writer) error {
-	if subject.Kind != personal.Customer {
-		return nil
+// exportedRelationship is the relationship with a customer in an export. It does not say whether there is a legal hold: the law may
+// forbid to mention it.
+type exportedRelationship struct {
+	EndedAt        *store.Time `json:"ended_at"`
+	RetentionUntil types.Date  `json:"retention_until"`
+}
+
+func (r Relationship) exported() []exportedRelationship {
+	return []exportedRelationship{{r.EndedAt, r.RetentionUntil}}
+}
+
+// PersonalSections declares the relationship with a customer and, for reports, a legal hold.
+func (s *Service) PersonalSections() []personal.Section {
+	return []personal.Section{
+		personal.Answer(personal.About{Name: "relationship", Kind: personal.Customer, Endpoint: "GET /v1/customers/{id}/relationship"},
+			func(ctx context.Context, of personal.Subject) ([]exportedRelationship, error) {
+				r, err := s.GetRelationship(ctx, OneInput{ID: of.ID})
+				return r.exported(), err
+			},
+			personal.Slice(func(ctx context.Context, q store.Querier, of personal.Subject) ([]exportedRelationship, error) {
+				r, _, err := s.relationship(ctx, q, of.ID)
+				return r.exported(), err
+			}), nil),
+		personal.Reported(personal.About{Name: "legal_hold", Kind: personal.Customer, Rule: personal.InReports},
+			personal.Slice(func(ctx context.Context, q store.Querier, of personal.Subject) ([]LegalHold, error) {
+				_, hold, err := s.relationship(ctx, q, of.ID)
+				if hold == nil {
+					return nil, err
+				}
+				return []LegalHold{*hold}, err
+			})),
 	}
-	r, _, err := s.relationship(ctx, q, subject.ID)
-	if err != nil {
-		return err
-	}
-	return w.Add("relationship", struct {
-		EndedAt        *store.Time `json:"ended_at"`
-		RetentionUntil types.Date  `json:"retention_until"`
-	}{r.EndedAt, r.RetentionUntil})
 }
 
 // ErasePerson deletes a legal hold that has ended.

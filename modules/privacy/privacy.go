@@ -71,8 +71,7 @@ type Options struct {
 // Service is the module. Create one with [New].
 type Service struct {
 	Options
-	db      *store.DB
-	exports chan struct{} // a token for each running export
+	db *store.DB
 
 	ctx    context.Context // of erasures in the background
 	cancel context.CancelFunc
@@ -86,13 +85,10 @@ type Service struct {
 	changed chan struct{} // closed and replaced when the status of an erasure has changed
 }
 
-// maxExports is the number of exports at a time.
-const maxExports = 4
-
 // New returns the module on a database.
 func New(db *store.DB, o Options) *Service {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &Service{Options: o, db: db, exports: make(chan struct{}, maxExports), ctx: ctx, cancel: cancel,
+	s := &Service{Options: o, db: db, ctx: ctx, cancel: cancel,
 		running: map[string]chan struct{}{}, changed: make(chan struct{})}
 	s.topic = db.Topic("erasures", s.receive)
 	return s

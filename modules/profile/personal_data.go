@@ -2,7 +2,6 @@ package profile
 
 import (
 	"context"
-	"fmt"
 
 	"kontor/modules/kit/personal"
 	"kontor/store"
@@ -24,37 +23,26 @@ type exportedPicture struct {
 	Content   []byte `json:"content"`
 }
 
-// ExportPerson writes preferences, saved views and pictures of a user.
-func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject personal.Subject, w *personal.Writer) error {
-	if subject.Kind != personal.User {
-		return nil
+// PersonalSections declares preferences, saved views and pictures of a user.
+func (s *Service) PersonalSections() []personal.Section {
+	return []personal.Section{
+		personal.Own(personal.About{Name: "preferences", Kind: personal.User, Endpoint: "GET /v1/profile/preferences"},
+			personal.Slice(func(ctx context.Context, q store.Querier, of personal.Subject) ([]Preferences, error) {
+				stored, err := selectPreferences(ctx, q, of.ID)
+				return []Preferences{stored.withDefaults()}, err
+			}), nil),
+		personal.Own(personal.About{Name: "views", Kind: personal.User, Endpoint: "GET /v1/profile/views"},
+			personal.Slice(func(ctx context.Context, q store.Querier, of personal.Subject) ([]View, error) {
+				return selectViews(ctx, q, of.ID)
+			}), nil),
+		personal.Own(personal.About{Name: "pictures", Kind: personal.User, Endpoint: "GET /v1/profile"},
+			personal.Slice(func(ctx context.Context, q store.Querier, of personal.Subject) ([]picture, error) {
+				return store.All(ctx, q, scanPicture, selectPictures, of.ID)
+			}),
+			func(_ context.Context, _ store.Querier, p picture) (any, error) {
+				return exportedPicture{p.pixels, p.mediaType, p.content}, nil
+			}),
 	}
-	stored, err := selectPreferences(ctx, q, subject.ID)
-	if err != nil {
-		return err
-	}
-	if err := w.Add("preferences", stored.withDefaults()); err != nil {
-		return err
-	}
-	views, err := selectViews(ctx, q, subject.ID)
-	if err != nil {
-		return err
-	}
-	for _, view := range views {
-		if err := w.Add("views", view); err != nil {
-			return err
-		}
-	}
-	pictures, err := store.All(ctx, q, scanPicture, selectPictures, subject.ID)
-	if err != nil {
-		return fmt.Errorf("read pictures: %w", err)
-	}
-	for _, p := range pictures {
-		if err := w.Add("pictures", exportedPicture{p.pixels, p.mediaType, p.content}); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // scanPicture reads a picture with its content.

@@ -21,10 +21,8 @@ func (s *Service) PersonalData() []personal.Table {
 	}
 }
 
-// ExportPerson writes nothing.
-func (s *Service) ExportPerson(context.Context, store.Querier, personal.Subject, *personal.Writer) error {
-	return nil
-}
+// PersonalSections returns none.
+func (s *Service) PersonalSections() []personal.Section { return nil }
 
 // ErasePerson erases nothing.
 func (s *Service) ErasePerson(context.Context, *store.Tx, personal.Subject, string) (string, error) {

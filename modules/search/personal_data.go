@@ -15,10 +15,8 @@ func (s *Service) PersonalData() []personal.Table {
 	}
 }
 
-// ExportPerson writes nothing: the records have the words.
-func (s *Service) ExportPerson(context.Context, store.Querier, personal.Subject, *personal.Writer) error {
-	return nil
-}
+// PersonalSections returns none: the records have the words.
+func (s *Service) PersonalSections() []personal.Section { return nil }
 
 // ErasePerson does nothing: the store removes the words of a record with the audit entry of its erasure.
 func (s *Service) ErasePerson(context.Context, *store.Tx, personal.Subject, string) (string, error) {

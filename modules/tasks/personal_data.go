@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"kontor/modules/kit/personal"
+	"kontor/server/access"
 	"kontor/store"
 )
 
@@ -16,14 +17,6 @@ func (s *Service) PersonalData() []personal.Table {
 }
 
 const (
-	selectOfCustomer = `
-		SELECT ` + columns + ` FROM tasks
-		WHERE tasks.customer_id = $1 AND tasks.id > $2 ORDER BY tasks.id LIMIT $3`
-
-	selectOfMember = `
-		SELECT ` + columns + ` FROM task_members m JOIN tasks ON tasks.id = m.task_id
-		WHERE m.user_id = $1 AND m.task_id > $2 ORDER BY m.task_id LIMIT $3`
-
 	selectUnerased = `
 		SELECT id FROM tasks
 		WHERE customer_id = $1 AND id > $2 AND erased_at IS NULL ORDER BY id LIMIT $3`
@@ -46,19 +39,15 @@ const (
 	emptyMetadata = `{"actions":{}}`
 )
 
-// ExportPerson writes the tasks about a customer, or the tasks that a user has created or is assigned to.
-func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject personal.Subject, w *personal.Writer) error {
-	scan := func(rows *store.Rows) (any, string, error) {
-		t, err := scanTask(rows)
-		return t, t.ID, err
+// PersonalSections declares the tasks about a customer, and those that a user has created or is assigned to.
+func (s *Service) PersonalSections() []personal.Section {
+	const one = "GET /v1/customers/{customer_id}/tasks/{id}"
+	return []personal.Section{
+		personal.Records(personal.About{Name: "tasks", Kind: personal.Customer, Endpoint: one},
+			personal.Of[Task]{Table: table, All: access.Read, Condition: "tasks.customer_id = $2"}),
+		personal.Records(personal.About{Name: "tasks", Kind: personal.User, Endpoint: one},
+			personal.Of[Task]{Table: table, All: access.Read, Condition: "tasks.id IN (SELECT task_id FROM task_members WHERE user_id = $2)"}),
 	}
-	switch subject.Kind {
-	case personal.Customer:
-		return personal.Each(ctx, q, w, "tasks", selectOfCustomer, subject.ID, scan)
-	case personal.User:
-		return personal.Each(ctx, q, w, "tasks", selectOfMember, subject.ID, scan)
-	}
-	return nil
 }
 
 // ErasePerson erases the tasks about a customer. Of a user it erases the notes with their name and the reasons that they wrote:

@@ -28,6 +28,8 @@ type Info struct {
 	Cookie      string    // the header as sent; no session depends on it
 	Now         time.Time // when the request arrived, by the service's clock
 
+	Transfers Transfers // nil outside a server
+
 	events []Event // see Report
 }
 

@@ -1,7 +1,8 @@
 // Package personal declares how modules export and erase what they hold about a person.
 //
 // Each module implements [Module] in its file personal_data.go, for its own tables only. A test compares the lists of all
-// modules with the schema, so that no table is forgotten. The module privacy decides who may export and erase, and when.
+// modules with the schema, so that no table is forgotten. The module privacy decides who may export and erase, and when. What an
+// export contains is decided here, row by row: see [Section].
 package personal
 
 import (
@@ -44,8 +45,8 @@ type Table struct {
 type Module interface {
 	// PersonalData lists all tables of the module.
 	PersonalData() []Table
-	// ExportPerson writes what the module holds about the person. It reads a bounded number of rows at a time.
-	ExportPerson(ctx context.Context, q store.Querier, s Subject, w *Writer) error
+	// PersonalSections declares what exports and reports contain of the module's tables.
+	PersonalSections() []Section
 	// ErasePerson erases a bounded part in the transaction, with an audit entry for each record. cursor is empty at first. It
 	// returns the cursor to continue with, in a further transaction, or an empty text at the end. Erased data are skipped, so
 	// that an interrupted erasure may start again. For the module that owns the subject's record, the first call marks the

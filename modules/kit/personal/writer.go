@@ -1,16 +1,13 @@
 package personal
 
 import (
-	"context"
 	"io"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-
-	"kontor/store"
 )
 
-// Writer writes an export: one JSON object with an array for each section.
+// Writer writes an export: one JSON object with an array for each section. Only [Section.Write] adds rows.
 type Writer struct {
 	out     *jsontext.Encoder
 	section string
@@ -28,8 +25,8 @@ func NewWriter(w io.Writer, head map[string]any) *Writer {
 	return e
 }
 
-// Add adds a row to a section. The rows of a section must follow each other.
-func (w *Writer) Add(section string, row any) error {
+// add adds a row to a section. The rows of a section must follow each other.
+func (w *Writer) add(section string, row any) error {
 	if section != w.section {
 		w.endSection()
 		w.section = section
@@ -64,50 +61,4 @@ func (w *Writer) value(v any) {
 	if w.err == nil {
 		w.err = json.MarshalEncode(w.out, v, json.Deterministic(true))
 	}
-}
-
-// Each adds the rows that a statement selects to a section, a batch at a time. The rows must be in the order of their keys. $1
-// is the subject, $2 the last key, $3 the number of rows. scan returns a row and its key.
-func Each(ctx context.Context, q store.Querier, w *Writer, section, statement, subject string,
-	scan func(rows *store.Rows) (row any, key string, err error),
-) error {
-	for last := ""; ; {
-		batch, err := readBatch(ctx, q, statement, subject, last, scan)
-		if err != nil {
-			return err
-		}
-		for _, r := range batch { // the reader is free while the client reads
-			if err := w.Add(section, r.row); err != nil {
-				return err
-			}
-			last = r.key
-		}
-		if len(batch) < Batch {
-			return nil
-		}
-	}
-}
-
-type keyedRow struct {
-	row any
-	key string
-}
-
-func readBatch(ctx context.Context, q store.Querier, statement, subject, after string,
-	scan func(rows *store.Rows) (row any, key string, err error),
-) ([]keyedRow, error) {
-	rows, err := q.Query(ctx, statement, subject, after, Batch)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var batch []keyedRow
-	for rows.Next() {
-		row, key, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		batch = append(batch, keyedRow{row, key})
-	}
-	return batch, rows.Err()
 }

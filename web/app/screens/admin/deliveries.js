@@ -3,6 +3,7 @@ import { api } from '../../api.js';
 import { dateTime } from '../../format.js';
 import { t, term } from '../../i18n.js';
 import { useList } from '../../list.js';
+import { reauthenticate } from '../../session.js';
 import { Badge, Facts, When } from '../../ui/display.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Empty, toast, useAction } from '../../ui/feedback.js';
@@ -30,12 +31,16 @@ function DeliveryDialog({ row, close, done }) {
     toast(t('deliveries.retried'));
     done();
   });
+  const show = useAction(async () => {
+    if (await reauthenticate('fresh')) done();
+  });
   const canRetry = row.status === 'dead' || row.status === 'retrying';
   return html`<${Dialog} title=${row.subject || term('channel', row.channel)} close=${close} wide>
     <${Facts} rows=${factsOf(row)} />
     <${TextBlock} title=${t('deliveries.error')} text=${row.last_error} />
     <${TextBlock} title=${t('deliveries.text')} text=${row.text} />
     <div class="actions">
+      ${row.masked && html`<button disabled=${show.busy} onClick=${show.run}>${t('deliveries.show_secret')}</button>`}
       ${canRetry && html`<button disabled=${retry.busy} onClick=${retry.run}>${t('deliveries.retry')}</button>`}
       <button class="quiet" onClick=${close}>${t('do.close')}</button>
     </div>
