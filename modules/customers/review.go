@@ -149,7 +149,7 @@ func (s *Service) history(ctx context.Context, customerID string) ([]Change, err
 // SubmitKYC adds documents to a customer. It moves a customer whose verification has not started, was rejected or expired to
 // pending. With verified_at from a reviewer it moves the customer to verified, which is a decision. It returns
 // apierr.InvalidKYCTransition when the documents do not support that, and apierr.SelfVerification for a reviewer who is the
-// customer. A verification that needs a second person waits for them.
+// customer, and apierr.DecisionWaits for a verification while a decision waits. A verification that needs a second person waits for them.
 func (s *Service) SubmitKYC(ctx context.Context, in SubmitInput) (endpoint.Result, error) {
 	if err := s.Allow(ctx, s.db, in.ID, access.Update); err != nil {
 		return endpoint.Result{}, err
@@ -174,8 +174,11 @@ func (s *Service) SubmitKYC(ctx context.Context, in SubmitInput) (endpoint.Resul
 			if err := s.verify(ctx, q, &c, sealed, *in.verifiedAt); err != nil {
 				return preparedChange{}, err
 			}
+			if _, waits, err := selectPending(ctx, q, before.ID); err != nil || waits {
+				return preparedChange{}, cmp.Or(err, error(apierr.DecisionWaits))
+			}
 		}
-		change := s.prepareVerification(before, c, "customers.kyc_submit", "")
+		change := s.prepareVerification(before, c, submitAction, "")
 		if s.needsSecondPerson(before, c) {
 			if change, err = s.propose(ctx, q, before, c, in.Reason, sealed); err != nil {
 				return preparedChange{}, err

@@ -16,6 +16,8 @@ func (s *Service) PersonalData() []personal.Table {
 		{Name: "persona_names", Holds: "former names and dates of birth of a persona"},
 		{Name: "persona_users", Holds: "the users who are a persona"},
 		{Name: "persona_links", Holds: "the relations of a persona to others"},
+		{Name: "former_persona_users", Holds: "the users who were a persona, as ids"},
+		{Name: "former_persona_links", Holds: "the relations of a persona that have ended, as ids"},
 		{Name: "former_identities", Holds: "names and dates of birth of personas to which a user was linked"},
 	}
 }
@@ -108,6 +110,12 @@ const (
 
 	deleteNames = `DELETE FROM persona_names WHERE persona_id = $1`
 
+	deleteFormerUsers = `DELETE FROM former_persona_users WHERE persona_id = $1`
+
+	deleteFormerLinks = `DELETE FROM former_persona_links WHERE persona_id = $1 OR linked_persona_id = $1`
+
+	deleteFormerPersonas = `DELETE FROM former_persona_users WHERE user_id = $1`
+
 	// The former identities of users that come from the persona.
 	deleteIdentitiesOfPersona = `
 		DELETE FROM former_identities
@@ -169,8 +177,12 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 				})
 			}),
 			personal.Once(func(ctx context.Context, tx *store.Tx) error {
-				_, err := tx.Exec(ctx, deleteIdentitiesOfUser, subject.ID)
-				return err
+				for _, statement := range []string{deleteIdentitiesOfUser, deleteFormerPersonas} {
+					if _, err := tx.Exec(ctx, statement, subject.ID); err != nil {
+						return err
+					}
+				}
+				return nil
 			}))
 	}
 	return "", nil
@@ -182,7 +194,7 @@ func (s *Service) erasePersona(ctx context.Context, tx *store.Tx, id string) err
 		return err
 	}
 	return auditChange(ctx, tx, personal.Action, id, func() error {
-		for _, statement := range []string{deleteIdentitiesOfPersona, deleteNames} {
+		for _, statement := range []string{deleteIdentitiesOfPersona, deleteNames, deleteFormerUsers, deleteFormerLinks} {
 			if _, err := tx.Exec(ctx, statement, id); err != nil {
 				return err
 			}
