@@ -199,27 +199,22 @@ func (s *Service) eraseRecord(ctx context.Context, tx *store.Tx, id string) erro
 	return nil
 }
 
-const (
-	selectLastVerified = `
-		SELECT COALESCE((SELECT verified_at FROM customers WHERE id = $1),
-			(SELECT MAX(changed_at) FROM kyc_changes WHERE customer_id = $1 AND to_status = 'verified'),
-			(SELECT created_at FROM customers WHERE id = $1 AND kyc_status IN ('verified', 'expired')))`
-
-	selectSamePerson = `
-		SELECT c.id FROM customers c
-		WHERE c.erased_at IS NULL AND c.email_key IN (
-			SELECT u.value_key FROM user_credentials u WHERE u.user_id = $1 AND u.type = 'email' AND u.validated = TRUE)
-		ORDER BY c.id LIMIT 100`
-)
+// selectLastVerified takes the latest evidence: the time that a reviewer stated, when that was recorded, and when the customer was.
+const selectLastVerified = `
+	SELECT MAX(at) FROM (
+		SELECT verified_at AS at FROM customers WHERE id = $1
+		UNION ALL
+		SELECT MAX(changed_at) FROM kyc_changes WHERE customer_id = $1 AND to_status = 'verified'
+		UNION ALL
+		SELECT MAX(closed_at) FROM kyc_decisions WHERE customer_id = $1 AND state = 'confirmed' AND kyc_status = 'verified'
+		UNION ALL
+		SELECT created_at FROM customers c WHERE id = $1 AND (kyc_status IN ('verified', 'expired') OR verified_at IS NOT NULL
+			OR EXISTS (SELECT 1 FROM kyc_changes k WHERE k.customer_id = c.id AND k.to_status = 'verified'))
+	) AS evidence`
 
 // LastVerified returns when the identity of a customer was last verified, or nil if it never was. The bank has, or had, a
-// business relationship with a verified customer.
+// business relationship with a verified customer. A request cannot make it earlier than it was recorded.
 func (s *Service) LastVerified(ctx context.Context, q store.Querier, id string) (at *store.Time, err error) {
 	err = q.QueryRow(ctx, selectLastVerified, id).Scan(&at)
 	return at, err
-}
-
-// OfUser returns customers that are not erased and whose e-mail address the user has validated, at most 100.
-func (s *Service) OfUser(ctx context.Context, q store.Querier, userID string) ([]string, error) {
-	return store.All(ctx, q, store.Text, selectSamePerson, userID)
 }

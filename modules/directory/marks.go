@@ -61,6 +61,15 @@ func (s *Service) Marks(ctx context.Context, q store.Querier, userID string) (re
 	return all, nil
 }
 
+// customers is implemented by the module customers.
+type customers interface {
+	// AddressGivenUp keeps that customers with an address belong to the user who gives it up.
+	AddressGivenUp(ctx context.Context, tx *store.Tx, address string) error
+}
+
+// SetCustomers registers the module that is called when a user gives up an address; it breaks an initialisation cycle.
+func (s *Service) SetCustomers(c customers) { s.customers = c }
+
 // keepName stores the mark of a former name of a user.
 func (s *Service) keepName(ctx context.Context, tx *store.Tx, userID, name string) error {
 	if name == "" {
@@ -76,6 +85,11 @@ func (s *Service) keepCredential(ctx context.Context, tx *store.Tx, c Credential
 		return nil
 	case c.Type == Username:
 		return s.keepName(ctx, tx, c.UserID, c.Value)
+	}
+	if s.customers != nil {
+		if err := s.customers.AddressGivenUp(ctx, tx, c.Value); err != nil {
+			return err
+		}
 	}
 	return keepMark(ctx, tx, c.UserID, markAddress, records.AddressMark(s.db, c.Value))
 }
