@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"kontor/modules/kit/personal"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/store"
 )
@@ -154,6 +155,28 @@ func (s *Service) AllowPersona(ctx context.Context, q store.Querier, id string, 
 // several users may describe another person, such as a client whom they represent.
 func (s *Service) OfUser(ctx context.Context, q store.Querier, userID string) ([]string, error) {
 	return store.All(ctx, q, store.Text, selectOwnPersonas, userID)
+}
+
+const (
+	selectUserIDs = `
+		SELECT user_id FROM persona_users WHERE persona_id = $1 AND accepted_at IS NOT NULL
+		UNION
+		SELECT user_id FROM former_persona_users WHERE persona_id = $1`
+
+	selectIdentitiesOfPersona = `
+		SELECT first_name_key, last_name_key, date_of_birth FROM personas WHERE id = $1 AND erased_at IS NULL
+		UNION
+		SELECT first_name_key, last_name_key, date_of_birth FROM persona_names WHERE persona_id = $1`
+)
+
+// UsersOf returns the users who are, or were, a persona.
+func (s *Service) UsersOf(ctx context.Context, q store.Querier, personaID string) ([]string, error) {
+	return store.All(ctx, q, store.Text, selectUserIDs, personaID)
+}
+
+// IdentitiesOf returns the present and former identities of a persona.
+func (s *Service) IdentitiesOf(ctx context.Context, q store.Querier, personaID string) ([]types.Identity, error) {
+	return store.All(ctx, q, scanIdentity, selectIdentitiesOfPersona, personaID)
 }
 
 // ErasePerson erases a persona with its former names and links, or the links and former identities of a user.
