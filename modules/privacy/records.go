@@ -49,9 +49,9 @@ type Left struct {
 
 // left lists what the erasure of a person of each kind does not remove. The texts have the keys "privacy.left.<name>".
 var left = map[personal.Kind][]string{
-	personal.Customer: {"audit_trail", "ids", "users_of_customer", "backups"},
-	personal.User:     {"audit_trail", "ids", "messages_of_others", "authorship", "customers_of_user", "backups"},
-	personal.Persona:  {"audit_trail", "ids", "backups"},
+	personal.Customer: {"audit_trail", "ids", "users_of_customer", "views_of_others", "backups"},
+	personal.User:     {"audit_trail", "ids", "messages_of_others", "authorship", "customers_of_user", "views_of_others", "backups"},
+	personal.Persona:  {"audit_trail", "ids", "views_of_others", "backups"},
 }
 
 // Relationship is the business relationship with a customer.
