@@ -23,11 +23,6 @@ const (
 		SELECT c.id FROM customers c JOIN user_credentials u ON u.type = 'phone' AND u.value = c.phone
 		WHERE u.user_id = $1 AND u.validated = TRUE AND c.erased_at IS NULL`
 
-	selectByAddresses = `
-		SELECT id FROM customers WHERE email_key = $1 AND erased_at IS NULL
-		UNION
-		SELECT id FROM customers WHERE phone = $2 AND erased_at IS NULL`
-
 	selectByFormerAddress = `SELECT customer_id FROM customer_addresses WHERE digest = $1`
 
 	selectByIdentity = `
@@ -124,35 +119,6 @@ func (s *Service) OfIdentities(ctx context.Context, q store.Querier, identities 
 	var all ids
 	err := all.addIdentities(ctx, q, s.db, identities)
 	return all, err
-}
-
-// SamePerson returns the other customers that share an address or an identity with a customer, also former ones.
-func (s *Service) SamePerson(ctx context.Context, q store.Querier, id string) ([]string, error) {
-	c, err := table.GetUnchecked(ctx, q, id)
-	if err != nil || c.Erased() {
-		return nil, err
-	}
-	was, err := s.marksOfCustomer(ctx, q, c)
-	if err != nil {
-		return nil, err
-	}
-	all := ids{id}
-	if err := all.add(ctx, q, selectByAddresses, types.Email(c.Email).Key(), types.EmptyIfNil(c.Phone)); err != nil {
-		return nil, err
-	}
-	if err := all.addFormerAddresses(ctx, q, was.addresses); err != nil {
-		return nil, err
-	}
-	for _, h := range was.identities {
-		if h.birth == "" {
-			continue
-		}
-		if err := all.add(ctx, q, selectByFormerIdentity, h.name, h.birth); err != nil {
-			return nil, err
-		}
-	}
-	err = all.addIdentities(ctx, q, s.db, []types.Identity{c.identity()})
-	return all[1:], err
 }
 
 // OfCreator returns the customers that a user has created. It returns none for users who may update all customers: they record

@@ -13,7 +13,7 @@ import (
 	"kontor/store"
 )
 
-// A legal hold is on a customer. It also prevents the erasure of users, personas and other customers that are the same person by any
+// A legal hold is on a customer. It also prevents the erasure of users and personas that are the same person by any
 // evidence: addresses, identities and links, also former ones, and the user who created the customer.
 
 // HoldInput describes a legal hold.

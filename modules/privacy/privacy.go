@@ -39,8 +39,6 @@ type Customers interface {
 	OfCreator(ctx context.Context, q store.Querier, userID string) ([]string, error)
 	// OfIdentities returns customers that are not erased and have, or had, one of the identities.
 	OfIdentities(ctx context.Context, q store.Querier, identities []types.Identity) ([]string, error)
-	// SamePerson returns the other customers that share an address or an identity with a customer, also former ones.
-	SamePerson(ctx context.Context, q store.Querier, id string) ([]string, error)
 	// CheckSecondPerson returns apierr.SecondPersonRequired and apierr.SelfVerification for a caller who does not count as another
 	// person than the proposer of a change of a customer.
 	CheckSecondPerson(ctx context.Context, q store.Querier, customerID, proposer string) error

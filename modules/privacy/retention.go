@@ -91,11 +91,7 @@ func (s *Service) checkCustomer(ctx context.Context, q store.Querier, id string)
 	case hold != nil:
 		return onHold(hold)
 	case r.Erasable:
-		same, err := s.Customers.SamePerson(ctx, q, id)
-		if err != nil {
-			return err
-		}
-		return s.checkHolds(ctx, q, same)
+		return nil
 	case r.EndedAt == nil:
 		return apierr.RelationshipOpen
 	}
