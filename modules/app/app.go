@@ -125,6 +125,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Auth.SetServiceTokens(m.Services)
 	m.Personas = personas.New(db, texts)
 	m.Customers = customers.New(db, m.Notifications, m.Users, m.Personas, customers.Options{FourEyes: o.Settings.KYC.FourEyes, Texts: texts})
+	m.Users.SetCustomers(m.Customers)
 	m.Payers = payers.New(db, m.Customers, texts)
 	m.Tasks = tasks.New(db, m.Notifications, m.Customers, m.Users, texts)
 	m.Tasks.SetReminderHour(o.Settings.Tasks.ReminderHour)

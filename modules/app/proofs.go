@@ -39,10 +39,11 @@ func Proofs() []records.Proof {
 //
 // Form 2 added the display name of users. Form 3 added acr, amr, authenticated_at and factor_at of sessions, erased_at of
 // customers, users, personas, payers and tasks, the kind of users, and the types factors, identities, service_accounts,
-// service_tokens, erasures, relationships and legal_holds. Form 4 added due_on of tasks and views of profiles.
+// service_tokens, erasures, relationships and legal_holds. Form 4 added due_on of tasks and views of profiles. Form 5 added the
+// evidence of decisions and proposed ends of relationships.
 const (
 	formType  = "audit"
-	formID    = "record-form-4"
+	formID    = "record-form-5"
 	formBegun = formID + "/begun"
 )
 
@@ -50,7 +51,7 @@ const (
 var ErrOldForm = errors.New("the records were digested by an earlier version; start the server once to upgrade the digests")
 
 // CheckRecords compares every record with the audit trail and returns the number of records. It also compares the stored content of files
-// with their records, without decrypting it. The error is a *records.Break for the first record that differs, or ErrOldForm.
+// with their records, without decrypting it. The error is *records.Breaks with every record and file that differs, or ErrOldForm.
 func CheckRecords(ctx context.Context, e *audittrail.Evidence) (compared int64, err error) {
 	since, err := formSince(ctx, e)
 	if err != nil {
@@ -59,15 +60,20 @@ func CheckRecords(ctx context.Context, e *audittrail.Evidence) (compared int64, 
 	if since == 0 {
 		return 0, ErrOldForm
 	}
-	if compared, err = records.Check(ctx, e, Proofs(), since); err != nil {
+	compared, err = records.Check(ctx, e, Proofs(), since)
+	var breaks records.Breaks
+	if err = breaks.Add(err); err != nil {
 		return compared, err
 	}
 	_, err = files.Check(ctx, e, false)
-	return compared, err
+	if err = breaks.Add(err); err != nil {
+		return compared, err
+	}
+	return compared, breaks.Err()
 }
 
-// CheckFiles decrypts the content of all files and compares it with their digests. It returns the number of files. The error is a
-// *records.Break for the first file that differs.
+// CheckFiles decrypts the content of all files and compares it with their digests. It returns the number of files. The error is
+// *records.Breaks with every file that differs.
 func CheckFiles(ctx context.Context, e *audittrail.Evidence) (int64, error) {
 	return files.Check(ctx, e, true)
 }

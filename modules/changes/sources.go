@@ -38,7 +38,7 @@ var sources = []source{
 	{RecType: "kyc_files", Of: access.Customers, Get: "GET /v1/customers/{id}/kyc/files", Part: "files_changed"},
 	{RecType: "chat_files", Of: access.Chats, Get: "GET /v1/chats/{id}/files", Part: "files_changed"},
 	{RecType: "task_files", Of: access.Tasks, Get: "GET /v1/customers/{customer_id}/tasks/{id}/files", Part: "files_changed"},
-	{RecType: "kyc_decisions", Why: "a proposed or closed decision is an event of the customer"},
+	{RecType: "kyc_decisions", Why: "a pending decision must not show; a confirmed one is an event of the customer"},
 	{RecType: "relationships", Of: access.Customers, Get: "GET /v1/customers/{id}/relationship", Part: "relationship_changed"},
 	{RecType: "legal_holds", Of: access.Customers, Get: "GET /v1/customers/{id}/legal-hold", Part: "legal_hold_changed"},
 	{RecType: "personas", Of: access.Personas, Get: "GET /v1/personas/{persona_id}", Verbs: []string{created, updated, erased}, Created: []string{"personas.create"}},

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ type checkCommand struct {
 // Help is shown by "kontor check --help".
 func (checkCommand) Help() string {
 	return "The server may be running, and nothing is changed. " +
-		"The command stops at the first error, prints it and exits with 1."
+		"The command prints every record that differs from the audit trail, or the first error of the database itself, and exits with 1."
 }
 
 func (checkCommand) examples() []string {
@@ -43,10 +44,13 @@ func (c checkCommand) Run(ctx context.Context, p Process, r *settings.Result) er
 	var compared, files int64
 	var oldForm error
 	report, err := inspect.Check(ctx, from, func(ctx context.Context, e *audittrail.Evidence) (err error) {
-		if compared, oldForm, err = checkRecords(ctx, e); err == nil && c.Files {
+		var breaks records.Breaks
+		compared, oldForm, err = checkRecords(ctx, e)
+		if err = breaks.Add(err); err == nil && c.Files {
 			files, err = app.CheckFiles(ctx, e)
+			err = breaks.Add(err)
 		}
-		return err
+		return cmp.Or(err, breaks.Err())
 	})
 	if err != nil {
 		return err

@@ -40,13 +40,17 @@ func (c Case) EachUser(add func(id string)) {
 	}
 }
 
-// Cases returns the open cases, for reviewers. It returns apierr.NoAccess for other callers.
+// Cases returns the open cases, for reviewers, without those about the caller. It returns apierr.NoAccess for other callers.
 func (s *Service) Cases(ctx context.Context, in ListInput) (list.Page[Case], error) {
 	caller := access.From(ctx)
 	if !mayReview(caller) {
 		return list.Page[Case]{}, apierr.NoAccess
 	}
-	return caseList.Page(ctx, s.db, in.Query, table.Visible(caller))
+	where, err := s.notOwn(ctx)
+	if err != nil {
+		return list.Page[Case]{}, err
+	}
+	return caseList.Page(ctx, s.db, in.Query, append(where, table.Visible(caller))...)
 }
 
 // maxTaken is the number of cases that one request takes or gives back.

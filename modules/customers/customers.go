@@ -3,8 +3,8 @@
 // A caller creates a customer, users with access add documents, and reviewers decide. The module sends notifications in the
 // transaction of the change. Payers, tasks and chats of a customer belong to their own modules.
 //
-// The module owns the tables customers, customer_keys, kyc_documents, kyc_changes, kyc_decisions, kyc_cases and customer_identities. It
-// publishes one view:
+// The module owns the tables customers, customer_keys, customer_identities, customer_addresses, kyc_documents, kyc_changes,
+// kyc_decisions, kyc_decision_exclusions and kyc_cases. It publishes one view:
 //
 //   - customer_languages (id, language): the language for messages to a customer, empty for none.
 package customers
@@ -79,6 +79,8 @@ type notifier interface {
 type users interface {
 	// OwnsEmail reports whether the user has validated the e-mail address.
 	OwnsEmail(ctx context.Context, q store.Querier, userID, address string) (bool, error)
+	// Marks returns the names and addresses of a user, also former ones, as keyed digests.
+	Marks(ctx context.Context, q store.Querier, userID string) (records.Marks, error)
 	// Active reports which of the users exist and are active.
 	Active(ctx context.Context, q store.Querier, userIDs ...string) (map[string]bool, error)
 }
@@ -87,10 +89,12 @@ type users interface {
 type identities interface {
 	// Identities returns the present and former identities of a user, from the personas linked to them.
 	Identities(ctx context.Context, q store.Querier, userID string) ([]types.Identity, error)
-	// LinkedIdentities returns the identities of the personas that are linked to those of a user.
+	// LinkedIdentities returns the identities of the personas that are or were linked to those of a user.
 	LinkedIdentities(ctx context.Context, q store.Querier, userID string) ([]types.Identity, error)
-	// RelatedUsers returns the users who are the same person as a user, or whose personas are linked to theirs.
+	// RelatedUsers returns the users who are or were the same person as a user, or whose personas are or were linked to theirs.
 	RelatedUsers(ctx context.Context, q store.Querier, userID string) (map[string]bool, error)
+	// BirthDates returns the dates of birth of a user that other members of staff have recorded.
+	BirthDates(ctx context.Context, q store.Querier, userID string) ([]string, error)
 }
 
 // Service manages customers. Create one with [New].

@@ -1,11 +1,12 @@
 package customers
 
 import (
+	"cmp"
 	"context"
 
 	"kontor/modules/kit/event"
-	"kontor/modules/kit/types"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
 	"kontor/store"
 )
@@ -19,7 +20,7 @@ const (
 	DecisionConfirmed DecisionState = "confirmed"
 	DecisionRejected  DecisionState = "rejected"  // by a second person
 	DecisionWithdrawn DecisionState = "withdrawn" // by the first reviewer
-	DecisionVoid      DecisionState = "void"      // the documents or the identity changed
+	DecisionVoid      DecisionState = "void"      // of a verification: its documents or the identity changed
 )
 
 // Values returns all states.
@@ -39,10 +40,14 @@ type PendingDecision struct {
 	ClosedAt          *store.Time   `json:"closed_at"`
 	ClosedBy          string        `json:"closed_by" format:"-" doc:"Empty while the decision is pending."`
 	ClosingReason     string        `json:"closing_reason"`
+	ChangedSince      *store.Time   `json:"changed_since,omitzero" doc:"When something about the customer last changed since the proposal: documents or files were added, or, for a rejection, anything else. Missing if nothing did."`
+	DocumentsAdded    []string      `json:"documents_added,omitzero" format:"uuid" doc:"The documents that are new since the proposal, in the verification of a customer with a pending decision."`
 
 	customerID  string
 	verifiedAt  *store.Time
+	documents   string // see evidenceDocument; empty for a decision of an earlier version, which has an evidenceKey
 	evidenceKey string
+	excluded    map[string]exclusion // of a new decision
 }
 
 // Decision is the answer to a decision: the customer, and the decision if it waits for a second person.
@@ -61,8 +66,14 @@ func (d Decision) answer() endpoint.Result {
 
 // writeProposal stores a pending decision and notifies the other reviewers.
 func (s *Service) writeProposal(ctx context.Context, tx *store.Tx, c Customer, d PendingDecision, reviewers []string) error {
-	var err error
-	if d.evidenceKey, err = evidenceKey(ctx, tx, c.ID, types.DateOf(tx.Now().Std())); err != nil {
+	if _, waits, err := selectPending(ctx, tx, c.ID); err != nil || waits {
+		return cmp.Or(err, error(apierr.DecisionWaits))
+	}
+	documents, err := selectEvidence(ctx, tx, c.ID)
+	if err != nil {
+		return err
+	}
+	if d.documents, err = encodeEvidence(documents); err != nil {
 		return err
 	}
 	if err := insertDecision(ctx, tx, d); err != nil {
@@ -80,7 +91,8 @@ func (s *Service) writeProposal(ctx context.Context, tx *store.Tx, c Customer, d
 	})
 }
 
-// writeClosing stores how a decision was closed. It notifies the proposer, unless they closed it.
+// writeClosing stores how a decision was closed. It notifies the proposer, unless they closed it. It returns
+// apierr.DecisionNotPending if another transaction has closed it.
 func (s *Service) writeClosing(ctx context.Context, tx *store.Tx, c Customer, d PendingDecision) error {
 	if err := updateDecision(ctx, tx, d); err != nil {
 		return err

@@ -30,22 +30,21 @@ func (in *RejectDecisionInput) Validate(v *apierr.Fields) {
 	}
 }
 
-// Confirm makes a pending decision effective, by another person than its proposer. A decision whose documents have expired
-// meanwhile becomes void. Confirm returns apierr.CustomerNotFound, apierr.NoAccess, apierr.DecisionNotFound,
+// Confirm makes a pending decision effective, by another person than its proposer. A verification whose documents have changed or
+// expired meanwhile becomes void. Confirm returns apierr.CustomerNotFound, apierr.NoAccess, apierr.DecisionNotFound,
 // apierr.DecisionNotPending, apierr.SecondPersonRequired and apierr.SelfVerification.
 func (s *Service) Confirm(ctx context.Context, in DecisionInput) (Decision, error) {
 	return s.closeDecision(ctx, in, func(ctx context.Context, q store.Querier, before Customer, d PendingDecision) (preparedChange, error) {
-		if err := s.checkSecondPerson(ctx, q, before, d.ProposedBy); err != nil {
+		if err := s.checkSecondPerson(ctx, q, before, d); err != nil {
 			return preparedChange{}, err
 		}
-		key, err := evidenceKey(ctx, q, before.ID, types.DateOf(s.db.Now().Std()))
+		today := types.DateOf(s.db.Now().Std())
+		holds, err := holdsEvidence(ctx, q, d, today)
 		if err != nil {
 			return preparedChange{}, err
 		}
-		if key != d.evidenceKey {
-			change := s.prepareVerification(before, before, "customers.kyc_void", "")
-			change.closing = s.closing(ctx, d, DecisionVoid, "")
-			return change, nil
+		if !holds {
+			return s.prepareClosing(ctx, before, d, DecisionVoid, ""), nil
 		}
 		after := before
 		after.KYCStatus, after.VerificationLevel = d.KYCStatus, d.VerificationLevel
@@ -62,12 +61,10 @@ func (s *Service) Confirm(ctx context.Context, in DecisionInput) (Decision, erro
 func (s *Service) RejectDecision(ctx context.Context, in RejectDecisionInput) (Decision, error) {
 	return s.closeDecision(ctx, DecisionInput{in.ID, in.DecisionID},
 		func(ctx context.Context, q store.Querier, before Customer, d PendingDecision) (preparedChange, error) {
-			if err := s.checkSecondPerson(ctx, q, before, d.ProposedBy); err != nil {
+			if err := s.checkSecondPerson(ctx, q, before, d); err != nil {
 				return preparedChange{}, err
 			}
-			change := s.prepareVerification(before, before, "customers.kyc_refuse", "")
-			change.closing = s.closing(ctx, d, DecisionRejected, in.Reason)
-			return change, nil
+			return s.prepareClosing(ctx, before, d, DecisionRejected, in.Reason), nil
 		})
 }
 
@@ -77,10 +74,13 @@ func (s *Service) Withdraw(ctx context.Context, in DecisionInput) (Decision, err
 		if d.ProposedBy != access.From(ctx).UserID {
 			return preparedChange{}, apierr.NoAccess
 		}
-		change := s.prepareVerification(before, before, "customers.kyc_withdraw", "")
-		change.closing = s.closing(ctx, d, DecisionWithdrawn, "")
-		return change, nil
+		return s.prepareClosing(ctx, before, d, DecisionWithdrawn, ""), nil
 	})
+}
+
+// prepareClosing prepares the end of a decision that leaves the customer as it is, also its version: it never showed.
+func (s *Service) prepareClosing(ctx context.Context, before Customer, d PendingDecision, state DecisionState, reason string) preparedChange {
+	return preparedChange{before: before, after: before, closing: s.closing(ctx, d, state, reason)}
 }
 
 func (s *Service) closing(ctx context.Context, d PendingDecision, state DecisionState, reason string) *PendingDecision {

@@ -1,6 +1,7 @@
 package customers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,11 +14,21 @@ import (
 
 const decisionColumns = `
 	id, customer_id, kyc_status, verification_level, verified_at, reason, evidence_key, state, proposed_at, proposed_by,
-	closed_at, closed_by, closing_reason`
+	closed_at, closed_by, closing_reason, documents, changed_at`
 
 const insertDecisionStatement = `
-	INSERT INTO kyc_decisions (id, customer_id, kyc_status, verification_level, verified_at, reason, evidence_key, state, proposed_at, proposed_by)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
+	INSERT INTO kyc_decisions (id, customer_id, kyc_status, verification_level, verified_at, reason, evidence_key, documents, state, proposed_at, proposed_by)
+	VALUES ($1, $2, $3, $4, $5, $6, '', $7, $8, $9, $10)`
+
+const insertExclusionStatement = `INSERT INTO kyc_decision_exclusions (decision_id, user_id, reason) VALUES ($1, $2, $3)`
+
+const selectExclusionStatement = `SELECT reason FROM kyc_decision_exclusions WHERE decision_id = $1 AND user_id = $2`
+
+const selectExclusionsStatement = `SELECT user_id || ' ' || reason FROM kyc_decision_exclusions WHERE decision_id = $1 ORDER BY user_id`
+
+const deleteExclusions = `DELETE FROM kyc_decision_exclusions WHERE decision_id = $1`
+
+const markChangedStatement = `UPDATE kyc_decisions SET changed_at = $2 WHERE id = $1`
 
 const updateDecisionStatement = `
 	UPDATE kyc_decisions SET state = $2, closed_at = $3, closed_by = $4, closing_reason = $5 WHERE id = $1 AND state = 'pending'`
@@ -29,7 +40,8 @@ const selectDecisionStatement = `SELECT ` + decisionColumns + ` FROM kyc_decisio
 const selectDecisionsStatement = `
 	SELECT ` + decisionColumns + ` FROM kyc_decisions WHERE customer_id = $1 ORDER BY proposed_at DESC, id DESC LIMIT 100`
 
-const selectEvidence = `SELECT id, updated_at, expiry_date FROM kyc_documents WHERE customer_id = $1 ORDER BY id`
+const selectEvidenceStatement = `
+	SELECT id, type, country_key, expiry_date, updated_at FROM kyc_documents WHERE customer_id = $1 ORDER BY id`
 
 // selectReviewersStatement selects the active people who may update all customers, except $1. $2 is the role Administrator.
 const selectReviewersStatement = `
@@ -40,12 +52,13 @@ const selectReviewersStatement = `
 			SELECT g.principal_id FROM permissions g WHERE g.rec_type = 'customers' AND g.rec_id = '' AND g.permission = 'update')
 		UNION
 		SELECT g.principal_id FROM permissions g WHERE g.rec_type = 'customers' AND g.rec_id = '' AND g.permission = 'update')
-	ORDER BY p.id LIMIT 100`
+	ORDER BY p.id LIMIT 10000`
 
 func scanDecision(row records.Row) (PendingDecision, error) {
 	var d PendingDecision
 	err := row.Scan(&d.ID, &d.customerID, (*string)(&d.KYCStatus), (*string)(&d.VerificationLevel), &d.verifiedAt, &d.Reason, &d.evidenceKey,
-		(*string)(&d.State), &d.ProposedAt, &d.ProposedBy, &d.ClosedAt, &d.ClosedBy, &d.ClosingReason)
+		(*string)(&d.State), &d.ProposedAt, &d.ProposedBy, &d.ClosedAt, &d.ClosedBy, &d.ClosingReason,
+		&d.documents, &d.ChangedSince)
 	return d, err
 }
 
@@ -86,21 +99,40 @@ func selectDecisions(ctx context.Context, q store.Querier, customerID string) ([
 
 func insertDecision(ctx context.Context, tx *store.Tx, d PendingDecision) error {
 	_, err := tx.Exec(ctx, insertDecisionStatement, d.ID, d.customerID, string(d.KYCStatus), string(d.VerificationLevel), d.verifiedAt, d.Reason,
-		d.evidenceKey, string(d.State), d.ProposedAt, d.ProposedBy)
+		d.documents, string(d.State), d.ProposedAt, d.ProposedBy)
 	if err != nil {
 		return err
+	}
+	for userID, why := range d.excluded {
+		if _, err := tx.Exec(ctx, insertExclusionStatement, d.ID, userID, string(why)); err != nil {
+			return err
+		}
 	}
 	return decisionProof.Audit(ctx, tx, "customers.kyc_decision", d.ID, nil)
 }
 
-// updateDecision closes a pending decision.
+// selectExclusion returns why a user was excluded from the confirmation of a decision when it was proposed, or an empty text.
+func selectExclusion(ctx context.Context, q store.Querier, decisionID, userID string) (why exclusion, err error) {
+	err = q.QueryRow(ctx, selectExclusionStatement, decisionID, userID).Scan((*string)(&why))
+	if errors.Is(err, store.ErrNotFound) {
+		return "", nil
+	}
+	return why, err
+}
+
+// updateDecision closes a pending decision. It returns apierr.DecisionNotPending for another one.
 func updateDecision(ctx context.Context, tx *store.Tx, d PendingDecision) error {
 	was, err := readDecision(ctx, tx, d.ID)
 	if err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, updateDecisionStatement, d.ID, string(d.State), d.ClosedAt, d.ClosedBy, d.ClosingReason); err != nil {
+	changed, err := tx.Exec(ctx, updateDecisionStatement, d.ID, string(d.State), d.ClosedAt, d.ClosedBy, d.ClosingReason)
+	if err != nil {
 		return err
+	}
+	if changed == 0 { // another transaction was faster
+		now, err := scanDecision(tx.QueryRow(ctx, selectDecisionRecord, d.ID))
+		return cmp.Or(err, error(apierr.DecisionNotPending.Detail("state", now.State)))
 	}
 	return decisionProof.Audit(ctx, tx, "customers.kyc_decision_"+string(d.State), d.ID, was)
 }
@@ -109,12 +141,24 @@ func selectReviewers(ctx context.Context, q store.Querier, except string) ([]str
 	return store.All(ctx, q, store.Text, selectReviewersStatement, except, access.Administrator)
 }
 
-// decisionProof covers the decisions that need a second person.
-var decisionProof = records.Proof{Type: "kyc_decisions", From: "kyc_decisions", Key: "id", Read: readDecision, Migration: 37}
+// decisionProof covers the decisions that need a second person. A database from before the migration 49, which has no documents of
+// decisions, is checked after its next start.
+var decisionProof = records.Proof{Type: "kyc_decisions", From: "kyc_decisions", Key: "id", Read: readDecision, Migration: 49}
 
 const selectDecisionRecord = `SELECT ` + decisionColumns + ` FROM kyc_decisions WHERE id = $1`
 
 func readDecision(ctx context.Context, q store.Querier, id string) (store.Record, error) {
 	d, err := scanDecision(q.QueryRow(ctx, selectDecisionRecord, id))
-	return store.Record{Answer: d, Stored: map[string]any{"customer_id": d.customerID, "verified_at": d.verifiedAt, "evidence_key": d.evidenceKey}}, err
+	if err != nil {
+		return store.Record{}, err
+	}
+	stored := map[string]any{"customer_id": d.customerID, "verified_at": d.verifiedAt, "evidence_key": d.evidenceKey}
+	if d.documents != "" { // missing from decisions of earlier versions
+		stored["documents"] = d.documents
+	}
+	excluded, err := store.All(ctx, q, store.Text, selectExclusionsStatement, id)
+	if len(excluded) > 0 {
+		stored["excluded"] = excluded
+	}
+	return store.Record{Answer: d, Stored: stored}, err
 }

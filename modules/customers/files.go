@@ -61,8 +61,3 @@ func found(ctx context.Context, q store.Querier, statement string, args ...any) 
 	}
 	return err == nil, err
 }
-
-// FilesChanged voids a decision that waits for a second person: its evidence is another one now.
-func (s *Service) FilesChanged(ctx context.Context, tx *store.Tx, target attachment.Target) error {
-	return s.EvidenceChanged(ctx, tx, target.Parent)
-}

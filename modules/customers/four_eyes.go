@@ -29,71 +29,71 @@ func (s *Service) needsSecondPerson(before, after Customer) bool {
 	}
 }
 
-// propose prepares a decision that waits for a second person: the customer keeps its state, and gets a new version. It returns
-// apierr.InvalidInput for a decision without a reason, because the second person must know it.
+// propose prepares a decision that waits for a second person. The customer stays as it is, also its version: the decision must not
+// show. Only submitted documents change it. propose returns apierr.InvalidInput for a decision without a reason, because the second
+// person must know it.
 func (s *Service) propose(ctx context.Context, q store.Querier, before, after Customer, reason string, documents []sealedDocument) (preparedChange, error) {
 	if types.Blank(reason) {
 		return preparedChange{}, apierr.Invalid("reason", "customers.reason_required", nil)
 	}
-	waiting := before
-	if len(documents) > 0 && (before.KYCStatus == NotStarted || before.KYCStatus == Rejected || before.KYCStatus == Expired) {
-		waiting.KYCStatus, waiting.VerificationLevel = Pending, LevelNone
+	change := preparedChange{before: before, after: before}
+	if len(documents) > 0 {
+		waiting := before
+		if before.KYCStatus == NotStarted || before.KYCStatus == Rejected || before.KYCStatus == Expired {
+			waiting.KYCStatus, waiting.VerificationLevel = Pending, LevelNone
+		}
+		change = s.prepareVerification(before, waiting, submitAction, "")
 	}
-	change := s.prepareVerification(before, waiting, "customers.kyc_propose", "")
-	change.documents = documents
 	change.proposal = &PendingDecision{
 		ID: store.NewID(), State: DecisionPending, customerID: before.ID, KYCStatus: after.KYCStatus, VerificationLevel: after.VerificationLevel,
 		verifiedAt: after.verifiedAt, Reason: reason, ProposedAt: s.db.Now(), ProposedBy: access.From(ctx).UserID,
 	}
 	var err error
-	change.reviewers, err = s.secondPersons(ctx, q, change.proposal.ProposedBy)
+	change.proposal.excluded, change.reviewers, err = s.secondPersons(ctx, q, before, change.proposal.ProposedBy)
 	return change, err
 }
 
-// secondPersons returns the reviewers who may confirm a decision of a reviewer, as far as that does not depend on the customer.
-func (s *Service) secondPersons(ctx context.Context, q store.Querier, proposer string) ([]string, error) {
+// maxNotified is the number of reviewers who are notified of a proposal.
+const maxNotified = 100
+
+// secondPersons returns the users who are excluded from the confirmation of a decision, with the reason, and the reviewers to notify.
+func (s *Service) secondPersons(ctx context.Context, q store.Querier, c Customer, proposer string) (excluded map[string]exclusion, notify []string, err error) {
+	k, err := s.concerned(ctx, q, c, proposer)
+	if err != nil {
+		return nil, nil, err
+	}
+	excluded = map[string]exclusion{proposer: isLinkedToTheUser}
+	for id := range k.related {
+		excluded[id] = isLinkedToTheUser
+	}
 	reviewers, err := selectReviewers(ctx, q, proposer)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	related, err := s.identities.RelatedUsers(ctx, q, proposer)
-	if err != nil {
-		return nil, err
-	}
-	others := reviewers[:0]
 	for _, id := range reviewers {
-		if !related[id] {
-			others = append(others, id)
+		why, err := s.exclusionOf(ctx, q, k, id)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case why != "":
+			excluded[id] = why
+		case len(notify) < maxNotified:
+			notify = append(notify, id)
 		}
 	}
-	return others, nil
+	return excluded, notify, nil
 }
 
 // checkSecondPerson returns apierr.SecondPersonRequired when the caller does not count as another person. That is so for the
-// proposer, and for users whose personas are linked to those of the proposer or are the same person. It is also so for users
-// with a persona that is linked to the customer's identity. The customer gets apierr.SelfVerification.
-func (s *Service) checkSecondPerson(ctx context.Context, q store.Querier, c Customer, proposer string) error {
-	caller := access.From(ctx).UserID
-	if caller == proposer {
-		return apierr.SecondPersonRequired
-	}
-	if err := s.rejectSelfReview(ctx, q, c); err != nil {
+// proposer, for users who are or were the same person or related to them, and for users related to the customer. The customer gets
+// apierr.SelfVerification. What was known when the decision was proposed counts, and what is known now.
+func (s *Service) checkSecondPerson(ctx context.Context, q store.Querier, c Customer, d PendingDecision) error {
+	if err := s.checkPresent(ctx, q, c, d.ProposedBy); err != nil {
 		return err
 	}
-	related, err := s.identities.RelatedUsers(ctx, q, proposer)
+	stored, err := selectExclusion(ctx, q, d.ID, access.From(ctx).UserID)
 	if err != nil {
 		return err
 	}
-	if related[caller] {
-		return apierr.SecondPersonRequired
-	}
-	linked, err := s.identities.LinkedIdentities(ctx, q, caller)
-	if err != nil {
-		return err
-	}
-	matches, err := s.matchesAny(ctx, q, c, linked)
-	if err == nil && matches {
-		err = apierr.SecondPersonRequired
-	}
-	return err
+	return stored.err()
 }

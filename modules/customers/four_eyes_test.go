@@ -84,8 +84,8 @@ func TestFourEyes_ClosesADecisionWithoutEffect(t *testing.T) {
 		"withdrawn": {func(t *testing.T, _, decision string) {
 			first.Do("POST", decision+"/withdraw", nil).Expect(t, http.StatusOK)
 		}, "withdrawn"},
-		"another document": {func(t *testing.T, path, _ string) {
-			owner.Do("PUT", path, documents(document("identity_card", "C-9", "2030-01-01"))).Expect(t, http.StatusOK)
+		"another expiry of a document": {func(t *testing.T, path, _ string) {
+			owner.Do("PUT", path, documents(document("passport", "P-1", "2031-01-01"))).Expect(t, http.StatusOK)
 		}, "void"},
 		"another identity": {func(t *testing.T, path, _ string) {
 			owner.Do("PUT", strings.TrimSuffix(path, "/kyc"), map[string]any{"last_name": "Anders"}).Expect(t, http.StatusOK)

@@ -2,13 +2,10 @@ package customers
 
 import (
 	"context"
-	"encoding/hex"
-	"slices"
 	"strings"
 
 	"kontor/modules/kit/types"
 	"kontor/server/access"
-	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -43,6 +40,7 @@ func normalized(text string) string { return strings.Join(strings.Fields(types.F
 const (
 	updateAction = "customers.update"
 	reopenAction = "customers.kyc_reopen"
+	submitAction = "customers.kyc_submit"
 )
 
 // prepareUpdate prepares an update. A changed identity is not verified. A verified customer therefore returns to review
@@ -72,6 +70,7 @@ func (s *Service) prepareUpdate(ctx context.Context, q store.Querier, before, af
 	if former := s.hashOf(before); former != s.hashOf(after) {
 		change.former = &former
 	}
+	change.formerAddresses = s.formerAddresses(before, after)
 	return change, s.rejectTakeover(ctx, q, after)
 }
 
@@ -87,90 +86,4 @@ func (s *Service) rejectTakeover(ctx context.Context, q store.Querier, after Cus
 		return err
 	}
 	return s.rejectSelfReview(ctx, q, after)
-}
-
-// identityHash holds keyed hashes of an identity: of the names, by [types.PersonKey], and of the date of birth. The latter is
-// empty when the date is unknown.
-type identityHash struct{ name, birth string }
-
-func (s *Service) hash(i types.Identity) identityHash {
-	h := identityHash{name: hex.EncodeToString(s.db.Keyed(namePurpose, nameOf(i)))}
-	if i.DateOfBirth != "" {
-		h.birth = hex.EncodeToString(s.db.Keyed(birthPurpose, []byte(i.DateOfBirth)))
-	}
-	return h
-}
-
-const (
-	namePurpose  = "customer name"
-	birthPurpose = "customer birth"
-)
-
-func nameOf(i types.Identity) []byte { return []byte(types.PersonKey(i.FirstName, i.LastName)) }
-
-// hashes returns the hashes of an identity under all keys that stored ones may have: the text of a former identity is not
-// stored, so that a rotation of the master key cannot hash it again.
-func (s *Service) hashes(i types.Identity) []identityHash {
-	all := []identityHash{s.hash(i)}
-	births := s.db.KeyedOlder(birthPurpose, []byte(i.DateOfBirth))
-	for n, name := range s.db.KeyedOlder(namePurpose, nameOf(i)) {
-		h := identityHash{name: hex.EncodeToString(name)}
-		if i.DateOfBirth != "" {
-			h.birth = hex.EncodeToString(births[n])
-		}
-		all = append(all, h)
-	}
-	return all
-}
-
-func (s *Service) hashOf(c Customer) identityHash {
-	return s.hash(types.Identity{FirstName: c.FirstName, LastName: c.LastName, DateOfBirth: c.DateOfBirth.String()})
-}
-
-// matches reports whether two identities may be one person: the same names and, where both are known, the same birth.
-func (h identityHash) matches(other identityHash) bool {
-	return h.name == other.name && (h.birth == other.birth || h.birth == "" || other.birth == "")
-}
-
-// rejectSelfReview returns apierr.SelfVerification when the calling reviewer is the customer. That is so when the customer has
-// a validated e-mail address of the reviewer. It is also so when a present or former identity of the customer matches one of
-// the reviewer's personas: the names, and the date of birth unless one of them is unknown.
-func (s *Service) rejectSelfReview(ctx context.Context, q store.Querier, c Customer) error {
-	reviewer := access.From(ctx).UserID
-	same, err := s.users.OwnsEmail(ctx, q, reviewer, c.Email)
-	if err != nil {
-		return err
-	}
-	if same {
-		return apierr.SelfVerification
-	}
-	identities, err := s.identities.Identities(ctx, q, reviewer)
-	if err != nil {
-		return err
-	}
-	same, err = s.matchesAny(ctx, q, c, identities)
-	if err == nil && same {
-		err = apierr.SelfVerification
-	}
-	return err
-}
-
-// matchesAny reports whether a present or former identity of the customer may be one of the identities.
-func (s *Service) matchesAny(ctx context.Context, q store.Querier, c Customer, identities []types.Identity) (bool, error) {
-	if len(identities) == 0 {
-		return false, nil
-	}
-	customer, err := selectIdentities(ctx, q, c.ID)
-	if err != nil {
-		return false, err
-	}
-	customer = append(customer, s.hashOf(c))
-	for _, identity := range identities {
-		for _, hash := range s.hashes(identity) {
-			if slices.ContainsFunc(customer, hash.matches) {
-				return true, nil
-			}
-		}
-	}
-	return false, nil
 }

@@ -72,6 +72,12 @@ const insertIdentityStatement = `
 	VALUES ($1, $2, $3, $4)
 	ON CONFLICT (customer_id, name_hash, birth_hash) DO UPDATE SET until = excluded.until`
 
+const selectFormerAddresses = `SELECT digest FROM customer_addresses WHERE customer_id = $1`
+
+const insertFormerAddress = `
+	INSERT INTO customer_addresses (customer_id, digest, until) VALUES ($1, $2, $3)
+	ON CONFLICT (customer_id, digest) DO UPDATE SET until = excluded.until`
+
 // selectExpired finds verified customers that have identity documents, all of which expired before the day $2. It does not
 // use $1; it has the same parameters as selectExpiring.
 const selectExpired = `

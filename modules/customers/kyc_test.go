@@ -185,11 +185,11 @@ func TestDecide_RejectsAReviewerWhoWasTheCustomer(t *testing.T) {
 		want   int
 	}{
 		"linked": {func(*testing.T, *servertest.Client, string) {}, 403},
-		"unlinked": {func(t *testing.T, self *servertest.Client, persona string) {
-			self.Do("DELETE", persona+"/users/"+self.UserID, nil).Expect(t, 200)
+		"unlinked by themselves": {func(t *testing.T, self *servertest.Client, persona string) {
+			self.Do("DELETE", persona+"/users/"+self.UserID, nil).ExpectError(t, 403, "personas.own_persona")
 		}, 403},
-		"renamed": {func(t *testing.T, self *servertest.Client, persona string) {
-			self.Do("PUT", persona, person("Eve")).Expect(t, 200)
+		"renamed by themselves": {func(t *testing.T, self *servertest.Client, persona string) {
+			self.Do("PUT", persona, person("Eve")).ExpectError(t, 403, "personas.own_persona")
 		}, 403},
 		"unlinked by an administrator": {func(t *testing.T, self *servertest.Client, persona string) {
 			s.Admin().Do("DELETE", persona+"/users/"+self.UserID, nil).Expect(t, 200)

@@ -16,9 +16,11 @@ func (s *Service) PersonalData() []personal.Table {
 		{Name: "customers", Holds: "names, addresses, date of birth, nationality and metadata of a customer"},
 		{Name: "customer_keys", Holds: "the data key of a customer"},
 		{Name: "customer_identities", Holds: "keyed hashes of former names and dates of birth"},
+		{Name: "customer_addresses", Holds: "keyed hashes of former e-mail addresses and phone numbers"},
 		{Name: "kyc_documents", Holds: "types, sealed numbers, countries and expiry dates of documents"},
 		{Name: "kyc_changes", Holds: "the history of the verification with its reasons and sealed changes"},
 		{Name: "kyc_decisions", Holds: "decisions that needed a second person, with their reasons"},
+		{Name: "kyc_decision_exclusions", Holds: "the ids of users who are related to a customer or to a proposer, deleted with the customer"},
 		{Name: "kyc_cases", Holds: "open verifications: country, level of the documents, and the reviewer who works on it"},
 	}
 }
@@ -94,6 +96,8 @@ const (
 
 	deleteIdentities = `DELETE FROM customer_identities WHERE customer_id = $1`
 
+	deleteFormerAddresses = `DELETE FROM customer_addresses WHERE customer_id = $1`
+
 	selectUnerasedDocuments = `
 		SELECT id FROM kyc_documents
 		WHERE customer_id = $1 AND id > $2 AND (number_sealed <> '' OR number_key NOT LIKE 'erased %') ORDER BY id LIMIT $3`
@@ -112,10 +116,10 @@ const (
 
 	selectUnerasedDecisions = `
 		SELECT id FROM kyc_decisions
-		WHERE customer_id = $1 AND id > $2 AND (reason <> '' OR closing_reason <> '' OR state = 'pending') ORDER BY id LIMIT $3`
+		WHERE customer_id = $1 AND id > $2 AND (reason <> '' OR closing_reason <> '' OR documents <> '' OR state = 'pending') ORDER BY id LIMIT $3`
 
 	eraseDecision = `
-		UPDATE kyc_decisions SET reason = '', closing_reason = '', state = CASE WHEN state = 'pending' THEN 'void' ELSE state END
+		UPDATE kyc_decisions SET reason = '', closing_reason = '', documents = '', state = CASE WHEN state = 'pending' THEN 'void' ELSE state END
 		WHERE id = $1`
 
 	eraseCase = `DELETE FROM kyc_cases WHERE customer_id = $1`
@@ -135,7 +139,7 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 			return eraseProven(ctx, tx, changeProof, id, eraseChange, id)
 		}),
 		personal.EachID(selectUnerasedDecisions, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
-			return eraseProven(ctx, tx, decisionProof, id, eraseDecision, id)
+			return s.eraseDecision(ctx, tx, id)
 		}))
 }
 
@@ -151,12 +155,26 @@ func eraseProven(ctx context.Context, tx *store.Tx, proof records.Proof, id, upd
 	return proof.Audit(ctx, tx, personal.Action, id, was)
 }
 
+// eraseDecision erases the texts of a decision, and who was excluded from it.
+func (s *Service) eraseDecision(ctx context.Context, tx *store.Tx, id string) error {
+	was, err := readDecision(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	for _, statement := range []string{deleteExclusions, eraseDecision} {
+		if _, err := tx.Exec(ctx, statement, id); err != nil {
+			return err
+		}
+	}
+	return decisionProof.Audit(ctx, tx, personal.Action, id, was)
+}
+
 func (s *Service) eraseRecord(ctx context.Context, tx *store.Tx, id string) error {
 	before, err := table.GetUnchecked(ctx, tx, id)
 	if err != nil || before.Erased() {
 		return err
 	}
-	for _, statement := range []string{deleteKeyStatement, deleteIdentities, eraseCase} {
+	for _, statement := range []string{deleteKeyStatement, deleteIdentities, deleteFormerAddresses, eraseCase} {
 		if _, err := tx.Exec(ctx, statement, id); err != nil {
 			return err
 		}
@@ -175,27 +193,22 @@ func (s *Service) eraseRecord(ctx context.Context, tx *store.Tx, id string) erro
 	return nil
 }
 
-const (
-	selectLastVerified = `
-		SELECT COALESCE((SELECT verified_at FROM customers WHERE id = $1),
-			(SELECT MAX(changed_at) FROM kyc_changes WHERE customer_id = $1 AND to_status = 'verified'),
-			(SELECT created_at FROM customers WHERE id = $1 AND kyc_status IN ('verified', 'expired')))`
-
-	selectSamePerson = `
-		SELECT c.id FROM customers c
-		WHERE c.erased_at IS NULL AND c.email_key IN (
-			SELECT u.value_key FROM user_credentials u WHERE u.user_id = $1 AND u.type = 'email' AND u.validated = TRUE)
-		ORDER BY c.id LIMIT 100`
-)
+// selectLastVerified takes the latest evidence: the time that a reviewer stated, when that was recorded, and when the customer was.
+const selectLastVerified = `
+	SELECT MAX(at) FROM (
+		SELECT verified_at AS at FROM customers WHERE id = $1
+		UNION ALL
+		SELECT MAX(changed_at) FROM kyc_changes WHERE customer_id = $1 AND to_status = 'verified'
+		UNION ALL
+		SELECT MAX(closed_at) FROM kyc_decisions WHERE customer_id = $1 AND state = 'confirmed' AND kyc_status = 'verified'
+		UNION ALL
+		SELECT created_at FROM customers c WHERE id = $1 AND (kyc_status IN ('verified', 'expired') OR verified_at IS NOT NULL
+			OR EXISTS (SELECT 1 FROM kyc_changes k WHERE k.customer_id = c.id AND k.to_status = 'verified'))
+	) AS evidence`
 
 // LastVerified returns when the identity of a customer was last verified, or nil if it never was. The bank has, or had, a
-// business relationship with a verified customer.
+// business relationship with a verified customer. A request cannot make it earlier than it was recorded.
 func (s *Service) LastVerified(ctx context.Context, q store.Querier, id string) (at *store.Time, err error) {
 	err = q.QueryRow(ctx, selectLastVerified, id).Scan(&at)
 	return at, err
-}
-
-// OfUser returns customers that are not erased and whose e-mail address the user has validated, at most 100.
-func (s *Service) OfUser(ctx context.Context, q store.Querier, userID string) ([]string, error) {
-	return store.All(ctx, q, store.Text, selectSamePerson, userID)
 }

@@ -15,19 +15,20 @@ import (
 // preparedChange is a change of a customer, prepared before its transaction. Encryption, encoding and digests happen here, so
 // that the transaction only writes rows.
 type preparedChange struct {
-	before, after Customer
-	audits        []auditRecord
-	keys          searchKeys // set when the data of the customer changed
-	verification  bool       // the state, level or documents of the verification changed
-	identity      bool       // the identity changed
-	residence     bool       // the country of the address or the nationality changed
-	entry         *historyEntry
-	former        *identityHash // the identity before the change; nil when it is the same
-	documents     []sealedDocument
-	newDocuments  int64            // how many of the documents are new to the customer
-	proposal      *PendingDecision // a decision that waits for a second person
-	reviewers     []string         // whom to notify of the proposal
-	closing       *PendingDecision // a decision that the change closes
+	before, after   Customer
+	audits          []auditRecord
+	keys            searchKeys // set when the data of the customer changed
+	verification    bool       // the state, level or documents of the verification changed
+	identity        bool       // the identity changed
+	residence       bool       // the country of the address or the nationality changed
+	entry           *historyEntry
+	former          *identityHash // the identity before the change; nil when it is the same
+	formerAddresses []string      // digests of addresses that the customer has no more
+	documents       []sealedDocument
+	newDocuments    int64            // how many of the documents are new to the customer
+	proposal        *PendingDecision // a decision that waits for a second person
+	reviewers       []string         // whom to notify of the proposal
+	closing         *PendingDecision // a decision that the change closes
 }
 
 // auditRecord is an audit entry that the transaction writes.
@@ -114,7 +115,7 @@ func (s *Service) write(ctx context.Context, tx *store.Tx, change preparedChange
 			return err
 		}
 	}
-	if change.audits[0].action == updateAction {
+	if len(change.audits) > 0 && change.audits[0].action == updateAction {
 		if err := updateCustomer(ctx, tx, c, change.keys, actor); err != nil {
 			return err
 		}
@@ -126,6 +127,11 @@ func (s *Service) write(ctx context.Context, tx *store.Tx, change preparedChange
 	}
 	if change.former != nil {
 		if err := insertIdentity(ctx, tx, c.ID, *change.former); err != nil {
+			return err
+		}
+	}
+	for _, digest := range change.formerAddresses {
+		if _, err := tx.Exec(ctx, insertFormerAddress, c.ID, digest, tx.Now()); err != nil {
 			return err
 		}
 	}
@@ -152,8 +158,8 @@ func (s *Service) write(ctx context.Context, tx *store.Tx, change preparedChange
 	})
 }
 
-// writeReview stores what a change means for the case of the customer: a proposed or closed decision, a decision that became void
-// because its subject changed, and whether the case is open.
+// writeReview stores what a change means for the case of the customer: a proposed or closed decision, what it means for a pending one,
+// and whether the case is open.
 func (s *Service) writeReview(ctx context.Context, tx *store.Tx, change preparedChange) error {
 	var err error
 	switch {
@@ -162,9 +168,9 @@ func (s *Service) writeReview(ctx context.Context, tx *store.Tx, change prepared
 	case change.closing != nil:
 		err = s.writeClosing(ctx, tx, change.after, *change.closing)
 	case change.verification || change.identity:
-		err = s.voidPending(ctx, tx, change.after)
+		err = s.followPending(ctx, tx, change)
 	}
-	if err != nil || !change.verification && !change.residence {
+	if err != nil || !change.verification && !change.residence && change.proposal == nil && change.closing == nil {
 		return err
 	}
 	return s.refreshCase(ctx, tx, change.after)

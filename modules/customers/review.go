@@ -3,13 +3,17 @@ package customers
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
+	"kontor/server/etag"
 	"kontor/store"
 )
 
@@ -25,14 +29,31 @@ type KYC struct {
 	History           []Change            `json:"history" doc:"Newest first."`
 	Suggestion        Suggestion          `json:"suggestion"`
 	FourEyes          string              `json:"four_eyes" enum:"off,enhanced,always" doc:"Which decisions need a second person."`
-	PendingDecision   *PendingDecision    `json:"pending_decision" doc:"The decision that waits for a second person; null without one, and for callers who may not review."`
-	Decisions         []PendingDecision   `json:"decisions" doc:"Closed decisions that needed a second person, newest first; empty for callers who may not review."`
+	PendingDecision   *PendingDecision    `json:"pending_decision" doc:"The decision that waits for a second person; null without one, for callers who may not review, and for the customer."`
+	Decisions         []PendingDecision   `json:"decisions" doc:"Closed decisions that needed a second person, newest first; empty for callers who may not review, and for the customer."`
 
 	version int64
 }
 
-// ETag returns the version of the customer.
-func (k KYC) ETag() string { return endpoint.VersionTag(k.version) }
+// ETag returns the version of the customer. For reviewers it also names the state of the decisions, which change without the customer:
+// to all others nothing must show them.
+func (k KYC) ETag() string {
+	tag := endpoint.VersionTag(k.version)
+	if k.PendingDecision == nil && len(k.Decisions) == 0 {
+		return tag
+	}
+	state := sha256.New()
+	if d := k.PendingDecision; d != nil {
+		fmt.Fprintln(state, d.ID)
+		if d.ChangedSince != nil {
+			fmt.Fprintln(state, *d.ChangedSince)
+		}
+	}
+	for _, d := range k.Decisions {
+		fmt.Fprintln(state, d.ID, d.State)
+	}
+	return etag.Beside(tag, hex.EncodeToString(state.Sum(nil)[:4]))
+}
 
 // EachUser names the actors of the history.
 func (k KYC) EachUser(add func(id string)) {
@@ -58,7 +79,7 @@ type Change struct {
 	Reason            string        `json:"reason"`
 	ChangedAt         store.Time    `json:"changed_at"`
 	ChangedBy         string        `json:"changed_by"`
-	Changes           []FieldChange `json:"changes" doc:"The changed members of the customer's identity; empty for callers who may not review."`
+	Changes           []FieldChange `json:"changes" doc:"The changed members of the customer's identity; empty for callers who may not review, and for the customer."`
 
 	id, sealed string
 }
@@ -89,7 +110,7 @@ func (s *Service) GetKYC(ctx context.Context, in OneInput) (KYC, error) {
 		return KYC{}, err
 	}
 	k.Requirements, k.Suggestion, k.FourEyes = requirements(c, k.Documents, today), suggest(k.Documents, today), s.fourEyes
-	if err := s.addDecisions(ctx, &k); err != nil {
+	if err := s.addDecisions(ctx, &k, c); err != nil {
 		return KYC{}, err
 	}
 	read := endpoint.Event{Kind: endpoint.Reading, Action: "customers.kyc_read", RecType: access.Customers.Name, RecID: c.ID}
@@ -105,15 +126,25 @@ func (s *Service) GetKYC(ctx context.Context, in OneInput) (KYC, error) {
 	return k, nil
 }
 
-// addDecisions adds the decisions that needed a second person, for reviewers.
-func (s *Service) addDecisions(ctx context.Context, k *KYC) error {
+// addDecisions adds the decisions that needed a second person, for reviewers who are not the customer.
+func (s *Service) addDecisions(ctx context.Context, k *KYC, c Customer) error {
 	k.Decisions = []PendingDecision{}
 	if !mayReview(access.From(ctx)) {
 		return nil
 	}
 	all, err := selectDecisions(ctx, s.db, k.CustomerID)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	self, err := s.isCustomer(ctx, s.db, c, access.From(ctx).UserID)
+	if err != nil || self {
+		return err
+	}
 	for _, d := range all {
 		if d.State == DecisionPending {
+			if d.DocumentsAdded, err = documentsAdded(d, k.Documents); err != nil {
+				return err
+			}
 			k.PendingDecision = &d
 		} else {
 			k.Decisions = append(k.Decisions, d)
@@ -149,7 +180,7 @@ func (s *Service) history(ctx context.Context, customerID string) ([]Change, err
 // SubmitKYC adds documents to a customer. It moves a customer whose verification has not started, was rejected or expired to
 // pending. With verified_at from a reviewer it moves the customer to verified, which is a decision. It returns
 // apierr.InvalidKYCTransition when the documents do not support that, and apierr.SelfVerification for a reviewer who is the
-// customer. A verification that needs a second person waits for them.
+// customer, and apierr.DecisionWaits for a verification while a decision waits. A verification that needs a second person waits for them.
 func (s *Service) SubmitKYC(ctx context.Context, in SubmitInput) (endpoint.Result, error) {
 	if err := s.Allow(ctx, s.db, in.ID, access.Update); err != nil {
 		return endpoint.Result{}, err
@@ -174,8 +205,11 @@ func (s *Service) SubmitKYC(ctx context.Context, in SubmitInput) (endpoint.Resul
 			if err := s.verify(ctx, q, &c, sealed, *in.verifiedAt); err != nil {
 				return preparedChange{}, err
 			}
+			if _, waits, err := selectPending(ctx, q, before.ID); err != nil || waits {
+				return preparedChange{}, cmp.Or(err, error(apierr.DecisionWaits))
+			}
 		}
-		change := s.prepareVerification(before, c, "customers.kyc_submit", "")
+		change := s.prepareVerification(before, c, submitAction, "")
 		if s.needsSecondPerson(before, c) {
 			if change, err = s.propose(ctx, q, before, c, in.Reason, sealed); err != nil {
 				return preparedChange{}, err

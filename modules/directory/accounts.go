@@ -116,6 +116,11 @@ func (s *Service) save(ctx context.Context, tx *store.Tx, before User, u *User, 
 	if err != nil {
 		return err
 	}
+	if u.DisplayName != before.DisplayName {
+		if err := s.keepName(ctx, tx, u.ID, before.DisplayName); err != nil {
+			return err
+		}
+	}
 	u.ModifiedAt = tx.Now()
 	changed, err := tx.Exec(ctx, updateUser, u.ID, u.Status, u.Language, u.ModifiedAt, records.Actor(ctx), before.version,
 		u.DisplayName, types.SearchKey(u.DisplayName), types.NameSkeleton(u.DisplayName), types.SortKey(u.DisplayName))

@@ -108,6 +108,9 @@ func (s *Service) remove(ctx context.Context, tx *store.Tx, c Credential, by str
 	if err != nil {
 		return err
 	}
+	if err := s.keepCredential(ctx, tx, c); err != nil {
+		return err
+	}
 	if _, err := tx.Exec(ctx, deleteOTP, c.ID); err != nil {
 		return err
 	}

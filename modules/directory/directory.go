@@ -153,6 +153,8 @@ type Service struct {
 	texts  endpoint.Texts
 	people *peopleCache
 
+	customers customers // nil before SetCustomers
+
 	peopleTopic *store.Topic // users whose name, roles or sign-in names have changed
 }
 

@@ -17,6 +17,7 @@ func (s *Service) PersonalData() []personal.Table {
 		{Name: "credentials", Holds: "e-mail addresses, phone numbers and user names"},
 		{Name: "otps", Holds: "keyed hashes of the one-time codes of a credential"},
 		{Name: "otp_sends", Holds: "keyed hashes of the addresses to which codes were sent"},
+		{Name: "former_marks", Holds: "keyed digests of former names and addresses of a user, which are not exported"},
 		{Name: "user_roles", Holds: "the roles of a user"},
 		{Name: "invitations", Why: "It holds people who are not users yet. A row ends with the acceptance, the withdrawal, or 30 days after it expired."},
 		{Name: "credential_key_rules", Why: "It holds a version number."},
@@ -84,7 +85,11 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 	}
 	return personal.Run(ctx, tx, cursor,
 		personal.Once(func(ctx context.Context, tx *store.Tx) error { return s.eraseRecord(ctx, tx, subject.ID) }),
-		personal.EachID(selectCredentialIDs, subject.ID, s.eraseCredential))
+		personal.EachID(selectCredentialIDs, subject.ID, s.eraseCredential),
+		personal.Once(func(ctx context.Context, tx *store.Tx) error {
+			_, err := tx.Exec(ctx, deleteMarks, subject.ID)
+			return err
+		}))
 }
 
 func (s *Service) eraseRecord(ctx context.Context, tx *store.Tx, id string) error {

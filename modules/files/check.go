@@ -28,25 +28,29 @@ const checkBatch = 200
 
 // Check compares the content of all files with their records, and returns the number of files: the key of each file opens, and no chunk
 // is missing or has another length. With content it also decrypts every chunk and compares the digest, which reads the whole content. The
-// error is a *records.Break for the first file that differs.
+// error is *records.Breaks with every file that differs.
 func Check(ctx context.Context, e *audittrail.Evidence, content bool) (checked int64, err error) {
 	if e.Schema < migration {
 		return 0, nil
 	}
+	var breaks records.Breaks
 	for last := ""; ; {
 		found, err := store.All(ctx, e, scanFile, selectStored, last, checkBatch)
 		if err != nil {
 			return checked, fmt.Errorf("read files: %w", err)
 		}
 		for _, f := range found {
-			if err := checkFile(ctx, e, f, content); err != nil {
+			if err := breaks.Add(checkFile(ctx, e, f, content)); err != nil {
 				return checked, err
 			}
 			checked++
 			last = f.ID
 		}
 		if len(found) < checkBatch {
-			return checked, checkForgotten(ctx, e)
+			if err := breaks.Add(checkForgotten(ctx, e)); err != nil {
+				return checked, err
+			}
+			return checked, breaks.Err()
 		}
 	}
 }

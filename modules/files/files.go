@@ -122,9 +122,9 @@ func (s *Service) allow(ctx context.Context, q store.Querier, target attachment.
 }
 
 // changed tells the module of the record that the files that others can see have changed.
-func (s *Service) changed(ctx context.Context, tx *store.Tx, f StoredFile) error {
+func (s *Service) changed(ctx context.Context, tx *store.Tx, f StoredFile, added bool) error {
 	if watcher, ok := s.holders[f.RecordType].(attachment.Watcher); ok && f.Status == Ready {
-		return watcher.FilesChanged(ctx, tx, f.target())
+		return watcher.FilesChanged(ctx, tx, f.target(), added)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func (s *Service) remove(ctx context.Context, in oneInput) (endpoint.Message, er
 		if err := f.delete(ctx, tx, "files.delete"); err != nil {
 			return err
 		}
-		return s.changed(ctx, tx, f)
+		return s.changed(ctx, tx, f, false)
 	})
 	if err != nil {
 		return endpoint.Message{}, err

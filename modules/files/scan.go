@@ -109,7 +109,7 @@ func (s *Service) settle(ctx context.Context, f StoredFile, statement, action st
 			return err
 		}
 		f.audit(ctx, tx, action, before.record(), after.record())
-		return s.changed(ctx, tx, after)
+		return s.changed(ctx, tx, after, true)
 	})
 }
 

@@ -219,7 +219,7 @@ func (t *transfer) complete(ctx context.Context) error {
 		}
 		f.audit(ctx, tx, action, nil, after)
 		tx.Respond(answer)
-		return t.changed(ctx, tx, f)
+		return t.changed(ctx, tx, f, true)
 	})
 	t.file = f
 	return err

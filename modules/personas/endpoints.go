@@ -23,7 +23,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Summary: "Get a persona.", Faults: []apierr.Kind{apierr.PersonaNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Get)},
 		{Name: "personas.update", Method: http.MethodPut, Path: "/v1/personas/{persona_id}", Access: update, Tag: "Personal Identity",
 			Summary: "Replace the data of a persona. Without metadata or active, these keep their values.",
-			Faults:  []apierr.Kind{apierr.PersonaNotFound, apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.Update)},
+			Faults:  []apierr.Kind{apierr.PersonaNotFound, apierr.OwnPersona, apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.Update)},
 		{Name: "personas.delete", Method: http.MethodDelete, Path: "/v1/personas/{persona_id}", Access: remove, Tag: "Personal Identity",
 			Summary: "Archive a persona: it becomes inactive and stays readable.",
 			Faults:  []apierr.Kind{apierr.PersonaNotFound, apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.Archive)},
@@ -36,7 +36,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Faults:  []apierr.Kind{apierr.PersonaNotFound, apierr.UserNotFound, apierr.PersonaUserExists}, Handle: endpoint.JSON(http.StatusCreated, s.AddUser)},
 		{Name: "personas.users.remove", Method: http.MethodDelete, Path: "/v1/personas/{persona_id}/users/{user_id}", Subject: access.NoSubject("whoever may update a persona decides who uses it"), Access: update, Tag: "User-Persona",
 			Summary: "Remove the link between a user and a persona.",
-			Faults:  []apierr.Kind{apierr.PersonaNotFound, apierr.PersonaUserNotFound, apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.RemoveUser)},
+			Faults:  []apierr.Kind{apierr.PersonaNotFound, apierr.PersonaUserNotFound, apierr.OwnPersona, apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.RemoveUser)},
 
 		{Name: "personas.users.accept", Method: http.MethodPost, Path: "/v1/personas/{persona_id}/users/{user_id}/accept", Subject: access.NoSubject("users accept for themselves"), Access: read, Tag: "User-Persona",
 			Summary: "Accept a pending link between a user and a persona.",
@@ -56,7 +56,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Faults:  []apierr.Kind{apierr.PersonaNotFound, apierr.PersonaLinkNotFound, apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.AcceptLink)},
 		{Name: "personas.links.remove", Method: http.MethodDelete, Path: "/v1/personas/{persona_id}/links/{link_id}", Access: update, Tag: "Persona Links",
 			Summary: "Remove a link between two personas, from either side.",
-			Faults:  []apierr.Kind{apierr.PersonaNotFound, apierr.PersonaLinkNotFound, apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.Unlink)},
+			Faults:  []apierr.Kind{apierr.PersonaNotFound, apierr.PersonaLinkNotFound, apierr.OwnPersona, apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.Unlink)},
 	}
 	for i := range rows {
 		if rows[i].Method == http.MethodPut || rows[i].Name == "personas.delete" {

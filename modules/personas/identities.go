@@ -33,8 +33,7 @@ const keepIdentityStatement = `
 	UNION
 	SELECT u.user_id, n.first_name_key, n.last_name_key, n.date_of_birth, CAST($3 AS BIGINT)
 	FROM persona_users u JOIN persona_names n ON n.persona_id = u.persona_id
-	WHERE u.persona_id = $1 AND u.user_id = $2 AND u.accepted_at IS NOT NULL
-		AND (n.until >= u.accepted_at OR n.by_staff = TRUE OR n.renamed_by = $2)
+	WHERE u.persona_id = $1 AND u.user_id = $2 AND u.accepted_at IS NOT NULL AND (n.until >= u.accepted_at OR n.by_staff = TRUE OR n.renamed_by = $2)
 	ON CONFLICT (user_id, first_name_key, last_name_key, date_of_birth) DO UPDATE SET until = excluded.until`
 
 const insertNameStatement = `
@@ -52,29 +51,28 @@ const suspendStatement = `UPDATE persona_users SET accepted_at = NULL, version =
 // Identities returns the present and former identities of a user, from the personas linked to them. Inactive personas, former
 // names and former links count, because the person is the same. Pending links do not count.
 func (s *Service) Identities(ctx context.Context, q store.Querier, userID string) ([]types.Identity, error) {
-	rows, err := q.Query(ctx, identitiesStatement, userID)
+	identities, err := store.All(ctx, q, scanIdentity, identitiesStatement, userID)
 	if err != nil {
 		return nil, fmt.Errorf("read identities: %w", err)
 	}
-	defer rows.Close()
-	var identities []types.Identity
-	for rows.Next() {
-		var i types.Identity
-		if err := rows.Scan(&i.FirstName, &i.LastName, &i.DateOfBirth); err != nil {
-			return nil, fmt.Errorf("read identity: %w", err)
-		}
-		identities = append(identities, i)
-	}
-	return identities, rows.Err()
+	return identities, nil
+}
+
+func scanIdentity(row store.Scanner) (i types.Identity, err error) {
+	err = row.Scan(&i.FirstName, &i.LastName, &i.DateOfBirth)
+	return i, err
 }
 
 // isStaff reports whether the caller may update all personas. Only such callers and the user can activate a link to a user.
 func isStaff(caller *access.Caller) bool { return caller.May(access.Personas, access.Update) }
 
 // keepNames stores the names of a persona before it is renamed. Users who accepted the old identity have not accepted the new
-// one. Their links become pending again, unless staff or they themselves rename the persona.
+// one. Their links become pending again, unless staff or they themselves rename the persona. It returns apierr.OwnPersona.
 func keepNames(ctx context.Context, tx *store.Tx, before, after Persona) error {
 	caller := access.From(ctx)
+	if err := rejectOwn(ctx, tx, before.ID); err != nil {
+		return err
+	}
 	staff := isStaff(caller)
 	if _, err := tx.Exec(ctx, insertNameStatement, before.ID, tx.Now(), caller.UserID, staff); err != nil {
 		return err
@@ -87,7 +85,7 @@ func keepNames(ctx context.Context, tx *store.Tx, before, after Persona) error {
 		return err
 	}
 	for _, l := range others {
-		if err := keepIdentity(ctx, tx, before.ID, l.UserID); err != nil {
+		if err := keepUser(ctx, tx, before.ID, l.UserID); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, suspendStatement, l.ID, l.version+1); err != nil {

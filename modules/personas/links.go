@@ -214,7 +214,8 @@ func findLink(ctx context.Context, q store.Querier, in LinkIDInput) (Link, error
 	return l, err
 }
 
-// Unlink removes a link, from either of its personas. It returns apierr.PersonaLinkNotFound.
+// Unlink removes a link, from either of its personas. An active link stays as evidence. It returns apierr.PersonaLinkNotFound and
+// apierr.OwnPersona.
 func (s *Service) Unlink(ctx context.Context, in LinkIDInput) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if _, err := table.Get(ctx, tx, in.ID, access.Update); err != nil {
@@ -225,6 +226,14 @@ func (s *Service) Unlink(ctx context.Context, in LinkIDInput) (endpoint.Message,
 			return err
 		}
 		if err := endpoint.CheckMatch(ctx, l.ETag()); err != nil {
+			return err
+		}
+		if l.acceptedAt != nil {
+			if err := rejectOwn(ctx, tx, l.PersonaID, l.LinkedPersonaID); err != nil {
+				return err
+			}
+		}
+		if err := keepLink(ctx, tx, l); err != nil {
 			return err
 		}
 		if err := deleteLink(ctx, tx, l.ID); err != nil {

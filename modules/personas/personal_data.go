@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"kontor/modules/kit/personal"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/store"
 )
@@ -15,6 +16,8 @@ func (s *Service) PersonalData() []personal.Table {
 		{Name: "persona_names", Holds: "former names and dates of birth of a persona"},
 		{Name: "persona_users", Holds: "the users who are a persona"},
 		{Name: "persona_links", Holds: "the relations of a persona to others"},
+		{Name: "former_persona_users", Holds: "the users who were a persona, as ids"},
+		{Name: "former_persona_links", Holds: "the relations of a persona that have ended, as ids"},
 		{Name: "former_identities", Holds: "names and dates of birth of personas to which a user was linked"},
 	}
 }
@@ -108,6 +111,12 @@ const (
 
 	deleteNames = `DELETE FROM persona_names WHERE persona_id = $1`
 
+	deleteFormerUsers = `DELETE FROM former_persona_users WHERE persona_id = $1`
+
+	deleteFormerLinks = `DELETE FROM former_persona_links WHERE persona_id = $1 OR linked_persona_id = $1`
+
+	deleteFormerPersonas = `DELETE FROM former_persona_users WHERE user_id = $1`
+
 	// The former identities of users that come from the persona.
 	deleteIdentitiesOfPersona = `
 		DELETE FROM former_identities
@@ -148,6 +157,28 @@ func (s *Service) OfUser(ctx context.Context, q store.Querier, userID string) ([
 	return store.All(ctx, q, store.Text, selectOwnPersonas, userID)
 }
 
+const (
+	selectUserIDs = `
+		SELECT user_id FROM persona_users WHERE persona_id = $1 AND accepted_at IS NOT NULL
+		UNION
+		SELECT user_id FROM former_persona_users WHERE persona_id = $1`
+
+	selectIdentitiesOfPersona = `
+		SELECT first_name_key, last_name_key, date_of_birth FROM personas WHERE id = $1 AND erased_at IS NULL
+		UNION
+		SELECT first_name_key, last_name_key, date_of_birth FROM persona_names WHERE persona_id = $1`
+)
+
+// UsersOf returns the users who are, or were, a persona.
+func (s *Service) UsersOf(ctx context.Context, q store.Querier, personaID string) ([]string, error) {
+	return store.All(ctx, q, store.Text, selectUserIDs, personaID)
+}
+
+// IdentitiesOf returns the present and former identities of a persona.
+func (s *Service) IdentitiesOf(ctx context.Context, q store.Querier, personaID string) ([]types.Identity, error) {
+	return store.All(ctx, q, scanIdentity, selectIdentitiesOfPersona, personaID)
+}
+
 // ErasePerson erases a persona with its former names and links, or the links and former identities of a user.
 func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject personal.Subject, cursor string) (string, error) {
 	switch subject.Kind {
@@ -169,8 +200,12 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 				})
 			}),
 			personal.Once(func(ctx context.Context, tx *store.Tx) error {
-				_, err := tx.Exec(ctx, deleteIdentitiesOfUser, subject.ID)
-				return err
+				for _, statement := range []string{deleteIdentitiesOfUser, deleteFormerPersonas} {
+					if _, err := tx.Exec(ctx, statement, subject.ID); err != nil {
+						return err
+					}
+				}
+				return nil
 			}))
 	}
 	return "", nil
@@ -182,7 +217,7 @@ func (s *Service) erasePersona(ctx context.Context, tx *store.Tx, id string) err
 		return err
 	}
 	return auditChange(ctx, tx, personal.Action, id, func() error {
-		for _, statement := range []string{deleteIdentitiesOfPersona, deleteNames} {
+		for _, statement := range []string{deleteIdentitiesOfPersona, deleteNames, deleteFormerUsers, deleteFormerLinks} {
 			if _, err := tx.Exec(ctx, statement, id); err != nil {
 				return err
 			}

@@ -8,7 +8,8 @@
 // has no effect. Relations that carry trust, such as a legal representative, work alike: they are pending until staff or
 // the other side accept them, unless staff created them.
 //
-// The module owns the tables personas, persona_users, persona_links, persona_names and former_identities. It publishes no views.
+// The module owns the tables personas, persona_users, persona_links, persona_names, former_identities, former_persona_users
+// and former_persona_links. It publishes no views.
 package personas
 
 import (

@@ -173,8 +173,8 @@ func checkUnlink(ctx context.Context, q store.Querier, in UserLinkInput) error {
 	return nil
 }
 
-// RemoveUser removes the link between a persona and a user. It stores the user's former identity, unless another caller who
-// may delete personas corrects a mistake. It returns apierr.PersonaUserNotFound.
+// RemoveUser removes the link between a persona and a user. It keeps the link and the user's former identity as evidence, unless
+// another caller who may delete personas corrects a mistake. It returns apierr.PersonaUserNotFound and apierr.OwnPersona.
 func (s *Service) RemoveUser(ctx context.Context, in UserLinkInput) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := checkUnlink(ctx, tx, in); err != nil {
@@ -187,9 +187,14 @@ func (s *Service) RemoveUser(ctx context.Context, in UserLinkInput) (endpoint.Me
 		if err := endpoint.CheckMatch(ctx, l.ETag()); err != nil {
 			return err
 		}
+		if l.acceptedAt != nil {
+			if err := rejectOwn(ctx, tx, in.ID); err != nil {
+				return err
+			}
+		}
 		caller := access.From(ctx)
 		if correction := caller.May(access.Personas, access.Delete) && caller.UserID != l.UserID; !correction {
-			if err := keepIdentity(ctx, tx, in.ID, l.UserID); err != nil {
+			if err := keepUser(ctx, tx, in.ID, l.UserID); err != nil {
 				return err
 			}
 		}

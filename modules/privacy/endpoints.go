@@ -46,7 +46,11 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Faults:  []apierr.Kind{apierr.CustomerNotFound}, Handle: endpoint.JSON(http.StatusOK, s.GetRelationship)},
 		{Name: "privacy.relationship.set", Method: http.MethodPut, Path: "/v1/customers/{id}/relationship",
 			Access: access.On(access.Customers, access.Update), Assurance: endpoint.Fresh, Roles: advisors, Summary: "Record the end of the business relationship with a customer.",
-			Faults: []apierr.Kind{apierr.CustomerNotFound, apierr.RecordErased, apierr.PreconditionFailed},
+			Faults: []apierr.Kind{apierr.CustomerNotFound, apierr.RecordErased, apierr.SecondPersonRequired, apierr.SelfVerification, apierr.PreconditionFailed},
+			Doc: endpoint.Doc{Answers: []endpoint.Answer{
+				{Status: http.StatusOK, Body: Relationship{}},
+				{Status: http.StatusAccepted, Says: "The end is far in the past. It counts when a second person sends the same.", Body: Relationship{}},
+			}},
 			Handle: endpoint.JSON(http.StatusOK, s.SetRelationship)},
 		{Name: "privacy.hold.get", Method: http.MethodGet, Path: "/v1/customers/{id}/legal-hold", Access: customer,
 			Summary: "Get the legal hold of a customer.",
@@ -109,7 +113,9 @@ func (s *Service) erasureRow(p person) endpoint.Endpoint {
 	case personal.Customer:
 		faults = append(faults, apierr.Retained, apierr.RelationshipOpen, apierr.OnHold)
 	case personal.User:
-		faults = append(faults, apierr.LastAdministrator, apierr.SelfErasure, apierr.HasCustomers)
+		faults = append(faults, apierr.LastAdministrator, apierr.SelfErasure, apierr.HasCustomers, apierr.OnHold)
+	case personal.Persona:
+		faults = append(faults, apierr.OwnPersona, apierr.OnHold)
 	}
 	handle := endpoint.JSON(http.StatusOK, s.erase(p.kind))
 	if p.kind == personal.Persona {

@@ -144,11 +144,17 @@ func (s *Service) check(ctx context.Context, tx *store.Tx, subject personal.Subj
 		}
 		personas, err := s.Personas.OfUser(ctx, tx, subject.ID)
 		for _, id := range personas {
+			if err := s.checkPersonaHolds(ctx, tx, id); err != nil {
+				return nil, err
+			}
 			subjects = append(subjects, personal.Subject{Kind: personal.Persona, ID: id})
 		}
 		return subjects, err
 	}
-	return subjects, nil
+	if err := s.Personas.RejectOwn(ctx, tx, subject.ID); err != nil {
+		return nil, err
+	}
+	return subjects, s.checkPersonaHolds(ctx, tx, subject.ID)
 }
 
 // checkUser returns why the data of a user must not be erased. A user who is a customer is erased after the customer.
@@ -176,7 +182,11 @@ func (s *Service) checkUser(ctx context.Context, tx *store.Tx, id string) error 
 	if len(kept) > 0 {
 		return apierr.HasCustomers.Detail("customers", kept)
 	}
-	return nil
+	created, err := s.Customers.OfCreator(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	return s.checkHolds(ctx, tx, created)
 }
 
 // await begins erasures, or leaves them to the leader, and waits for their ends, for a limited time.

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"kontor/modules/kit/personal"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/store"
@@ -32,8 +33,15 @@ type Customers interface {
 	Allow(ctx context.Context, q store.Querier, id string, wanted access.Permission) error
 	// LastVerified returns when the identity of a customer was last verified, or nil if it never was.
 	LastVerified(ctx context.Context, q store.Querier, id string) (*store.Time, error)
-	// OfUser returns customers that are not erased and are the same person as the user.
+	// OfUser returns customers that are not erased and are, or were, the same person as the user.
 	OfUser(ctx context.Context, q store.Querier, userID string) ([]string, error)
+	// OfCreator returns customers that are not erased and that the user has created, unless that is their work.
+	OfCreator(ctx context.Context, q store.Querier, userID string) ([]string, error)
+	// OfIdentities returns customers that are not erased and have, or had, one of the identities.
+	OfIdentities(ctx context.Context, q store.Querier, identities []types.Identity) ([]string, error)
+	// CheckSecondPerson returns apierr.SecondPersonRequired and apierr.SelfVerification for a caller who does not count as another
+	// person than the proposer of a change of a customer.
+	CheckSecondPerson(ctx context.Context, q store.Querier, customerID, proposer string) error
 }
 
 // Users is what the module needs of users.
@@ -50,6 +58,12 @@ type Personas interface {
 	AllowPersona(ctx context.Context, q store.Querier, id string, wanted access.Permission) error
 	// OfUser returns the personas that are linked to the user alone.
 	OfUser(ctx context.Context, q store.Querier, userID string) ([]string, error)
+	// RejectOwn returns apierr.OwnPersona for a caller who may review customers and is, or was, the persona.
+	RejectOwn(ctx context.Context, q store.Querier, personaID string) error
+	// UsersOf returns the users who are, or were, a persona.
+	UsersOf(ctx context.Context, q store.Querier, personaID string) ([]string, error)
+	// IdentitiesOf returns the present and former identities of a persona.
+	IdentitiesOf(ctx context.Context, q store.Querier, personaID string) ([]types.Identity, error)
 }
 
 // Options are the settings and dependencies of the module.

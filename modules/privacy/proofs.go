@@ -14,7 +14,7 @@ func Proofs() []records.Proof { return []records.Proof{erasureProof, relationshi
 var (
 	erasureProof = records.Proof{Type: "erasures", From: "erasures", Key: "id", Read: readErasure,
 		Outside: map[string]string{"left": "[]"}}
-	relationshipProof = records.Proof{Type: "relationships", From: "relationships", Key: "customer_id", Read: readRelationship}
+	relationshipProof = records.Proof{Type: "relationships", From: "relationships", Key: "customer_id", Read: readRelationship, Migration: 50}
 	holdProof         = records.Proof{Type: "legal_holds", From: "legal_holds", Key: "customer_id", Read: readHold}
 )
 
@@ -33,11 +33,15 @@ type storedRelationship struct {
 	CustomerID string      `json:"customer_id"`
 	EndedAt    *store.Time `json:"ended_at"`
 	Version    int64       `json:"version"`
+	// Missing without a proposal, also from the digests of earlier versions.
+	ProposedEnd *store.Time `json:"proposed_end,omitzero"`
+	ProposedAt  *store.Time `json:"proposed_at,omitzero"`
+	ProposedBy  string      `json:"proposed_by,omitzero"`
 }
 
 func readRelationship(ctx context.Context, q store.Querier, customerID string) (store.Record, error) {
 	r := storedRelationship{CustomerID: customerID}
-	err := q.QueryRow(ctx, selectRelationship, customerID).Scan(&r.EndedAt, &r.Version)
+	err := q.QueryRow(ctx, selectRelationship, customerID).Scan(&r.EndedAt, &r.ProposedEnd, &r.ProposedAt, &r.ProposedBy, &r.Version)
 	return store.Record{Stored: r}, err
 }
 

@@ -59,12 +59,14 @@ const (
 
 	updateErasure = `UPDATE erasures SET status = $2, erased_at = $3, version = version + 1 WHERE id = $1 AND status <> 'erased'`
 
-	selectRelationship = `SELECT ended_at, version FROM relationships WHERE customer_id = $1`
+	selectRelationship = `SELECT ended_at, proposed_end, proposed_at, proposed_by, version FROM relationships WHERE customer_id = $1`
 
 	upsertRelationship = `
-		INSERT INTO relationships (customer_id, ended_at, modified_at, modified_by) VALUES ($1, $2, $3, $4)
+		INSERT INTO relationships (customer_id, ended_at, modified_at, modified_by, proposed_end, proposed_at, proposed_by)
+		VALUES ($1, $2, $3, $4, $5, $6, $7)
 		ON CONFLICT (customer_id) DO UPDATE SET
 			ended_at = excluded.ended_at, modified_at = excluded.modified_at, modified_by = excluded.modified_by,
+			proposed_end = excluded.proposed_end, proposed_at = excluded.proposed_at, proposed_by = excluded.proposed_by,
 			version = relationships.version + 1`
 
 	selectHold = `SELECT customer_id, reason, until, created_at, created_by, version FROM legal_holds WHERE customer_id = $1`

@@ -49,9 +49,9 @@ type Left struct {
 
 // left lists what the erasure of a person of each kind does not remove. The texts have the keys "privacy.left.<name>".
 var left = map[personal.Kind][]string{
-	personal.Customer: {"audit_trail", "ids", "users_of_customer", "backups"},
-	personal.User:     {"audit_trail", "ids", "messages_of_others", "authorship", "customers_of_user", "backups"},
-	personal.Persona:  {"audit_trail", "ids", "backups"},
+	personal.Customer: {"audit_trail", "ids", "users_of_customer", "views_of_others", "backups"},
+	personal.User:     {"audit_trail", "ids", "messages_of_others", "authorship", "customers_of_user", "views_of_others", "backups"},
+	personal.Persona:  {"audit_trail", "ids", "views_of_others", "backups"},
 }
 
 // Relationship is the business relationship with a customer.
@@ -62,8 +62,24 @@ type Relationship struct {
 	RetentionUntil types.Date  `json:"retention_until" doc:"The last day on which the data must be kept; null until the relationship has ended."`
 	OnHold         bool        `json:"on_hold" doc:"Whether a legal hold prevents the erasure."`
 	Erasable       bool        `json:"erasable" doc:"Whether the data may be erased today."`
+	// ProposedEnd waits for a second person.
+	ProposedEnd *ProposedEnd `json:"proposed_end,omitzero" doc:"An end far in the past, which counts when a second person sends the same; missing without one."`
 
 	version int64
+}
+
+// ProposedEnd is an end of a relationship far in the past, as one person has stated it.
+type ProposedEnd struct {
+	EndedAt    store.Time  `json:"ended_at"`
+	ProposedAt *store.Time `json:"proposed_at" nullable:"false"`
+	ProposedBy string      `json:"proposed_by"`
+}
+
+// EachUser names the user who proposed an end.
+func (r Relationship) EachUser(add func(id string)) {
+	if r.ProposedEnd != nil {
+		add(r.ProposedEnd.ProposedBy)
+	}
 }
 
 // ETag returns the version of the record.

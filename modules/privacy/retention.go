@@ -3,10 +3,11 @@ package privacy
 import (
 	"context"
 	"errors"
+	"net/http"
+	"time"
 
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
-	"kontor/modules/kit/validate"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -21,31 +22,17 @@ type OneInput struct {
 // RelationshipInput sets the end of a business relationship.
 type RelationshipInput struct {
 	ID      string                        `path:"id"`
-	EndedAt endpoint.Optional[store.Time] `json:"ended_at" required:"true" doc:"When the relationship ended; null: it has not ended."`
+	EndedAt endpoint.Optional[store.Time] `json:"ended_at" required:"true" doc:"When the relationship ended; null: it has not ended. An end more than 90 days ago waits until a second person sends the same."`
 }
+
+// provenEnd is how long ago a single person may state that a relationship ended: an earlier end shortens the retention period by much.
+const provenEnd = 90 * 24 * time.Hour
 
 // Validate requires the member.
 func (in *RelationshipInput) Validate(v *apierr.Fields) {
 	if !in.EndedAt.Given {
 		v.Add("ended_at", "invalid.required")
 	}
-}
-
-// HoldInput describes a legal hold.
-type HoldInput struct {
-	ID     string `path:"id"`
-	Reason string `json:"reason" maxLength:"500" doc:"Why the data must not be erased. It is erased with the hold."`
-	Until  string `json:"until" format:"date" doc:"The last day; without it, until the hold is removed."`
-
-	until types.Date
-}
-
-const maxReason = 500
-
-// Validate checks reason and date.
-func (in *HoldInput) Validate(v *apierr.Fields) {
-	in.Reason = validate.RequiredText(v, "reason", in.Reason, maxReason)
-	in.until = validate.Parsed(v, "until", in.Until, types.ParseDate)
 }
 
 // today returns the day of the clock.
@@ -59,9 +46,15 @@ func (s *Service) retentionUntil(ended store.Time) types.Date {
 // relationship reads the relationship with a customer and what follows from it today.
 func (s *Service) relationship(ctx context.Context, q store.Querier, customerID string) (Relationship, *LegalHold, error) {
 	r := Relationship{CustomerID: customerID}
-	err := q.QueryRow(ctx, selectRelationship, customerID).Scan(&r.EndedAt, &r.version)
+	p := ProposedEnd{}
+	var proposed *store.Time
+	err := q.QueryRow(ctx, selectRelationship, customerID).Scan(&r.EndedAt, &proposed, &p.ProposedAt, &p.ProposedBy, &r.version)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return r, nil, err
+	}
+	if proposed != nil {
+		p.EndedAt = *proposed
+		r.ProposedEnd = &p
 	}
 	verified, err := s.Customers.LastVerified(ctx, q, customerID)
 	if err != nil {
@@ -89,25 +82,14 @@ func endsBefore(ended, verified *store.Time) bool {
 	return ended != nil && verified != nil && types.DateOf(ended.Std()).Before(types.DateOf(verified.Std()))
 }
 
-// activeHold returns the hold that is in force on a customer, or nil.
-func (s *Service) activeHold(ctx context.Context, q store.Querier, customerID string) (*LegalHold, error) {
-	h, err := scanHold(q.QueryRow(ctx, selectHold, customerID))
-	if errors.Is(err, store.ErrNotFound) || err == nil && !h.Until.IsZero() && h.Until.Before(s.today(q)) {
-		return nil, nil //nolint:nilnil // no hold
-	}
-	return &h, err
-}
-
 // checkCustomer returns why the data of a customer must not be erased today, or nil.
 func (s *Service) checkCustomer(ctx context.Context, q store.Querier, id string) error {
 	r, hold, err := s.relationship(ctx, q, id)
 	switch {
 	case err != nil:
 		return err
-	case hold != nil && hold.Until.IsZero():
-		return apierr.OnHold
 	case hold != nil:
-		return apierr.OnHold.Detail("until", hold.Until)
+		return onHold(hold)
 	case r.Erasable:
 		return nil
 	case r.EndedAt == nil:
@@ -126,8 +108,10 @@ func (s *Service) GetRelationship(ctx context.Context, in OneInput) (Relationshi
 }
 
 // SetRelationship records the end of the relationship with a customer, or that it has not ended. Only staff may, not the owner
-// of the customer.
-func (s *Service) SetRelationship(ctx context.Context, in RelationshipInput) (Relationship, error) {
+// of the customer. An end far in the past is stored as a proposal, until a second person sends the same end: the retention period
+// counts from it. SetRelationship returns apierr.SecondPersonRequired and apierr.SelfVerification for a confirmation by a person
+// who does not count as another one.
+func (s *Service) SetRelationship(ctx context.Context, in RelationshipInput) (endpoint.Result, error) {
 	var r Relationship
 	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
 		if err := s.Customers.Allow(ctx, tx, in.ID, access.Update); err != nil {
@@ -143,24 +127,16 @@ func (s *Service) SetRelationship(ctx context.Context, in RelationshipInput) (Re
 		if err := endpoint.CheckMatch(ctx, before.ETag()); err != nil {
 			return err
 		}
-		var ended *store.Time
-		if !in.EndedAt.Null {
-			if ended = &in.EndedAt.Value; *ended > tx.Now() {
-				return apierr.Invalid("ended_at", "invalid.date_future")
-			}
-		}
-		verified, err := s.Customers.LastVerified(ctx, tx, in.ID)
+		end, err := s.newEnd(ctx, tx, in, before)
 		if err != nil {
 			return err
-		}
-		if endsBefore(ended, verified) {
-			return apierr.Invalid("ended_at", "invalid.ended_before_verification")
 		}
 		was, err := readBefore(ctx, tx, relationshipProof, in.ID)
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, upsertRelationship, in.ID, ended, tx.Now(), records.Actor(ctx)); err != nil {
+		_, err = tx.Exec(ctx, upsertRelationship, in.ID, end.at, tx.Now(), records.Actor(ctx), end.proposed, end.proposedAt, end.proposedBy)
+		if err != nil {
 			return err
 		}
 		if err := relationshipProof.Audit(ctx, tx, "privacy.relationship", in.ID, was); err != nil {
@@ -169,70 +145,41 @@ func (s *Service) SetRelationship(ctx context.Context, in RelationshipInput) (Re
 		r, _, err = s.relationship(ctx, tx, in.ID)
 		return err
 	})
-	return r, err
-}
-
-// GetHold returns the legal hold of a customer, also one that has ended. It returns apierr.HoldNotFound.
-func (s *Service) GetHold(ctx context.Context, in OneInput) (LegalHold, error) {
-	if err := s.Customers.Allow(ctx, s.db, in.ID, access.Read); err != nil {
-		return LegalHold{}, err
+	if r.ProposedEnd != nil {
+		return endpoint.Result{Status: http.StatusAccepted, Body: r}, err
 	}
-	h, err := scanHold(s.db.QueryRow(ctx, selectHold, in.ID))
-	if errors.Is(err, store.ErrNotFound) {
-		err = apierr.HoldNotFound
+	return endpoint.Result{Body: r}, err
+}
+
+// newEnd is what a request changes: the end of a relationship, or a proposed one.
+type newEnd struct {
+	at         *store.Time
+	proposed   *store.Time
+	proposedAt *store.Time
+	proposedBy string
+}
+
+func (s *Service) newEnd(ctx context.Context, tx *store.Tx, in RelationshipInput, before Relationship) (newEnd, error) {
+	if in.EndedAt.Null {
+		return newEnd{}, nil
 	}
-	return h, err
-}
-
-// SetHold places a customer under a legal hold, or changes the hold.
-func (s *Service) SetHold(ctx context.Context, in HoldInput) (LegalHold, error) {
-	var h LegalHold
-	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		if err := s.Customers.Allow(ctx, tx, in.ID, access.Delete); err != nil {
-			return err
-		}
-		was, err := readBefore(ctx, tx, holdProof, in.ID)
-		if err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, upsertHold, in.ID, in.Reason, dateColumn(in.until), tx.Now(), records.Actor(ctx)); err != nil {
-			return err
-		}
-		if err := holdProof.Audit(ctx, tx, "privacy.hold", in.ID, was); err != nil {
-			return err
-		}
-		h, err = scanHold(tx.QueryRow(ctx, selectHold, in.ID))
-		return err
-	})
-	return h, err
-}
-
-// dateColumn returns a date as text, or NULL for the zero date.
-func dateColumn(d types.Date) *string {
-	if d.IsZero() {
-		return nil
+	now, ended := tx.Now(), in.EndedAt.Value
+	if ended > now {
+		return newEnd{}, apierr.Invalid("ended_at", "invalid.date_future")
 	}
-	text := d.String()
-	return &text
-}
-
-// RemoveHold removes the legal hold of a customer. It returns apierr.HoldNotFound.
-func (s *Service) RemoveHold(ctx context.Context, in OneInput) (endpoint.Message, error) {
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		if err := s.Customers.Allow(ctx, tx, in.ID, access.Delete); err != nil && !errors.Is(err, apierr.RecordErased) {
-			return err
-		}
-		was, err := holdProof.Read(ctx, tx, in.ID)
-		if errors.Is(err, store.ErrNotFound) {
-			return apierr.HoldNotFound
-		}
-		if err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, deleteHold, in.ID); err != nil {
-			return err
-		}
-		return holdProof.Audit(ctx, tx, "privacy.hold_removed", in.ID, was)
-	})
-	return endpoint.Confirm(ctx, s.Texts, "privacy.hold_removed"), err
+	verified, err := s.Customers.LastVerified(ctx, tx, in.ID)
+	if err != nil {
+		return newEnd{}, err
+	}
+	if endsBefore(&ended, verified) {
+		return newEnd{}, apierr.Invalid("ended_at", "invalid.ended_before_verification")
+	}
+	// Without a verification no retention period counts from the end.
+	if verified == nil || ended >= now.Add(-provenEnd) || before.EndedAt != nil && ended >= *before.EndedAt {
+		return newEnd{at: &ended}, nil
+	}
+	if p := before.ProposedEnd; p != nil && p.EndedAt == ended && p.ProposedBy != records.Actor(ctx) {
+		return newEnd{at: &ended}, s.Customers.CheckSecondPerson(ctx, tx, in.ID, p.ProposedBy)
+	}
+	return newEnd{at: before.EndedAt, proposed: &ended, proposedAt: &now, proposedBy: records.Actor(ctx)}, nil
 }

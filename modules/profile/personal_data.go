@@ -72,7 +72,6 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 				return err
 			}
 		}
-		tx.Audit(store.AuditEntry{Actor: personal.Actor(ctx), Action: personal.Action, RecType: proof.Type, RecID: subject.ID, Before: before})
-		return nil
+		return proof.Audit(ctx, tx, personal.Action, subject.ID, before)
 	}))
 }

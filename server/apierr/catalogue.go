@@ -129,6 +129,7 @@ var (
 
 	// Personas.
 	PersonaNotFound     = kind("personas.persona_not_found", http.StatusNotFound)
+	OwnPersona          = kind("personas.own_persona", http.StatusForbidden)
 	PersonaUserNotFound = kind("personas.user_link_not_found", http.StatusNotFound)
 	PersonaUserExists   = kind("personas.user_link_exists", http.StatusConflict)
 	PersonaLinkNotFound = kind("personas.link_not_found", http.StatusNotFound)

@@ -25,6 +25,7 @@ var Retained = []string{
 	keyedPrefix + "recovery code",       // until the codes of each user were used, or replaced
 	keyedPrefix + "customer name",       // former identities are stored as hashes only
 	keyedPrefix + "customer birth",      // likewise
+	keyedPrefix + "person address",      // likewise: former addresses
 	"audit answer", "audit rest",        // digests of the audit trail cannot be made again
 	"erasure ledger", // the ledger of erasures is kept for good
 }

@@ -48,7 +48,7 @@ type Holder interface {
 // Watcher is a holder whose records depend on their files.
 type Watcher interface {
 	// FilesChanged is called in each transaction that adds a file to a record or deletes one, as far as others can see it.
-	FilesChanged(ctx context.Context, tx *store.Tx, target Target) error
+	FilesChanged(ctx context.Context, tx *store.Tx, target Target, added bool) error
 }
 
 // Remover deletes the files of a record that is deleted.

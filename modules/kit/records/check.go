@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"kontor/store"
 	"kontor/store/audittrail"
@@ -18,12 +19,67 @@ type Break struct {
 // Error returns the record and the reason.
 func (b *Break) Error() string { return fmt.Sprintf("%s/%s: %s", b.Type, b.ID, b.Reason) }
 
+// Breaks collects the records that differ from the audit trail.
+type Breaks struct {
+	All   []*Break // at most MaxBreaks
+	Count int64
+}
+
+// MaxBreaks is the number of breaks that are collected. More are counted.
+const MaxBreaks = 1000
+
+// Add adds err if it is a *Break or *Breaks, and returns every other error.
+func (b *Breaks) Add(err error) error {
+	var several *Breaks
+	var one *Break
+	switch {
+	case errors.As(err, &several):
+		b.Count += several.Count
+		b.All = append(b.All, several.All[:min(len(several.All), MaxBreaks-len(b.All))]...)
+	case errors.As(err, &one):
+		return b.Add(&Breaks{All: []*Break{one}, Count: 1})
+	default:
+		return err
+	}
+	return nil
+}
+
+// Err returns nil without a break, and an error that holds all of them otherwise. errors.As finds the first *Break.
+func (b *Breaks) Err() error {
+	if b.Count == 0 {
+		return nil
+	}
+	return b
+}
+
+// Error returns one line for each break.
+func (b *Breaks) Error() string {
+	lines := make([]string, 0, len(b.All)+1)
+	for _, one := range b.All {
+		lines = append(lines, one.Error())
+	}
+	if more := b.Count - int64(len(b.All)); more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns the breaks.
+func (b *Breaks) Unwrap() []error {
+	all := make([]error, len(b.All))
+	for i, one := range b.All {
+		all[i] = one
+	}
+	return all
+}
+
 // Check compares all records of the types with their newest statements in the audit trail, and returns the number of records.
 // Entries before since have another form and are not evidence that a record exists. It leaves out records
-// whose tables the database does not have yet. The error is a *Break for the first
-// record that differs, is missing, or exists without a statement.
+// whose tables the database does not have yet. The error is *Breaks with every record that differs, is missing, or exists without a
+// statement.
 func Check(ctx context.Context, e *audittrail.Evidence, proofs []Proof, since int64) (compared int64, err error) {
 	byType := make(map[string]Proof, len(proofs))
+	var breaks Breaks
 	for _, p := range proofs {
 		if p.Migration > e.Schema {
 			continue
@@ -31,16 +87,16 @@ func Check(ctx context.Context, e *audittrail.Evidence, proofs []Proof, since in
 		byType[p.Type] = p
 		err := p.Each(ctx, e, func(id string) error {
 			compared++
-			return p.compare(ctx, e, id)
+			return breaks.Add(p.compare(ctx, e, id))
 		})
 		if err == nil {
-			err = p.checkOrphans(ctx, e)
+			err = breaks.Add(p.checkOrphans(ctx, e))
 		}
 		if err != nil {
 			return compared, err
 		}
 	}
-	return compared, e.EachStated(ctx, since, func(recType, id string) error {
+	err = e.EachStated(ctx, since, func(recType, id string) error {
 		p, known := byType[recType]
 		if !known || p.Expires {
 			return nil
@@ -49,8 +105,12 @@ func Check(ctx context.Context, e *audittrail.Evidence, proofs []Proof, since in
 		if err != nil || exists {
 			return err // an existing record was compared before
 		}
-		return p.compare(ctx, e, id)
+		return breaks.Add(p.compare(ctx, e, id))
 	})
+	if err != nil {
+		return compared, err
+	}
+	return compared, breaks.Err()
 }
 
 // compare compares one record, which may not exist, with the newest statement about it.
@@ -71,6 +131,11 @@ func (p Proof) compare(ctx context.Context, e *audittrail.Evidence, id string) e
 	case gone:
 		return &Break{p.Type, id, fmt.Sprintf("it is missing, although audit entry %d (%s) did not delete it", newest.Seq, newest.Action)}
 	case newest.Digest == "":
+		// What a module reads of a record without rows may be an empty record rather than none.
+		exists, err := p.Exists(ctx, e, id)
+		if err != nil || !exists {
+			return err
+		}
 		return &Break{p.Type, id, fmt.Sprintf("it exists, although audit entry %d (%s) deleted it", newest.Seq, newest.Action)}
 	}
 	digest, err := e.Digest(record)
