@@ -59,7 +59,7 @@ func Need(tb testing.TB, tier Tier) {
 // command prints "[no tests to run]" beside the name of the package.
 func Main(m *testing.M, tier Tier) int {
 	if !Runs(tier) {
-		fmt.Println("testing: warning: no tests to run") // the go command searches the output for this line
+		fmt.Println("testing: warning: no tests to run") //nolint:forbidigo // the go command searches the output for this line
 		return 0
 	}
 	return m.Run()
