@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"time"
 )
 
 // API has all operations of the service, in groups.
@@ -1628,7 +1629,11 @@ func (a *NotificationsAPI) Get(ctx context.Context, notificationID string, optio
 	return fetchNullable[Notification](ctx, a.client, operation{name: "notifications.get", method: "GET", path: "/v1/notifications/{notification_id}", bearer: true}, input{path: []string{notificationID}}, options)
 }
 
-// Delete calls DELETE /v1/notifications/{notification_id}: delete an event's notifications for all recipients.
+// Delete calls DELETE /v1/notifications/{notification_id}: hide one of the caller's notifications, or delete an event for
+// all recipients.
+//
+// The id of a notification hides it from its recipient. The id of an event, which only the trigger returns, takes the
+// permission to delete notifications.
 func (a *NotificationsAPI) Delete(ctx context.Context, notificationID string, options ...CallOption) (*Message, error) {
 	return fetch[Message](ctx, a.client, operation{name: "notifications.delete", method: "DELETE", path: "/v1/notifications/{notification_id}", bearer: true}, input{path: []string{notificationID}}, options)
 }
@@ -1787,11 +1792,22 @@ func (a *PrivacyAPI) bind(c *Client) {
 	a.Erasures.bind(c)
 }
 
-// ExportCustomer calls GET /v1/customers/{id}/export: export what is held about a customer, as one JSON document.
+// ExportCustomer calls GET /v1/customers/{id}/export: export what the caller may read about a customer, as one JSON
+// document.
 //
-// The answer is streamed. A document that ends early is not valid JSON.
+// The answer is streamed. A document that ends early is not valid JSON. Each row is one that the caller could read at its
+// own address, too. Each caller can have one export at a time.
 func (a *PrivacyAPI) ExportCustomer(ctx context.Context, id string, options ...CallOption) (*PrivacyExport, error) {
 	return fetch[PrivacyExport](ctx, a.client, operation{name: "privacy.export_customer", method: "GET", path: "/v1/customers/{id}/export", bearer: true}, input{path: []string{id}}, options)
+}
+
+// ReportCustomer calls GET /v1/customers/{id}/report: report all that is held about a customer, for the data-protection
+// officer.
+//
+// The form is that of the export, with the rows that only staff may read. The officer decides what of it the person gets.
+// It contains no codes, keys or passwords.
+func (a *PrivacyAPI) ReportCustomer(ctx context.Context, id string, options ...CallOption) (*PrivacyExport, error) {
+	return fetch[PrivacyExport](ctx, a.client, operation{name: "privacy.report_customer", method: "GET", path: "/v1/customers/{id}/report", bearer: true}, input{path: []string{id}}, options)
 }
 
 // EraseCustomer calls POST /v1/customers/{id}/erasure: erase the personal data of a customer. This cannot be undone.
@@ -1799,11 +1815,20 @@ func (a *PrivacyAPI) EraseCustomer(ctx context.Context, id string, in PrivacyEra
 	return fetch[PrivacyErasure](ctx, a.client, operation{name: "privacy.erase_customer", method: "POST", path: "/v1/customers/{id}/erasure", bearer: true}, input{path: []string{id}, body: in}, options)
 }
 
-// ExportUser calls GET /v1/users/{id}/export: export what is held about a user, as one JSON document.
+// ExportUser calls GET /v1/users/{id}/export: export what the caller may read about a user, as one JSON document.
 //
-// The answer is streamed. A document that ends early is not valid JSON.
+// The answer is streamed. A document that ends early is not valid JSON. Each row is one that the caller could read at its
+// own address, too. Each caller can have one export at a time.
 func (a *PrivacyAPI) ExportUser(ctx context.Context, id string, options ...CallOption) (*PrivacyExport, error) {
 	return fetch[PrivacyExport](ctx, a.client, operation{name: "privacy.export_user", method: "GET", path: "/v1/users/{id}/export", bearer: true}, input{path: []string{id}}, options)
+}
+
+// ReportUser calls GET /v1/users/{id}/report: report all that is held about a user, for the data-protection officer.
+//
+// The form is that of the export, with the rows that only staff may read. The officer decides what of it the person gets.
+// It contains no codes, keys or passwords.
+func (a *PrivacyAPI) ReportUser(ctx context.Context, id string, options ...CallOption) (*PrivacyExport, error) {
+	return fetch[PrivacyExport](ctx, a.client, operation{name: "privacy.report_user", method: "GET", path: "/v1/users/{id}/report", bearer: true}, input{path: []string{id}}, options)
 }
 
 // EraseUser calls POST /v1/users/{id}/erasure: erase the personal data of a user. This cannot be undone.
@@ -1811,11 +1836,22 @@ func (a *PrivacyAPI) EraseUser(ctx context.Context, id string, in PrivacyEraseIn
 	return fetch[PrivacyErasure](ctx, a.client, operation{name: "privacy.erase_user", method: "POST", path: "/v1/users/{id}/erasure", bearer: true}, input{path: []string{id}, body: in}, options)
 }
 
-// ExportPersona calls GET /v1/personas/{persona_id}/export: export what is held about a persona, as one JSON document.
+// ExportPersona calls GET /v1/personas/{persona_id}/export: export what the caller may read about a persona, as one JSON
+// document.
 //
-// The answer is streamed. A document that ends early is not valid JSON.
+// The answer is streamed. A document that ends early is not valid JSON. Each row is one that the caller could read at its
+// own address, too. Each caller can have one export at a time.
 func (a *PrivacyAPI) ExportPersona(ctx context.Context, personaID string, options ...CallOption) (*PrivacyExport, error) {
 	return fetch[PrivacyExport](ctx, a.client, operation{name: "privacy.export_persona", method: "GET", path: "/v1/personas/{persona_id}/export", bearer: true}, input{path: []string{personaID}}, options)
+}
+
+// ReportPersona calls GET /v1/personas/{persona_id}/report: report all that is held about a persona, for the
+// data-protection officer.
+//
+// The form is that of the export, with the rows that only staff may read. The officer decides what of it the person gets.
+// It contains no codes, keys or passwords.
+func (a *PrivacyAPI) ReportPersona(ctx context.Context, personaID string, options ...CallOption) (*PrivacyExport, error) {
+	return fetch[PrivacyExport](ctx, a.client, operation{name: "privacy.report_persona", method: "GET", path: "/v1/personas/{persona_id}/report", bearer: true}, input{path: []string{personaID}}, options)
 }
 
 // ErasePersona calls POST /v1/personas/{persona_id}/erasure: erase the personal data of a persona. This cannot be undone.

@@ -1183,7 +1183,8 @@ type Decision struct {
 	Source DecisionSource `json:"source"`
 	// Id of the role, the user or the record; the nil id if it is denied.
 	SourceID string `json:"source_id"`
-	// true if it is denied because there is no such record; missing from other decisions.
+	// true if it is denied because there is no such record, for callers who could learn it from the address of the record;
+	// missing from other decisions.
 	Missing bool `json:"missing"`
 }
 
@@ -2359,9 +2360,9 @@ type CustomerKYC struct {
 	Suggestion CustomerSuggestion `json:"suggestion"`
 	// Which decisions need a second person.
 	FourEyes CustomerKYCFourEyes `json:"four_eyes"`
-	// The decision that waits for a second person; null without one, and for callers who may not review.
+	// The decision that waits for a second person; null without one, for callers who may not review, and for the customer.
 	PendingDecision *CustomerPendingDecision `json:"pending_decision"`
-	// Closed decisions that needed a second person, newest first; empty for callers who may not review.
+	// Closed decisions that needed a second person, newest first; empty for callers who may not review, and for the customer.
 	Decisions []CustomerPendingDecision `json:"decisions"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
@@ -2412,7 +2413,7 @@ type CustomerChange struct {
 	Reason            string            `json:"reason"`
 	ChangedAt         time.Time         `json:"changed_at"`
 	ChangedBy         string            `json:"changed_by"`
-	// The changed members of the customer's identity; empty for callers who may not review.
+	// The changed members of the customer's identity; empty for callers who may not review, and for the customer.
 	Changes []CustomerFieldChange `json:"changes"`
 }
 
@@ -2491,6 +2492,11 @@ type CustomerPendingDecision struct {
 	// Empty while the decision is pending.
 	ClosedBy      string `json:"closed_by"`
 	ClosingReason string `json:"closing_reason"`
+	// When something about the customer last changed since the proposal: documents or files were added, or, for a rejection,
+	// anything else. Missing if nothing did.
+	ChangedSince *time.Time `json:"changed_since"`
+	// The documents that are new since the proposal, in the verification of a customer with a pending decision.
+	DocumentsAdded []string `json:"documents_added"`
 }
 
 // CustomerPendingDecisionState is one of the values below. Later versions of the service may add values.
@@ -3540,13 +3546,16 @@ type NotificationDelivery struct {
 	Channel        NotificationDeliveryChannel `json:"channel"`
 	To             string                      `json:"to"`
 	Subject        string                      `json:"subject"`
-	Text           string                      `json:"text"`
-	Status         NotificationDeliveryStatus  `json:"status"`
-	Attempts       int64                       `json:"attempts"`
-	LastError      *string                     `json:"last_error"`
-	NextAttemptAt  *time.Time                  `json:"next_attempt_at"`
-	CreatedAt      time.Time                   `json:"created_at"`
-	SentAt         *time.Time                  `json:"sent_at"`
+	// Empty for a code that was sent or waits for its gateway.
+	Text string `json:"text"`
+	// The text has a code or the link of an invitation, and is masked: only people with a recent authentication see it.
+	Masked        bool                       `json:"masked"`
+	Status        NotificationDeliveryStatus `json:"status"`
+	Attempts      int64                      `json:"attempts"`
+	LastError     *string                    `json:"last_error"`
+	NextAttemptAt *time.Time                 `json:"next_attempt_at"`
+	CreatedAt     time.Time                  `json:"created_at"`
+	SentAt        *time.Time                 `json:"sent_at"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -3678,13 +3687,26 @@ type PrivacyRelationship struct {
 	OnHold bool `json:"on_hold"`
 	// Whether the data may be erased today.
 	Erasable bool `json:"erasable"`
+	// An end far in the past, which counts when a second person sends the same; missing without one.
+	ProposedEnd *PrivacyProposedEnd `json:"proposed_end"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
 }
 
 func (r *PrivacyRelationship) setETag(tag string) { r.ETag = tag }
 
+// PrivacyProposedEnd is part of an answer.
+type PrivacyProposedEnd struct {
+	EndedAt    time.Time `json:"ended_at"`
+	ProposedAt time.Time `json:"proposed_at"`
+	ProposedBy string    `json:"proposed_by"`
+}
+
 // PrivacyRelationshipInput is part of a request.
 type PrivacyRelationshipInput struct {
-	// When the relationship ended; null: it has not ended.
+	// When the relationship ended; null: it has not ended. An end more than 90 days ago waits until a second person sends the
+	// same.
 	EndedAt *time.Time `json:"ended_at"`
 }
 
@@ -3856,8 +3878,12 @@ type PrivacyExport struct {
 	// An array with the record. So are user, persona, preferences and relationship.
 	Customer     []map[string]any `json:"customer"`
 	Relationship []map[string]any `json:"relationship"`
-	// With their numbers.
-	Documents           []map[string]any `json:"documents"`
+	// In reports only.
+	LegalHold []map[string]any `json:"legal_hold"`
+	// Their numbers are masked for readers who may not update the customer.
+	Documents []map[string]any `json:"documents"`
+	// Decisions that needed a second person, also pending ones; for reviewers and in reports only.
+	Decisions           []map[string]any `json:"decisions"`
 	VerificationHistory []map[string]any `json:"verification_history"`
 	Payers              []map[string]any `json:"payers"`
 	Tasks               []map[string]any `json:"tasks"`
@@ -3874,14 +3900,19 @@ type PrivacyExport struct {
 	// Linked accounts at the provider.
 	Identities  []map[string]any `json:"identities"`
 	Preferences []map[string]any `json:"preferences"`
+	// Saved views of lists.
+	Views []map[string]any `json:"views"`
 	// Their content is in base64.
 	Pictures     []map[string]any `json:"pictures"`
 	ChatsCreated []map[string]any `json:"chats_created"`
 	// Those that the user has written.
-	Messages      []map[string]any `json:"messages"`
+	Messages []map[string]any `json:"messages"`
+	// QR-bills that the user has kept.
+	Bills         []map[string]any `json:"bills"`
 	Notifications []map[string]any `json:"notifications"`
-	Deliveries    []map[string]any `json:"deliveries"`
-	Persona       []map[string]any `json:"persona"`
+	// Without one-time codes and links of invitations.
+	Deliveries []map[string]any `json:"deliveries"`
+	Persona    []map[string]any `json:"persona"`
 	// The links of a user to personas.
 	Personas         []map[string]any `json:"personas"`
 	FormerNames      []map[string]any `json:"former_names"`

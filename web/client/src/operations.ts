@@ -2357,7 +2357,13 @@ export class NotificationsOperations extends Group {
     return this.connection.json({ name: 'notifications.get', method: 'GET', path: `/v1/notifications/${segment(notificationId)}`, bearer: true }, {}, options);
   }
 
-  /** DELETE /v1/notifications/{notification_id}: delete an event's notifications for all recipients. */
+  /**
+   * DELETE /v1/notifications/{notification_id}: hide one of the caller's notifications, or delete an event for all
+   * recipients.
+   *
+   * The id of a notification hides it from its recipient. The id of an event, which only the trigger returns, takes the
+   * permission to delete notifications.
+   */
   async delete(notificationId: string, options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'notifications.delete', method: 'DELETE', path: `/v1/notifications/${segment(notificationId)}`, bearer: true }, {}, options);
   }
@@ -2532,12 +2538,23 @@ export class PrivacyOperations extends Group {
   }
 
   /**
-   * GET /v1/customers/{id}/export: export what is held about a customer, as one JSON document.
+   * GET /v1/customers/{id}/export: export what the caller may read about a customer, as one JSON document.
    *
-   * The answer is streamed. A document that ends early is not valid JSON.
+   * The answer is streamed. A document that ends early is not valid JSON. Each row is one that the caller could read at its
+   * own address, too. Each caller can have one export at a time.
    */
   async exportCustomer(id: string, options: CallOptions = {}): Promise<t.PrivacyExport> {
     return this.connection.json({ name: 'privacy.export_customer', method: 'GET', path: `/v1/customers/${segment(id)}/export`, bearer: true }, {}, options);
+  }
+
+  /**
+   * GET /v1/customers/{id}/report: report all that is held about a customer, for the data-protection officer.
+   *
+   * The form is that of the export, with the rows that only staff may read. The officer decides what of it the person gets.
+   * It contains no codes, keys or passwords.
+   */
+  async reportCustomer(id: string, options: CallOptions = {}): Promise<t.PrivacyExport> {
+    return this.connection.json({ name: 'privacy.report_customer', method: 'GET', path: `/v1/customers/${segment(id)}/report`, bearer: true }, {}, options);
   }
 
   /** POST /v1/customers/{id}/erasure: erase the personal data of a customer. This cannot be undone. */
@@ -2546,12 +2563,23 @@ export class PrivacyOperations extends Group {
   }
 
   /**
-   * GET /v1/users/{id}/export: export what is held about a user, as one JSON document.
+   * GET /v1/users/{id}/export: export what the caller may read about a user, as one JSON document.
    *
-   * The answer is streamed. A document that ends early is not valid JSON.
+   * The answer is streamed. A document that ends early is not valid JSON. Each row is one that the caller could read at its
+   * own address, too. Each caller can have one export at a time.
    */
   async exportUser(id: string, options: CallOptions = {}): Promise<t.PrivacyExport> {
     return this.connection.json({ name: 'privacy.export_user', method: 'GET', path: `/v1/users/${segment(id)}/export`, bearer: true }, {}, options);
+  }
+
+  /**
+   * GET /v1/users/{id}/report: report all that is held about a user, for the data-protection officer.
+   *
+   * The form is that of the export, with the rows that only staff may read. The officer decides what of it the person gets.
+   * It contains no codes, keys or passwords.
+   */
+  async reportUser(id: string, options: CallOptions = {}): Promise<t.PrivacyExport> {
+    return this.connection.json({ name: 'privacy.report_user', method: 'GET', path: `/v1/users/${segment(id)}/report`, bearer: true }, {}, options);
   }
 
   /** POST /v1/users/{id}/erasure: erase the personal data of a user. This cannot be undone. */
@@ -2560,12 +2588,23 @@ export class PrivacyOperations extends Group {
   }
 
   /**
-   * GET /v1/personas/{persona_id}/export: export what is held about a persona, as one JSON document.
+   * GET /v1/personas/{persona_id}/export: export what the caller may read about a persona, as one JSON document.
    *
-   * The answer is streamed. A document that ends early is not valid JSON.
+   * The answer is streamed. A document that ends early is not valid JSON. Each row is one that the caller could read at its
+   * own address, too. Each caller can have one export at a time.
    */
   async exportPersona(personaId: string, options: CallOptions = {}): Promise<t.PrivacyExport> {
     return this.connection.json({ name: 'privacy.export_persona', method: 'GET', path: `/v1/personas/${segment(personaId)}/export`, bearer: true }, {}, options);
+  }
+
+  /**
+   * GET /v1/personas/{persona_id}/report: report all that is held about a persona, for the data-protection officer.
+   *
+   * The form is that of the export, with the rows that only staff may read. The officer decides what of it the person gets.
+   * It contains no codes, keys or passwords.
+   */
+  async reportPersona(personaId: string, options: CallOptions = {}): Promise<t.PrivacyExport> {
+    return this.connection.json({ name: 'privacy.report_persona', method: 'GET', path: `/v1/personas/${segment(personaId)}/report`, bearer: true }, {}, options);
   }
 
   /** POST /v1/personas/{persona_id}/erasure: erase the personal data of a persona. This cannot be undone. */

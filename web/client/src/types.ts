@@ -981,7 +981,10 @@ export interface Decision {
   source: DecisionSource;
   /** Id of the role, the user or the record; the nil id if it is denied. */
   source_id: string;
-  /** true if it is denied because there is no such record; missing from other decisions. */
+  /**
+   * true if it is denied because there is no such record, for callers who could learn it from the address of the record;
+   * missing from other decisions.
+   */
   missing?: boolean;
 }
 
@@ -1976,9 +1979,9 @@ export interface CustomerKYC {
   suggestion: CustomerSuggestion;
   /** Which decisions need a second person. */
   four_eyes: CustomerKYCFourEyes;
-  /** The decision that waits for a second person; null without one, and for callers who may not review. */
+  /** The decision that waits for a second person; null without one, for callers who may not review, and for the customer. */
   pending_decision: CustomerPendingDecision | null;
-  /** Closed decisions that needed a second person, newest first; empty for callers who may not review. */
+  /** Closed decisions that needed a second person, newest first; empty for callers who may not review, and for the customer. */
   decisions: CustomerPendingDecision[];
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
@@ -2016,7 +2019,7 @@ export interface CustomerChange {
   reason: string;
   changed_at: string;
   changed_by: string;
-  /** The changed members of the customer's identity; empty for callers who may not review. */
+  /** The changed members of the customer's identity; empty for callers who may not review, and for the customer. */
   changes: CustomerFieldChange[];
 }
 
@@ -2063,6 +2066,13 @@ export interface CustomerPendingDecision {
   /** Empty while the decision is pending. */
   closed_by: string;
   closing_reason: string;
+  /**
+   * When something about the customer last changed since the proposal: documents or files were added, or, for a rejection,
+   * anything else. Missing if nothing did.
+   */
+  changed_since?: string | null;
+  /** The documents that are new since the proposal, in the verification of a customer with a pending decision. */
+  documents_added?: string[];
 }
 
 export type CustomerPendingDecisionState = 'pending' | 'confirmed' | 'rejected' | 'withdrawn' | 'void';
@@ -2913,7 +2923,10 @@ export interface NotificationDelivery {
   channel: NotificationDeliveryChannel;
   to: string;
   subject: string;
+  /** Empty for a code that was sent or waits for its gateway. */
   text: string;
+  /** The text has a code or the link of an invitation, and is masked: only people with a recent authentication see it. */
+  masked?: boolean;
   status: NotificationDeliveryStatus;
   attempts: number;
   last_error: string | null;
@@ -3028,10 +3041,26 @@ export interface PrivacyRelationship {
   on_hold: boolean;
   /** Whether the data may be erased today. */
   erasable: boolean;
+  /** An end far in the past, which counts when a second person sends the same; missing without one. */
+  proposed_end?: PrivacyProposedEnd | null;
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
+}
+
+export interface PrivacyProposedEnd {
+  ended_at: string;
+  proposed_at: string;
+  proposed_by: string;
 }
 
 export interface PrivacyRelationshipInput {
-  /** When the relationship ended; null: it has not ended. */
+  /**
+   * When the relationship ended; null: it has not ended. An end more than 90 days ago waits until a second person sends the
+   * same.
+   */
   ended_at: string | null;
 }
 
@@ -3171,8 +3200,12 @@ export interface PrivacyExport {
   /** An array with the record. So are user, persona, preferences and relationship. */
   customer?: { [name: string]: unknown }[];
   relationship?: { [name: string]: unknown }[];
-  /** With their numbers. */
+  /** In reports only. */
+  legal_hold?: { [name: string]: unknown }[];
+  /** Their numbers are masked for readers who may not update the customer. */
   documents?: { [name: string]: unknown }[];
+  /** Decisions that needed a second person, also pending ones; for reviewers and in reports only. */
+  decisions?: { [name: string]: unknown }[];
   verification_history?: { [name: string]: unknown }[];
   payers?: { [name: string]: unknown }[];
   tasks?: { [name: string]: unknown }[];
@@ -3189,12 +3222,17 @@ export interface PrivacyExport {
   /** Linked accounts at the provider. */
   identities?: { [name: string]: unknown }[];
   preferences?: { [name: string]: unknown }[];
+  /** Saved views of lists. */
+  views?: { [name: string]: unknown }[];
   /** Their content is in base64. */
   pictures?: { [name: string]: unknown }[];
   chats_created?: { [name: string]: unknown }[];
   /** Those that the user has written. */
   messages?: { [name: string]: unknown }[];
+  /** QR-bills that the user has kept. */
+  bills?: { [name: string]: unknown }[];
   notifications?: { [name: string]: unknown }[];
+  /** Without one-time codes and links of invitations. */
   deliveries?: { [name: string]: unknown }[];
   persona?: { [name: string]: unknown }[];
   /** The links of a user to personas. */
@@ -3624,6 +3662,7 @@ export type ErrorCode =
   | 'payers.payer_not_found'
   | 'personas.link_exists'
   | 'personas.link_not_found'
+  | 'personas.own_persona'
   | 'personas.persona_not_found'
   | 'personas.user_link_exists'
   | 'personas.user_link_not_found'
@@ -3653,8 +3692,10 @@ export type ErrorCode =
   | 'rbac.grant_not_held'
   | 'rbac.grant_to_self'
   | 'rbac.record_not_found'
+  | 'rbac.rights_not_held'
   | 'rbac.role_built_in'
   | 'rbac.role_exists'
+  | 'rbac.role_in_settings'
   | 'rbac.role_not_found'
   | 'service_accounts.account_disabled'
   | 'service_accounts.account_not_found'
