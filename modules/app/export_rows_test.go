@@ -311,7 +311,7 @@ func TestExport_IsWhatItsReaderCouldReadOneByOne(t *testing.T) {
 			t.Errorf("the owner's exports have %s", text)
 		}
 	}
-	// What the reader gets one by one is there, too.
+	// The export has all that the reader gets one by one.
 	reviewed := w.reviewer.Do("GET", "/v1/customers/"+w.customer+"/export", nil).Body
 	if !strings.Contains(reviewed, "PEP hit") || !strings.Contains(reviewed, "OWNPASS1") || strings.Contains(reviewed, "OwnPayer") || strings.Contains(reviewed, "StaffEvidence") {
 		t.Errorf("the reviewer exports %s", reviewed)

@@ -14,8 +14,8 @@ import (
 	"kontor/store"
 )
 
-// A decision that waits for a second person is about documents and an identity. What is added later does not concern it: the second
-// person sees that it is new. A verification becomes void when something that it is about changes or goes. A rejection never does:
+// A decision that waits for a second person is about documents and an identity. Later additions do not concern it: the second
+// person sees that they are new. A verification becomes void when something that it is about changes or goes. A rejection never does:
 // its subject must not be able to undo it.
 
 // evidenceDocument is a document as it was when a decision was proposed.

@@ -86,7 +86,7 @@ func (s *Service) secondPersons(ctx context.Context, q store.Querier, c Customer
 
 // checkSecondPerson returns apierr.SecondPersonRequired when the caller does not count as another person. That is so for the
 // proposer, for users who are or were the same person or related to them, and for users related to the customer. The customer gets
-// apierr.SelfVerification. What was known when the decision was proposed counts, and what is known now.
+// apierr.SelfVerification. Both the evidence of the time of the proposal and that of now count.
 func (s *Service) checkSecondPerson(ctx context.Context, q store.Querier, c Customer, d PendingDecision) error {
 	if err := s.checkPresent(ctx, q, c, d.ProposedBy); err != nil {
 		return err

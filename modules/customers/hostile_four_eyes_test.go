@@ -153,7 +153,7 @@ func TestFourEyes_APendingDecisionDoesNotShow(t *testing.T) {
 	second.Do("POST", decision+"/reject", map[string]any{"reason": "no"}).Expect(t, http.StatusOK)
 	unchanged("refused")
 
-	// What the rejected adds or changes does not undo the rejection; the second person sees that it is new.
+	// Additions and changes of the rejected do not undo the rejection; the second person sees that they are new.
 	decision = propose()
 	owner.Do("PUT", path, documents(document("identity_card", "C-9", "2030-01-01"))).Expect(t, http.StatusOK)
 	owner.Do("PUT", path, documents(document("passport", "P-1", "2031-01-01"))).Expect(t, http.StatusOK)

@@ -14,7 +14,7 @@ import (
 )
 
 // A display name must not deceive. Users may not choose one that resembles the display name or a sign-in name of a
-// staff member, or that contains a word of reservedWords. Administrators may give any well-formed name.
+// staff member, or that contains a word of reservedWords or, unless they are staff, of roleWords. Administrators may give any well-formed name.
 //
 // Limit: the check runs when a user chooses a name. If a user becomes staff later, users with similar names keep their names. The
 // member people of answers marks staff.
@@ -26,6 +26,10 @@ var reservedWords = []string{
 	"admin", "administrator", "Administratorin", "administrateur", "amministratore",
 	"support", "help desk", "Kundendienst", "service client", "servizio clienti", "assistance", "assistenza",
 	"security", "Sicherheit", "sécurité", "sicurezza",
+}
+
+// roleWords are words in names that claim a role at the bank. Staff may use them.
+var roleWords = []string{
 	"advisor", "adviser", "Berater", "Beraterin", "Kundenberater", "Kundenberaterin", "Kundenberatung", "Beratung", "conseiller", "conseillère",
 	"conseil clientèle", "service clientèle", "consulente", "consulenza", "consulenza clienti", "customer care", "customer service", "customer support",
 	"Kundenservice", "Kundenbetreuung", "Kundenbetreuer", "Kundenbetreuerin", "relationship manager", "gestionnaire", "compliance",
@@ -73,7 +77,7 @@ func (s *Service) isReserved(ctx context.Context, q store.Querier, userID, name 
 // resembles reports whether a name contains a reserved word or shares a skeleton with a name of another user who is staff,
 // as a whole or in a part of two words or more.
 func (s *Service) resembles(ctx context.Context, q store.Querier, userID, name string) (bool, error) {
-	if types.ContainsWords(name, reservedWords...) {
+	if types.ContainsWords(name, reservedWords...) || !access.From(ctx).Staff() && types.ContainsWords(name, roleWords...) {
 		return true, nil
 	}
 	// The whole name, and the names in it: a title or a role beside the name of a member of staff deceives as well.

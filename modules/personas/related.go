@@ -8,9 +8,12 @@ import (
 	"kontor/store"
 )
 
-// relatedPersonas begins a statement with what is and was known of the user $1. names are their identities. self are the personas
-// that are or were linked to them, and others with the same names and date of birth. linked are the personas at the other end of a
-// link that is or was active. Pending links do not count: otherwise the owner of any persona could relate two users who do not know
+// relatedPersonas begins a statement with the present and former relations of the user $1. It defines three sets:
+//   - names: the identities of the user.
+//   - self: personas that are or were linked to the user, and others with the same names and date of birth.
+//   - linked: personas at the other end of a link that is or was active.
+//
+// Pending links do not count: otherwise the owner of any persona could relate two users who do not know
 // each other.
 const relatedPersonas = `
 	WITH names AS (` + identitiesStatement + `

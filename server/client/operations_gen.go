@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"time"
 )
 
 // API has all operations of the service, in groups.

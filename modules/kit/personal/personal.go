@@ -1,8 +1,8 @@
 // Package personal declares how modules export and erase what they hold about a person.
 //
 // Each module implements [Module] in its file personal_data.go, for its own tables only. A test compares the lists of all
-// modules with the schema, so that no table is forgotten. The module privacy decides who may export and erase, and when. What an
-// export contains is decided here, row by row: see [Section].
+// modules with the schema, so that no table is forgotten. The module privacy decides who may export and erase, and when. This
+// package decides row by row what an export contains: see [Section].
 package personal
 
 import (

@@ -37,7 +37,7 @@ type Rule string
 const (
 	OwnUser   Rule = "own user only"     // the user whom the rows are about
 	OfParent  Rule = "readers of parent" // callers who may read the record that the rows belong to
-	InReports Rule = "reports only"      // nobody but the data-protection officer
+	InReports Rule = "reports only"      // the data-protection officer alone
 )
 
 // reading is one batch for one reader.

@@ -15,10 +15,10 @@ type Seen[T any] struct {
 	Readable bool
 }
 
-// Batch reads at most limit records after an id, in the order of the ids, that meet a condition on $2. Whether the caller of the
-// context may read each of them is decided in the same statement, as [Table.Get] does. all is the permission on the type that
-// makes every record readable: [access.Read], as for Get, or [access.ReadAll], as for lists. With [access.None] every record is
-// readable.
+// Batch reads at most limit records after an id, in the order of the ids, that meet a condition on $2. The same statement decides
+// whether the caller of the context may read each of them, as in [Table.Get]. all is the permission on the type that
+// makes every record readable. It is [access.Read], as for Get, or [access.ReadAll], as for lists. With [access.None] every
+// record is readable.
 func (t *Table[T]) Batch(ctx context.Context, q store.Querier, all access.Permission, condition string, value any, after string, limit int) ([]Seen[T], error) {
 	caller := access.From(ctx)
 	rows, err := q.Query(ctx, t.source().batchStatement(condition, caller.May(t.Type, all) || all == access.None), caller.UserID, value, after, limit)

@@ -131,7 +131,7 @@ func (p Proof) compare(ctx context.Context, e *audittrail.Evidence, id string) e
 	case gone:
 		return &Break{p.Type, id, fmt.Sprintf("it is missing, although audit entry %d (%s) did not delete it", newest.Seq, newest.Action)}
 	case newest.Digest == "":
-		// What a module reads of a record without rows may be an empty record rather than none.
+		// A module may read an empty record rather than none where there are no rows.
 		exists, err := p.Exists(ctx, e, id)
 		if err != nil || !exists {
 			return err

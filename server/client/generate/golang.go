@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"go/format"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -45,7 +46,8 @@ type goWriter struct {
 func (w *goWriter) imports() string {
 	var used []string
 	for _, path := range []string{"context", "encoding/json", "iter", "time"} {
-		if strings.Contains(w.String(), path[strings.LastIndexByte(path, '/')+1:]+".") {
+		name := regexp.MustCompile(`(?m)^[^/]*\b` + path[strings.LastIndexByte(path, '/')+1:] + `\.[A-Z]`) // comments do not use a package
+		if name.MatchString(w.String()) {
 			used = append(used, strconv.Quote(path))
 		}
 	}
