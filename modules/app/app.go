@@ -25,6 +25,7 @@ import (
 	"kontor/modules/invoices"
 	"kontor/modules/invoices/qrbill"
 	"kontor/modules/kit/records"
+	"kontor/modules/kit/signin"
 	"kontor/modules/notifications"
 	"kontor/modules/oidc"
 	"kontor/modules/payers"
@@ -118,6 +119,8 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Auth.SetProvider(m.OIDC.Name())
 	m.Factors = factors.New(db, m.Auth, m.Notifications, texts, factors.Options{BaseURL: o.Settings.Server.BaseURL, Issuer: o.Settings.Auth.MFA.Issuer, Log: o.Log})
 	m.Auth.SetFactors(m.Factors)
+	m.Auth.SetProviderProof(m.OIDC)
+	m.Auth.SetMethods(map[signin.Kind]signin.Methods{signin.Credential: m.Users, signin.Factor: m.Factors, signin.Identity: m.OIDC})
 	if m.Services, err = newServices(m); err != nil {
 		return nil, err
 	}

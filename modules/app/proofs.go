@@ -39,10 +39,11 @@ func Proofs() []records.Proof {
 //
 // Form 2 added the display name of users. Form 3 added acr, amr, authenticated_at and factor_at of sessions, erased_at of
 // customers, users, personas, payers and tasks, the kind of users, and the types factors, identities, service_accounts,
-// service_tokens, erasures, relationships and legal_holds. Form 4 added due_on of tasks and views of profiles.
+// service_tokens, erasures, relationships and legal_holds. Form 4 added due_on of tasks and views of profiles. Form 5 added trusted_from of
+// credentials, factors and identities.
 const (
 	formType  = "audit"
-	formID    = "record-form-4"
+	formID    = "record-form-5"
 	formBegun = formID + "/begun"
 )
 

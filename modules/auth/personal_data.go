@@ -22,6 +22,7 @@ func (s *Service) PersonalData() []personal.Table {
 		{Name: "sign_in_failures", Holds: "failures to sign in, under keyed hashes of the user and of sign-in names"},
 		{Name: "sign_in_values", Holds: "keyed hashes of tried sign-in names, for an hour"},
 		{Name: "auth_challenges", Holds: "sealed data of sign-ins that have begun, for minutes"},
+		{Name: "sign_in_undos", Holds: "hashes of the links that remove a new method of sign-in, for a day; they are not exported"},
 		{Name: "factor_duties", Holds: "since when a user must have a second factor; it is not exported"},
 		{Name: "signing_keys", Why: "It holds the keys that sign access tokens."},
 		{Name: "api_keys", Why: "Keys belong to programs; the name is a note of administrators."},
@@ -117,7 +118,7 @@ func (s *Service) eraseUser(ctx context.Context, tx *store.Tx, userID string) er
 			return err
 		}
 	}
-	for _, statement := range []string{deleteDevices, deleteDeviceTokens, deleteAllNetworks, deleteChallengesOf, deleteDuty} {
+	for _, statement := range []string{deleteDevices, deleteDeviceTokens, deleteAllNetworks, deleteChallengesOf, deleteUndosOf, deleteDuty} {
 		if _, err := tx.Exec(ctx, statement, userID); err != nil {
 			return err
 		}

@@ -118,7 +118,7 @@ func (s *Service) rename(ctx context.Context, in renameInput) (Factor, error) {
 
 // remove removes a factor of the caller, or of another user if the caller may delete it. With the last factor, the recovery
 // codes end. It ends the sessions of the user except the caller's: a factor is often removed because a device is lost. It
-// returns apierr.UserNotFound, apierr.FactorNotFound, apierr.NoAccess and apierr.PreconditionFailed.
+// returns apierr.UserNotFound, apierr.FactorNotFound, apierr.NoAccess, apierr.OlderMethodKept and apierr.PreconditionFailed.
 func (s *Service) remove(ctx context.Context, in factorInput) (endpoint.Message, error) {
 	f, err := s.one(ctx, s.db, in.UserID, in.FactorID, access.Delete)
 	if err != nil {
@@ -131,6 +131,9 @@ func (s *Service) remove(ctx context.Context, in factorInput) (endpoint.Message,
 			return err
 		}
 		if err := endpoint.CheckMatch(ctx, f.ETag()); err != nil {
+			return err
+		}
+		if err := s.checkRemoval(ctx, tx, f); err != nil {
 			return err
 		}
 		if err := s.delete(ctx, tx, f, records.Actor(ctx), "factors.remove"); err != nil || f.Status == pending {

@@ -23,8 +23,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "factors.enrol", Method: http.MethodPost, Path: "/v1/users/{id}/factors",
 			// Users enrol factors of their own without a grant on the type, which a rule for creation would require.
 			Access: access.SignedIn, Assurance: endpoint.SecondFactor, Summary: "Enrol a second factor, or replace the recovery codes.",
-			Doc:    endpoint.Doc{Headers: []string{"X-Device-ID"}},
-			Faults: []apierr.Kind{apierr.UserNotFound, apierr.FactorNameExists, apierr.TooManyFactors, apierr.PasskeysUnavailable, apierr.NoSecondFactor},
+			MaxBody: maxConfirmBody, Doc: endpoint.Doc{Headers: []string{"X-Device-ID"}},
+			Faults: []apierr.Kind{apierr.UserNotFound, apierr.FactorNameExists, apierr.TooManyFactors, apierr.PasskeysUnavailable, apierr.NoSecondFactor,
+				apierr.ProofRequired, apierr.MethodOnTrial, apierr.OlderMethodKept, apierr.LockedOut},
 			Handle: endpoint.JSON(http.StatusCreated, s.enrol)},
 		{Name: "factors.confirm", Method: http.MethodPost, Path: "/v1/users/{id}/factors/{factor_id}/confirm",
 			Access: access.On(access.Factors, access.Update), Assurance: endpoint.SecondFactor, Summary: "Confirm the enrolment of a second factor.",
@@ -38,7 +39,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSON(http.StatusOK, s.rename)},
 		{Name: "factors.remove", Method: http.MethodDelete, Path: "/v1/users/{id}/factors/{factor_id}",
 			Access: access.On(access.Factors, access.Delete), Assurance: endpoint.SecondFactor, Summary: "Remove a second factor.",
-			Faults: []apierr.Kind{apierr.UserNotFound, apierr.FactorNotFound, apierr.PreconditionFailed},
+			Faults: []apierr.Kind{apierr.UserNotFound, apierr.FactorNotFound, apierr.OlderMethodKept, apierr.PreconditionFailed},
 			Handle: endpoint.JSON(http.StatusOK, s.remove)},
 	}
 	for i := range rows {

@@ -70,6 +70,9 @@ func (s *Service) enqueueAll(ctx context.Context, tx *store.Tx, parent parentEve
 	}
 	deliveries := make([]Delivery, 0, len(addresses))
 	for _, a := range addresses {
+		if parent.undo != "" && a.OnTrial {
+			continue // the link is for those who had the account before
+		}
 		key := messageKey{a.Language, a.Channel}
 		m, known := rendered[key]
 		if !known {
@@ -81,7 +84,7 @@ func (s *Service) enqueueAll(ctx context.Context, tx *store.Tx, parent parentEve
 			continue
 		}
 		deliveries = append(deliveries, Delivery{NotificationID: &parent.id, UserID: a.UserID, Channel: a.Channel, Recipient: a.Value,
-			Subject: m.subject, Text: m.text, HTML: m.html})
+			Subject: m.subject, Text: m.text, HTML: m.html, Secret: parent.undo != ""})
 	}
 	return s.enqueue(ctx, tx, deliveries)
 }
