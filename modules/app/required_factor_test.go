@@ -30,7 +30,7 @@ func TestSecondFactor_IsNotRemovedByThoseWhoMustEnrol(t *testing.T) {
 			method, path string
 			body         any
 		}{
-			{"GET", path, nil}, {"POST", path, map[string]any{"type": "totp"}}, {"DELETE", path + "/" + factor, nil},
+			{"GET", path, nil}, {"POST", path, map[string]any{"type": "totp", "password": userPassword}}, {"DELETE", path + "/" + factor, nil},
 			{"PATCH", path + "/" + factor, map[string]any{"name": "Mine"}},
 			{"POST", path + "/" + factor + "/confirm", map[string]any{"code": "123456"}},
 			{"DELETE", path + "/" + root.UserID, nil},

@@ -26,7 +26,7 @@ func (s *scenario) factors() {
 		ID   string
 		TOTP struct{ Secret string }
 	}
-	s.do(user, "POST", own+"/factors", map[string]any{"type": "totp", "name": "Phone"}).Into(s, &enrolled)
+	s.do(user, "POST", own+"/factors", map[string]any{"type": "totp", "name": "Phone", "password": userPassword}).Into(s, &enrolled)
 	factor, secret := own+"/factors/"+enrolled.ID, enrolled.TOTP.Secret
 	var confirmed struct {
 		RecoveryCodes []string `json:"recovery_codes"`
@@ -48,9 +48,10 @@ func (s *scenario) factors() {
 	s.server.Clock.Advance(10 * time.Minute)
 	s.expect(signedIn, "DELETE", factor, nil, 401, "auth_m.insufficient_user_authentication")
 	s.do(signedIn, "POST", own+"/reauthenticate/options", nil)
+	s.do(signedIn, "POST", own+"/reauthenticate", map[string]any{"password": userPassword})
 	s.do(signedIn, "POST", own+"/reauthenticate", map[string]any{"code": code(secret)})
 	s.do(signedIn, "DELETE", factor, nil)
-	s.do(signedIn, "POST", own+"/factors", map[string]any{"type": "totp", "name": "Next phone"})
+	s.do(signedIn, "POST", own+"/factors", map[string]any{"type": "totp", "name": "Next phone", "password": userPassword})
 
 	s.do(s.server.Anonymous(), "GET", "/authenticate/methods", nil)
 	s.do(s.server.Anonymous(), "POST", "/authenticate/passkey", map[string]any{})

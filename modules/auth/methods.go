@@ -50,6 +50,9 @@ func federated(stated []string) Methods {
 		}
 	}
 	m := Methods{factor.AMRFederated}
+	if slices.Contains(stated, factor.AMRPassword) {
+		m = m.with(factor.AMRPassword)
+	}
 	if !slices.Contains(stated, factor.AMRMultiple) && len(kinds) < 2 {
 		return m
 	}

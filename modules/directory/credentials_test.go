@@ -7,7 +7,7 @@ import (
 )
 
 func credential(kind, value string) map[string]string {
-	return map[string]string{"credential_type": kind, "credential_value": value}
+	return map[string]string{"credential_type": kind, "credential_value": value, "password": password}
 }
 
 func TestAddCredential_SendsACodeAndIsListed(t *testing.T) {

@@ -51,6 +51,7 @@ func newHarnessWith(t testing.TB, o directory.Options) *harness {
 	h.policy = &access.Current{}
 	o.Policy = h.policy
 	h.service = directory.New(db, h.auth, h.outbox, texts, o)
+	h.auth.owner = h.service
 	h.seedRoles()
 	h.serve(texts)
 	return h

@@ -72,7 +72,7 @@ type enrolled struct {
 
 func (p *person) begin(kind string) (e enrolled) {
 	p.bank.t.Helper()
-	p.Do("POST", p.path(""), servertest.Body{"type": kind}).Expect(p.bank.t, 201).Into(p.bank.t, &e)
+	p.Do("POST", p.path(""), servertest.Body{"type": kind, "password": password}).Expect(p.bank.t, 201).Into(p.bank.t, &e)
 	return e
 }
 

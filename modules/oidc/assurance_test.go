@@ -21,6 +21,11 @@ type everyoneHas string
 func (e everyoneHas) Methods(context.Context, store.Querier, string) ([]string, error) {
 	return []string{string(e)}, nil
 }
+
+// Trusted returns the same.
+func (e everyoneHas) Trusted(context.Context, store.Querier, string) ([]string, error) {
+	return []string{string(e)}, nil
+}
 func (everyoneHas) InUse(context.Context, store.Querier, []string) (bool, error) { return false, nil }
 func (everyoneHas) Passkeys() bool                                               { return false }
 func (everyoneHas) PasskeyOptions(context.Context, string) (jsontext.Value, []byte, error) {

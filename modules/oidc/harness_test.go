@@ -12,6 +12,8 @@ import (
 	"kontor/server/settings"
 )
 
+const userPassword = "a long enough password 42" // of servertest.Server.User
+
 const baseURL = "http://bank.test"
 
 // harness is a Kontor with a provider.

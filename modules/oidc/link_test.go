@@ -35,7 +35,7 @@ func TestLink_IsConfirmedByAPassword(t *testing.T) {
 	// The code does not sign in.
 	b.do("POST", "/authenticate/oidc", map[string]string{"code": code}).ExpectError(t, http.StatusUnauthorized, "auth_m.oidc_invalid_code")
 	b.client = advisor
-	linked := b.do("POST", "/v1/users/"+advisor.UserID+"/identities", map[string]string{"code": code}).Expect(t, http.StatusCreated)
+	linked := b.do("POST", "/v1/users/"+advisor.UserID+"/identities", map[string]string{"password": userPassword, "code": code}).Expect(t, http.StatusCreated)
 	if !strings.Contains(linked.Body, `"subject":"sub-1"`) {
 		t.Errorf("linked: %s", linked.Body)
 	}
@@ -58,7 +58,7 @@ func TestLink_IsRefused(t *testing.T) {
 	path := "/v1/users/" + victim.UserID + "/identities"
 	ask := func(b *browser) map[string]string {
 		t.Helper()
-		return map[string]string{"code": b.signIn(person("sub-1", h.email(victim.UserID))).Get("oidc_link")}
+		return map[string]string{"password": userPassword, "code": b.signIn(person("sub-1", h.email(victim.UserID))).Get("oidc_link")}
 	}
 	cases := map[string]struct {
 		do     func(b *browser) servertest.Response
@@ -89,7 +89,7 @@ func TestLink_IsRefused(t *testing.T) {
 			h.link(other.UserID, "sub-other")
 			code := b.signIn(person("sub-other", "", "bank-advisors")).Get("oidc_code")
 			b.client = h.SignIn(h.email(other.UserID), "a long enough password 42")
-			return b.do("POST", "/v1/users/"+other.UserID+"/identities", map[string]string{"code": code})
+			return b.do("POST", "/v1/users/"+other.UserID+"/identities", map[string]string{"password": userPassword, "code": code})
 		}, 401, "auth_m.oidc_invalid_code"},
 		"with a subject by a user who may not": {func(*browser) servertest.Response {
 			return h.SignIn(h.email(victim.UserID), "a long enough password 42").Do("POST", path, map[string]string{"subject": "mine"})
