@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"kontor/modules/kit/factor"
+	"kontor/modules/kit/signin"
 	"kontor/modules/oidc/oidctest"
 	"kontor/store"
 )
@@ -72,6 +73,7 @@ func TestSignIn_TakesOverTheAuthentication(t *testing.T) {
 			h := start(t)
 			advisor := h.User("Advisor")
 			id := h.link(advisor.UserID, "sub-1")
+			h.Clock.Advance(signin.Trial)
 			person := oidctest.Claims{"sub": "sub-1", "groups": "bank-advisors"}
 			if ago, given := c.at.(time.Duration); given {
 				person["auth_time"] = h.Clock.Now().Add(ago).Unix()

@@ -83,6 +83,9 @@ func (s *Service) insertIdentity(ctx context.Context, tx *store.Tx, i Identity) 
 // link an account of their own prove themself with an older method: link returns what signin.Rule.Prove does.
 func (s *Service) link(ctx context.Context, in linkInput) (Identity, error) {
 	caller := access.From(ctx)
+	if in.Subject != "" && !caller.May(access.Identities, access.Create) {
+		return Identity{}, apierr.NoAccess
+	}
 	if caller.UserID == in.UserID && s.provider != nil {
 		if err := s.sessions.Prove(ctx, in.proof()); err != nil {
 			return Identity{}, err
@@ -100,7 +103,7 @@ func (s *Service) link(ctx context.Context, in linkInput) (Identity, error) {
 			return apierr.UserNotFound
 		case s.provider == nil:
 			return apierr.NotFound
-		case in.Code != "" && caller.UserID != in.UserID, in.Subject != "" && !caller.May(access.Identities, access.Create):
+		case in.Code != "" && caller.UserID != in.UserID:
 			return apierr.NoAccess
 		case !active || !staff:
 			return apierr.NotStaff
