@@ -1,6 +1,7 @@
-import { deviceName, freshToken, isOwn, reauthenticate, RefreshUnavailable, renew, requireFactor, SignedOut } from './session.js';
+import { deviceName, freshToken, isOwn, proofMembers, reauthenticate, RefreshUnavailable, renew, requireFactor, SignedOut } from './session.js';
 import { language, t } from './i18n.js';
 import { learnPeople } from './people.js';
+import { takeProviderProof } from './provider_proof.js';
 
 /** An error of the server or the network, with a message in the user's language. */
 export class ApiError extends Error {
@@ -88,7 +89,22 @@ function proofFor(response) {
 }
 
 /** How often the same remedy may be tried for one request. A shared dialog may first give a weaker proof than needed. */
-const MAX_TRIES = { renew: 1, proof: 2, factor: 1 };
+const MAX_TRIES = { renew: 1, proof: 3, factor: 1 };
+
+const PROOF_MEMBERS = ['password', 'code', 'factor_code', 'recovery_code', 'passkey', 'token', 'oidc_proof'];
+const MAX_PROOFS = 5;
+
+/** Whether the server asks for a proof in the request, or rejects the one that it got. */
+const wantsProof = (error, asked) => error.code === 'auth_m.proof_required'
+  || (asked && Object.keys(error.fields ?? {}).some((field) => PROOF_MEMBERS.includes(field)));
+
+/** Returns the body of a request with a proof of the user, or null. An account that is linked has taken the name code already. */
+async function withProof(body, methods) {
+  const code = takeProviderProof();
+  const proof = code ? { oidc_proof: code } : await proofMembers(methods);
+  if (!proof) return null;
+  return body.code && proof.code ? { ...body, factor_code: proof.code } : { ...body, ...proof };
+}
 
 /**
  * Removes the cause of a refusal: renews the token, or asks the user for a proof of identity or a second factor.
@@ -121,13 +137,25 @@ export async function send(method, path, options = {}) {
   try {
     let token = options.anonymous ? null : options.token ?? (await freshToken());
     const renewable = token && !options.token;
+    let methods = null; // that may prove the user, once the server has asked for it
+    let proofs = 0;
     for (const tries = {}; ;) {
       if (token) init.headers.Authorization = `Bearer ${token}`;
       const response = await fetch(url, init);
       if (renewable && !isOwn(token)) throw new SignedOut();
       if (response.ok) return response;
       if (!renewable) throw await errorOf(response);
-      token = await remedy(response, token, tries);
+      const error = await errorOf(response.clone());
+      if (options.body && wantsProof(error, methods) && proofs < MAX_PROOFS) {
+        methods = error.details?.methods ?? methods;
+        proofs += 1;
+        const body = await withProof(options.body, methods);
+        error.cancelled = !body;
+        if (!body) throw error;
+        init.body = JSON.stringify(body);
+      } else {
+        token = await remedy(response, token, tries);
+      }
     }
   } catch (error) {
     if (error instanceof RefreshUnavailable) throw await errorOf(error.response);

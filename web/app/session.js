@@ -33,8 +33,8 @@ export const session = store(read());
 export const expired = store(false);
 
 /**
- * The open request for a proof of identity, or null: {level, answer: (given: boolean) => void}. The level is 'fresh'
- * (any proof) or 'aal2' (a second factor or a passkey).
+ * The open request for a proof of identity, or null: {level, answer: (given: boolean|object) => void}. The level is 'fresh'
+ * (any proof), 'aal2' (a second factor or a passkey) or 'request' (one of methods; the answer is the proof).
  */
 export const proofRequest = store(null);
 
@@ -62,8 +62,18 @@ const requestProof = sharedRequest(proofRequest);
  * @returns {Promise<boolean>} whether the user gave it
  */
 export function reauthenticate(level) {
-  if (level === 'aal2') proofRequest.set((was) => was && { ...was, level });
+  if (level === 'aal2') proofRequest.set((was) => was && was.level !== 'request' ? { ...was, level } : was);
   return requestProof({ level });
+}
+
+/**
+ * Asks for a proof that the refused request itself must carry.
+ * @param {string[]} methods of the user that the server accepts
+ * @returns {Promise<object|null>} the members of the request; null: the user gave none
+ */
+export async function proofMembers(methods) {
+  const given = await requestProof({ level: 'request', methods });
+  return typeof given === 'object' ? given : null;
 }
 
 /**
