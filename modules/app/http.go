@@ -50,6 +50,9 @@ func (m *Modules) probes() []server.Probe {
 	if m.OIDC.Name() != "" {
 		all = append(all, server.Probe{Name: "sign_in_provider", Check: m.OIDC.Ready, Advisory: true})
 	}
+	if m.Settings.Backup.URL != "" {
+		all = append(all, server.Probe{Name: "backup", Check: m.checkBackup, Advisory: true})
+	}
 	if m.DB.Shared() {
 		all = append(all, server.Probe{Name: "cluster", Check: m.checkCluster, Advisory: true})
 	} else { // the log of PostgreSQL is that of its server

@@ -197,6 +197,14 @@ var backupAddress = text("address or path", func(raw string) (string, error) {
 	return raw, nil
 })
 
+// incarnation accepts the name of an incarnation of a database.
+var incarnation = text("incarnation", func(raw string) (string, error) {
+	if len(raw) != 16 || strings.Trim(raw, "abcdefghijklmnopqrstuvwxyz234567") != "" {
+		return "", errors.New("must be the 16 letters and digits of an incarnation, as the log and kontor restore --list show it")
+	}
+	return raw, nil
+})
+
 var path = text("path", func(raw string) (string, error) {
 	if raw == "" || strings.ContainsFunc(raw, unicode.IsControl) {
 		return "", errors.New("must be a path without control characters")

@@ -38,7 +38,20 @@ func Restore(ctx context.Context, files []string, to inspect.Source) (inspect.Re
 type Part struct {
 	Name string
 	Open func(ctx context.Context) (io.ReadCloser, error)
+	// Accept returns an error if the backup is not the expected one; nil accepts all.
+	Accept func(Header) error
 }
+
+// PartError is an error of one of the parts of a restore.
+type PartError struct {
+	Name string // of the part
+	Err  error
+}
+
+func (e *PartError) Error() string { return e.Name + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *PartError) Unwrap() error { return e.Err }
 
 // FilePart returns the backup in a file.
 func FilePart(name string) Part {
@@ -139,6 +152,10 @@ func (r *restore) run(ctx context.Context, parts []Part, givenKey string) (repor
 	}
 	if report.Schema != m.Schema {
 		return report, fmt.Errorf("%w: schema %d in the database, %d in the manifest", engine.ErrCorrupt, report.Schema, m.Schema)
+	}
+	if o := m.Origin; o != nil && (o.Commits != report.Commits || o.Seq != report.AuditEntries) {
+		return report, fmt.Errorf("%w: commit %d with %d audit entries in the database, commit %d with %d in the backup", engine.ErrCorrupt,
+			report.Commits, report.AuditEntries, o.Commits, o.Seq)
 	}
 	if keys == nil {
 		if err := sqlite.RecordRestore(r.Directory, datadir.RestoringDatabase); err != nil {

@@ -26,7 +26,7 @@ func (r *restore) unpack(ctx context.Context, parts []Part) (m manifest, err err
 	before := ""
 	for i, part := range parts {
 		if m, err = r.apply(ctx, part, before, database, i == len(parts)-1); err != nil {
-			return m, fmt.Errorf("%s: %w", part.Name, err)
+			return m, &PartError{part.Name, err}
 		}
 		before = m.ID
 	}
@@ -47,7 +47,10 @@ func (r *restore) apply(ctx context.Context, part Part, before string, database 
 	to := content{
 		manifest: func(found manifest) error {
 			m = found
-			return follows(m, before)
+			if err := follows(m, before); err != nil || part.Accept == nil {
+				return err
+			}
+			return part.Accept(m.header())
 		},
 		key: func(text []byte) error { return datadir.Write(r.File(datadir.RestoringKey), text) },
 		page: func(number int64, page []byte) error {

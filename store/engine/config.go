@@ -136,6 +136,7 @@ type Maintenance interface {
 // The rows of the table meta that belong to the engine.
 const (
 	MetaCommits    = "commits"     // how far the database has come
+	MetaLineage    = "lineage"     // which history of commits it continues
 	MetaWriteProbe = "write_probe" // empty but for a moment, see Engine.Ready
 )
 

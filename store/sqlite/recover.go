@@ -88,6 +88,10 @@ func (e *Engine) takeUp(ctx context.Context, conn *binding.Conn, path string, sc
 	}
 	found := p
 	p.clean, p.at = false, newest
+	lineage, saved, err := readLineage(conn, path, found.commits)
+	if err != nil {
+		return explain(path, err)
+	}
 	if e.mark, err = openMark(e.dir, e.guard, p); err != nil {
 		return err
 	}
@@ -99,7 +103,7 @@ func (e *Engine) takeUp(ctx context.Context, conn *binding.Conn, path string, sc
 		err = datadir.Sync(e.dir.Path())
 	}
 	if err == nil {
-		err = e.start(conn, found)
+		err = e.start(conn, found, lineage, saved)
 	}
 	if err != nil {
 		e.mark.file.Close()

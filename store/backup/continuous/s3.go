@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"path"
@@ -79,7 +80,23 @@ func (b *bucket) List(ctx context.Context) (objects []Object, err error) {
 
 // Get downloads an object.
 func (b *bucket) Get(ctx context.Context, name string) (io.ReadCloser, error) {
-	return b.client.GetObject(ctx, b.name, b.prefix+name, minio.GetObjectOptions{})
+	object, err := b.client.GetObject(ctx, b.name, b.prefix+name, minio.GetObjectOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return download{object}, nil
+}
+
+// download is an object that is being downloaded. The request begins with the first read.
+type download struct{ *minio.Object }
+
+// Read returns fs.ErrNotExist for a missing object.
+func (d download) Read(b []byte) (int, error) {
+	n, err := d.Object.Read(b)
+	if err != nil && minio.ToErrorResponse(err).StatusCode == http.StatusNotFound {
+		err = fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	}
+	return n, err
 }
 
 // Delete deletes an object.

@@ -156,7 +156,7 @@ func TestS3(t *testing.T) {
 	}
 
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "another-secret-of-twenty")
-	if _, err := continuous.Periods(t.Context(), server.target(t)); err == nil {
+	if _, err := continuous.Look(t.Context(), server.target(t), ""); err == nil {
 		t.Error("listed with a wrong secret")
 	}
 }
