@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"kontor/modules/commands/systemtest"
+	"kontor/store/testenv"
 )
 
 const passportBody = `{"verified_at":"2020-01-01T00:00:00Z","documents":[{"type":"passport","number":"P1","expiry_date":"2099-01-01","country":"CHE"}]}`
@@ -141,19 +142,14 @@ func holdResponses(t *testing.T, p *systemtest.Process, mallory systemtest.Accou
 	token := mallory.Headers[len(mallory.Headers)-1]
 	var wait sync.WaitGroup
 	for range 60 {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(p.URL, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { conn.Close() })
-		if err := conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
-			t.Fatal(err)
-		}
 		wait.Go(func() {
-			fmt.Fprintf(conn, "GET /v1/chats HTTP/1.1\r\nHost: kontor\r\nAuthorization: %s\r\n\r\n", token)
-			line, err := bufio.NewReaderSize(conn, 16).ReadString('\n')
-			if err != nil || !strings.Contains(line, " 200 ") && !strings.Contains(line, " 429 ") && !strings.Contains(line, " 503 ") { // 503: a busy machine
-				t.Errorf("got %q, %v", line, err)
+			line := ""
+			testenv.Wait(t, "a response that is not 503", func() bool { // a busy machine rejects requests for a while
+				line = holdResponse(t, p, token)
+				return !strings.Contains(line, " 503 ")
+			})
+			if !strings.Contains(line, " 200 ") && !strings.Contains(line, " 429 ") {
+				t.Errorf("got %q", line)
 			}
 		})
 	}
@@ -169,4 +165,23 @@ func holdResponses(t *testing.T, p *systemtest.Process, mallory systemtest.Accou
 		t.Errorf("the peak memory is %d kB, want at most %d (%v)", kB, maxMemory, err)
 	}
 	t.Logf("peak memory %d kB", kB)
+}
+
+// holdResponse requests a large response, reads its first line, and leaves the rest unread until the test ends.
+func holdResponse(t *testing.T, p *systemtest.Process, token string) (line string) {
+	conn, err := net.Dial("tcp", strings.TrimPrefix(p.URL, "http://"))
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
+		t.Error(err)
+		return ""
+	}
+	fmt.Fprintf(conn, "GET /v1/chats HTTP/1.1\r\nHost: kontor\r\nAuthorization: %s\r\n\r\n", token)
+	if line, err = bufio.NewReaderSize(conn, 16).ReadString('\n'); err != nil {
+		t.Error(err)
+	}
+	return line
 }
