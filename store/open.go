@@ -17,10 +17,9 @@ import (
 
 // Options say where the data is and what the store uses.
 type Options struct {
-	// Dir is the data directory. It is created if it is missing.
+	// Dir is the data directory. It is created if it is missing. With URL it may be empty: see engine.Config.Memory.
 	Dir string
-	// URL is the address of a PostgreSQL database, which several processes may share. With it no directory is used, and
-	// SecretKey is required.
+	// URL is the address of a PostgreSQL database, which several processes may share. SecretKey is required with it.
 	URL string
 	// Connections is how many connections read from the database at URL; 0 is the engine's default.
 	Connections int
@@ -108,7 +107,10 @@ func (db *DB) place(o Options) (err error) {
 }
 
 func (db *DB) openEngine(ctx context.Context, o Options) (report engine.Report, err error) {
-	open := o.Engine
+	open, memory := o.Engine, engine.Memory(nil)
+	if o.URL != "" && o.Dir != "" {
+		memory = datadir.Keep(o.Dir, datadir.Primary)
+	}
 	switch {
 	case open != nil:
 	case o.URL != "":
@@ -117,7 +119,7 @@ func (db *DB) openEngine(ctx context.Context, o Options) (report engine.Report, 
 		open = sqlite.Open
 	}
 	db.engine, report, err = open(ctx, engine.Config{
-		Dir: db.dir, URL: o.URL, Readers: o.Connections, Clock: o.Clock, Node: o.Node, Program: o.Program, Log: db.log, Migrations: migrations.Files, AppendOnly: audittrail.AppendOnlyTables(), Texts: fulltext.Index(),
+		Dir: db.dir, URL: o.URL, Memory: memory, Readers: o.Connections, Clock: o.Clock, Node: o.Node, Program: o.Program, Log: db.log, Migrations: migrations.Files, AppendOnly: audittrail.AppendOnlyTables(), Texts: fulltext.Index(),
 		Guard: func(fresh bool) (engine.Guard, error) { return db.newGuard(o, fresh) },
 		Fatal: o.Fatal, AcceptLoss: o.AcceptLoss, LogLimit: o.LogLimit,
 	})

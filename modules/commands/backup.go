@@ -16,6 +16,8 @@ type backupCommand struct {
 	Base       string `help:"Write only what has changed since this backup of the same database. A restore needs both." type:"path" placeholder:"FILE"`
 	WithKey    bool   `help:"Put the master key into the backup. Everybody who reads the file can then read sealed values and sign in as anybody."`
 	WithoutKey bool   `help:"Leave out the master key. This is the default."`
+
+	Verify verifyCommand `cmd:"" help:"Verify that a continuous backup can be restored."`
 }
 
 // Help is shown by "kontor backup --help".

@@ -163,6 +163,9 @@ func (c *command) path() string {
 	return c.parent.path() + " " + c.name
 }
 
+// isGroup reports whether the command does nothing by itself.
+func (c *command) isGroup() bool { return len(c.children) > 0 && len(c.arguments) == 0 }
+
 // child returns the command of the group with this name, or nil.
 func (c *command) child(name string) *command {
 	for _, child := range c.children {

@@ -30,7 +30,7 @@ func TestHelp(t *testing.T) {
 
 func TestHelp_EveryCommandHasUsageSentenceAndExamples(t *testing.T) {
 	for _, command := range []string{"serve", "user create", "user password", "user role", "user factors", "user reset-factors", "service create", "service list", "service token", "service revoke", "apikey create", "apikey list", "apikey revoke",
-		"qrbill", "backup", "restore", "key export", "key import", "check", "audit export", "audit verify", "audit key", "settings", "completion", "version"} {
+		"qrbill", "backup", "backup verify", "restore", "key export", "key import", "check", "audit export", "audit verify", "audit key", "settings", "completion", "version"} {
 		o := run(nil, "", append(strings.Fields(command), "--help")...)
 		expectSuccess(t, o, "Usage: kontor "+command)
 		paragraphs := strings.Split(o.stdout, "\n\n")

@@ -76,7 +76,7 @@ func (l *commandLine) printHelp(out io.Writer, c *command) error {
 // synopsis returns what follows the command in the line that begins with Usage.
 func (c *command) synopsis() string {
 	text := ""
-	if len(c.children) > 0 {
+	if c.isGroup() {
 		text = " <command>"
 	}
 	for _, a := range c.arguments {
@@ -119,12 +119,11 @@ func flagName(flag *pflag.Flag) string {
 // leaves appends the commands below c, with the names that follow the one of the program.
 func (c *command) leaves(all []row) []row {
 	for _, child := range c.children {
-		if len(child.children) > 0 {
-			all = child.leaves(all)
-			continue
+		if !child.isGroup() {
+			_, name, _ := strings.Cut(child.path(), " ")
+			all = append(all, row{name, child.help})
 		}
-		_, name, _ := strings.Cut(child.path(), " ")
-		all = append(all, row{name, child.help})
+		all = child.leaves(all)
 	}
 	return all
 }

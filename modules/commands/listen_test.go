@@ -7,7 +7,9 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -32,14 +34,20 @@ func listenToken(t *testing.T, s *servertest.Server) string {
 	return name
 }
 
-// listen runs the command until the test ends it, and returns its output.
+// listen runs the command with the address of a server until the test ends it, and returns its output.
 func listen(t *testing.T, s *servertest.Server, args ...string) (lines *bufio.Scanner, said *bufio.Scanner, stop func() int) {
+	return listenWith(t, append([]string{"--url", "http://" + s.Address, "--token", "@" + listenToken(t, s)}, args...)...)
+}
+
+// listenWith does the same with all its flags.
+func listenWith(t *testing.T, args ...string) (lines *bufio.Scanner, said *bufio.Scanner, stop func() int) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	out, printed := io.Pipe()
 	errs, warned := io.Pipe()
 	code := make(chan int, 1)
 	go func() {
-		n := commands.Run(ctx, commands.Process{Args: append([]string{"listen", "--url", "http://" + s.Address, "--token", "@" + listenToken(t, s)}, args...),
+		n := commands.Run(ctx, commands.Process{Args: append([]string{"listen"}, args...),
 			Stdin: strings.NewReader(""), Stdout: printed, Stderr: warned})
 		_ = printed.Close()
 		_ = warned.Close()
@@ -103,15 +111,74 @@ func TestListen_ForwardsSignedEventsUntilTheyAreAccepted(t *testing.T) {
 	stop()
 }
 
+// Without --url, the command finds the server of the data directory, and recognizes it before it sends the token.
+func TestListen_FindsTheServerOfTheDataDirectory(t *testing.T) {
+	dir, address := filepath.Join(t.TempDir(), "data"), freeAddress(t)
+	p := start(t, nil, "--data.dir", dir, "--server.listen", address)
+	admin := "Bearer " + p.signIn(t, wordAfter(p.stdout.String(), "administrator"), wordAfter(p.stdout.String(), "password"))
+	send := func(path, body, member string) string {
+		t.Helper()
+		status, answer := p.call(t, http.MethodPost, path, body, "Authorization", admin)
+		var made map[string]any
+		if err := json.Unmarshal([]byte(answer), &made); err != nil || status != http.StatusCreated {
+			t.Fatalf("%s: got %d %s", path, status, answer)
+		}
+		return made[member].(string)
+	}
+	account := send("/v1/service-accounts", `{"name": "Listener", "roles": ["Advisor"]}`, "id")
+	token := send("/v1/service-accounts/"+account+"/tokens", `{"name": "Test"}`, "token")
+	flags := []string{"--token", token, "--data.dir", dir, "--server.listen", address}
+	lines, _, stop := listenWith(t, append(flags, "--types=customers.*", "--json")...)
+	customer := send("/v1/customers", `{"first_name": "Anna", "last_name": "Keller", "email": "anna@example.ch"}`, "id")
+	if !lines.Scan() || !strings.Contains(lines.Text(), customer) {
+		t.Errorf("got %q", lines.Text())
+	}
+	if code := stop(); code != 0 {
+		t.Errorf("the command ended with %d", code)
+	}
+
+	p.stop()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refusesOthers(t, listener, flags...)
+}
+
+// freeAddress returns an address on which no program listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
 // Without --url, the token goes to no program that merely has the port.
 func TestListen_SendsNoTokenToAnotherProgram(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refusesOthers(t, listener, "--token", "kontor_sa_secret", "--data.dir", t.TempDir(), "--server.listen", listener.Addr().String())
+}
+
+// refusesOthers serves another program on a port, and checks that the command sends it nothing.
+func refusesOthers(t *testing.T, listener net.Listener, flags ...string) {
+	t.Helper()
 	var asked atomic.Int32
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	other := &httptest.Server{Listener: listener, Config: &http.Server{ConnState: func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			asked.Add(1)
+		}
+	}}}
+	other.Start()
 	defer other.Close()
 	var said bytes.Buffer
-	code := commands.Run(t.Context(), commands.Process{Args: []string{"listen", "--token", "kontor_sa_secret", "--data.dir", t.TempDir(),
-		"--server.listen", strings.TrimPrefix(other.URL, "http://")}, Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &said})
+	code := commands.Run(t.Context(), commands.Process{Args: append([]string{"listen"}, flags...), Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &said})
 	if asked.Load() != 0 || code == 0 || !strings.Contains(said.String(), "not sent") {
-		t.Errorf("code %d, %d requests, %s", code, asked.Load(), said.String())
+		t.Errorf("code %d, %d connections, %s", code, asked.Load(), said.String())
 	}
 }

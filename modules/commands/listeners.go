@@ -2,11 +2,16 @@ package commands
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"net"
+	"time"
 
 	"golang.org/x/net/netutil"
 
+	"kontor/server"
+	"kontor/server/certs"
 	"kontor/server/settings"
 )
 
@@ -16,10 +21,44 @@ type listeners struct {
 	metrics  net.Listener // nil: none
 	redirect net.Listener // for plain HTTP beside TLS; nil: none
 	warning  string       // for the log of a start that succeeds
+	starting *server.Starting
+	ready    func() // ends what starting does
 }
 
 // maxScrapes bounds the connections to metrics.listen.
 const maxScrapes = 8
+
+// startPatience is how long requests wait for a start before they are answered with 503. Most starts are quicker.
+const startPatience = time.Second
+
+// answerDuringStart answers requests on the main address while the start takes long, until stop is called. With server.domain, the
+// certificates are in the database, so that requests wait.
+func (l *listeners) answerDuringStart(s *settings.Server, log *slog.Logger) (stop func(), err error) {
+	if len(s.Domain) > 0 {
+		return func() {}, nil
+	}
+	var config *tls.Config
+	if s.TLSCert != "" {
+		files, err := certs.LoadFiles(s.TLSCert, s.TLSKey, time.Now, log)
+		if err != nil {
+			return nil, err
+		}
+		config = tlsConfig(files.Get)
+	}
+	l.starting = server.NewStarting(l.main, config, log)
+	timer := time.AfterFunc(startPatience, l.starting.Begin)
+	return func() {
+		timer.Stop()
+		l.starting.Stop()
+	}, nil
+}
+
+// report takes the progress of the start.
+func (l *listeners) report(done, total int) {
+	if l.starting != nil {
+		l.starting.Report(done, total)
+	}
+}
 
 // openListeners opens the addresses of the settings. If another program uses the default of metrics.listen, the server runs
 // without that address: two servers on one machine are common.

@@ -18,21 +18,22 @@ type openOptions struct {
 	clock      store.Clock // nil means the clock of the system, or of the database
 	command    bool        // for a command beside the nodes that serve
 	acceptLoss bool
-	fatal      func(error) // see [Process.fatal]
-	settle     func()      // ends the start, see [collectLess]
+	fatal      func(error)           // see [Process.fatal]
+	settle     func()                // ends the start, see [collectLess]
+	progress   func(done, total int) // see [app.Options]
 }
 
 // withModules opens the database, builds the modules on it, and runs work. It closes both when work has returned. No other
 // process can open a data directory in the meantime. With a PostgreSQL database this process is one of its nodes.
 func withModules(ctx context.Context, r *settings.Result, o openOptions, work func(*app.Modules) error) (err error) {
-	options := store.Options{Dir: r.Settings.Data.Dir, URL: string(r.Settings.Data.URL), Connections: r.Settings.Data.Connections, Node: nodeName(r, o.command), Program: Version(), SecretKey: string(r.Settings.Secrets.SecretKey), PreviousKey: string(r.Settings.Secrets.PreviousKey)}
+	options := store.Options{Dir: storeDir(r), URL: string(r.Settings.Data.URL), Connections: r.Settings.Data.Connections, Node: nodeName(r, o.command), Program: Version(), SecretKey: string(r.Settings.Secrets.SecretKey), PreviousKey: string(r.Settings.Secrets.PreviousKey)}
 	options.Log, options.Clock, options.AcceptLoss, options.Fatal = o.log, o.clock, o.acceptLoss, o.fatal
 	db, err := store.Open(ctx, options)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	m, err := app.New(db, app.Options{Settings: r.Settings, Log: o.log, HashInChildren: !o.command, CacheDir: cacheDir(r)})
+	m, err := app.New(db, app.Options{Settings: r.Settings, Log: o.log, HashInChildren: !o.command, CacheDir: cacheDir(r), Progress: o.progress})
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,12 @@ func (l *commandLine) parse(words []string) (at *command, arguments []string, er
 		}
 		words = set.Args()
 		if len(words) == 0 || at.child(words[0]) == nil {
-			return at, words, nil
+			if !at.isGroup() { // a command with commands below it: the flags after its first argument
+				set.SetInterspersed(true)
+				err = set.Parse(words)
+				words = set.Args()
+			}
+			return at, words, err
 		}
 		at, words = at.child(words[0]), words[1:]
 		if err := l.misplacedFlag(at); err != nil {
@@ -80,7 +85,7 @@ func (l *commandLine) joinValues(set *pflag.FlagSet, words []string) ([]string, 
 
 // fill sets the arguments of the command, and checks that nothing is missing and nothing is left.
 func (c *command) fill(words []string) error {
-	if len(c.children) > 0 {
+	if c.isGroup() {
 		return c.missingCommand(words)
 	}
 	for _, a := range c.arguments {

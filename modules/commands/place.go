@@ -31,12 +31,22 @@ func databaseOf(r *settings.Result) inspect.Source {
 		PreviousKey: string(r.Settings.Secrets.PreviousKey)}
 }
 
-// cacheDir returns the directory for what can be built again; "" for none. A node has no directory of its own.
-func cacheDir(r *settings.Result) string {
-	if isShared(r) {
+// storeDir returns the directory of the store. With a database server it is only used if it was set, for what the node has seen of
+// the database.
+func storeDir(r *settings.Result) string {
+	if isShared(r) && r.Source("data.dir") == settings.FromDefault {
 		return ""
 	}
-	return filepath.Join(r.Settings.Data.Dir, "cache")
+	return r.Settings.Data.Dir
+}
+
+// cacheDir returns the directory for what can be built again; "" for none. A node need not have a directory.
+func cacheDir(r *settings.Result) string {
+	dir := storeDir(r)
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, "cache")
 }
 
 // nodeName returns the name of this process in the list of nodes. That of a command differs from the node of the same machine.

@@ -13,14 +13,15 @@ import (
 	"kontor/store/backup/continuous"
 	"kontor/store/clock"
 	"kontor/store/datadir"
-	"kontor/store/inspect"
 )
 
 type restoreCommand struct {
-	From     []string `arg:"" name:"file" help:"A file written by \"kontor backup\", and then the increments after it in their order; or the address of a continuous backup (backup.url). \"-\" reads from standard input."`
-	At       string   `help:"Restore the state of this time from a continuous backup, such as 2027-01-31T08:00:00Z; without it the latest." placeholder:"TIME"`
-	List     bool     `help:"Only list the times that a continuous backup holds."`
-	Erasures string   `help:"Ledger of erasures written by \"kontor privacy ledger\"; the next start applies it again." type:"path" placeholder:"FILE"`
+	From        []string `arg:"" name:"file" help:"A file written by \"kontor backup\", and then the increments after it in their order; or the address of a continuous backup (backup.url). \"-\" reads from standard input."`
+	At          string   `help:"Restore the state of this time from a continuous backup, such as 2027-01-31T08:00:00Z; without it the latest." placeholder:"TIME"`
+	List        bool     `help:"Only list the lines that a continuous backup holds, with their commits, gaps and forks. With the master key it says whose lines they are."`
+	Incarnation string   `help:"Restore from the line of this incarnation, or from this chain; needed when a continuous backup holds several histories." placeholder:"NAME"`
+	AllowGap    bool     `help:"Restore the newest complete state, although parts of a continuous backup are missing or damaged."`
+	Erasures    string   `help:"Ledger of erasures written by \"kontor privacy ledger\"; the next start applies it again." type:"path" placeholder:"FILE"`
 }
 
 // Help is shown by "kontor restore --help".
@@ -49,26 +50,32 @@ func (c restoreCommand) Run(ctx context.Context, p Process, r *settings.Result) 
 		return err
 	}
 	if c.List {
-		return listPeriods(ctx, p, target)
+		return listLines(ctx, p, target, r)
 	}
 	erased, err := backup.PutLedger(r.Settings.Data.Dir, c.Erasures)
 	if err != nil {
 		return err
 	}
 	what := strings.Join(c.From, ", ")
-	var report inspect.Report
+	var restored backup.Restored
 	if target != nil {
-		var state clock.Time
-		state, report, err = c.fromTarget(ctx, target, r)
-		what = fmt.Sprintf("%s of %s", target, state)
+		var found continuous.Restored
+		found, err = c.fromTarget(ctx, p, target, r)
+		restored, what = found.Restored, describeState(target, found)
 	} else {
-		report, err = c.fromFiles(ctx, p.Stdin, r)
+		restored, err = c.fromFiles(ctx, p.Stdin, r)
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(p.Stdout, "%s was restored to %s: %s\n", what, r.Settings.Data.Dir, describeCheck(report, false)); err != nil {
+	if _, err := fmt.Fprintf(p.Stdout, "%s was restored to %s: %s\n", what, r.Settings.Data.Dir, describeCheck(restored.Report, false)); err != nil {
 		return err
+	}
+	if target != nil || r.Settings.Backup.URL != "" {
+		if _, err := fmt.Fprintf(p.Stdout, "It is the incarnation %s. It ships nothing to the backup.url of the server that it replaces, unless you start it with backup.line=%[1]s.\n",
+			restored.Incarnation); err != nil {
+			return err
+		}
 	}
 	if erased > 0 {
 		if _, err := fmt.Fprintf(p.Stdout, "The ledger has %d erasures. The next start applies those that the backup lacks, before it serves requests.\n", erased); err != nil {
@@ -89,8 +96,8 @@ func (c restoreCommand) target() (continuous.Target, error) {
 	info, err := os.Stat(address)
 	remote := strings.Contains(address, "://") || err == nil && info.IsDir()
 	switch {
-	case !remote && (c.At != "" || c.List):
-		return nil, fmt.Errorf("--at and --list are for the address of a continuous backup; %s is none", address)
+	case !remote && (c.At != "" || c.List || c.Incarnation != "" || c.AllowGap):
+		return nil, fmt.Errorf("--at, --list, --incarnation and --allow-gap are for the address of a continuous backup; %s is none", address)
 	case !remote:
 		return nil, nil
 	case len(c.From) > 1:
@@ -99,38 +106,69 @@ func (c restoreCommand) target() (continuous.Target, error) {
 	return continuous.Open(address)
 }
 
-func (c restoreCommand) fromTarget(ctx context.Context, target continuous.Target, r *settings.Result) (clock.Time, inspect.Report, error) {
-	var at clock.Time
-	if c.At != "" {
-		var err error
-		if at, err = clock.Parse(c.At); err != nil {
-			return 0, inspect.Report{}, fmt.Errorf("--at must be a time such as 2027-01-31T08:00:00Z, with its zone: %q", c.At)
-		}
+func (c restoreCommand) fromTarget(ctx context.Context, p Process, target continuous.Target, r *settings.Result) (continuous.Restored, error) {
+	at, err := parseAt(c.At)
+	if err != nil {
+		return continuous.Restored{}, err
 	}
-	return continuous.Restore(ctx, target, at, databaseOf(r))
+	restored, err := continuous.Restore(ctx, target, continuous.Wanted{At: at, Line: c.Incarnation, AllowGap: c.AllowGap}, databaseOf(r))
+	if err == nil {
+		printNotes(p.Stderr, restored)
+	}
+	return restored, err
 }
 
-// listPeriods prints the times that a continuous backup holds, a line each.
-func listPeriods(ctx context.Context, p Process, target continuous.Target) error {
-	periods, err := continuous.Periods(ctx, target)
-	if err != nil {
-		return err
+// parseAt reads the flag --at; empty is 0.
+func parseAt(text string) (at clock.Time, err error) {
+	if text == "" {
+		return 0, nil
 	}
-	for _, one := range periods {
-		if _, err := fmt.Fprintf(p.Stdout, "%s to %s  %d parts, %s\n", one.From, one.To, one.Parts, megabytes(one.Bytes)); err != nil {
+	if at, err = clock.Parse(text); err != nil {
+		return 0, fmt.Errorf("--at must be a time such as 2027-01-31T08:00:00Z, with its zone: %q", text)
+	}
+	return at, nil
+}
+
+// printNotes prints what else a continuous backup holds, and what is missing.
+func printNotes(out io.Writer, restored continuous.Restored) {
+	for _, note := range restored.Notes {
+		fmt.Fprintln(out, "kontor: note: "+note)
+	}
+}
+
+// describeState names a state of a continuous backup.
+func describeState(target continuous.Target, r continuous.Restored) string {
+	if r.Line == nil {
+		return ""
+	}
+	if r.Line.Old {
+		return fmt.Sprintf("%s of %s, from the chain %s of an earlier version", target, r.At, r.Line.ID)
+	}
+	return fmt.Sprintf("%s of %s, commit %d of %s", target, r.At, r.State.Commits, r.Line.ID)
+}
+
+// listLines prints what a continuous backup holds, with whose lines they are if there is a master key.
+func listLines(ctx context.Context, p Process, target continuous.Target, r *settings.Result) error {
+	var key continuous.Key
+	if masterKey, err := masterKeyOf(ctx, r); err == nil && masterKey != "" {
+		if key, err = continuous.KeyOfMaster(masterKey); err != nil {
 			return err
 		}
 	}
-	if len(periods) == 0 {
+	survey, err := continuous.Look(ctx, target, key)
+	if err != nil {
+		return err
+	}
+	if len(survey.Lines) == 0 {
 		return fmt.Errorf("%s: %w", target, continuous.ErrNoState)
 	}
-	return nil
+	return survey.Print(p.Stdout, key != "")
 }
 
-func (c restoreCommand) fromFiles(ctx context.Context, stdin io.Reader, r *settings.Result) (inspect.Report, error) {
+func (c restoreCommand) fromFiles(ctx context.Context, stdin io.Reader, r *settings.Result) (backup.Restored, error) {
 	parts, err := c.parts(stdin)
 	if err != nil {
-		return inspect.Report{}, err
+		return backup.Restored{}, err
 	}
 	return backup.RestoreParts(ctx, parts, databaseOf(r))
 }

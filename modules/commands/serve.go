@@ -60,6 +60,11 @@ func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, 
 		return err
 	}
 	defer open.close()
+	if open.ready, err = open.answerDuringStart(&s.Server, o.log); err != nil {
+		return err
+	}
+	defer open.ready()
+	o.progress = open.report
 	if c.Demo && !c.DemoPublic && !settings.IsLoopback(open.main.Addr()) {
 		return fmt.Errorf("other machines can reach the demo at %s; listen on 127.0.0.1, or add --demo-public", open.main.Addr())
 	}
@@ -95,6 +100,8 @@ func run(ctx context.Context, p Process, m *app.Modules, r *settings.Result, o o
 		unmapImage()
 	})
 	defer releaseTimer.Stop()
+	prepareTimer := time.AfterFunc(prepareDelay, func() { m.Prepare(ctx) })
+	defer prepareTimer.Stop()
 	if !isShared(r) { // otherwise commands about keys are nodes of their own
 		defer startControl(ctx, m, s.Data.Dir, log)()
 	}
@@ -107,6 +114,9 @@ func run(ctx context.Context, p Process, m *app.Modules, r *settings.Result, o o
 	if open.warning != "" {
 		log.Warn(open.warning)
 	}
+	if err := m.DB.CheckDurability(ctx); err != nil {
+		log.Warn("the database server may lose acknowledged writes", "cause", err)
+	}
 	if open.metrics != nil {
 		defer serveMetrics(open.metrics, web.WriteMetrics, log)()
 	}
@@ -115,6 +125,7 @@ func run(ctx context.Context, p Process, m *app.Modules, r *settings.Result, o o
 		return err
 	}
 	defer stopSupervisor()
+	open.ready()
 	log.Info("listening", "address", open.main.Addr().String(), "url", s.Server.BaseURL, "metrics", addressOf(open.metrics), "data", placeName(r), "version", Version())
 	return serveUntil(ctx, web, open.main, s.Server.Shutdown, log)
 }
@@ -150,6 +161,9 @@ func startSupervisor(ctx context.Context, p Process, m *app.Modules, log *slog.L
 
 // probeTimeout bounds a request of the watchdog.
 const probeTimeout = 5 * time.Second
+
+// prepareDelay is the time after the start at which the server prepares what its first requests would have to wait for.
+const prepareDelay = 15 * time.Second
 
 // memoryReleaseDelay is the time after the start at which unused memory is released, so that the first requests are not
 // slowed down.

@@ -12,7 +12,7 @@ import (
 func TestUserFactorsCommands(t *testing.T) {
 	t.Parallel()
 	in := newServedData(t)
-	const login, password = "anna@kontor.example", "an unusual sentence 1"
+	const login, password = "anna@kontor.example", annasPassword
 	expectSuccess(t, run(nil, password+"\n", "user", "create", login, in), "status active")
 	expectSuccess(t, run(nil, "", "user", "factors", login, in), login+" has no second factor\n")
 	expectSuccess(t, run(nil, "", "user", "reset-factors", login, in), "nothing was changed\n")
@@ -47,6 +47,8 @@ func TestUserFactorsCommands(t *testing.T) {
 	}
 }
 
+const annasPassword = "an unusual sentence 1"
+
 // enrolApp enrols an authenticator app for the user of the token and returns its id.
 func enrolApp(t *testing.T, p *process, token string) (id string) {
 	t.Helper()
@@ -61,7 +63,7 @@ func enrolApp(t *testing.T, p *process, token string) (id string) {
 		ID   string
 		TOTP struct{ Secret string }
 	}
-	status, answer = p.call(t, http.MethodPost, own, `{"type": "totp"}`, headers...)
+	status, answer = p.call(t, http.MethodPost, own, `{"type": "totp", "password": "`+annasPassword+`"}`, headers...)
 	if err := json.Unmarshal([]byte(answer), &app); err != nil || status != http.StatusCreated {
 		t.Fatalf("%d %s", status, answer)
 	}

@@ -113,8 +113,7 @@ func (g *Guard) Anchor(ctx context.Context, s engine.Source) (a engine.Anchor, a
 // CheckAnchor returns a *Break when the trail lacks an entry that the engine has recorded. That is no loss when no commit
 // is missing: the trail was changed.
 func (g *Guard) CheckAnchor(ctx context.Context, s engine.Source, want engine.Anchor) error {
-	var hash string
-	err := query.NewView(s, 0).QueryRow(ctx, selectHash, want.Seq).Scan(&hash)
+	hash, err := HashOf(ctx, s, want.Seq)
 	if err != nil && !errors.Is(err, engine.ErrNotFound) {
 		return err
 	}
@@ -122,6 +121,12 @@ func (g *Guard) CheckAnchor(ctx context.Context, s engine.Source, want engine.An
 		return nil
 	}
 	return &Break{Seq: want.Seq, Reason: "it is missing, or not the one that the mark beside the database names"}
+}
+
+// HashOf returns the hash of an entry, in hexadecimal. It returns engine.ErrNotFound when there is no such entry.
+func HashOf(ctx context.Context, s engine.Source, seq int64) (hash string, err error) {
+	err = query.NewView(s, 0).QueryRow(ctx, selectHash, seq).Scan(&hash)
+	return hash, err
 }
 
 // CheckKey compares the master key with a database that is being checked. It returns sealing.ErrWrongKey, or a *Break when

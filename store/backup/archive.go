@@ -39,6 +39,7 @@ type manifest struct {
 	CreatedAt clock.Time `json:"created_at"`
 	Schema    int64      `json:"schema"`
 	WithKey   bool       `json:"with_key"`
+	Origin    *Origin    `json:"origin,omitempty"` // of a continuous backup
 
 	sqlite.Extent // of the database
 }

@@ -23,10 +23,13 @@ import (
 // ErrNotEmpty says that a restore would have to overwrite something.
 var ErrNotEmpty = errors.New("a backup is only restored into an empty directory")
 
+// ErrOrder says that a backup does not follow the one before it.
+var ErrOrder = errors.New("the backups are not in their order")
+
 // Restore writes the database of a backup, and of the increments after it, into a data directory, which must be missing or
 // empty. Files of an interrupted restore and the ledger of erasures do not count; the next start applies the ledger. The
 // database is checked before it is renamed. After an error nothing of it stays.
-func Restore(ctx context.Context, files []string, to inspect.Source) (inspect.Report, error) {
+func Restore(ctx context.Context, files []string, to inspect.Source) (Restored, error) {
 	var parts []Part
 	for _, name := range files {
 		parts = append(parts, FilePart(name))
@@ -34,11 +37,30 @@ func Restore(ctx context.Context, files []string, to inspect.Source) (inspect.Re
 	return RestoreParts(ctx, parts, to)
 }
 
+// Restored says what was restored.
+type Restored struct {
+	inspect.Report
+	Incarnation string // of the restored database, see sqlite.Lineage
+}
+
 // Part is a backup that a restore reads.
 type Part struct {
 	Name string
 	Open func(ctx context.Context) (io.ReadCloser, error)
+	// Accept returns an error if the backup is not the expected one; nil accepts all.
+	Accept func(Header) error
 }
+
+// PartError is an error of one of the parts of a restore.
+type PartError struct {
+	Name string // of the part
+	Err  error
+}
+
+func (e *PartError) Error() string { return e.Name + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *PartError) Unwrap() error { return e.Err }
 
 // FilePart returns the backup in a file.
 func FilePart(name string) Part {
@@ -46,17 +68,17 @@ func FilePart(name string) Part {
 }
 
 // RestoreParts restores a backup and the increments after it, as Restore does.
-func RestoreParts(ctx context.Context, parts []Part, to inspect.Source) (inspect.Report, error) {
+func RestoreParts(ctx context.Context, parts []Part, to inspect.Source) (Restored, error) {
 	if err := checkEmpty(to.Dir); err != nil {
-		return inspect.Report{}, err
+		return Restored{}, err
 	}
 	d, err := announce(to.Dir)
 	if err != nil {
-		return inspect.Report{}, err
+		return Restored{}, err
 	}
 	defer d.Close()
 	if err := checkEmpty(to.Dir); err != nil { // another restore may have been faster
-		return inspect.Report{}, err
+		return Restored{}, err
 	}
 	r := &restore{Directory: d}
 	report, err := r.run(ctx, parts, to.SecretKey)
@@ -64,7 +86,7 @@ func RestoreParts(ctx context.Context, parts []Part, to inspect.Source) (inspect
 		if !d.Has(datadir.Database) {
 			err = errors.Join(err, r.removeAll(), os.Remove(d.File(datadir.Lock))) // created here: the directory was empty
 		}
-		return inspect.Report{}, fmt.Errorf("restore: %w", err)
+		return Restored{}, fmt.Errorf("restore: %w", err)
 	}
 	return report, nil
 }
@@ -119,7 +141,7 @@ func checkEmpty(path string) error {
 
 // run unpacks and checks the files, and then renames them: the database first, because it decides whether the restore
 // happened. A process that opens the directory between the two renames the key.
-func (r *restore) run(ctx context.Context, parts []Part, givenKey string) (report inspect.Report, err error) {
+func (r *restore) run(ctx context.Context, parts []Part, givenKey string) (report Restored, err error) {
 	if err := sqlite.RemoveSideFiles(r.Directory, datadir.RestoringDatabase); err != nil { // of an interrupted restore
 		return report, err
 	}
@@ -134,16 +156,18 @@ func (r *restore) run(ctx context.Context, parts []Part, givenKey string) (repor
 	if err != nil {
 		return report, err
 	}
-	if report, err = inspect.CheckFile(ctx, r.File(datadir.RestoringDatabase), keys, nil); err != nil {
+	if report.Report, err = inspect.CheckFile(ctx, r.File(datadir.RestoringDatabase), keys, nil); err != nil {
 		return report, err
 	}
 	if report.Schema != m.Schema {
 		return report, fmt.Errorf("%w: schema %d in the database, %d in the manifest", engine.ErrCorrupt, report.Schema, m.Schema)
 	}
-	if keys == nil {
-		if err := sqlite.RecordRestore(r.Directory, datadir.RestoringDatabase); err != nil {
-			return report, err
-		}
+	if err := m.Origin.accept(report.Report); err != nil {
+		return report, err
+	}
+	report.Incarnation = sqlite.NewIncarnation()
+	if err := sqlite.RecordRestore(r.Directory, datadir.RestoringDatabase, report.Incarnation); err != nil {
+		return report, err
 	}
 	if err := sqlite.RemoveSideFiles(r.Directory, datadir.RestoringDatabase); err != nil { // of the check
 		return report, err

@@ -34,12 +34,12 @@ type state struct {
 
 // WriteRecording writes a recording of a database that is being served: all of it, or, after the backup with the id before, only
 // the pages that have changed. It returns the id of the new backup.
-func WriteRecording(ctx context.Context, taken *sqlite.Recording, before string, out io.Writer) (id string, r Result, err error) {
+func WriteRecording(ctx context.Context, taken *sqlite.Recording, before string, origin Origin, out io.Writer) (id string, r Result, err error) {
 	w, err := newWriter(out)
 	if err != nil {
 		return "", r, err
 	}
-	m := manifest{Format: format, ID: rand.Text(), Base: before, CreatedAt: taken.At, Schema: taken.Schema, Extent: taken.Extent}
+	m := manifest{Format: format, ID: rand.Text(), Base: before, CreatedAt: taken.At, Schema: taken.Schema, Extent: taken.Extent, Origin: &origin}
 	s := state{pages: taken, manifest: m}
 	for _, n := range taken.Changed {
 		if n <= taken.Pages { // the database may have become smaller

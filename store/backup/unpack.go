@@ -26,7 +26,7 @@ func (r *restore) unpack(ctx context.Context, parts []Part) (m manifest, err err
 	before := ""
 	for i, part := range parts {
 		if m, err = r.apply(ctx, part, before, database, i == len(parts)-1); err != nil {
-			return m, fmt.Errorf("%s: %w", part.Name, err)
+			return m, &PartError{part.Name, err}
 		}
 		before = m.ID
 	}
@@ -47,6 +47,11 @@ func (r *restore) apply(ctx context.Context, part Part, before string, database 
 	to := content{
 		manifest: func(found manifest) error {
 			m = found
+			if part.Accept != nil {
+				if err := part.Accept(m.header()); err != nil {
+					return err
+				}
+			}
 			return follows(m, before)
 		},
 		key: func(text []byte) error { return datadir.Write(r.File(datadir.RestoringKey), text) },
@@ -70,11 +75,11 @@ func follows(m manifest, before string) error {
 	case m.Base == before:
 		return nil
 	case before == "":
-		return errors.New("this backup holds only what has changed since another one; name that one first")
+		return fmt.Errorf("%w: this backup holds only what has changed since another one; name that one first", ErrOrder)
 	case m.Base == "":
-		return errors.New("this backup is complete by itself; name it alone, or first")
+		return fmt.Errorf("%w: this backup is complete by itself; name it alone, or first", ErrOrder)
 	}
-	return errors.New("this backup does not continue the one before it")
+	return fmt.Errorf("%w: this backup does not continue the one before it", ErrOrder)
 }
 
 // compareSums compares the pages of a database with the sums of a backup.

@@ -26,6 +26,7 @@ const (
 	Database = "kontor.db"
 	Key      = "secret.key"
 	Lock     = "kontor.lock"
+	Primary  = "primary.json" // of a node on a database server: what it has seen of the database
 
 	NewDatabase = Database + ".new"
 	NewKey      = Key + ".new"

@@ -20,6 +20,8 @@ type Config struct {
 	Dir *datadir.Directory
 	// URL is the address of the database, for an engine of a database server.
 	URL string
+	// Memory keeps what an engine of a database server has seen of the database; nil: it remembers that while it runs.
+	Memory Memory
 	// Readers is the size of the pool of readers; 0 is the engine's default. An engine may ignore it.
 	Readers int
 	// Clock is the clock that decisions use; nil is the engine's own, see Cluster.Clock.
@@ -136,6 +138,7 @@ type Maintenance interface {
 // The rows of the table meta that belong to the engine.
 const (
 	MetaCommits    = "commits"     // how far the database has come
+	MetaLineage    = "lineage"     // which history of commits it continues
 	MetaWriteProbe = "write_probe" // empty but for a moment, see Engine.Ready
 )
 

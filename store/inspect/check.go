@@ -89,6 +89,10 @@ type Report struct {
 	Schema       int64
 	Bytes        int64
 	AuditEntries int64
+	// AuditHead is the hash of the newest audit entry, in hexadecimal; empty without one.
+	AuditHead string
+	// Commits is the number of the newest commit; 0 for a PostgreSQL database, and for one from before commits were counted.
+	Commits int64
 	// ChangedFields is how many entries have changed fields, which were compared with their digests.
 	ChangedFields int64
 	// Pages is how many pages were compared with their checksums; 0 for a database from before there were any.
@@ -204,6 +208,12 @@ func check(ctx context.Context, f engine.Inspection, keys *sealing.Keys, further
 	if report.AuditEntries, err = audittrail.Verify(ctx, v, keys); err != nil {
 		return report, err
 	}
+	if report.AuditHead, err = audittrail.HashOf(ctx, f, report.AuditEntries); err != nil && !errors.Is(err, engine.ErrNotFound) {
+		return report, err
+	}
+	if report.Commits, err = commitsOf(ctx, f); err != nil {
+		return report, err
+	}
 	if keys != nil && report.Schema >= audittrail.ValuesSchema {
 		if report.ChangedFields, err = audittrail.VerifyValues(ctx, v, keys); err != nil {
 			return report, err
@@ -217,4 +227,12 @@ func check(ctx context.Context, f engine.Inspection, keys *sealing.Keys, further
 		return report, err
 	}
 	return report, further(ctx, audittrail.NewEvidence(v, report.Schema, keys))
+}
+
+// commitsOf returns the number of the newest commit that a data directory holds.
+func commitsOf(ctx context.Context, f engine.Inspection) (int64, error) {
+	if file, ok := f.(*sqlite.File); ok {
+		return file.Commits(ctx)
+	}
+	return 0, nil
 }

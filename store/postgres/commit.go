@@ -77,6 +77,7 @@ func (w *writer) commit() {
 	}
 	if w.marked {
 		w.counters.synced.add(time.Since(begun))
+		w.e.primaries.saw(w.commits + 1)
 	}
 	w.countGroup()
 	if received := w.e.bus.Committed(announced); received != nil {

@@ -89,10 +89,22 @@ func (a address) String() string {
 	return fmt.Sprintf("the database %q at %s", a.config.Database, host)
 }
 
-// connect makes a connection with settings for its session.
+// connect makes a connection with settings for its session, to the first host that is a primary.
 func (a address) connect(ctx context.Context, settings map[string]string) (*pgconn.PgConn, error) {
+	return a.connectTo(ctx, settings, func(context.Context, *pgconn.PgConn) error { return nil })
+}
+
+// connectTo makes a connection to the first host that is a primary and that accept returns nil for.
+func (a address) connectTo(ctx context.Context, settings map[string]string, accept pgconn.ValidateConnectFunc) (*pgconn.PgConn, error) {
 	config := a.config.Copy()
 	maps.Copy(config.RuntimeParams, settings)
+	isPrimary := config.ValidateConnect
+	config.ValidateConnect = func(ctx context.Context, pg *pgconn.PgConn) error {
+		if err := isPrimary(ctx, pg); err != nil {
+			return err
+		}
+		return accept(ctx, pg)
+	}
 	pg, err := pgconn.ConnectConfig(ctx, config)
 	if err != nil {
 		return nil, a.explain(err)

@@ -48,6 +48,9 @@ type Engine struct {
 	texts   texts
 	engine.Topics
 
+	primaries primaries
+	serves    atomic.Bool // start has succeeded
+
 	// losses counts how often the bus has lost its connection. Connections from before may be dead without showing it: they
 	// are replaced before their next use.
 	losses atomic.Uint64
@@ -86,6 +89,7 @@ func (e *Engine) start(ctx context.Context, c *conn) (err error) {
 		all[i] = newReader(e)
 	}
 	e.pool = readers.New(all, w.rejectRead)
+	e.serves.Store(true)
 	go w.goroutine.Loop(w.serve, w.abandonGroup, w.log)
 	return nil
 }
@@ -107,6 +111,7 @@ func (e *Engine) Close() error {
 		e.writer.hooks.Close()
 		err = e.bus.Close()
 		e.pool.Close()
+		e.primaries.memory.close()
 	})
 	return err
 }
@@ -120,25 +125,32 @@ func (e *Engine) CleanOldPages(context.Context) error { return nil }
 
 // connectBus makes a connection for announcements.
 func (e *Engine) connectBus(ctx context.Context) (*pgconn.PgConn, error) {
-	return e.address.connect(ctx, nil)
+	return e.connect(ctx, nil)
 }
 
 // connectWriter makes a connection that writes.
 func (e *Engine) connectWriter(ctx context.Context) (*conn, error) {
 	losses := e.losses.Load()
-	pg, err := e.address.connect(ctx, writerSettings)
+	pg, err := e.connect(ctx, writerSettings)
 	if err != nil {
 		return nil, err
 	}
 	c := newConn(pg, &e.texts)
 	c.losses = losses
 	c.patience = writerPatience
-	if err := c.run(insistOnDurability); err != nil {
+	err = c.run(insistOnDurability)
+	if err == nil && e.serves.Load() {
+		err = e.settle(ctx, c)
+	}
+	if err != nil {
 		return nil, errors.Join(translate(err), c.lose(err))
 	}
 	return c, nil
 }
 
-// insistOnDurability makes commits wait for the disk where the server's configuration lets them not wait.
+// insistOnDurability makes commits wait for the disk of the server, and for that of its synchronous standbys. The value belongs to the
+// session, so that a later change of the server's configuration, of the database or of the role does not reach it. A stricter value
+// of the configuration stays.
 const insistOnDurability = `
-	SELECT set_config('synchronous_commit', 'on', FALSE) WHERE current_setting('synchronous_commit') = 'off'`
+	SELECT set_config('synchronous_commit',
+		CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, FALSE)`

@@ -117,47 +117,13 @@ func TestWrite_LosesNothingWhenTheServerEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := postgrestest.Server(t, postgrestest.Options{Durable: true})
 			e := open(t, config(t, server.URL("postgres")))
-			var mu sync.Mutex
-			var acknowledged []string
-			stop := make(chan struct{})
-			var wg sync.WaitGroup
-			for i := range 8 {
-				wg.Go(func() {
-					for n := 0; ; n++ {
-						select {
-						case <-stop:
-							return
-						default:
-						}
-						item := fmt.Sprint(i, "-", n)
-						err := write(e, item)
-						if err == nil {
-							mu.Lock()
-							acknowledged = append(acknowledged, item)
-							mu.Unlock()
-						} else if !engine.Temporary(err) {
-							t.Errorf("%s: %v", item, err)
-						}
-					}
-				})
-			}
+			l := startLoad(t, e)
 			for range 2 {
-				before := e.Stats().Writes
-				for e.Stats().Writes < before+100 {
-					none(t, "ready", e.Ready(t.Context()))
-				}
+				l.progress(t, e, 100)
 				end(server)
 				server.StartAgain(t)
 			}
-			close(stop)
-			wg.Wait()
-			for e.Ready(t.Context()) != nil { // until a probe has succeeded
-			}
-			for _, item := range acknowledged {
-				if count(t, e, item) != 1 {
-					t.Errorf("%s was acknowledged and is not there", item)
-				}
-			}
+			l.check(t, e)
 		})
 	}
 }

@@ -33,7 +33,10 @@ const (
 	// are the engine's: "kontor", and 1 for the writers.
 	lockWriters = "SELECT pg_advisory_xact_lock(1802465908, 1)"
 
-	selectOldest = `SELECT oldest FROM kontor_schema ORDER BY version DESC LIMIT 1`
+	// selectOldest also returns the number of commits so far.
+	selectOldest = `
+		SELECT oldest, (SELECT number FROM kontor_versions WHERE name = '')
+		FROM kontor_schema ORDER BY version DESC LIMIT 1`
 )
 
 // commitGroup runs, in one transaction, the jobs to retry and then those that wait.
@@ -135,6 +138,7 @@ func (w *writer) open() error {
 	if found, err := oldest.next(); err != nil || !found || oldest.Int(0) > w.e.schema {
 		return cmp.Or(err, fmt.Errorf("the schema has become newer than this program supports; install the present version: %w", engine.ErrNewerSchema))
 	}
+	w.commits = oldest.Int(1)
 	return nil
 }
 

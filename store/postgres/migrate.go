@@ -22,6 +22,8 @@ import (
 // kontor_versions counts the commits to each table. Its row without a name counts all commits.
 //
 // kontor_marks has the number of the last commit of each node.
+//
+// kontor_primaries lists the servers that the database was on, see primary.go.
 const ownTables = `
 CREATE TABLE IF NOT EXISTS kontor_schema (
 	version    BIGINT PRIMARY KEY,
@@ -39,7 +41,7 @@ CREATE TABLE IF NOT EXISTS kontor_marks (
 	at     TIMESTAMPTZ NOT NULL
 ) WITH (fillfactor = 50);
 DELETE FROM kontor_marks WHERE at < now() - INTERVAL '7 days';
-`
+` + createPrimaries
 
 const (
 	selectSchema = `SELECT version, oldest FROM kontor_schema ORDER BY version DESC LIMIT 1`

@@ -40,7 +40,14 @@ func Open(ctx context.Context, c engine.Config) (engine.Engine, engine.Report, e
 	if e.schema, err = latestVersion(c.Migrations); err != nil {
 		return nil, engine.Report{}, err
 	}
+	if e.primaries.memory, e.primaries.seen, err = openMemory(c.Memory, e.log); err != nil {
+		return nil, engine.Report{}, err
+	}
 	conn, err := e.connectWriter(ctx)
+	if loss, ok := errors.AsType[*engine.Loss](err); ok && c.AcceptLoss {
+		e.report.Loss, e.primaries.accepts = loss, true
+		conn, err = e.connectWriter(ctx)
+	}
 	if err != nil {
 		return nil, engine.Report{}, err
 	}
@@ -100,6 +107,10 @@ func (e *Engine) prepare(ctx context.Context, c *conn) (err error) {
 	if err := c.roundTrip(); err != nil {
 		return e.explain(err)
 	}
+	e.primaries.accepts = false
+	if err := e.verify(ctx, c.pg); err != nil {
+		return e.explain(err)
+	}
 	if err := c.run(restoreSettings); err != nil {
 		return e.explain(err)
 	}
@@ -147,6 +158,9 @@ func (e *Engine) bringUp(ctx context.Context, m maintenance, version int64) (err
 	if err := createOwnTables(m); err != nil {
 		return err
 	}
+	if err := e.register(m.conn); err != nil {
+		return err
+	}
 	if version < e.schema {
 		if version > 0 { // what was tampered with is not changed
 			if err := e.guard.Settle(ctx, m); err != nil {
@@ -175,7 +189,7 @@ func (e *Engine) bringUp(ctx context.Context, m maintenance, version int64) (err
 
 // explain names the database in an error of the server or of the connection. Errors of the guard name it already.
 func (e *Engine) explain(err error) error {
-	if broken := (*unreachable)(nil); errors.As(err, &broken) {
+	if broken := (*unreachable)(nil); errors.As(err, &broken) || errors.Is(err, engine.ErrLoss) {
 		return err
 	}
 	return fmt.Errorf("%s cannot be used: %w", e.address, translate(err))

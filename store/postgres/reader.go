@@ -62,7 +62,7 @@ func (r *reader) connect() error {
 	ctx, cancel := context.WithTimeout(r.slot.Context(), connectWait)
 	defer cancel()
 	losses := r.e.losses.Load()
-	pg, err := r.e.address.connect(ctx, readerSettings)
+	pg, err := r.e.connect(ctx, readerSettings)
 	if err != nil {
 		if ended := r.slot.Err(); ended != nil {
 			return ended

@@ -41,6 +41,7 @@ type writer struct {
 	end         result // of the ledger's EndStatement, read with the beginning of the group
 	mark        int64  // number of this process's last group that wrote
 	marked      bool   // the group has a mark
+	commits     int64  // before the group
 }
 
 // Write puts a job into the queue and waits for its outcome.

@@ -40,10 +40,12 @@ func (e *Engine) Record() (*Recorder, error) {
 // A Recording is one state of a database. Its pages are read until Close. The log cannot start again meanwhile.
 type Recording struct {
 	Extent
+	Lineage
 	Schema  int64
-	Commits int64      // number of the newest commit
-	At      clock.Time // when the state was taken
-	Changed []int64    // the pages that have changed since the last recording that was kept, or since Record
+	Commits int64         // number of the newest commit
+	Head    engine.Anchor // the newest entry of the audit trail
+	At      clock.Time    // when the state was taken
+	Changed []int64       // the pages that have changed since the last recording that was kept, or since Record
 
 	recorder *Recorder
 }
@@ -59,6 +61,11 @@ func (r *Recorder) Take(ctx context.Context) (*Recording, error) {
 	// The writer begins the read transaction after its commit, when no other transaction is open. Write returns when all
 	// commits so far are durable. It must not return while the writer may still use the connection.
 	err := r.engine.Write(context.WithoutCancel(ctx), func(engine.Tx) error {
+		if !w.lineageSaved { // a state that leaves the machine says where it comes from
+			if err := w.lineage.save(w.conn); err != nil {
+				return err
+			}
+		}
 		w.onCommit = func() {
 			if failed = r.beginRead(); failed != nil {
 				return
@@ -67,6 +74,7 @@ func (r *Recorder) Take(ctx context.Context) (*Recording, error) {
 			slices.Sort(r.pending)
 			r.pending = slices.Compact(r.pending)
 			taken.Changed, taken.Commits, taken.At = r.pending, w.position.commits, clock.Of(w.clock.Now())
+			taken.Head, taken.Lineage = w.position.head, w.lineage
 		}
 		return nil
 	})
@@ -95,6 +103,9 @@ func (t *Recording) describe(ctx context.Context) (err error) {
 	}
 	return err
 }
+
+// Source reads from the state.
+func (t *Recording) Source() engine.Source { return source{t.recorder.conn} }
 
 // EachPage calls fn for each of the pages.
 func (t *Recording) EachPage(ctx context.Context, numbers iter.Seq[int64], fn func(number int64, page []byte) error) error {

@@ -63,8 +63,8 @@ func (e *Engine) Version(_ context.Context, tables ...string) (uint64, error) {
 	return e.versions.Version(tables...), nil
 }
 
-// start starts the goroutines that serve a database. found is its position.
-func (e *Engine) start(conn *binding.Conn, found position) error {
+// start starts the goroutines that serve a database. found is its position. saved says that the database holds its lineage.
+func (e *Engine) start(conn *binding.Conn, found position, lineage Lineage, saved bool) error {
 	path := e.dir.File(datadir.Database)
 	e.touches.committed.Store(found.commits)
 	e.position.Store(&found)
@@ -74,7 +74,7 @@ func (e *Engine) start(conn *binding.Conn, found position) error {
 	})
 	w := &writer{
 		log: e.log, clock: e.clock, conn: conn, disk: e.disk, guard: e.guard, versions: &e.versions, touches: &e.touches, watches: &e.watches,
-		position: found, progress: jobs.Progress{Start: time.Now()},
+		position: found, lineage: lineage, lineageSaved: saved, progress: jobs.Progress{Start: time.Now()},
 		queue: jobs.NewQueue[*job](), ended: make(chan struct{}),
 	}
 	e.rollback = func(r *reader) error { return runKept(r.conn, rollback) }

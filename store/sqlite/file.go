@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	lib "modernc.org/sqlite/lib"
 
@@ -87,6 +89,20 @@ func (f *File) Schema() (int64, error) {
 		return 0, explain(f.path, err)
 	}
 	return version, nil
+}
+
+// Commits returns the number of the newest commit; 0 for a database from before commits were counted.
+func (f *File) Commits(ctx context.Context) (int64, error) {
+	var signed string
+	err := query.NewRow(ctx, f, engine.SelectMeta, []any{engine.MetaCommits}).Scan(&signed)
+	if errors.Is(err, engine.ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	number, _, _ := strings.Cut(signed, " ")
+	return strconv.ParseInt(number, 10, 64)
 }
 
 // Verify compares every page with its checksum, also those that no table uses, and checks the structure of tables and

@@ -152,6 +152,7 @@ func (w *writer) commit() {
 	w.watches.end()
 	if next.commits > w.position.commits {
 		w.touches.done(next.commits)
+		w.lineageSaved = true
 	}
 	w.position = next
 	written := w.countGroup()
@@ -176,6 +177,11 @@ func (w *writer) recordPosition() (position, error) {
 	}
 	if end, known := w.guard.End(); known {
 		next.head = end
+	}
+	if !w.lineageSaved {
+		if err := w.lineage.save(w.conn); err != nil {
+			return position{}, err
+		}
 	}
 	next.commits, next.clean, next.at = next.commits+1, false, clock.Of(w.clock.Now())
 	return next, putMeta(w.conn, engine.MetaCommits, signCommits(w.guard, next))

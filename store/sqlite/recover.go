@@ -79,27 +79,39 @@ func (e *Engine) takeUp(ctx context.Context, conn *binding.Conn, path string, sc
 			return fmt.Errorf("the rest of %s is inconsistent; restore a backup: %w", path, err)
 		}
 	}
-	if err := e.emptyLog(conn); err != nil {
-		return err
-	}
 	p, newest, err := readPosition(ctx, conn, e.guard)
 	if err != nil {
 		return explain(path, err)
 	}
 	found := p
 	p.clean, p.at = false, newest
+	lineage, saved, err := readLineage(conn, e.dir, found.commits)
+	if err != nil {
+		return explain(path, err)
+	}
+	if !saved {
+		err := lineage.save(conn)
+		if saved = err == nil; !saved {
+			e.log.Warn("the new incarnation could not be recorded at the start; the first commit does", "err", err)
+		}
+	}
+	if err := e.emptyLog(conn); err != nil { // also makes the incarnation durable
+		return err
+	}
 	if e.mark, err = openMark(e.dir, e.guard, p); err != nil {
 		return err
 	}
-	if err := e.dir.Remove(RestoredName); err != nil {
-		return errors.Join(err, e.mark.file.Close())
+	if saved {
+		if err := e.dir.Remove(RestoredName); err != nil {
+			return errors.Join(err, e.mark.file.Close())
+		}
 	}
 	if scan.Bytes == 0 {
 		// The log is a new file: a sync of the file alone need not make its name durable.
 		err = datadir.Sync(e.dir.Path())
 	}
 	if err == nil {
-		err = e.start(conn, found)
+		err = e.start(conn, found, lineage, saved)
 	}
 	if err != nil {
 		e.mark.file.Close()

@@ -3,19 +3,22 @@ package sqlite
 import (
 	"errors"
 	"os"
+	"strings"
 
 	"kontor/store/datadir"
 	"kontor/store/engine"
 	"kontor/store/sqlite/internal/binding"
 )
 
-// RestoredName is the file in which a restore without the master key records the position that it restored. A mark needs
-// the key; without this file, the first start would take the backup of a running server for a database that lost its log.
-// The file counts only while nothing was written since the restore. The start that creates the mark deletes it.
+// RestoredName is the file in which a restore records the position that it restored, and the incarnation that begins with it, which belongs to one file.
+//
+// The position counts only while nothing was written since the restore. A restore without the master key cannot write a mark: without
+// the file, the first start would take the backup of a running server for a database that lost its log. The next start deletes
+// the file.
 const RestoredName = "kontor.restored"
 
-// RecordRestore records the position of a database that is restored without its key.
-func RecordRestore(d *datadir.Directory, database string) error {
+// RecordRestore records the position of a database that is restored, and the name of its incarnation.
+func RecordRestore(d *datadir.Directory, database, incarnation string) error {
 	conn, err := connect(d.File(database), binding.ReadOnly, nil)
 	if err != nil {
 		return err
@@ -27,15 +30,26 @@ func RecordRestore(d *datadir.Directory, database string) error {
 	} else if err != nil {
 		return err
 	}
-	return datadir.Write(d.File(RestoredName), []byte(commits))
+	return datadir.Write(d.File(RestoredName), []byte(strings.Join([]string{commits, incarnation, datadir.Identity(d.File(database))}, "\n")))
+}
+
+// readRestored returns what a restore recorded in a directory. ok is false without one. The incarnation is empty in a copy of the
+// directory.
+func readRestored(d *datadir.Directory) (commits, incarnation string, ok bool) {
+	recorded, err := os.ReadFile(d.File(RestoredName))
+	if err != nil {
+		return "", "", false
+	}
+	lines := strings.Split(string(recorded), "\n")
+	if len(lines) == 3 && IsIncarnation(lines[1]) && datadir.SameFile(lines[2], datadir.Identity(d.File(datadir.Database))) {
+		incarnation = lines[1]
+	}
+	return lines[0], incarnation, true
 }
 
 // isRestored reports whether a database is at the position that a restore without the key recorded in its directory.
 func isRestored(conn *binding.Conn, dir string) bool {
-	recorded, err := os.ReadFile(datadir.At(dir).File(RestoredName))
-	if err != nil {
-		return false
-	}
+	recorded, _, ok := readRestored(datadir.At(dir))
 	var commits string
-	return readRow(conn, engine.SelectMeta, []any{engine.MetaCommits}, &commits) == nil && commits == string(recorded)
+	return ok && readRow(conn, engine.SelectMeta, []any{engine.MetaCommits}, &commits) == nil && commits == recorded
 }

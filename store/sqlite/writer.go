@@ -33,8 +33,11 @@ type writer struct {
 	ended    chan struct{} // closed when the last job is answered
 	hooks    *jobs.Hooks
 
-	position  position // of the newest commit
-	changed   int64    // rows that the connection had changed when the group began
+	position     position // of the newest commit
+	lineage      Lineage
+	lineageSaved bool  // false: the next commit saves it
+	changed      int64 // rows that the connection had changed when the group began
+
 	goroutine jobs.Goroutine
 	progress  jobs.Progress
 

@@ -24,7 +24,7 @@ const (
 )
 
 // notOfEngines has the conditions for tables some of whose rows belong to an engine.
-var notOfEngines = map[string]string{"meta": `name NOT IN ('` + engine.MetaCommits + `', '` + engine.MetaWriteProbe + `')`}
+var notOfEngines = map[string]string{"meta": `name NOT IN ('` + engine.MetaCommits + `', '` + engine.MetaLineage + `', '` + engine.MetaWriteProbe + `')`}
 
 const selectEnd = `SELECT seq, hash FROM audit_entries ORDER BY seq DESC LIMIT 1`
 

@@ -59,7 +59,7 @@ func RegistrationOf(kind, value, password string) string {
 
 // CredentialOf returns the body of a request that adds a credential.
 func CredentialOf(kind, value string) string {
-	return Object("credential_type", kind, "credential_value", value)
+	return Object("credential_type", kind, "credential_value", value, "password", CustomerPassword)
 }
 
 // SentMessages returns the messages that were sent to an address, the newest first.

@@ -1,30 +1,36 @@
 // Package continuous copies a database, while it is served, to a directory or an S3 bucket: at most about a second behind, and
 // encrypted before it leaves the machine. A restore can choose any time that was shipped.
 //
-// A chain is a backup of the whole database and the increments after it, each an object of its own:
+// Each incarnation of a database (see sqlite.Lineage) has a line of parts, numbered without a gap. A part is a backup of the whole
+// database, or what has changed since the part before. A whole one begins a chain:
 //
-//	20270131T080000Z-k3x9q2fa/0000000000-1801382400000.age   the whole database
-//	20270131T080000Z-k3x9q2fa/0000000001-1801382403127.age   the pages that have changed since, and so on
+//	x2kq7n4mbd3ovw5a/20270131T080000Z-k3x9q2fa/0000000000-1801382400000-412-0-whole.age
+//	x2kq7n4mbd3ovw5a/20270131T080000Z-k3x9q2fa/0000000001-1801382403127-415-3127.age
+//	x2kq7n4mbd3ovw5a/line.age
 //
-// The first number counts the objects of the chain, the second is the time of the state in milliseconds since 1970. An object is
-// a backup as package backup writes it, encrypted as https://age-encryption.org/v1 describes, with a passphrase that is derived
-// from the master key. It never contains the master key: without that key nothing can be restored.
+// The names say the incarnation, the chain, the number, the time of the state in milliseconds since 1970, the number of its newest
+// commit, and for how many milliseconds the incarnation was served. The time may be wrong, because clocks jump; the order of states
+// is that of their commits. Each part also contains these facts, and a restore rejects a part whose name says something else.
+// line.age says which server writes the line, and which part is the newest.
 //
-// Every start of the server begins a new chain, and so do a new day and a new master key.
+// A part is a backup as package backup writes it, encrypted as https://age-encryption.org/v1 describes, with a passphrase that is
+// derived from the master key. It never contains the master key: without that key nothing can be restored.
+//
+// Every start of the server begins a new chain, and so do a new day and a new master key. Earlier versions wrote chains without
+// lines, see [Line.Old].
 package continuous
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"slices"
-	"sort"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"kontor/store/clock"
+	"kontor/store/sqlite"
 )
 
 // A Target keeps objects. Its methods may be called from any goroutine.
@@ -33,7 +39,7 @@ type Target interface {
 	Put(ctx context.Context, name string, size int64, in io.ReadSeeker) error
 	// List returns all objects whose names this package may have made, in no particular order.
 	List(ctx context.Context) ([]Object, error)
-	// Get returns the content of an object.
+	// Get returns the content of an object. A missing one is fs.ErrNotExist, from Get or from the first read.
 	Get(ctx context.Context, name string) (io.ReadCloser, error)
 	// Delete deletes an object. A missing one is no error.
 	Delete(ctx context.Context, name string) error
@@ -47,87 +53,72 @@ type Object struct {
 	Size int64
 }
 
-// part is an object of a chain.
+// part is an object of a chain, as its name describes it.
 type part struct {
-	chain  string
-	number int64
-	at     clock.Time
-	size   int64
+	line, chain string // line is "" for a chain of an earlier version
+	number      int64  // in its line; of an earlier version, in its chain
+	at          clock.Time
+	commits     int64
+	elapsed     time.Duration
+	whole       bool
+	size        int64
 }
 
 const (
 	suffix      = ".age"
+	wholeSuffix = "-whole"
+	lineFile    = "line" + suffix
 	chainTime   = "20060102T150405Z"
 	chainID     = 8  // letters after the time in the name of a chain
 	numberWidth = 10 // digits of the number of a part
 )
 
+func (p part) isOld() bool { return p.line == "" }
+
 func (p part) name() string {
-	return fmt.Sprintf("%s/%0*d-%d%s", p.chain, numberWidth, p.number, int64(p.at), suffix)
+	if p.isOld() {
+		return fmt.Sprintf("%s/%0*d-%d%s", p.chain, numberWidth, p.number, int64(p.at), suffix)
+	}
+	end := suffix
+	if p.whole {
+		end = wholeSuffix + suffix
+	}
+	return fmt.Sprintf("%s/%s/%0*d-%d-%d-%d%s", p.line, p.chain, numberWidth, p.number, int64(p.at), p.commits, p.elapsed.Milliseconds(), end)
 }
+
+var (
+	partName = regexp.MustCompile(`^(?:([a-z2-7]{16})/)?(\d{8}T\d{6}Z-[a-z0-9]+)/(\d{10})-(\d+)(?:-(\d+)-(\d+)(-whole)?)?\.age$`)
+)
 
 // parsePart returns the part that an object holds. ok is false for an object that no Shipper has named.
 func parsePart(o Object) (p part, ok bool) {
-	chain, file, found := strings.Cut(o.Name, "/")
-	file, isOurs := strings.CutSuffix(file, suffix)
-	number, at, isNumbered := strings.Cut(file, "-")
-	if begun, _, dated := strings.Cut(chain, "-"); !found || !isOurs || !isNumbered || !dated || len(number) != numberWidth {
-		return p, false
-	} else if _, err := time.Parse(chainTime, begun); err != nil {
+	m := partName.FindStringSubmatch(o.Name)
+	if m == nil {
 		return p, false
 	}
-	n, err := strconv.ParseUint(number, 10, 63)
-	if err != nil {
-		return p, false
+	var numbers [4]int64
+	for i, text := range m[3:7] {
+		if text == "" {
+			continue
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return p, false
+		}
+		numbers[i] = n
 	}
-	ms, err := strconv.ParseUint(at, 10, 63)
-	if err != nil {
-		return p, false
+	p = part{
+		line: m[1], chain: m[2], number: numbers[0], at: clock.Time(numbers[1]), commits: numbers[2],
+		elapsed: time.Duration(numbers[3]) * time.Millisecond, whole: m[7] != "", size: o.Size,
 	}
-	p = part{chain: chain, number: int64(n), at: clock.Time(ms), size: o.Size}
+	if p.isOld() {
+		p.whole = p.number == 0
+	}
 	return p, p.name() == o.Name
 }
 
-// chain is a whole backup and the increments after it, without gaps.
-type chain []part
-
-func (c chain) begin() clock.Time { return c[0].at }
-func (c chain) end() clock.Time   { return c[len(c)-1].at }
-
-// chains returns the chains of a target, the oldest first, and the parts that belong to none: what follows a gap, and what is
-// left of a chain that was being deleted.
-func chains(ctx context.Context, t Target) (all []chain, rest []part, err error) {
-	objects, err := t.List(ctx)
-	if err != nil {
-		return nil, nil, fmt.Errorf("list %s: %w", t, err)
-	}
-	parts := map[string][]part{}
-	for _, o := range objects {
-		if p, ok := parsePart(o); ok {
-			parts[p.chain] = append(parts[p.chain], p)
-		}
-	}
-	for _, found := range parts {
-		found = inOrder(found)
-		n := 0
-		for n < len(found) && found[n].number == int64(n) {
-			n++
-		}
-		if n > 0 {
-			all = append(all, found[:n])
-		}
-		rest = append(rest, found[n:]...)
-	}
-	// By the first state, not by the name, which has only seconds: a server that starts twice in one second begins two chains.
-	sort.Slice(all, func(i, j int) bool { return all[i].begin() < all[j].begin() })
-	return all, rest, nil
-}
-
-// inOrder returns the parts of a chain by their numbers. Of two with one number, the earlier one was stored although the target
-// reported a failure: the later one, which was stored instead, holds its pages, too.
-func inOrder(parts []part) []part {
-	sort.Slice(parts, func(i, j int) bool {
-		return cmp.Or(cmp.Compare(parts[i].number, parts[j].number), cmp.Compare(parts[j].at, parts[i].at)) < 0
-	})
-	return slices.CompactFunc(parts, func(a, b part) bool { return a.number == b.number })
+// parseLine returns the incarnation whose line.age an object is.
+func parseLine(o Object) (incarnation string, ok bool) {
+	incarnation, ok = strings.CutSuffix(o.Name, "/"+lineFile)
+	return incarnation, ok && sqlite.IsIncarnation(incarnation)
 }

@@ -68,6 +68,7 @@ func TestShip_TargetFails(t *testing.T) {
 			target := &faulty{Target: directory(t)}
 			s := newShipping(t, target)
 			s.write(t, 50)
+			s.again(t) // so that it fails at a new chain
 			when(target, func(string) error { return errTarget })
 			for range 3 {
 				storetest.Audit(t, s.db, 20)
@@ -78,8 +79,8 @@ func TestShip_TargetFails(t *testing.T) {
 			}
 			when(target, nil)
 			_, want := s.write(t, 20)
-			if got, err := s.restore(t, 0); err != nil || got != want || s.Status().Failing != nil {
-				t.Errorf("%d entries, %v, status %+v; want %d", got, err, s.Status(), want)
+			if got, err := s.restore(t, 0); err != nil || got != want || s.Status().Failing != nil || strings.Contains(s.list(t), "fork") {
+				t.Errorf("%d entries, %v, status %+v; want %d\n%s", got, err, s.Status(), want, s.list(t))
 			}
 		})
 	}
@@ -103,12 +104,10 @@ func TestShip_TargetFailsFromTheBeginning(t *testing.T) {
 func TestShip_ChainsAndRetention(t *testing.T) {
 	s := newShipping(t, directory(t))
 	first, wantFirst := s.write(t, 20)
-	s.close()
-	s.begin(t)
+	s.again(t)
 	s.write(t, 20)
-	periods, err := continuous.Periods(t.Context(), s.target)
-	if err != nil || len(periods) != 2 || periods[0].From != first || periods[0].Parts != 1 || periods[0].Bytes == 0 {
-		t.Fatalf("%+v, %v", periods, err)
+	if names := s.names(t); len(names) != 2 || !strings.HasSuffix(names[0], "-whole.age") || !strings.HasSuffix(names[1], "-whole.age") {
+		t.Fatalf("%v", names)
 	}
 	if got, err := s.restore(t, first); err != nil || got != wantFirst {
 		t.Errorf("the chain of the first start: %d entries, %v; want %d", got, err, wantFirst)
@@ -117,11 +116,11 @@ func TestShip_ChainsAndRetention(t *testing.T) {
 		s.clock.Advance(24 * time.Hour)
 		s.write(t, 1)
 	}
-	periods, err = continuous.Periods(t.Context(), s.target)
-	if err != nil || len(periods) < 30 || len(periods) > 33 {
-		t.Fatalf("%d periods after 40 days, %v", len(periods), err)
+	l := s.look(t).Lines[0]
+	if n := l.Parts(); n < 30 || n > 33 || len(l.Gaps()) > 0 {
+		t.Fatalf("%d parts after 40 days, gaps %v", n, l.Gaps())
 	}
-	if _, err := s.restore(t, periods[0].From); err != nil {
+	if _, err := s.restore(t, l.From().At); err != nil {
 		t.Errorf("the oldest state: %v", err)
 	}
 }
@@ -131,66 +130,41 @@ func TestRestore_RejectsOtherKeysAndChanges(t *testing.T) {
 	s := newShipping(t, directory(t))
 	s.write(t, 50)
 	s.write(t, 50)
-	objects, err := s.target.List(t.Context())
-	if err != nil || len(objects) != 2 {
-		t.Fatalf("%v, %v", objects, err)
+	names := s.names(t)
+	if len(names) != 2 {
+		t.Fatalf("%v", names)
 	}
 	to := inspect.Source{Dir: t.TempDir(), SecretKey: strings.Repeat("ab", 32)}
-	if _, _, err := continuous.Restore(t.Context(), s.target, 0, to); !errors.Is(err, sealing.ErrWrongKey) {
+	if _, err := continuous.Restore(t.Context(), s.target, continuous.Wanted{}, to); !errors.Is(err, sealing.ErrWrongKey) {
 		t.Errorf("another key: %v", err)
 	}
 	to.SecretKey = ""
-	if _, _, err := continuous.Restore(t.Context(), s.target, 0, to); !errors.Is(err, sealing.ErrNoKey) {
+	if _, err := continuous.Restore(t.Context(), s.target, continuous.Wanted{}, to); !errors.Is(err, sealing.ErrNoKey) {
 		t.Errorf("no key: %v", err)
 	}
-	for _, o := range objects {
-		content := contentOf(t, s.target, o.Name)
+	for _, name := range names {
+		content := contentOf(t, s.target, name)
 		if bytes.Contains(content, []byte("SQLite")) || bytes.Contains(content, []byte("marked.")) || bytes.Contains(content, []byte("manifest")) {
-			t.Errorf("%s is not encrypted", o.Name)
+			t.Errorf("%s is not encrypted", name)
 		}
 		for _, at := range []int{5, len(content) / 2, len(content) - 1} {
 			changed := bytes.Clone(content)
 			changed[at] ^= 1
-			put(t, s.target, o.Name, changed)
+			put(t, s.target, name, changed)
 			if _, err := s.restore(t, 0); err == nil {
-				t.Errorf("%s was restored with a changed byte %d of %d", o.Name, at, len(content))
+				t.Errorf("%s was restored with a changed byte %d of %d", name, at, len(content))
 			}
 		}
-		put(t, s.target, o.Name, content[:len(content)/2])
+		put(t, s.target, name, content[:len(content)/2])
 		if _, err := s.restore(t, 0); err == nil {
-			t.Errorf("%s was restored although it was cut off", o.Name)
+			t.Errorf("%s was restored although it was cut off", name)
 		}
-		put(t, s.target, o.Name, content)
+		put(t, s.target, name, content)
 	}
 	// A part of another chain in the place of one.
-	put(t, s.target, objects[1].Name, contentOf(t, s.target, objects[0].Name))
+	put(t, s.target, names[1], contentOf(t, s.target, names[0]))
 	if _, err := s.restore(t, 0); err == nil {
 		t.Error("a part was restored in the place of another")
-	}
-}
-
-// Parts after a gap do not count, nor do files of others.
-func TestRestore_StopsBeforeAGap(t *testing.T) {
-	s := newShipping(t, directory(t))
-	_, want := s.write(t, 20)
-	s.write(t, 20)
-	s.write(t, 20)
-	objects, err := s.target.List(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, o := range objects {
-		if strings.Contains(o.Name, "/0000000001-") {
-			if err := s.target.Delete(t.Context(), o.Name); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	for _, name := range []string{"readme.txt", "a/b/c.age", "20270131T080000Z-x/1-2.age", "x-y/0000000000-1.age"} {
-		put(t, s.target, name, []byte("x"))
-	}
-	if got, err := s.restore(t, 0); err != nil || got != want {
-		t.Errorf("%d entries, %v; want %d", got, err, want)
 	}
 }
 
@@ -210,7 +184,7 @@ func TestShip_NewMasterKey(t *testing.T) {
 		t.Errorf("the chain of the former key, with the new one: %v", err)
 	}
 	to := inspect.Source{Dir: t.TempDir(), SecretKey: former}
-	if _, r, err := continuous.Restore(t.Context(), s.target, before, to); err != nil || r.AuditEntries != wantBefore {
+	if r, err := continuous.Restore(t.Context(), s.target, continuous.Wanted{At: before}, to); err != nil || r.AuditEntries != wantBefore {
 		t.Errorf("the chain of the former key: %+v, %v", r, err)
 	}
 }
@@ -254,11 +228,11 @@ func TestRestore_ChainsOfOneSecond(t *testing.T) {
 	for range 12 {
 		storetest.Audit(t, s.db, 1)
 		want++
-		if err := errors.Join(s.Ship(t.Context()), s.close()); err != nil {
+		if err := s.Ship(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		s.clock.Advance(time.Millisecond)
-		s.begin(t)
+		s.again(t)
 	}
 	if got, err := s.restore(t, 0); err != nil || got != want {
 		t.Errorf("%d entries, %v; want %d", got, err, want)

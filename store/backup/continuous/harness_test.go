@@ -6,7 +6,10 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -24,15 +27,43 @@ type shipping struct {
 	clock  *storetest.Clock
 	target continuous.Target
 	close  func() error // of the recorder
+
+	jumped    time.Duration // of the time on the clock, has not passed
+	confirmed string        // Options.Line
+	holder    string        // Options.Holder
 }
 
 func newShipping(t *testing.T, target continuous.Target) *shipping {
 	t.Helper()
+	return shippingOf(t, storetest.Dir(t), target)
+}
+
+// shippingOf ships the database of a directory.
+func shippingOf(t *testing.T, dir string, target continuous.Target) *shipping {
+	t.Helper()
 	clock := storetest.NewClock()
-	s := &shipping{clock: clock, target: target}
-	s.db = storetest.OpenAgain(t, store.Options{Dir: storetest.Dir(t), Clock: clock})
+	s := &shipping{clock: clock, target: target, holder: "this machine"}
+	s.db = storetest.OpenAgain(t, store.Options{Dir: dir, Clock: clock})
 	s.begin(t)
 	return s
+}
+
+// copyOf returns a database in a copy of the directory of another one, which is shipped to the same target.
+func copyOf(t *testing.T, s *shipping) *shipping {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(dir, os.DirFS(s.db.Dir())); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{dir, filepath.Join(dir, "secret.key")} {
+		if err := os.Chmod(name, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := &shipping{clock: s.clock, target: s.target, holder: "the machine of the copy"}
+	c.db = storetest.OpenAgain(t, store.Options{Dir: dir, Clock: s.clock})
+	c.begin(t)
+	return c
 }
 
 // begin begins to ship, as a start of the server does.
@@ -44,10 +75,36 @@ func (s *shipping) begin(t *testing.T) {
 	}
 	s.close = sync.OnceValue(recorder.Close)
 	t.Cleanup(func() { s.close() })
+	epoch := storetest.NewClock().Now()
 	s.Shipper = continuous.New(recorder, continuous.Options{
 		Target: s.target, Key: func() continuous.Key { return continuous.KeyOf(s.db.BackupKey()) }, WholeEvery: 24 * time.Hour, Retain: 30 * 24 * time.Hour,
-		Spool: s.db.Dir(), Clock: s.clock, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Spool: s.db.Dir(), Line: s.confirmed, Holder: s.holder, Elapsed: func() time.Duration { return s.clock.Now().Sub(epoch) - s.jumped },
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
+}
+
+// again ends the shipping, as a kill does, and begins it again.
+func (s *shipping) again(t *testing.T) {
+	t.Helper()
+	if err := s.close(); err != nil {
+		t.Fatal(err)
+	}
+	s.begin(t)
+}
+
+// stop ends the shipping in order and closes the database.
+func (s *shipping) stop(t *testing.T) {
+	t.Helper()
+	if err := errors.Join(s.Stop(t.Context()), s.db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s.close = func() error { return nil }
+}
+
+// jump changes the clock although no time passes.
+func (s *shipping) jump(d time.Duration) {
+	s.clock.Advance(d)
+	s.jumped += d
 }
 
 // write writes audit entries, ships them, and returns the time of the state and how many entries there are.
@@ -82,17 +139,59 @@ func (s *shipping) key(t *testing.T) string {
 // restore restores the state of a time and returns how many audit entries it has. All of it is checked.
 func (s *shipping) restore(t *testing.T, at store.Time) (int64, error) {
 	t.Helper()
+	r, err := s.restoreWanted(t, continuous.Wanted{At: at})
+	return r.AuditEntries, err
+}
+
+func (s *shipping) restoreWanted(t *testing.T, w continuous.Wanted) (continuous.Restored, error) {
+	t.Helper()
 	to := inspect.Source{Dir: filepath.Join(t.TempDir(), "data"), SecretKey: s.key(t)}
-	_, report, err := continuous.Restore(t.Context(), s.target, at, to)
+	r, err := continuous.Restore(t.Context(), s.target, w, to)
 	if err != nil {
 		if left, _ := os.ReadDir(to.Dir); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
 		}
-		return 0, err
+		return continuous.Restored{}, err
 	}
 	db := storetest.OpenAgain(t, store.Options{Dir: to.Dir, SecretKey: to.SecretKey})
 	storetest.Audit(t, db, 1)
-	return report.AuditEntries, nil
+	return r, db.Close()
+}
+
+// look returns what the target holds.
+func (s *shipping) look(t *testing.T) *continuous.Survey {
+	t.Helper()
+	survey, err := continuous.Look(t.Context(), s.target, continuous.KeyOf(s.db.BackupKey()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return survey
+}
+
+// list returns what the list of the target prints.
+func (s *shipping) list(t *testing.T) string {
+	t.Helper()
+	var out strings.Builder
+	if err := s.look(t).Print(&out, true); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// names returns the names of the parts, in their order.
+func (s *shipping) names(t *testing.T) (names []string) {
+	t.Helper()
+	objects, err := s.target.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		if !strings.HasSuffix(o.Name, "/line.age") {
+			names = append(names, o.Name)
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int { return strings.Compare(path.Base(a), path.Base(b)) })
+	return names
 }
 
 // faulty is a target that fails as a test says.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"path"
@@ -30,7 +31,7 @@ func openBucket(u *url.URL) (*bucket, error) {
 	if text := query.Get("endpoint"); text != "" {
 		var err error
 		if endpoint, err = url.Parse(text); err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
-			return nil, fmt.Errorf("%q is not an address such as https://s3.example", text)
+			return nil, errors.New("the endpoint is not an address such as https://s3.example")
 		}
 	}
 	for name := range query {
@@ -41,7 +42,7 @@ func openBucket(u *url.URL) (*bucket, error) {
 	if u.Host == "" {
 		return nil, errors.New("the name of the bucket is missing: s3://bucket/prefix")
 	}
-	if u.User != nil {
+	if u.User != nil || endpoint.User != nil || u.Fragment != "" {
 		return nil, errors.New("credentials do not belong into the address: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 	}
 	client, err := minio.New(endpoint.Host, &minio.Options{
@@ -79,7 +80,23 @@ func (b *bucket) List(ctx context.Context) (objects []Object, err error) {
 
 // Get downloads an object.
 func (b *bucket) Get(ctx context.Context, name string) (io.ReadCloser, error) {
-	return b.client.GetObject(ctx, b.name, b.prefix+name, minio.GetObjectOptions{})
+	object, err := b.client.GetObject(ctx, b.name, b.prefix+name, minio.GetObjectOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return download{object}, nil
+}
+
+// download is an object that is being downloaded. The request begins with the first read.
+type download struct{ *minio.Object }
+
+// Read returns fs.ErrNotExist for a missing object.
+func (d download) Read(b []byte) (int, error) {
+	n, err := d.Object.Read(b)
+	if err != nil && minio.ToErrorResponse(err).StatusCode == http.StatusNotFound {
+		err = fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	}
+	return n, err
 }
 
 // Delete deletes an object.

@@ -3,6 +3,7 @@ package continuous_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -110,6 +112,46 @@ func (s *s3Server) target(t *testing.T) continuous.Target {
 	return target
 }
 
+// checkLines ships a bank, its copy and another writer to a target, and restores the bank. A deleted part is a gap.
+func checkLines(t *testing.T, target continuous.Target) {
+	t.Helper()
+	s := shippingOf(t, filepath.Join(t.TempDir(), "bank of the lines"), target)
+	s.write(t, 5)
+	c := copyOf(t, s)
+	storetest.Audit(t, c.db, 50)
+	if err := c.Ship(t.Context()); !errors.Is(err, continuous.ErrUnconfirmed) {
+		t.Errorf("the copy: %v", err)
+	}
+	line := s.Status().Line
+	touchStatus(t, s, line)
+	_, want := s.write(t, 5)
+	if s.Status().Displaced == nil || s.Status().Line == line {
+		t.Errorf("beside another writer: %+v", s.Status())
+	}
+	if got, err := s.restore(t, 0); err != nil || got != want {
+		t.Errorf("%d entries, %v; want %d", got, err, want)
+	}
+	s.write(t, 5)
+	var own []string
+	for _, name := range s.names(t) {
+		if strings.HasPrefix(name, s.Status().Line) {
+			own = append(own, name)
+		}
+	}
+	if err := target.Delete(t.Context(), own[len(own)-1]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.restore(t, 0); !errors.Is(err, continuous.ErrGap) {
+		t.Errorf("without the newest part: %v", err)
+	}
+	if r, err := s.restoreWanted(t, continuous.Wanted{AllowGap: true}); err != nil || r.AuditEntries != want {
+		t.Errorf("with a gap allowed: %d entries, %v; want %d", r.AuditEntries, err, want)
+	}
+	if list := s.list(t); !strings.Contains(list, "foreign") || !strings.Contains(list, "gap") {
+		t.Errorf("the list is %q", list)
+	}
+}
+
 // TestS3 ships to a server and restores from there. While the server is away nothing is lost.
 func TestS3(t *testing.T) {
 	server := startS3(t)
@@ -151,8 +193,25 @@ func TestS3(t *testing.T) {
 		}
 	}
 
+	checkLines(t, server.target(t))
+
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "another-secret-of-twenty")
-	if _, err := continuous.Periods(t.Context(), server.target(t)); err == nil {
+	if _, err := continuous.Look(t.Context(), server.target(t), ""); err == nil {
 		t.Error("listed with a wrong secret")
+	}
+}
+
+// Neither form of an address with credentials is opened, and no message repeats what may be one.
+func TestOpen_RefusesCredentials(t *testing.T) {
+	for _, address := range []string{
+		"s3://AKIAEXAMPLE:hunter22@bucket/prefix",
+		"s3://bucket/prefix#hunter22",
+		"s3://bucket/prefix?endpoint=https://kontor:hunter22@s3.example",
+		"s3://bucket/prefix?endpoint=hunter22",
+		"s3://bucket/prefix?secret=hunter22",
+	} {
+		if _, err := continuous.Open(address); err == nil || strings.Contains(err.Error(), "hunter22") {
+			t.Errorf("%s: %v", address, err)
+		}
 	}
 }

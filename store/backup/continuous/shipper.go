@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -25,13 +24,18 @@ type Options struct {
 	Target Target
 	// Key returns the key of the objects. When it changes, a new chain begins.
 	Key func() Key
+	// Line is the incarnation that may begin a line although the target has lines of its ancestors; see [ErrUnconfirmed].
+	Line string
 	// WholeEvery is the time after which a new chain begins. Chains that ended longer ago than Retain are deleted; 0 keeps
 	// all.
 	WholeEvery, Retain time.Duration
 	// Spool is the directory for the object that is being written, which is encrypted.
 	Spool string
-	Clock clock.Clock
-	Log   *slog.Logger
+	// Holder names the directory of the database while the machine runs, see datadir.Mounted. Its former server has ended.
+	Holder string
+	// Elapsed returns a time that never jumps; nil is the time since New.
+	Elapsed func() time.Duration
+	Log     *slog.Logger
 }
 
 // Interval is the time between two looks for changes.
@@ -39,21 +43,31 @@ const Interval = time.Second
 
 // Status says how far a Shipper has come.
 type Status struct {
-	At      clock.Time // the latest state in the target; 0 before the first
-	Shipped uint64     // objects
-	Bytes   int64      // of these
-	Failing error      // of the latest attempt; nil after one that succeeded
+	Line      string     // the incarnation; empty before the first part
+	At        clock.Time // the latest state in the target; 0 before the first
+	Commits   int64      // of that state
+	Shipped   uint64     // objects
+	Bytes     int64      // of these
+	Failing   error      // of the latest attempt; nil after one that succeeded
+	Displaced error      // another server has written to the line; this one ships to a line of its own since
 }
+
+func (s Status) isDisplaced() bool { return s.Displaced != nil }
 
 // A Shipper ships the changes of a database.
 type Shipper struct {
 	Options
 	recorder *sqlite.Recorder
+	stopping bool
+
+	line  *ownLine // nil before the Shipper has joined its line
+	wait  *joining // while it finds out whether it may
+	stray error    // why it may not ship to the target at all
 
 	chain    string // of the next part; empty: begin a new one
+	newChain string // that an attempt has begun, which may be stored although it failed
 	key      Key    // of the chain
-	began    clock.Time
-	number   int64  // of the next part
+	began    time.Duration
 	previous string // id of the part before
 
 	status atomic.Pointer[Status]
@@ -64,6 +78,9 @@ type Shipper struct {
 // New returns a Shipper, which owns the recorder. Nothing is shipped before Start.
 func New(recorder *sqlite.Recorder, o Options) *Shipper {
 	s := &Shipper{Options: o, recorder: recorder, ended: make(chan struct{})}
+	if begun := time.Now(); s.Elapsed == nil {
+		s.Elapsed = func() time.Duration { return time.Since(begun) } // monotonic
+	}
 	s.status.Store(&Status{})
 	return s
 }
@@ -84,7 +101,9 @@ func (s *Shipper) loop(ctx context.Context) {
 	defer ticker.Stop()
 	var pause time.Duration // after a failure
 	for {
-		if err := s.Ship(ctx); err != nil {
+		if err := s.Ship(ctx); errors.Is(err, errWaiting) {
+			pause = 0
+		} else if err != nil {
 			pause = min(max(2*pause, firstPause), longestPause)
 			wait(ctx, pause)
 		} else {
@@ -120,7 +139,22 @@ func (s *Shipper) Stop(ctx context.Context) error {
 		s.cancel()
 		<-s.ended
 	}
-	return errors.Join(s.Ship(ctx), s.recorder.Close())
+	s.stopping = true
+	if s.stray != nil {
+		return s.recorder.Close()
+	}
+	err := s.Ship(ctx)
+	if err == nil && s.line != nil {
+		s.line.Ended = true
+		err = s.putStatus(ctx, s.Key())
+	}
+	return errors.Join(err, s.recorder.Close())
+}
+
+// Check returns why changes are not shipped as the settings say, or nil.
+func (s *Shipper) Check(context.Context) error {
+	status := s.Status()
+	return errors.Join(status.Failing, status.Displaced)
 }
 
 // Ship ships what has changed, or all of the database in a new chain. It logs when the target begins to fail and when it
@@ -134,7 +168,14 @@ func (s *Shipper) Ship(ctx context.Context) error {
 	}
 	s.status.Store(&status)
 	switch {
-	case err != nil && was == nil:
+	case errors.Is(err, errWaiting) && was == nil:
+		s.Log.Info("the continuous backup begins when it is clear that no other server writes to its line", "target", s.Target.String(), "seconds", aliveFor.Seconds())
+	case errors.Is(err, errWaiting):
+	case errors.Is(err, ErrUnconfirmed):
+		if !errors.Is(was, ErrUnconfirmed) {
+			s.Log.Error("the continuous backup ships nothing", "target", s.Target.String(), "cause", err)
+		}
+	case err != nil && (was == nil || errors.Is(was, errWaiting)):
 		s.Log.Error("the continuous backup fails; it is tried again and again", "target", s.Target.String(), "cause", err)
 	case err == nil && was != nil:
 		s.Log.Info("the continuous backup works again", "target", s.Target.String())
@@ -143,16 +184,29 @@ func (s *Shipper) Ship(ctx context.Context) error {
 }
 
 func (s *Shipper) ship(ctx context.Context) error {
-	now := clock.Of(s.Clock.Now())
+	if s.stray != nil {
+		return s.stray
+	}
 	key := s.Key()
-	if s.chain != "" && (key != s.key || s.WholeEvery > 0 && now >= s.began.Add(s.WholeEvery)) {
+	if s.line != nil && (s.recorder.Changed() || s.line.isDue(s.Elapsed())) {
+		if err := s.checkOwner(ctx, key); err != nil {
+			return err
+		}
+	}
+	if s.line != nil && (key != s.key || s.WholeEvery > 0 && s.line.elapsed()-s.began >= s.WholeEvery) {
 		s.chain = ""
 	}
 	fresh := s.chain == ""
 	if !fresh && !s.recorder.Changed() {
+		if s.line.isDue(s.Elapsed()) {
+			return s.putStatus(ctx, key)
+		}
 		return nil
 	}
 	taken, err := s.recorder.Take(ctx)
+	if err == nil && s.line == nil {
+		taken, err = s.join(ctx, taken, key)
+	}
 	if err != nil {
 		return err
 	}
@@ -160,7 +214,7 @@ func (s *Shipper) ship(ctx context.Context) error {
 	if err = errors.Join(err, taken.Close()); err != nil || !fresh {
 		return err
 	}
-	return s.deleteOld(ctx, now)
+	return s.deleteOld(ctx)
 }
 
 // spoolName is the name of the object that is being written. A killed process may leave it; the next object overwrites it.
@@ -168,17 +222,24 @@ const spoolName = "kontor.shipping"
 
 // put stores a recording as the next part of the chain, or as the first one of a new chain.
 func (s *Shipper) put(ctx context.Context, taken *sqlite.Recording, key Key) (err error) {
-	chain, number, previous := s.chain, s.number, s.previous
-	if chain == "" {
-		number, previous = 0, ""
-		chain = taken.At.Std().UTC().Format(chainTime) + "-" + strings.ToLower(rand.Text()[:chainID])
+	origin, err := backup.OriginOf(ctx, taken)
+	if err != nil {
+		return err
 	}
+	chain, previous := s.chain, s.previous
+	if chain == "" {
+		if s.newChain == "" {
+			s.newChain = taken.At.Std().UTC().Format(chainTime) + "-" + strings.ToLower(rand.Text()[:chainID])
+		}
+		chain, previous = s.newChain, ""
+	}
+	origin.Chain, origin.Number, origin.Elapsed = chain, s.line.next, s.line.elapsed()
 	spool, err := os.OpenFile(filepath.Join(s.Spool, spoolName), os.O_RDWR|os.O_CREATE|os.O_TRUNC, datadir.FileMode)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, spool.Close(), os.Remove(spool.Name())) }()
-	id, err := s.write(ctx, spool, taken, previous, key)
+	id, err := s.write(ctx, spool, taken, previous, origin, key)
 	if err != nil {
 		return err
 	}
@@ -193,57 +254,35 @@ func (s *Shipper) put(ctx context.Context, taken *sqlite.Recording, key Key) (er
 	if err := taken.Close(); err != nil {
 		return err
 	}
-	p := part{chain: chain, number: number, at: taken.At}
+	p := part{
+		line: origin.Incarnation, chain: chain, number: origin.Number, at: taken.At, commits: origin.Commits,
+		elapsed: origin.Elapsed, whole: previous == "",
+	}
 	if err := s.Target.Put(ctx, p.name(), size, spool); err != nil {
 		return fmt.Errorf("write to %s: %w", s.Target, err)
 	}
 	taken.Keep()
-	if number == 0 {
-		s.chain, s.key, s.began = chain, key, taken.At
+	if p.whole {
+		s.chain, s.newChain, s.key, s.began = chain, "", key, origin.Elapsed
 	}
-	s.number, s.previous = number+1, id
+	s.previous = id
+	s.line.next++
+	s.line.Origin, s.line.At = origin, taken.At
 	status := s.Status()
-	s.status.Store(&Status{At: taken.At, Shipped: status.Shipped + 1, Bytes: status.Bytes + size, Failing: status.Failing})
-	return nil
+	status.Line, status.At, status.Commits = origin.Incarnation, taken.At, origin.Commits
+	status.Shipped++
+	status.Bytes += size
+	s.status.Store(&status)
+	return s.putStatus(ctx, key)
 }
 
-func (s *Shipper) write(ctx context.Context, out io.Writer, taken *sqlite.Recording, previous string, key Key) (id string, err error) {
+func (s *Shipper) write(ctx context.Context, out io.Writer, taken *sqlite.Recording, previous string, origin backup.Origin, key Key) (id string, err error) {
 	sealed, err := key.seal(out)
 	if err != nil {
 		return "", err
 	}
-	if id, _, err = backup.WriteRecording(ctx, taken, previous, sealed); err != nil {
+	if id, _, err = backup.WriteRecording(ctx, taken, previous, origin, sealed); err != nil {
 		return "", err
 	}
 	return id, sealed.Close()
-}
-
-// deleteOld deletes the chains that ended, because another one began, before the time to retain. The first part goes first:
-// without it, a chain does not count.
-func (s *Shipper) deleteOld(ctx context.Context, now clock.Time) error {
-	if s.Retain <= 0 {
-		return nil
-	}
-	all, rest, err := chains(ctx, s.Target)
-	if err != nil {
-		return err
-	}
-	limit := now.Add(-s.Retain)
-	var old []part
-	for i, c := range all {
-		if i+1 < len(all) && all[i+1].begin() < limit {
-			old = append(old, c...)
-		}
-	}
-	for _, p := range rest {
-		if p.at < limit {
-			old = append(old, p)
-		}
-	}
-	for _, p := range old {
-		if err := s.Target.Delete(ctx, p.name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("delete from %s: %w", s.Target, err)
-		}
-	}
-	return nil
 }

@@ -53,6 +53,21 @@ func Server(t testing.TB, o Options) *Instance {
 
 // Start creates an empty server and starts it, for programs other than tests. Close ends it.
 func Start(o Options) (p *Instance, err error) {
+	if p, err = newInstance(o); err != nil {
+		return nil, err
+	}
+	err = run(p.as, p.dir, "initdb", "-D", p.data(), "-U", User, "--auth=trust", "--no-sync", "--no-locale", "--encoding=UTF8")
+	if err == nil {
+		err = p.startSomewhere()
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+// newInstance makes the directory of a server.
+func newInstance(o Options) (p *Instance, err error) {
 	if _, err := programs(); err != nil {
 		return nil, err
 	}
@@ -65,13 +80,6 @@ func Start(o Options) (p *Instance, err error) {
 	}
 	if err := p.watch(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(p.dir))
-	}
-	err = run(p.as, p.dir, "initdb", "-D", p.data(), "-U", User, "--auth=trust", "--no-sync", "--no-locale", "--encoding=UTF8")
-	if err == nil {
-		err = p.startSomewhere()
-	}
-	if err != nil {
-		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
 }

@@ -129,7 +129,7 @@ func TestHostile_SlowSearchesDoNotBlockOthers(t *testing.T) {
 		searching.Go(func() {
 			begin := sync.OnceFunc(begun.Done)
 			for ctx.Err() == nil {
-				if got, err := one.Try("GET", "/v1/customers?"+slowSearch.Encode(), ""); err != nil || got.Status != 503 {
+				if got, err := one.Try("GET", "/v1/customers?"+slowSearch.Encode(), ""); err != nil || got.Status != 503 && got.Status != 200 { // 200 within the time of a request
 					t.Errorf("a slow search got %d %.200s, %v", got.Status, got.Body, err)
 				}
 				begin()

@@ -105,11 +105,16 @@ func TestHostile_ARefreshDoesNotReauthenticate(t *testing.T) {
 	session.Do(t, "POST", "/v1/users/"+anna.ID+"/credentials", systemtest.CredentialOf("username", "anna"), 201)
 }
 
-// With a token that was stolen right after the sign-in, an attacker can add an address, but cannot take over the account.
+// With a token that was stolen right after the sign-in, an attacker cannot add an address. With the password, they can, but cannot
+// take over the account.
 func TestHostile_AStolenFreshTokenDoesNotTakeOverTheAccount(t *testing.T) {
 	p := startBehindProxy(t, filepath.Join(t.TempDir(), "data"))
 	admin := p.Admin()
 	anna := p.Customer(admin, "anna@example.ch", "192.0.2.1")
+	unproven := systemtest.Object("credential_type", "email", "credential_value", "thief@example.ch")
+	if refused := anna.Do(t, "POST", "/v1/users/"+anna.ID+"/credentials", unproven, 403); refused.Code() != "auth_m.proof_required" {
+		t.Errorf("got %s", refused.Body)
+	}
 	var added struct{ ID string }
 	anna.Do(t, "POST", "/v1/users/"+anna.ID+"/credentials", systemtest.CredentialOf("email", "thief@example.ch"), 201).Decode(t, &added)
 	anna.Do(t, "PUT", "/v1/users/"+anna.ID+"/credentials/"+added.ID+"/validate", systemtest.Object("otp", systemtest.SentCode(t, admin, "thief@example.ch")), 200)
@@ -119,7 +124,7 @@ func TestHostile_AStolenFreshTokenDoesNotTakeOverTheAccount(t *testing.T) {
 	if after := len(systemtest.SentMessages(t, admin, "thief@example.ch")); after != before {
 		t.Error("the new address received a code for a recovery")
 	}
-	rejected := anna.Do(t, "DELETE", "/v1/users/credentials/"+anna.Credential, "", 409)
+	rejected := anna.Do(t, "DELETE", "/v1/users/credentials/"+anna.Credential, systemtest.Object("password", systemtest.CustomerPassword), 409)
 	if rejected.Code() != "users.credential_too_new" {
 		t.Errorf("got %s", rejected.Body)
 	}

@@ -146,6 +146,18 @@ func (b *Bus) run(ctx context.Context, s *session) {
 	}
 }
 
+// Reconnect replaces the connection, because another server is the primary now.
+func (b *Bus) Reconnect() {
+	b.mu.Lock()
+	s := b.session
+	b.mu.Unlock()
+	if s != nil {
+		s.fail(errMoved)
+	}
+}
+
+var errMoved = errors.New("another server is the primary of the database")
+
 func (b *Bus) isClosing() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,0 +1,342 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"kontor/store/engine"
+	"kontor/store/query"
+)
+
+// A database may be served by several servers, one after another: a standby is promoted, a backup is restored. Its table
+// kontor_primaries is the list of them. Each row has a random id, and the number of commits at its beginning. A node remembers the
+// last row that it has seen and the number of commits since. A server whose list lacks that row, or those commits, is a former
+// primary, or a standby that had not received everything. The node does not use it.
+//
+// An accepted row says that an operator has accepted what is missing before it. Then all nodes accept it.
+
+// createPrimaries is a part of ownTables.
+const createPrimaries = `
+CREATE TABLE IF NOT EXISTS kontor_primaries (
+	n        BIGINT PRIMARY KEY,
+	id       TEXT COLLATE "C" NOT NULL,
+	server   TEXT COLLATE "C" NOT NULL,
+	since    BIGINT NOT NULL,
+	accepted BOOLEAN NOT NULL,
+	at       TIMESTAMPTZ NOT NULL DEFAULT now()
+);
+`
+
+const (
+	// thisServer names a server and its history: the system's identifier, the database and the timeline. PostgreSQL begins a new
+	// timeline when a standby is promoted and when a backup is restored.
+	thisServer = `(SELECT system_identifier::text FROM pg_control_system()) || '/' ||
+		(SELECT oid::text FROM pg_database WHERE datname = current_database()) || '/' ||
+		left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)`
+
+	// unknownServer replaces thisServer on servers without these functions. Only commits are compared there.
+	unknownServer = `''`
+
+	// appendPrimary needs the lock of the writers, so that since counts all commits before it. It takes thisServer and whether the row
+	// is appended for the server of the last row, too.
+	appendPrimary = `
+		INSERT INTO kontor_primaries (n, id, server, since, accepted)
+		SELECT COALESCE(MAX(n), 0) + 1, gen_random_uuid()::text, %[1]s, (SELECT number FROM kontor_versions WHERE name = ''), %[2]t
+		FROM kontor_primaries
+		HAVING %[2]t OR COUNT(*) = 0 OR (SELECT server FROM kontor_primaries ORDER BY n DESC LIMIT 1) <> %[1]s;`
+
+	selectServer = `SELECT %s, to_regclass('kontor_primaries') IS NOT NULL`
+
+	selectPrimaries = `
+		SELECT id, server, since, accepted, (SELECT number FROM kontor_versions WHERE name = '')
+		FROM kontor_primaries ORDER BY n`
+)
+
+// sighting is what a node has seen of the database.
+type sighting struct {
+	ID       string `json:"id"`       // of the last server; empty when the node has seen nothing
+	Server   string `json:"server"`   // for people
+	Commits  int64  `json:"commits"`  // all so far
+	Accepted int64  `json:"accepted"` // how often an operator has accepted a loss
+}
+
+// history is the list of servers that a server has, and what it is now.
+type history struct {
+	server  string
+	rows    []primary
+	commits int64
+}
+
+// primary is a row of the list.
+type primary struct {
+	id, server string
+	since      int64
+	accepted   bool
+}
+
+// registered reports whether the list ends with the server itself.
+func (h history) registered() bool {
+	return len(h.rows) > 0 && h.rows[len(h.rows)-1].server == h.server
+}
+
+func (h history) accepted() (n int64) {
+	for _, row := range h.rows {
+		if row.accepted {
+			n++
+		}
+	}
+	return n
+}
+
+// lost returns why a server lacks what a node has seen, and how many commits are missing if that is known. It returns "" when the
+// server has everything.
+func (s sighting) lost(h history) (reason string, commits int64) {
+	if s.ID == "" || h.accepted() > s.Accepted {
+		return "", 0
+	}
+	at := -1
+	for i, row := range h.rows {
+		if row.id == s.ID {
+			at = i
+		}
+	}
+	switch {
+	case at < 0 && len(h.rows) == 0:
+		return "has none of the commits that this node has seen", 0
+	case at < 0 || h.accepted() < s.Accepted:
+		return "is a former primary, or a copy from before another server took over", 0
+	}
+	has := h.commits
+	if at+1 < len(h.rows) {
+		has = h.rows[at+1].since
+	}
+	if has < s.Commits {
+		return "is a primary that lags behind what this node has seen", s.Commits - has
+	}
+	return "", 0
+}
+
+// primaries is what an engine has seen of the servers of its database.
+type primaries struct {
+	mu      sync.Mutex
+	seen    sighting
+	accepts bool // what is missing; only while the database is opened
+	memory  *memory
+	plain   atomic.Bool // the server does not say who it is
+	refused atomic.Pointer[engine.Loss]
+	logged  string // the last refusal in the log
+	at      time.Time
+}
+
+// refusal is the error of an attempt to connect to a server that lacks what the node has seen.
+type refusal struct{ *engine.Loss }
+
+func (r refusal) Unwrap() []error { return []error{errUnreachable, r.Loss} }
+
+// connect makes a connection to a server that has everything that this node has seen. With several hosts it tries the others, too.
+func (e *Engine) connect(ctx context.Context, settings map[string]string) (*pgconn.PgConn, error) {
+	pg, err := e.address.connectTo(ctx, settings, e.verify)
+	if loss, ok := errors.AsType[*engine.Loss](err); ok {
+		return nil, refusal{loss}
+	}
+	return pg, err
+}
+
+// verify compares a server with what this node has seen.
+func (e *Engine) verify(ctx context.Context, pg *pgconn.PgConn) error {
+	for {
+		p := &e.primaries
+		p.mu.Lock()
+		before := p.seen
+		p.mu.Unlock()
+		h, err := p.read(ctx, pg)
+		if err != nil {
+			return err
+		}
+		p.mu.Lock()
+		if p.seen.ID != before.ID || p.seen.Accepted != before.Accepted { // another connection has found a new server
+			p.mu.Unlock()
+			continue
+		}
+		reason, commits := before.lost(h)
+		if reason != "" && !p.accepts {
+			p.mu.Unlock()
+			return e.refuse(reason, commits)
+		}
+		moved := p.adopt(h)
+		p.mu.Unlock()
+		p.refused.Store(nil)
+		if moved {
+			e.moved()
+		}
+		return nil
+	}
+}
+
+// adopt notes what a server has. It reports whether that is another server than before. Callers hold p.mu.
+func (p *primaries) adopt(h history) (moved bool) {
+	if len(h.rows) == 0 {
+		return false
+	}
+	last, commits := h.rows[len(h.rows)-1], h.commits
+	moved = p.seen.ID != "" && p.seen.ID != last.id
+	if !moved {
+		commits = max(commits, p.seen.Commits)
+	}
+	changed := p.seen.ID != last.id
+	p.seen = sighting{ID: last.id, Server: last.server, Commits: commits, Accepted: h.accepted()}
+	if changed {
+		p.memory.keepNow(p.seen)
+	}
+	return moved
+}
+
+// saw notes that the database has a number of commits.
+func (p *primaries) saw(commits int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.seen.ID != "" && commits > p.seen.Commits {
+		p.seen.Commits = commits
+		p.memory.keep(p.seen)
+	}
+}
+
+// refusalPause is the time after which the same refusal is logged again.
+const refusalPause = time.Minute
+
+// refuse returns the error for a server that lacks commits, and logs it.
+func (e *Engine) refuse(reason string, commits int64) error {
+	p := &e.primaries
+	loss := &engine.Loss{File: e.address.String(), Reason: reason, Commits: commits, Advice: "connect the node to the server that has these commits"}
+	p.refused.Store(loss)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if text := loss.Error(); text != p.logged || time.Since(p.at) > refusalPause {
+		p.logged, p.at = text, time.Now()
+		e.log.Error("this node does not use a database server that lacks acknowledged commits", "cause", text)
+	}
+	return loss
+}
+
+// moved makes all connections be replaced: those from before may be to a former primary.
+func (e *Engine) moved() {
+	e.losses.Add(1)
+	if !e.serves.Load() {
+		return
+	}
+	e.log.Warn("another server is the primary of the database now")
+	e.bus.Reconnect()
+}
+
+// read asks a server what it is.
+func (p *primaries) read(ctx context.Context, pg *pgconn.PgConn) (h history, err error) {
+	found, err := ask(ctx, pg, fmt.Sprintf(selectServer, p.server()))
+	if refused := (*pgconn.PgError)(nil); errors.As(err, &refused) && !p.plain.Load() {
+		p.plain.Store(true)
+		found, err = ask(ctx, pg, fmt.Sprintf(selectServer, p.server()))
+	}
+	if err != nil {
+		return h, err
+	}
+	if h.server = found[0][0]; found[0][1] != "t" {
+		return h, nil
+	}
+	if found, err = ask(ctx, pg, selectPrimaries); err != nil {
+		return h, err
+	}
+	for _, row := range found {
+		r := primary{id: row[0], server: row[1], accepted: row[3] == "t"}
+		if r.since, err = strconv.ParseInt(row[2], 10, 64); err != nil {
+			return h, err
+		}
+		if h.commits, err = strconv.ParseInt(row[4], 10, 64); err != nil {
+			return h, err
+		}
+		h.rows = append(h.rows, r)
+	}
+	return h, nil
+}
+
+// server returns the expression that names the server.
+func (p *primaries) server() string {
+	if p.plain.Load() {
+		return unknownServer
+	}
+	return thisServer
+}
+
+// register appends the server to the list, if it is another one than before. The connection has a transaction with the lock of the
+// writers.
+func (e *Engine) register(c *conn) error {
+	return c.script(fmt.Sprintf(appendPrimary, e.primaries.server(), e.primaries.accepts))
+}
+
+// settle registers the server of a new connection, before it writes for the first time.
+func (e *Engine) settle(ctx context.Context, c *conn) error {
+	h, err := e.primaries.read(ctx, c.pg)
+	if err != nil || len(h.rows) == 0 || h.registered() {
+		return err
+	}
+	c.ask(beginWrite, nil)
+	c.ask(lockWriters, nil)
+	if err := c.roundTrip(); err != nil {
+		return err
+	}
+	if err := e.register(c); err != nil {
+		return err
+	}
+	c.ask(commit, nil)
+	if err := c.roundTrip(); err != nil {
+		return err
+	}
+	return e.verify(ctx, c.pg)
+}
+
+// ask runs a statement and returns its rows as texts.
+func ask(ctx context.Context, pg *pgconn.PgConn, sql string) (rows [][]string, err error) {
+	results, err := pg.Exec(ctx, sql).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	for _, values := range results[len(results)-1].Rows {
+		row := make([]string, len(values))
+		for i, v := range values {
+			row[i] = string(v)
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// CheckPrimary returns an error while the server that the node can reach lacks what the node has seen.
+func (e *Engine) CheckPrimary(context.Context) error {
+	if loss := e.primaries.refused.Load(); loss != nil {
+		return loss
+	}
+	return nil
+}
+
+const selectDurability = `SELECT current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on'`
+
+// CheckDurability returns an error when a crash of the server's machine may lose or damage what it has confirmed. Some storage needs
+// neither setting, so that it is a warning.
+func (e *Engine) CheckDurability(ctx context.Context) error {
+	var synced, whole bool
+	if err := query.NewRow(ctx, e, selectDurability, nil).Scan(&synced, &whole); err != nil {
+		return err
+	}
+	switch {
+	case !synced:
+		return errors.New("fsync is off at the database server: a loss of power may destroy the database; set it to on, unless the storage guarantees durable writes itself")
+	case !whole:
+		return errors.New("full_page_writes is off at the database server: a loss of power may damage pages; set it to on, unless the storage writes pages as a whole")
+	}
+	return nil
+}
