@@ -49,7 +49,7 @@ func (s *Service) Read(ctx context.Context, in ReadInput) (ReadResult, error) {
 		}
 		return file, nil
 	}
-	options := qrbill.Options{Page: in.Options.Page, Strict: in.Options.ValidateFormat, Caller: access.From(ctx).UserID}
+	options := qrbill.Options{Page: in.Options.Page, Strict: in.Options.ValidateFormat, Caller: access.From(ctx).UserID, Waiting: in.File.size() / 4 * 3}
 	result, err := s.reader.ReadFunc(ctx, load, options)
 	if err != nil {
 		return ReadResult{}, s.apiError(lang, err)

@@ -10,7 +10,7 @@ import (
 
 // PersonalData lists the tables of the module.
 func (s *Service) PersonalData() []personal.Table {
-	return []personal.Table{{Name: billsTable, Holds: "QR-bills that a user has kept: creditors, debtors, amounts and references, sealed"}}
+	return []personal.Table{{Name: billsTable, Holds: "QR-bills that a user has kept: creditors, debtors, amounts and references, sealed", Sections: []string{"bills"}}}
 }
 
 const (

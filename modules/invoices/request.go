@@ -26,6 +26,9 @@ func (f *File) SetInPlace(value jsontext.Value) { f.value = value }
 // JSONString reports that the JSON type is string.
 func (File) JSONString() (format string, orNull bool) { return "", false }
 
+// size returns the bytes that the file has in the body, as base64.
+func (f File) size() int { return len(f.value) }
+
 // decode returns the file. It decodes in place, so that callers must call it only once.
 func (f File) decode() ([]byte, bool) {
 	if f.value.Kind() != '"' {

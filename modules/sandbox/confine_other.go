@@ -25,6 +25,9 @@ func (Priority) apply() error { return nil }
 // closeInherited does nothing: on this system a child inherits only the descriptors that its parent passes.
 func closeInherited() {}
 
+// ProcessorTime returns 0: this system has no clock for it, so that only the deadline of the file counts.
+func ProcessorTime() time.Duration { return 0 }
+
 // LimitCPU ends the worker unless stop is called within a multiple of limit. It measures elapsed time, because this system
 // has no timer for processor time. It cannot interrupt code that blocks the Go runtime; the caller's deadline does.
 func LimitCPU(limit time.Duration) (stop func()) {

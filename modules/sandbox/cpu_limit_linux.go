@@ -43,6 +43,15 @@ func prepareCPULimit() error {
 	return nil
 }
 
+// ProcessorTime returns the processor time that this process has used.
+func ProcessorTime() time.Duration {
+	var used unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &used); err != nil {
+		panic(fmt.Sprintf("processor time: %v", err)) // the worker must not continue without a limit
+	}
+	return time.Duration(used.Nano())
+}
+
 // LimitCPU ends the worker when it uses more processor time than limit before stop is called. It does nothing in a process
 // that is not a worker.
 func LimitCPU(limit time.Duration) (stop func()) {

@@ -21,28 +21,44 @@ type Queue struct {
 	wait    time.Duration
 	holds   map[string]int // slots by caller
 	waiting []*ticket
+	largest int // bytes of the largest file
 }
 
 // ticket is a file that waits for a slot.
 type ticket struct {
 	caller  string
+	bytes   int           // in memory while it waits
 	granted chan struct{} // closed when the file gets its slot
 }
 
 const (
-	maxWaiting          = 16 // each waiting file is in memory
-	maxWaitingPerCaller = 4
+	// maxWaiting is how many files of the largest size may wait: each is in memory. Of smaller ones, more may wait, as long as they
+	// have the same size together.
+	maxWaiting = 16
+	// maxWaitingSmall bounds their number.
+	maxWaitingSmall = 512
+	// One caller may use a quarter of the bytes and half of the number.
+	bytesShare = 4
+	filesShare = 2
 )
 
-// NewQueue returns a Queue. A file waits for a slot no longer than wait.
-func NewQueue(slots int, wait time.Duration) *Queue {
-	return &Queue{free: slots, share: max(1, slots-1), wait: wait, holds: map[string]int{}}
+// NewQueue returns a Queue of files whose sizes do not matter. A file waits for a slot no longer than wait.
+func NewQueue(slots int, wait time.Duration) *Queue { return NewSizedQueue(slots, wait, 1) }
+
+// NewSizedQueue returns a Queue of files of at most largest bytes.
+func NewSizedQueue(slots int, wait time.Duration, largest int) *Queue {
+	return &Queue{free: slots, share: max(1, slots-1), wait: wait, holds: map[string]int{}, largest: largest}
 }
 
-// Acquire acquires a slot. Call release when done. Acquire returns ErrBusy when too many files wait or when this one has
-// waited too long, and the error of the context when that ends.
+// Acquire is like AcquireFor for a file of the largest size.
 func (q *Queue) Acquire(ctx context.Context, caller string) (release func(), err error) {
-	t, err := q.enqueue(caller)
+	return q.AcquireFor(ctx, caller, q.largest)
+}
+
+// AcquireFor acquires a slot for a file that has a number of bytes in memory. Call release when done. AcquireFor returns ErrBusy when
+// too many files wait or when this one has waited too long, and the error of the context when that ends.
+func (q *Queue) AcquireFor(ctx context.Context, caller string, bytes int) (release func(), err error) {
+	t, err := q.enqueue(caller, min(bytes, q.largest))
 	if err != nil {
 		return nil, err
 	}
@@ -69,25 +85,39 @@ func (q *Queue) Acquire(ctx context.Context, caller string) (release func(), err
 }
 
 // enqueue returns a ticket that has a slot, or one that waits for it.
-func (q *Queue) enqueue(caller string) (*ticket, error) {
+func (q *Queue) enqueue(caller string, bytes int) (*ticket, error) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
-	t := &ticket{caller: caller, granted: make(chan struct{})}
+	t := &ticket{caller: caller, bytes: bytes, granted: make(chan struct{})}
 	if q.free > 0 && q.belowShare(caller) {
 		q.grant(t)
 		return t, nil
 	}
-	ofCaller := 0
+	all, own := line{1, bytes}, line{1, bytes}
 	for _, w := range q.waiting {
+		all.add(w)
 		if w.caller == caller {
-			ofCaller++
+			own.add(w)
 		}
 	}
-	if len(q.waiting) >= maxWaiting || caller != "" && ofCaller >= maxWaitingPerCaller {
+	if !all.fits(q.largest, 1, 1) || caller != "" && !own.fits(q.largest, filesShare, bytesShare) {
 		return nil, ErrBusy
 	}
 	q.waiting = append(q.waiting, t)
 	return t, nil
+}
+
+// line is a number of files that wait, and their size.
+type line struct{ files, bytes int }
+
+func (l *line) add(t *ticket) {
+	l.files++
+	l.bytes += t.bytes
+}
+
+// fits reports whether so many files may wait in these parts of the queue.
+func (l line) fits(largest, files, bytes int) bool {
+	return l.files <= maxWaitingSmall/files && l.bytes <= maxWaiting*largest/bytes
 }
 
 func (q *Queue) belowShare(caller string) bool { return caller == "" || q.holds[caller] < q.share }

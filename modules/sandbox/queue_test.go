@@ -104,6 +104,50 @@ func TestQueue_LimitsWaitingFiles(t *testing.T) {
 	})
 }
 
+// Small files wait in larger numbers, as long as they have no more bytes together than the largest ones.
+func TestQueue_LimitsTheBytesThatWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const largest = 1000
+		q := sandbox.NewSizedQueue(1, time.Minute, largest)
+		release := acquire(t, q, "holder")
+		results := make(chan error, 2000)
+		rejected := func(caller string, files, bytes int) int {
+			t.Helper()
+			before := len(results)
+			for range files {
+				go func() {
+					_, err := q.AcquireFor(t.Context(), caller, bytes)
+					results <- err
+				}()
+			}
+			synctest.Wait()
+			return len(results) - before
+		}
+		if n := rejected("greedy", 5, largest); n != 1 {
+			t.Errorf("%d of 5 files of the largest size were rejected, want 1", n)
+		}
+		if n := rejected("greedy", 1, 1); n != 1 {
+			t.Error("a caller got more bytes than its share")
+		}
+		if n := rejected("small", 300, 1); n != 300-256 {
+			t.Errorf("%d of 300 small files of one caller were rejected, want 44", n)
+		}
+		if n := rejected("large", 9, 2*largest); n != 5 { // more than the largest counts as the largest
+			t.Errorf("%d of 9 files were rejected, want 5", n)
+		}
+		for _, caller := range []string{"c", "d", "e"} {
+			rejected(caller, 4, largest)
+		}
+		if n := rejected("late", 1, largest); n != 1 {
+			t.Error("more bytes wait than there may be")
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		release()
+		acquire(t, q, "late")()
+	})
+}
+
 func TestQueue_StopsWaitingWhenTheContextEnds(t *testing.T) {
 	q := sandbox.NewQueue(1, time.Hour)
 	release := acquire(t, q, "a")

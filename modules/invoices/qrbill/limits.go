@@ -36,7 +36,7 @@ const (
 	defaultMemory = 192 << 20  // enough for a progressive JPEG in full colour with 12 megapixels
 	defaultTime   = 20 * time.Second
 	defaultPage   = 1500 * time.Millisecond
-	defaultWait   = 5 * time.Second
+	defaultWait   = 10 * time.Second
 )
 
 func (c Config) withDefaults() Config {

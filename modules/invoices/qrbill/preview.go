@@ -30,7 +30,7 @@ const maxPreviewBytes = 4 << 20
 func (r *Reader) Preview(ctx context.Context, load func() ([]byte, error), options PreviewOptions) (picture Picture, err error) {
 	ctx, cancel := r.untilClosed(ctx)
 	defer cancel()
-	err = r.inSlot(ctx, options.Caller, load, func(lease *sandbox.Lease, file []byte, kind string) error {
+	err = r.inSlot(ctx, options.Caller, 1, load, func(lease *sandbox.Lease, file []byte, kind string) error {
 		picture, err = r.preview(ctx, lease, file, job{Kind: kind, Page: max(1, options.Page), Width: options.Width, Limits: r.limits, Time: r.limits.Time})
 		return err
 	})

@@ -21,6 +21,7 @@ type Reader struct {
 	queue     *sandbox.Queue
 	documents *sandbox.Pool
 	pictures  *sandbox.Pool
+	cacheDir  string // empty: none
 	tempDir   string // cache directory that Close removes; empty when the caller has one
 
 	closing   chan struct{} // closed by Close
@@ -30,7 +31,7 @@ type Reader struct {
 // NewReader returns a Reader. It starts no process before the first file.
 func NewReader(config Config) *Reader {
 	config = config.withDefaults()
-	r := &Reader{limits: config.Limits, wait: config.Wait, now: config.Now, queue: sandbox.NewQueue(config.Slots, config.Wait),
+	r := &Reader{limits: config.Limits, wait: config.Wait, now: config.Now, queue: sandbox.NewSizedQueue(config.Slots, config.Wait, config.Limits.Bytes),
 		closing: make(chan struct{})}
 	cache := config.CacheDir
 	if cache == "" {
@@ -38,6 +39,7 @@ func NewReader(config Config) *Reader {
 		cache, _ = os.MkdirTemp("", "qrbill-engine-")
 		r.tempDir = cache
 	}
+	r.cacheDir = cache
 	r.documents = sandbox.NewPool(sandbox.Config{Kind: documentWorker, Args: []string{cache},
 		Memory: r.limits.documentMemory(), Resident: residentAfterFile, MaxAnswer: maxAnswer})
 	r.pictures = sandbox.NewPool(sandbox.Config{Kind: pictureWorker,
@@ -98,6 +100,8 @@ type Options struct {
 	Strict bool
 	// Caller identifies the caller. One caller cannot use all workers or fill the queue. An empty name is exempt.
 	Caller string
+	// Waiting is the size of what the caller keeps in memory while the file waits, in bytes; 0: that of the largest file.
+	Waiting int
 }
 
 // Result is a bill with its findings.
@@ -119,6 +123,7 @@ type Other struct {
 // ErrBusy when all workers are busy or the Reader is closed. With Options.Strict, a bill that violates the standard yields
 // an *Error with InvalidPayload and all violations.
 func (r *Reader) Read(ctx context.Context, file []byte, options Options) (*Result, error) {
+	options.Waiting = len(file)
 	return r.ReadFunc(ctx, func() ([]byte, error) { return file, nil }, options)
 }
 
@@ -143,7 +148,7 @@ func (r *Reader) ReadFunc(ctx context.Context, load func() ([]byte, error), opti
 
 // readInSlot waits for a slot and reads the file.
 func (r *Reader) readInSlot(ctx context.Context, load func() ([]byte, error), options Options) (result *Result, err error) {
-	err = r.inSlot(ctx, options.Caller, load, func(lease *sandbox.Lease, file []byte, kind string) error {
+	err = r.inSlot(ctx, options.Caller, options.Waiting, load, func(lease *sandbox.Lease, file []byte, kind string) error {
 		result, err = r.read(ctx, lease, file, job{Kind: kind, Page: options.Page, Limits: r.limits})
 		return err
 	})
@@ -151,10 +156,10 @@ func (r *Reader) readInSlot(ctx context.Context, load func() ([]byte, error), op
 }
 
 // inSlot waits for a slot, loads a file and calls use with a worker for it.
-func (r *Reader) inSlot(ctx context.Context, caller string, load func() ([]byte, error),
+func (r *Reader) inSlot(ctx context.Context, caller string, waiting int, load func() ([]byte, error),
 	use func(lease *sandbox.Lease, file []byte, kind string) error,
 ) error {
-	release, err := r.queue.Acquire(ctx, caller)
+	release, err := r.queue.AcquireFor(ctx, caller, orDefault(waiting, r.limits.Bytes))
 	if errors.Is(err, sandbox.ErrBusy) {
 		err = ErrBusy
 	}

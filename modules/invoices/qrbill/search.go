@@ -2,11 +2,41 @@ package qrbill
 
 import (
 	"context"
+	"errors"
 	"sort"
 	"time"
 
 	"kontor/modules/invoices/qrbill/symbol"
+	"kontor/modules/sandbox"
 )
+
+// thoroughTime is the processor time of the expensive passes over one file. The hardest bills of the corpus need a second. Noise and
+// stamps look like finder patterns: their combinations would take all the time that a file may take.
+const thoroughTime = 4 * time.Second
+
+// budget is a context that also ends when the worker has used a processor time, whatever else the machine does.
+type budget struct {
+	context.Context
+	until time.Duration
+}
+
+var errBudget = errors.New("the processor time for the search is used up")
+
+// withBudget returns a context for a processor time from now on.
+func withBudget(ctx context.Context, d time.Duration) context.Context {
+	return budget{ctx, sandbox.ProcessorTime() + d}
+}
+
+// Err returns an error when the context has ended or the time is used up.
+func (b budget) Err() error {
+	if err := b.Context.Err(); err != nil {
+		return err
+	}
+	if sandbox.ProcessorTime() > b.until {
+		return errBudget
+	}
+	return nil
+}
 
 // thoroughPages is the number of pages of a document that get the expensive passes: those with the most evidence of a code.
 const thoroughPages = 3
@@ -74,7 +104,11 @@ func (s *search) thorough(ctx context.Context) error {
 	sort.SliceStable(s.pages, func(i, j int) bool { return s.pages[i].evidence > s.pages[j].evidence })
 	chosen := s.pages[:min(len(s.pages), thoroughPages)]
 	sort.Slice(chosen, func(i, j int) bool { return chosen[i].page < chosen[j].page })
+	ctx = withBudget(ctx, thoroughTime)
 	for _, c := range chosen {
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // the budget has ended: what was found counts
+		}
 		for _, finer := range []bool{true, false} {
 			gray, err := s.source.page(c.page, finer)
 			if err != nil || gray == nil {
