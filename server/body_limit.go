@@ -16,6 +16,7 @@ func (s *Server) headerReceived(header *fasthttp.RequestHeader) fasthttp.Request
 	if header.ContentLength() > s.routes.maxBody {
 		header.Set(fiber.HeaderExpect, "100-continue")
 	}
+	const lengthNone = -2 // as the engine reports it
 	if header.ContentLength() == lengthNone || header.ContentLength() == 0 {
 		return fasthttp.RequestConfig{}
 	}

@@ -68,6 +68,7 @@ type connectionLimiter struct {
 	pause   func(time.Duration) // waits after a failed accept, or until Close
 	closed  chan struct{}
 	once    sync.Once
+	plain   bool // the connections carry HTTP itself, not TLS
 
 	lingering chan struct{} // one slot for each rejected connection that is still open
 
@@ -155,9 +156,9 @@ func (l *connectionLimiter) acquire(connection net.Conn) (net.Conn, bool) {
 	l.metrics.open.Add(1)
 	release := sync.OnceFunc(func() { l.release(network, shared) })
 	if tcp, ok := connection.(*net.TCPConn); ok {
-		return &countedTCP{timedTCP: timedTCP{TCPConn: tcp}, release: release}, true
+		return &countedTCP{timedTCP: timedTCP{TCPConn: tcp}, plain: l.plain, release: release}, true
 	}
-	return &counted{Conn: connection, release: release}, true
+	return &counted{Conn: connection, plain: l.plain, release: release}, true
 }
 
 // network returns the network for which a connection counts. Loopback, proxies and other addresses than IP have none.
@@ -228,7 +229,17 @@ func (l *connectionLimiter) reject(connection net.Conn) {
 type counted struct {
 	net.Conn
 	carried
+	framing framing
+	plain   bool // see [connectionLimiter]
 	release func()
+}
+
+// Read reads what has arrived, or waits for it.
+func (c *counted) Read(b []byte) (int, error) {
+	if c.plain {
+		return c.framing.read(c.Conn, b)
+	}
+	return c.Conn.Read(b)
 }
 
 // Close closes the connection.
@@ -242,7 +253,17 @@ func (c *counted) Close() error {
 type countedTCP struct {
 	timedTCP
 	carried
+	framing framing
+	plain   bool // see [connectionLimiter]
 	release func()
+}
+
+// Read reads what has arrived, or waits for it until the deadline.
+func (c *countedTCP) Read(b []byte) (int, error) {
+	if c.plain {
+		return c.framing.read(&c.timedTCP, b)
+	}
+	return c.timedTCP.Read(b)
 }
 
 // Close closes the connection.

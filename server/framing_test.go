@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 )
 
 // Requests that two recipients may read in different ways are refused, and their connection ends.
-func TestFraming_RefusesAmbiguousHeads(t *testing.T) {
+func TestFraming_RefusesAmbiguousRequests(t *testing.T) {
 	plain := func(address string) (net.Conn, error) { return net.Dial("tcp", address) }
 	secure := func(address string) (net.Conn, error) {
 		return tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12})
@@ -28,19 +29,45 @@ func TestFraming_RefusesAmbiguousHeads(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			address, _ := start(t, c.change)
-			for what, head := range map[string]string{
-				"a line that continues the one before":    "Host: a\r\nX-One: 1\r\n 2\r\n\r\n",
-				"one that continues it with a tab":        "Host: a\r\nX-One: 1\r\n\t2\r\n\r\n",
-				"a bare line feed":                        "Host: a\nX-One: 1\r\n\r\n",
-				"a hidden length behind a bare line feed": "Host: a\r\nX-One: 1\nContent-Length: 5\r\n\r\nhello",
+			const head, next = "Host: a\r\n", "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
+			const upload = "POST /v1/big HTTP/1.1\r\n" + head + "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+			for what, text := range map[string]string{
+				"a first line with a bare line feed":      "GET /healthz HTTP/1.1\n" + head + "\r\n",
+				"one of a pipelined request":              next + "GET /healthz HTTP/1.1\n" + head + "\r\n",
+				"a line that continues the one before":    "GET /healthz HTTP/1.1\r\n" + head + "X-One: 1\r\n 2\r\n\r\n",
+				"one that continues it with a tab":        "GET /healthz HTTP/1.1\r\n" + head + "X-One: 1\r\n\t2\r\n\r\n",
+				"a bare line feed":                        "GET /healthz HTTP/1.1\r\nHost: a\nX-One: 1\r\n\r\n",
+				"a hidden length behind a bare line feed": "GET /healthz HTTP/1.1\r\n" + head + "X-One: 1\nContent-Length: 5\r\n\r\nhello",
+				"an empty chunk extension":                upload + "2;\r\n{}\r\n0\r\n\r\n",
+				"one in the last chunk":                   upload + "2\r\n{}\r\n0;\r\n\r\n",
+				"one in a pipelined request":              next + upload + "2;\r\n{}\r\n0\r\n\r\n",
+				"a chunk size with a bare line feed":      upload + "2\n{}\r\n0\r\n\r\n",
+				"a trailer with a bare line feed":         upload + "2\r\n{}\r\n0\r\nX-One: 1\n\r\n",
 			} {
-				status, closed := sendRaw(t, c.dial, address, "GET /healthz HTTP/1.1\r\n"+head)
-				if status != http.StatusBadRequest || !closed {
-					t.Errorf("%s: got %d, closed: %t", what, status, closed)
+				conn := sendPieces(t, c.dial, address, text+next)
+				if strings.HasPrefix(text, next) {
+					if response, body := read(t, conn); response.StatusCode != http.StatusOK || response.Close {
+						t.Errorf("%s: the request before it got %d %s", what, response.StatusCode, body)
+					}
+				}
+				response, body := read(t, conn)
+				if response.StatusCode != http.StatusBadRequest || !response.Close || !strings.Contains(body, "common.malformed_request") {
+					t.Errorf("%s: got %d %s, closed: %t", what, response.StatusCode, body, response.Close)
+				}
+				if rest, _ := io.ReadAll(conn); len(rest) > 0 {
+					t.Errorf("%s: the connection continues with %q", what, rest)
 				}
 			}
-			if status, closed := sendRaw(t, c.dial, address, "GET /healthz HTTP/1.1\r\nHost: a\r\nX-One: 1 2\r\n\r\n"); status != http.StatusOK || closed {
-				t.Errorf("an ordinary request: got %d, closed: %t", status, closed)
+
+			lawful := next + upload + "1\r\n{\r\nB;a=b\r\n\"name\":\"a\"}\r\n0\r\nX-One: 1\r\n\r\n" + next + upload + "c\r\n{\"name\":\"a\"}\r\n0\r\n\r\n\r\n" + next
+			for what, pieces := range map[string][]string{"at once": {lawful}, "byte by byte": strings.Split(lawful, "")} {
+				conn := sendPieces(t, c.dial, address, pieces...)
+				for i, want := range []string{"", "1", "", "1", ""} {
+					response, body := read(t, conn)
+					if response.StatusCode != http.StatusOK || response.Close || want != "" && body != want {
+						t.Errorf("lawful requests %s, %d: got %d %s, closed: %t", what, i, response.StatusCode, body, response.Close)
+					}
+				}
 			}
 		})
 	}
@@ -55,22 +82,19 @@ func selfSigned(t *testing.T) *tls.Config {
 	return &tls.Config{Certificates: test.TLS.Certificates, MinVersion: tls.VersionTLS12}
 }
 
-// sendRaw sends a text on a new connection. It returns the status of the answer, and whether the server ends the connection.
-func sendRaw(t *testing.T, dial func(address string) (net.Conn, error), address, text string) (status int, closed bool) {
+// sendPieces sends the pieces of a text on a new connection, and returns a reader of the answers.
+func sendPieces(t *testing.T, dial func(address string) (net.Conn, error), address string, pieces ...string) *bufio.Reader {
 	t.Helper()
 	conn, err := dial(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
-	if _, err := io.WriteString(conn, text); err != nil {
-		t.Fatal(err)
+	for _, piece := range pieces {
+		if _, err := io.WriteString(conn, piece); err != nil {
+			t.Fatal(err)
+		}
 	}
-	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	return answer.StatusCode, answer.Close
+	return bufio.NewReader(conn)
 }

@@ -45,6 +45,7 @@ type health struct {
 	Message       string            `json:"message" example:"The service is ready."`
 	Timestamp     string            `json:"timestamp" format:"date-time"`
 	Checks        map[string]string `json:"checks,omitzero" doc:"ok or failed for each condition of readiness; warning for a condition that fails without making the service unready."`
+	Progress      *startProgress    `json:"progress,omitzero" doc:"How far a start is that brings records up to date; only while the service starts."`
 	Nodes         []nodeHealth      `json:"nodes,omitzero" doc:"The nodes that use the same PostgreSQL database; missing with a data directory."`
 }
 

@@ -28,7 +28,6 @@ func (endOfPipeline) Error() string { return "the request is answered" }
 
 // checksBeforeBody are the checks that need the head of a request only, in their order.
 var checksBeforeBody = [...]step{
-	(*Server).checkFraming,         // framing.go: one way to find the end of the body
 	(*Server).checkContentEncoding, // media_type.go: no compressed bodies
 	(*Server).checkOrigin,          // cors.go: preflights end here
 	(*Server).findRoute,            // router.go: 404, 405 and files of the console

@@ -108,11 +108,12 @@ func (s *Server) Table() []endpoint.Endpoint { return s.Endpoints }
 // Serve answers requests on the listener until [Server.Shutdown] ends them.
 func (s *Server) Serve(listener net.Listener) error {
 	exempt := func(peer netip.Addr) bool { return peer.IsLoopback() || s.trusted(peer) }
-	listener = newConnectionLimiter(listener, s.MaxConnections, exempt, s.overloaded(), s.connections, s.Log)
+	limiter := newConnectionLimiter(listener, s.MaxConnections, exempt, s.overloaded(), s.connections, s.Log)
 	if s.TLS != nil {
-		listener = tlsListener{listener, s.TLS}
+		return s.app.Listener(tlsListener{limiter, s.TLS})
 	}
-	return s.app.Listener(listener)
+	limiter.plain = true
+	return s.app.Listener(limiter)
 }
 
 // overloaded returns the answer to a surplus connection. It is in English, since the request is not read.

@@ -28,7 +28,11 @@ func (l tlsListener) Accept() (net.Conn, error) {
 type tlsConnection struct {
 	*tls.Conn
 	carried
+	framing framing
 }
+
+// Read reads what has arrived, or waits for it until the deadline.
+func (c *tlsConnection) Read(b []byte) (int, error) { return c.framing.read(c.Conn, b) }
 
 // Handshake runs the handshake, unless it has run.
 func (c *tlsConnection) Handshake() error {

@@ -14,7 +14,9 @@ type Wrapper struct {
 
 // ServeWrapped is [Server.Serve] with other connections.
 func (s *Server) ServeWrapped(listener net.Listener, w Wrapper) error {
-	listener = wrappingListener{newQuietLimiter(listener, s.MaxConnections), w}
+	limiter := newQuietLimiter(listener, s.MaxConnections)
+	limiter.plain = s.TLS == nil
+	listener = wrappingListener{limiter, w}
 	if s.TLS != nil {
 		listener = tlsListener{listener, s.TLS}
 	}

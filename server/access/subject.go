@@ -22,6 +22,7 @@ const (
 	SubjectInvitation             // the roles that an invitation gives
 	SubjectRole                   // a role
 	SubjectGrant                  // the user or role that has a grant
+	SubjectPersona                // the users who are, or were, a persona
 	SubjectExempt                 // none
 )
 
@@ -47,6 +48,9 @@ func RoleIn(param string) Subject { return Subject{kind: SubjectRole, param: par
 
 // GrantIn returns the user or role that has a grant.
 func GrantIn(param string) Subject { return Subject{kind: SubjectGrant, param: param} }
+
+// PersonaIn returns the users who are, or were, a persona.
+func PersonaIn(param string) Subject { return Subject{kind: SubjectPersona, param: param} }
 
 // NoSubject states why an operation needs no comparison of rights.
 func NoSubject(reason string) Subject { return Subject{kind: SubjectExempt, reason: reason} }

@@ -23,6 +23,7 @@ var (
 	ServerError          = kind("common.server_error", http.StatusInternalServerError)
 	DatabaseError        = kind("common.database_error", http.StatusInternalServerError)
 	Unavailable          = kind("common.unavailable", http.StatusServiceUnavailable)
+	Starting             = kind("common.starting", http.StatusServiceUnavailable)
 	DeadlineExceeded     = kind("common.deadline_exceeded", http.StatusServiceUnavailable)
 	OutcomeUnknown       = kind("common.outcome_unknown", http.StatusServiceUnavailable)
 	AnswerTooLarge       = kind("common.answer_too_large", http.StatusInternalServerError)
@@ -49,6 +50,10 @@ var (
 	InvalidFactor      = kind("auth_m.invalid_factor", http.StatusUnauthorized)
 	ChallengeExpired   = kind("auth_m.challenge_expired", http.StatusUnauthorized)
 	FactorRequired     = kind("auth_m.factor_required", http.StatusForbidden)
+	ProofRequired      = kind("auth_m.proof_required", http.StatusForbidden)
+	MethodOnTrial      = kind("auth_m.method_on_trial", http.StatusForbidden)
+	OlderMethodKept    = kind("auth_m.older_method_kept", http.StatusConflict)
+	UndoInvalid        = kind("auth_m.undo_invalid", http.StatusNotFound)
 
 	// Service accounts and their tokens.
 	ServiceAccountNotFound = kind("service_accounts.account_not_found", http.StatusNotFound)

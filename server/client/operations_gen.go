@@ -92,6 +92,11 @@ func (a *AuthAPI) ReauthenticateOptions(ctx context.Context, id string, options 
 	return fetch[ReauthenticateWays](ctx, a.client, operation{name: "auth.reauthenticate_options", method: "POST", path: "/v1/users/{id}/reauthenticate/options", bearer: true, device: true}, input{path: []string{id}}, options)
 }
 
+// Undo calls POST /authenticate/undo: remove a new way to sign in with the link of the message about it.
+func (a *AuthAPI) Undo(ctx context.Context, in UndoInput, options ...CallOption) (*Message, error) {
+	return fetch[Message](ctx, a.client, operation{name: "auth.undo", method: "POST", path: "/authenticate/undo"}, input{body: in}, options)
+}
+
 // Sessions calls GET /v1/users/{id}/sessions: list the sessions of a user.
 func (a *AuthAPI) Sessions(ctx context.Context, id string, params AuthSessionsParams, options ...CallOption) (*SessionPage, error) {
 	return fetch[SessionPage](ctx, a.client, operation{name: "auth.sessions", method: "GET", path: "/v1/users/{id}/sessions", bearer: true}, input{path: []string{id}, query: params}, options)
@@ -367,8 +372,8 @@ func (a *UsersCredentialsAPI) SendOTP(ctx context.Context, id, credentialID stri
 }
 
 // Delete calls DELETE /v1/users/credentials/{cred_id}: delete a credential.
-func (a *UsersCredentialsAPI) Delete(ctx context.Context, credID string, options ...CallOption) (*Message, error) {
-	return fetch[Message](ctx, a.client, operation{name: "users.credentials.delete", method: "DELETE", path: "/v1/users/credentials/{cred_id}", bearer: true}, input{path: []string{credID}}, options)
+func (a *UsersCredentialsAPI) Delete(ctx context.Context, credID string, in UserDeleteCredentialInput, options ...CallOption) (*Message, error) {
+	return fetch[Message](ctx, a.client, operation{name: "users.credentials.delete", method: "DELETE", path: "/v1/users/credentials/{cred_id}", bearer: true}, input{path: []string{credID}, body: in}, options)
 }
 
 // OIDCAPI has the operations oidc.*.
@@ -424,8 +429,8 @@ func (a *OIDCAPI) Link(ctx context.Context, id string, in OidcLinkInput, options
 }
 
 // Unlink calls DELETE /v1/users/{id}/identities/{identity_id}: unlink an account at the provider from a user.
-func (a *OIDCAPI) Unlink(ctx context.Context, id, identityID string, options ...CallOption) (*Message, error) {
-	return fetch[Message](ctx, a.client, operation{name: "oidc.unlink", method: "DELETE", path: "/v1/users/{id}/identities/{identity_id}", bearer: true}, input{path: []string{id, identityID}}, options)
+func (a *OIDCAPI) Unlink(ctx context.Context, id, identityID string, in OidcUnlinkInput, options ...CallOption) (*Message, error) {
+	return fetch[Message](ctx, a.client, operation{name: "oidc.unlink", method: "DELETE", path: "/v1/users/{id}/identities/{identity_id}", bearer: true}, input{path: []string{id, identityID}, body: in}, options)
 }
 
 // FactorsAPI has the operations factors.*.
@@ -475,8 +480,8 @@ func (a *FactorsAPI) Rename(ctx context.Context, id, factorID string, in FactorR
 }
 
 // Remove calls DELETE /v1/users/{id}/factors/{factor_id}: remove a second factor.
-func (a *FactorsAPI) Remove(ctx context.Context, id, factorID string, options ...CallOption) (*Message, error) {
-	return fetch[Message](ctx, a.client, operation{name: "factors.remove", method: "DELETE", path: "/v1/users/{id}/factors/{factor_id}", bearer: true}, input{path: []string{id, factorID}}, options)
+func (a *FactorsAPI) Remove(ctx context.Context, id, factorID string, in FactorRemoveInput, options ...CallOption) (*Message, error) {
+	return fetch[Message](ctx, a.client, operation{name: "factors.remove", method: "DELETE", path: "/v1/users/{id}/factors/{factor_id}", bearer: true}, input{path: []string{id, factorID}, body: in}, options)
 }
 
 // ServiceAccountsAPI has the operations service_accounts.*.

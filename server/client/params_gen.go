@@ -128,6 +128,9 @@ type UsersCredentialsListParams struct {
 type OIDCBeginParams struct {
 	// A path of the console to open after the sign-in.
 	ReturnTo string `query:"return_to"`
+	// Whether the person must authenticate at the provider again, to prove themself for a change: the console then gets
+	// oidc_proof, and nobody is signed in.
+	Again *bool `query:"again"`
 }
 
 // OIDCCallbackParams are the parameters of GET /authenticate/oidc/callback. Zero values are not sent.

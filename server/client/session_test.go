@@ -120,7 +120,7 @@ func TestSignIn_TakesASecondStep(t *testing.T) {
 	ctx, s := t.Context(), servertest.Start(t)
 	kontor := clienttest.Admin(t, s, client.WithDevice("office"))
 	me := kontor.Tokens().UserID
-	factor := must(kontor.Factors.Enrol(ctx, me, client.FactorEnrolInput{Type: client.FactorEnrolTypeTOTP}))(t)
+	factor := must(kontor.Factors.Enrol(ctx, me, client.FactorEnrolInput{Type: client.FactorEnrolTypeTOTP, Password: servertest.AdminPassword}))(t)
 	code := func() string { return must(totp.GenerateCode(factor.TOTP.Secret, s.Clock.Now()))(t) }
 	confirmed := must(kontor.Factors.Confirm(ctx, me, factor.ID, client.FactorConfirmInput{Code: code()}))(t)
 	for name, complete := range map[string]func(*client.SecondFactorRequired) error{

@@ -107,6 +107,12 @@ type ReauthenticateWays struct {
 	Options map[string]any `json:"options"`
 }
 
+// UndoInput is part of a request.
+type UndoInput struct {
+	// From the fragment of the link.
+	Token string `json:"token"`
+}
+
 // SessionPage is part of an answer.
 type SessionPage struct {
 	Data []Session `json:"data"`
@@ -133,7 +139,7 @@ type Session struct {
 	ACR SessionAcr `json:"acr"`
 	// How the user authenticated, as in RFC 8176, such as pwd and otp.
 	AMR []string `json:"amr"`
-	// The latest authentication by any factor.
+	// The latest authentication; a method of sign-in that was added less than 24 hours ago does not count.
 	AuthenticatedAt time.Time `json:"authenticated_at"`
 	// Whether the request belongs to this session.
 	Current bool `json:"current"`
@@ -348,6 +354,9 @@ type UserCredential struct {
 	Validated   bool           `json:"validated"`
 	ValidatedAt *time.Time     `json:"validated_at"`
 	CreatedAt   time.Time      `json:"created_at"`
+	// Until then the credential can neither recover the account nor replace an older method of sign-in; null for one that is
+	// not validated, or came with the account.
+	TrustedFrom *time.Time `json:"trusted_from"`
 }
 
 func (r *UserCredential) setETag(tag string) { r.ETag = tag }
@@ -370,6 +379,9 @@ type UserCompleteRecoveryInput struct {
 	CredentialValue string `json:"credential_value"`
 	OTP             string `json:"otp"`
 	Password        string `json:"password"`
+	// Whether to remove every way to sign in that was added in the last 24 hours or is not confirmed: an attacker may have
+	// added it. True by default.
+	RemoveNew Opt[bool] `json:"remove_new,omitzero"`
 }
 
 // UserPage is part of an answer.
@@ -522,6 +534,9 @@ type UserPasswordInput struct {
 	// Required from users who change their own password.
 	OldPassword string `json:"old_password,omitzero"`
 	Password    string `json:"password"`
+	// Whether to remove every way to sign in that was added in the last 24 hours or is not confirmed. By default only with the
+	// password of another user.
+	RemoveNew Opt[bool] `json:"remove_new,omitzero"`
 }
 
 // UserRolesInput is part of a request.
@@ -666,17 +681,63 @@ type UserCredentialStackedPage struct {
 type UserAddCredentialInput struct {
 	CredentialType  CredentialType `json:"credential_type"`
 	CredentialValue string         `json:"credential_value"`
+	// The proof that users need to change their own ways to sign in, of an older one: the password, code, recovery_code or
+	// passkey. Without it, the error auth_m.proof_required lists what the user has.
+	Password string `json:"password,omitzero"`
+	// Instead of the password: of an authenticator app.
+	Code string `json:"code,omitzero"`
+	// Instead of the password.
+	RecoveryCode string `json:"recovery_code,omitzero"`
+	// Instead of the password: what navigator.credentials.get returned for the options of POST
+	// /v1/users/{id}/reauthenticate/options.
+	Passkey map[string]any `json:"passkey,omitzero"`
+	// Only with a passkey: the token of its options.
+	Token string `json:"token,omitzero"`
+	// Instead of the password: the one-time code of another sign-in with the provider (GET /authenticate/oidc?again=true).
+	OIDCProof string `json:"oidc_proof,omitzero"`
 }
 
 // UserValidateInput is part of a request.
 type UserValidateInput struct {
 	OTP string `json:"otp"`
+	// The proof that users need to change their own ways to sign in, of an older one: the password, code, recovery_code or
+	// passkey. Without it, the error auth_m.proof_required lists what the user has.
+	Password string `json:"password,omitzero"`
+	// Instead of the password: of an authenticator app.
+	Code string `json:"code,omitzero"`
+	// Instead of the password.
+	RecoveryCode string `json:"recovery_code,omitzero"`
+	// Instead of the password: what navigator.credentials.get returned for the options of POST
+	// /v1/users/{id}/reauthenticate/options.
+	Passkey map[string]any `json:"passkey,omitzero"`
+	// Only with a passkey: the token of its options.
+	Token string `json:"token,omitzero"`
+	// Instead of the password: the one-time code of another sign-in with the provider (GET /authenticate/oidc?again=true).
+	OIDCProof string `json:"oidc_proof,omitzero"`
 }
 
 // UserResendOutput is part of an answer.
 type UserResendOutput struct {
 	Message   string    `json:"message"`
 	ExpiresAt time.Time `json:"expires_at"`
+}
+
+// UserDeleteCredentialInput is part of a request.
+type UserDeleteCredentialInput struct {
+	// The proof that users need to change their own ways to sign in, of an older one: the password, code, recovery_code or
+	// passkey. Without it, the error auth_m.proof_required lists what the user has.
+	Password string `json:"password,omitzero"`
+	// Instead of the password: of an authenticator app.
+	Code string `json:"code,omitzero"`
+	// Instead of the password.
+	RecoveryCode string `json:"recovery_code,omitzero"`
+	// Instead of the password: what navigator.credentials.get returned for the options of POST
+	// /v1/users/{id}/reauthenticate/options.
+	Passkey map[string]any `json:"passkey,omitzero"`
+	// Only with a passkey: the token of its options.
+	Token string `json:"token,omitzero"`
+	// Instead of the password: the one-time code of another sign-in with the provider (GET /authenticate/oidc?again=true).
+	OIDCProof string `json:"oidc_proof,omitzero"`
 }
 
 // OidcExchangeInput is part of a request.
@@ -713,6 +774,9 @@ type OidcIdentity struct {
 	CreatedAt  time.Time  `json:"created_at"`
 	CreatedBy  string     `json:"created_by"`
 	LastUsedAt *time.Time `json:"last_used_at"`
+	// Until then the account can neither replace an older method of sign-in nor be the only proof for a sensitive change; null
+	// for one that came with the user, or existed before this rule.
+	TrustedFrom *time.Time `json:"trusted_from"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -744,6 +808,38 @@ type OidcLinkInput struct {
 	Code string `json:"code,omitzero"`
 	// Id of the account at the issuer, for callers who may create identities.
 	Subject string `json:"subject,omitzero"`
+	// The proof that users need for an account of their own: the password, factor_code, recovery_code or passkey. Without it,
+	// the error auth_m.proof_required lists what the user has.
+	Password string `json:"password,omitzero"`
+	// Instead of the password: of an authenticator app.
+	FactorCode string `json:"factor_code,omitzero"`
+	// Instead of the password.
+	RecoveryCode string `json:"recovery_code,omitzero"`
+	// Instead of the password: what navigator.credentials.get returned for the options of POST
+	// /v1/users/{id}/reauthenticate/options.
+	Passkey map[string]any `json:"passkey,omitzero"`
+	// Only with a passkey: the token of its options.
+	Token string `json:"token,omitzero"`
+	// Instead of the password: the one-time code of another sign-in with an account that is linked already.
+	OIDCProof string `json:"oidc_proof,omitzero"`
+}
+
+// OidcUnlinkInput is part of a request.
+type OidcUnlinkInput struct {
+	// The proof that users need to change their own ways to sign in, of an older one: the password, code, recovery_code or
+	// passkey. Without it, the error auth_m.proof_required lists what the user has.
+	Password string `json:"password,omitzero"`
+	// Instead of the password: of an authenticator app.
+	Code string `json:"code,omitzero"`
+	// Instead of the password.
+	RecoveryCode string `json:"recovery_code,omitzero"`
+	// Instead of the password: what navigator.credentials.get returned for the options of POST
+	// /v1/users/{id}/reauthenticate/options.
+	Passkey map[string]any `json:"passkey,omitzero"`
+	// Only with a passkey: the token of its options.
+	Token string `json:"token,omitzero"`
+	// Instead of the password: the one-time code of another sign-in with the provider (GET /authenticate/oidc?again=true).
+	OIDCProof string `json:"oidc_proof,omitzero"`
 }
 
 // FactorPage is part of an answer.
@@ -775,6 +871,9 @@ type Factor struct {
 	Status     FactorStatus `json:"status"`
 	CreatedAt  time.Time    `json:"created_at"`
 	LastUsedAt *time.Time   `json:"last_used_at"`
+	// Until then the factor can neither replace an older method of sign-in nor be the only proof for a sensitive change; null
+	// for one that is not confirmed or existed before this rule.
+	TrustedFrom *time.Time `json:"trusted_from"`
 	// How many recovery codes are unused. Only for recovery codes.
 	Remaining *int64 `json:"remaining"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
@@ -826,6 +925,20 @@ type FactorEnrolInput struct {
 	Type FactorEnrolType `json:"type"`
 	// How the user recognises the factor; by default a name for the type.
 	Name string `json:"name,omitzero"`
+	// The proof that users need to change their own ways to sign in, of an older one: the password, code, recovery_code or
+	// passkey. Without it, the error auth_m.proof_required lists what the user has.
+	Password string `json:"password,omitzero"`
+	// Instead of the password: of an authenticator app.
+	Code string `json:"code,omitzero"`
+	// Instead of the password.
+	RecoveryCode string `json:"recovery_code,omitzero"`
+	// Instead of the password: what navigator.credentials.get returned for the options of POST
+	// /v1/users/{id}/reauthenticate/options.
+	Passkey map[string]any `json:"passkey,omitzero"`
+	// Only with a passkey: the token of its options.
+	Token string `json:"token,omitzero"`
+	// Instead of the password: the one-time code of another sign-in with the provider (GET /authenticate/oidc?again=true).
+	OIDCProof string `json:"oidc_proof,omitzero"`
 }
 
 // FactorEnrolType is one of the values below. Later versions of the service may add values.
@@ -850,6 +963,9 @@ type FactorEnrolled struct {
 	Status     FactorEnrolledStatus `json:"status"`
 	CreatedAt  time.Time            `json:"created_at"`
 	LastUsedAt *time.Time           `json:"last_used_at"`
+	// Until then the factor can neither replace an older method of sign-in nor be the only proof for a sensitive change; null
+	// for one that is not confirmed or existed before this rule.
+	TrustedFrom *time.Time `json:"trusted_from"`
 	// How many recovery codes are unused. Only for recovery codes.
 	Remaining *int64 `json:"remaining"`
 	// Only for an authenticator app.
@@ -923,6 +1039,9 @@ type FactorConfirmed struct {
 	Status     FactorConfirmedStatus `json:"status"`
 	CreatedAt  time.Time             `json:"created_at"`
 	LastUsedAt *time.Time            `json:"last_used_at"`
+	// Until then the factor can neither replace an older method of sign-in nor be the only proof for a sensitive change; null
+	// for one that is not confirmed or existed before this rule.
+	TrustedFrom *time.Time `json:"trusted_from"`
 	// How many recovery codes are unused. Only for recovery codes.
 	Remaining *int64 `json:"remaining"`
 	// With the first factor only. Each works once. They are not shown again.
@@ -954,6 +1073,24 @@ const (
 // FactorRenameInput is part of a request.
 type FactorRenameInput struct {
 	Name string `json:"name"`
+}
+
+// FactorRemoveInput is part of a request.
+type FactorRemoveInput struct {
+	// The proof that users need to change their own ways to sign in, of an older one: the password, code, recovery_code or
+	// passkey. Without it, the error auth_m.proof_required lists what the user has.
+	Password string `json:"password,omitzero"`
+	// Instead of the password: of an authenticator app.
+	Code string `json:"code,omitzero"`
+	// Instead of the password.
+	RecoveryCode string `json:"recovery_code,omitzero"`
+	// Instead of the password: what navigator.credentials.get returned for the options of POST
+	// /v1/users/{id}/reauthenticate/options.
+	Passkey map[string]any `json:"passkey,omitzero"`
+	// Only with a passkey: the token of its options.
+	Token string `json:"token,omitzero"`
+	// Instead of the password: the one-time code of another sign-in with the provider (GET /authenticate/oidc?again=true).
+	OIDCProof string `json:"oidc_proof,omitzero"`
 }
 
 // ServiceaccountCreateInput is part of a request.
@@ -2410,9 +2547,13 @@ type CustomerChange struct {
 	From              KYCStatus         `json:"from"`
 	To                KYCStatus         `json:"to"`
 	VerificationLevel VerificationLevel `json:"verification_level"`
-	Reason            string            `json:"reason"`
-	ChangedAt         time.Time         `json:"changed_at"`
-	ChangedBy         string            `json:"changed_by"`
+	// Of a decision that needed a second person, reviewers get its reason, and all others what it says to the customer. The
+	// customer is no reviewer of their own.
+	Reason string `json:"reason"`
+	// For reviewers: what a decision that needed a second person says to the customer.
+	CustomerReason string    `json:"customer_reason"`
+	ChangedAt      time.Time `json:"changed_at"`
+	ChangedBy      string    `json:"changed_by"`
 	// The changed members of the customer's identity; empty for callers who may not review, and for the customer.
 	Changes []CustomerFieldChange `json:"changes"`
 }
@@ -2485,10 +2626,13 @@ type CustomerPendingDecision struct {
 	KYCStatus KYCStatus `json:"kyc_status"`
 	// The level that the customer gets.
 	VerificationLevel VerificationLevel `json:"verification_level"`
-	Reason            string            `json:"reason"`
-	ProposedAt        time.Time         `json:"proposed_at"`
-	ProposedBy        string            `json:"proposed_by"`
-	ClosedAt          *time.Time        `json:"closed_at"`
+	// For reviewers only.
+	Reason string `json:"reason"`
+	// What the customer reads in the history once the decision is confirmed; missing for nothing.
+	CustomerReason string     `json:"customer_reason"`
+	ProposedAt     time.Time  `json:"proposed_at"`
+	ProposedBy     string     `json:"proposed_by"`
+	ClosedAt       *time.Time `json:"closed_at"`
 	// Empty while the decision is pending.
 	ClosedBy      string `json:"closed_by"`
 	ClosingReason string `json:"closing_reason"`
@@ -2515,8 +2659,10 @@ type CustomerSubmitInput struct {
 	// The time at which a reviewer verified the customer. Ignored from other callers.
 	VerifiedAt Opt[time.Time]          `json:"verified_at,omitzero"`
 	Documents  []CustomerDocumentInput `json:"documents,omitzero"`
-	// Of a verification that needs a second person.
+	// Of a verification that needs a second person, for reviewers.
 	Reason string `json:"reason,omitzero"`
+	// What the customer reads about a verification that needs a second person.
+	CustomerReason string `json:"customer_reason,omitzero"`
 }
 
 // CustomerDocumentInput is part of a request.
@@ -2571,8 +2717,10 @@ const (
 type CustomerDecideInput struct {
 	KYCStatus         KYCStatus         `json:"kyc_status,omitzero"`
 	VerificationLevel VerificationLevel `json:"verification_level,omitzero"`
-	// Required for a decision that needs a second person.
+	// The customer reads it, unless the decision needs a second person. Then it is required, and for reviewers only.
 	Reason string `json:"reason,omitzero"`
+	// What the customer reads about a decision that needs a second person, once it is confirmed.
+	CustomerReason string `json:"customer_reason,omitzero"`
 }
 
 // CustomerCasePage is part of an answer.
@@ -3548,7 +3696,8 @@ type NotificationDelivery struct {
 	Subject        string                      `json:"subject"`
 	// Empty for a code that was sent or waits for its gateway.
 	Text string `json:"text"`
-	// The text has a code or the link of an invitation, and is masked: only people with a recent authentication see it.
+	// The text has a code or a secret link, and is masked: only people with a recent authentication and every right of the
+	// recipient see it.
 	Masked        bool                       `json:"masked"`
 	Status        NotificationDeliveryStatus `json:"status"`
 	Attempts      int64                      `json:"attempts"`
@@ -3683,7 +3832,7 @@ type PrivacyRelationship struct {
 	EndedAt *time.Time `json:"ended_at"`
 	// The last day on which the data must be kept; null until the relationship has ended.
 	RetentionUntil *Date `json:"retention_until"`
-	// Whether a legal hold prevents the erasure.
+	// Whether a legal hold prevents the erasure: on the customer, or on another one of the same person.
 	OnHold bool `json:"on_hold"`
 	// Whether the data may be erased today.
 	Erasable bool `json:"erasable"`
@@ -3885,8 +4034,10 @@ type PrivacyExport struct {
 	// Decisions that needed a second person, also pending ones; for reviewers and in reports only.
 	Decisions           []map[string]any `json:"decisions"`
 	VerificationHistory []map[string]any `json:"verification_history"`
-	Payers              []map[string]any `json:"payers"`
-	Tasks               []map[string]any `json:"tasks"`
+	// The open verification, as reviewers see it in their queue.
+	Case   []map[string]any `json:"case"`
+	Payers []map[string]any `json:"payers"`
+	Tasks  []map[string]any `json:"tasks"`
 	// Of a customer those of documents and tasks, of a user those in chats.
 	Files []map[string]any `json:"files"`
 	// The content of the files in pieces, in base64: file_id, number from 0, content.
@@ -4354,6 +4505,8 @@ type Health struct {
 	Timestamp     time.Time           `json:"timestamp"`
 	// ok or failed for each condition of readiness; warning for a condition that fails without making the service unready.
 	Checks map[string]string `json:"checks"`
+	// How far a start is that brings records up to date; only while the service starts.
+	Progress *StartProgress `json:"progress"`
 	// The nodes that use the same PostgreSQL database; missing with a data directory.
 	Nodes []NodeHealth `json:"nodes"`
 }
@@ -4365,6 +4518,15 @@ const (
 	HealthOverallStatusHealthy   HealthOverallStatus = "healthy"
 	HealthOverallStatusUnhealthy HealthOverallStatus = "unhealthy"
 )
+
+// StartProgress is part of an answer.
+type StartProgress struct {
+	// Records that the start has brought up to date.
+	Done int64 `json:"done"`
+	// All records that it has to bring up to date.
+	Total   int64 `json:"total"`
+	Percent int64 `json:"percent"`
+}
 
 // NodeHealth is part of an answer.
 type NodeHealth struct {

@@ -26,8 +26,8 @@ type plan struct {
 	input  reflect.Type
 	path   []pathField
 	query  []queryField
-	binder int            // index of the QueryBinder, or -1
-	body   map[string]int // member name → field index
+	binder int              // index of the QueryBinder, or -1
+	body   map[string][]int // member name → field index, with that of the embedded struct
 }
 
 type pathField struct {
@@ -44,11 +44,17 @@ type queryField struct {
 
 // newPlan reads the tags of a struct. It panics for a field without exactly one source, which is a programming error.
 func newPlan(t reflect.Type) *plan {
-	p := &plan{input: t, binder: -1, body: map[string]int{}}
+	p := &plan{input: t, binder: -1, body: map[string][]int{}}
 	for i := range t.NumField() {
 		field := t.Field(i)
 		if !field.IsExported() {
 			continue // Validate may set it for the service
+		}
+		if field.Anonymous && field.Tag == "" && field.Type.Kind() == reflect.Struct {
+			for name, index := range newPlan(field.Type).body { // several inputs share its members
+				p.body[name] = append([]int{i}, index...)
+			}
+			continue
 		}
 		path, query, body := field.Tag.Get("path"), field.Tag.Get("query"), field.Tag.Get("json")
 		switch {
@@ -61,7 +67,7 @@ func newPlan(t reflect.Type) *plan {
 			p.query = append(p.query, queryField{name: query, index: i})
 		case body != "" && path == "" && query == "":
 			name, _, _ := strings.Cut(body, ",")
-			p.body[name] = i
+			p.body[name] = []int{i}
 		default:
 			panic("endpoint: field " + t.String() + "." + field.Name + " needs exactly one of the tags path, query, json")
 		}
@@ -199,7 +205,7 @@ func (p *plan) bindBody(body []byte, in reflect.Value, problems *apierr.Fields) 
 		}
 		if known {
 			end := int(decoder.InputOffset())
-			setMember(in.Field(index), member, body[end-len(value):end:end], problems)
+			setMember(in.FieldByIndex(index), member, body[end-len(value):end:end], problems)
 		}
 	}
 	if _, err := decoder.ReadToken(); err != nil {

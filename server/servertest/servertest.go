@@ -38,6 +38,7 @@ const (
 	AdminEmail    = "admin@kontor.localhost"
 	AdminPassword = "correct horse battery staple"
 	APIKey        = "test-api-key-0123456789"
+	Password      = "a long enough password 42" // of every other user
 )
 
 // Server is a running Kontor with a database and a clock of its own.
@@ -165,12 +166,11 @@ func (s *Server) Admin() *Client {
 func (s *Server) User(roles ...string) *Client {
 	s.t.Helper()
 	email := fmt.Sprintf("user%d@example.ch", s.users.Add(1))
-	const password = "a long enough password 42"
 	if _, err := s.Users.Create(access.With(context.Background(), &access.Caller{UserID: store.NilID}),
-		directory.NewUser{Value: email, Password: password, Roles: roles}); err != nil {
+		directory.NewUser{Value: email, Password: Password, Roles: roles}); err != nil {
 		s.t.Fatalf("create a user: %v", err)
 	}
-	return s.SignIn(email, password)
+	return s.SignIn(email, Password)
 }
 
 // SignIn returns a client with a new session.

@@ -198,9 +198,6 @@ func (r *Result) warnOfDatabase() (warnings []string) {
 	if mode := d.query.Get("sslmode"); !d.local() && (mode == "" || mode == "allow" || mode == "prefer") {
 		warnings = append(warnings, "data.url allows an unencrypted connection to another machine; add sslmode=verify-full, or sslmode=disable for a private network")
 	}
-	if r.sources["data.dir"] != FromDefault {
-		warnings = append(warnings, "data.dir has no effect, because data.url is set")
-	}
 	return warnings
 }
 

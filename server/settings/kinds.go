@@ -189,10 +189,18 @@ var backupAddress = text("address or path", func(raw string) (string, error) {
 	switch {
 	case err != nil:
 		return "", errors.New("must be an address such as s3://bucket/prefix, or a path")
-	case u.User != nil:
+	case u.User != nil || u.Scheme == "s3" && (strings.Contains(u.Query().Get("endpoint"), "@") || u.Fragment != ""):
 		return "", errors.New("must not contain credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 	case u.Scheme != "" && u.Scheme != "s3" && u.Scheme != "file":
 		return "", errors.New("must begin with s3:// or file://, or be a path")
+	}
+	return raw, nil
+})
+
+// incarnation accepts the name of an incarnation of a database.
+var incarnation = text("incarnation", func(raw string) (string, error) {
+	if len(raw) != 16 || strings.Trim(raw, "abcdefghijklmnopqrstuvwxyz234567") != "" {
+		return "", errors.New("must be the 16 letters and digits of an incarnation, as the log and kontor restore --list show it")
 	}
 	return raw, nil
 })

@@ -37,8 +37,8 @@ type Result struct {
 // Load reads all sources. Every value must be valid, even if another source overrides it. The error is one line with the
 // setting, the rule and the location.
 //
-// An empty environment variable counts as not set, because many tools cannot omit a variable. An empty flag clears a list of the
-// file.
+// An empty value counts like any other, whatever its source: it switches off what may be off, and overrides sources below. A setting
+// that needs a value rejects it.
 func Load(in Input) (*Result, error) {
 	environ, warnings, err := readEnviron(in.Environ)
 	if err != nil {
@@ -56,7 +56,7 @@ func Load(in Input) (*Result, error) {
 	}
 	r := &Result{Warnings: warnings, sources: map[string]Source{}}
 	for _, s := range registry {
-		if err := r.resolve(s, in.Flags[s.Name], environ[s.Env], fromFile); err != nil {
+		if err := r.resolve(s, in.Flags[s.Name], environ, fromFile); err != nil {
 			return nil, err
 		}
 	}
@@ -84,13 +84,13 @@ func (r *Result) deriveAddresses() {
 }
 
 // resolve sets the value of one setting from its sources, in ascending order of precedence: the last one wins.
-func (r *Result) resolve(s Setting, flags []string, env string, file map[string]given) error {
+func (r *Result) resolve(s Setting, flags []string, environ map[string]string, file map[string]given) error {
 	values := []given{{source: FromDefault, where: "default", raw: s.Default}}
 	if g, ok := file[s.Name]; ok {
 		values = append(values, g)
 	}
-	if env != "" {
-		values = append(values, given{FromEnvironment, "environment variable " + s.Env, env})
+	if raw, set := environ[s.Env]; set {
+		values = append(values, given{FromEnvironment, "environment variable " + s.Env, raw})
 	}
 	if len(flags) > 0 && !s.EnvironmentOnly {
 		raw := flags[len(flags)-1]
@@ -110,7 +110,8 @@ func (r *Result) resolve(s Setting, flags []string, env string, file map[string]
 
 // wrong returns the error line. It omits values that may contain a secret or that err already quotes.
 func (s Setting) wrong(g given, err error) error {
-	if s.List || s.secret() || strings.ContainsAny(g.raw, "@?") { // the last two occur in addresses with credentials, whatever the setting
+	// Addresses may contain credentials, whatever the setting, and most of all when they are malformed.
+	if s.List || s.secret() || strings.ContainsAny(g.raw, "@?") || strings.Contains(g.raw, "://") {
 		return fmt.Errorf("%s %w (%s)", s.Name, err, g.where)
 	}
 	return fmt.Errorf("%s %w, not %q (%s)", s.Name, err, shorten(g.raw), g.where)
@@ -149,7 +150,7 @@ func (s *Settings) checkAdminPassword() error {
 	return nil
 }
 
-// readEnviron returns Kontor's variables that are not empty. A variable whose name resembles a known one is an error: it is
+// readEnviron returns Kontor's variables. A variable whose name resembles a known one is an error: it is
 // misspelled. Other unknown variables are a warning, since other programs may use the prefix.
 func readEnviron(environ []string) (values map[string]string, warnings []string, err error) {
 	known := []string{ConfigEnv}
@@ -167,7 +168,7 @@ func readEnviron(environ []string) (values map[string]string, warnings []string,
 				return nil, nil, fmt.Errorf("unknown environment variable %s%s; correct or remove it", shorten(name), meant)
 			}
 			warnings = append(warnings, fmt.Sprintf("unknown environment variable %s is ignored", shorten(name)))
-		} else if value != "" {
+		} else {
 			values[name] = value
 		}
 	}

@@ -116,17 +116,55 @@ func TestLoad_FileFromEnvironment(t *testing.T) {
 	}
 }
 
-func TestLoad_IgnoresEmptyVariablesButNotEmptyFlags(t *testing.T) {
+// An empty value means the same in each source, for all settings: what may be off is off, whatever the sources below say, and a
+// setting that needs a value rejects it.
+func TestLoad_EmptyValuesMeanTheSameInEachSource(t *testing.T) {
+	for _, s := range settings.All() {
+		sources := map[settings.Source]settings.Input{settings.FromEnvironment: {Environ: []string{s.Env + "="}}}
+		if !s.EnvironmentOnly {
+			sources[settings.FromFlag] = settings.Input{Flags: map[string][]string{s.Name: {""}}}
+			sources[settings.FromFile] = settings.Input{File: file(t, s.Name+`: ""`)}
+		}
+		mayBeOff := s.Default == "" || strings.Contains(s.Meaning, "empty:")
+		for source, in := range sources {
+			r, err := settings.Load(in)
+			if !mayBeOff {
+				expectLine(t, s.Name, err, "")
+				if err != nil && !strings.Contains(err.Error(), s.Name) {
+					t.Errorf("%s from %s: the line does not name the setting: %v", s.Name, source, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s from %s: %v", s.Name, source, err)
+				continue
+			}
+			for _, l := range r.Lines() {
+				if l.Name == s.Name && (l.Text != "" || l.Source != source) {
+					t.Errorf("%s: %q from %s, want nothing from %s", s.Name, l.Text, l.Source, source)
+				}
+			}
+		}
+	}
+}
+
+func TestLoad_AnEmptyValueOverridesTheSourcesBelow(t *testing.T) {
 	in := settings.Input{
-		File:    file(t, "cors.allowed_origins: [https://a.example]"),
-		Environ: []string{"KONTOR_CORS_ALLOWED_ORIGINS=", "KONTOR_SERVER_SHUTDOWN_SECONDS="},
+		File:    file(t, "cors.allowed_origins: [https://a.example]\nmetrics.listen: 127.0.0.1:9000"),
+		Environ: []string{"KONTOR_CORS_ALLOWED_ORIGINS=", "KONTOR_METRICS_LISTEN="},
 	}
-	if got := load(t, in).Settings.CORS.AllowedOrigins; len(got) != 1 {
-		t.Errorf("an empty variable replaced the file's origins: %q", got)
+	s := load(t, in).Settings
+	if len(s.CORS.AllowedOrigins) != 0 || s.Metrics.Listen != "" {
+		t.Errorf("empty variables left origins %q and address %q of the file", s.CORS.AllowedOrigins, s.Metrics.Listen)
 	}
-	in.Flags = map[string][]string{"cors.allowed_origins": {""}}
-	if got := load(t, in).Settings.CORS.AllowedOrigins; len(got) != 0 {
-		t.Errorf("an empty flag left the file's origins: %q", got)
+	in.Flags = map[string][]string{"metrics.listen": {"127.0.0.1:9001"}}
+	if got := load(t, in).Settings.Metrics.Listen; got != "127.0.0.1:9001" {
+		t.Errorf("an empty variable cleared the flag: %q", got)
+	}
+	in.Flags["metrics.listen"] = []string{""}
+	in.Environ = []string{"KONTOR_METRICS_LISTEN=127.0.0.1:9002"}
+	if got := load(t, in).Settings.Metrics.Listen; got != "" {
+		t.Errorf("an empty flag left the address of the environment: %q", got)
 	}
 }
 

@@ -28,6 +28,7 @@ func TestLoad_RoundTrip(t *testing.T) {
 		"data.url":                               "postgres://kontor@db.example:5433/kontor?sslmode=verify-full",
 		"data.connections":                       "20",
 		"backup.url":                             "s3://vault/kontor?region=eu-central-1",
+		"backup.line":                            "x2kq7n4mbd3ovw5a",
 		"backup.whole_hours":                     "12",
 		"backup.keep_days":                       "7",
 		"cluster.node":                           "node-1",

@@ -49,7 +49,7 @@ var serverRows = []Setting{
 		func(s *Settings) *string { return &s.Metrics.Listen }),
 
 	row("data.dir", path, "./data",
-		"Directory of the database, the keys and the files; created on the first start.",
+		"Directory of the database, the keys and the files; created on the first start. With data.url it is used only if it is set, and keeps what the node has seen of the database.",
 		func(s *Settings) *string { return &s.Data.Dir }),
 	row("data.url", optional(databaseURL), "",
 		"PostgreSQL database for one or several nodes, such as postgres://kontor@db.example/kontor; needs KONTOR_SECRET_KEY; empty: data.dir.",
@@ -176,6 +176,9 @@ var otherRows = []Setting{
 	row("backup.url", optional(backupAddress), "",
 		"Target of the continuous backup: s3://bucket/prefix?endpoint=https://s3.example&region=eu-central-1, file:///path or a path; empty: none.",
 		func(s *Settings) *string { return &s.Backup.URL }),
+	row("backup.line", optional(incarnation), "",
+		"Incarnation of the data directory, if it was restored or copied and continues the backup of its former server in backup.url; the restore and the log name it.",
+		func(s *Settings) *string { return &s.Backup.Line }),
 	row("backup.whole_hours", hours(24*31), "24",
 		"Hours after which the continuous backup begins again with the whole database.",
 		func(s *Settings) *time.Duration { return &s.Backup.WholeEvery }),

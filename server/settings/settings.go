@@ -210,6 +210,7 @@ type Privacy struct {
 // Backup configures the continuous backup.
 type Backup struct {
 	URL        string // empty: none
+	Line       string // empty: none
 	WholeEvery time.Duration
 	Keep       time.Duration // 0: for ever
 }

@@ -32,6 +32,7 @@ func TestLoad_RejectsWrongValues(t *testing.T) {
 			"postgres://db.example/kontor?pool_max_conns=4", "postgres://db.example/kontor?sslmode=require&sslmode=disable", "postgres://a:1,b:2/kontor", "postgres://a:1,b:2/kontor?target_session_attrs=any",
 			"postgres://db.example/kontor?host=/run", "postgres:///kontor?port=x", "postgres:///kontor?host=db..example"},
 		"backup.url":                             {"ftp://vault/kontor", "s3://key:secret@vault/kontor", "a\nb", "http://[::1"},
+		"backup.line":                            {"x", "X2KQ7N4MBD3OVW5A", "x2kq7n4mbd3ovw5a1", "../../../etc/pas"},
 		"backup.whole_hours":                     {"", "0", "745"},
 		"backup.keep_days":                       {"", "-1", "36501"},
 		"data.connections":                       {"", "0", "501", "many"},
