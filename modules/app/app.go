@@ -26,6 +26,7 @@ import (
 	"kontor/modules/invoices"
 	"kontor/modules/invoices/qrbill"
 	"kontor/modules/kit/records"
+	"kontor/modules/kit/signin"
 	"kontor/modules/notifications"
 	"kontor/modules/oidc"
 	"kontor/modules/payers"
@@ -51,7 +52,8 @@ type Options struct {
 	Hash     auth.HashCost // zero means the cost for production
 	// HashInChildren hashes passwords in child processes. For servers.
 	HashInChildren bool
-	CacheDir       string // keeps what can be rebuilt, such as the compiled PDF engine; empty means no cache
+	Progress       func(done, total int) // takes the progress of a start that brings the records of an earlier version up to date; nil: none
+	CacheDir       string                // keeps what can be rebuilt, such as the compiled PDF engine; empty means no cache
 }
 
 // Modules are all modules on one database.
@@ -119,6 +121,8 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Auth.SetProvider(m.OIDC.Name())
 	m.Factors = factors.New(db, m.Auth, m.Notifications, texts, factors.Options{BaseURL: o.Settings.Server.BaseURL, Issuer: o.Settings.Auth.MFA.Issuer, Log: o.Log})
 	m.Auth.SetFactors(m.Factors)
+	m.Auth.SetProviderProof(m.OIDC)
+	m.Auth.SetMethods(map[signin.Kind]signin.Methods{signin.Credential: m.Users, signin.Factor: m.Factors, signin.Identity: m.OIDC})
 	if m.Services, err = newServices(m); err != nil {
 		return nil, err
 	}
@@ -147,7 +151,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Webhooks = newWebhooks(m)
 	m.Search = newSearch(m)
 	m.Privacy = m.newPrivacy(o)
-	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Records: m.records(), SettingRoles: settingRoles(o.Settings), Texts: texts, Log: o.Log})
+	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Personas: m.Personas, Records: m.records(), SettingRoles: settingRoles(o.Settings), Texts: texts, Log: o.Log})
 	m.table = m.endpoints()
 	if err := m.Changes.SetTable(m.table); err != nil {
 		return nil, err
@@ -281,6 +285,13 @@ func (m *Modules) start(ctx context.Context) error {
 		return fmt.Errorf("start the change feed: %w", err)
 	}
 	return m.Privacy.Start(ctx)
+}
+
+// Prepare compiles what the first request that needs it would have to wait for, unless an earlier start has done so.
+func (m *Modules) Prepare(ctx context.Context) {
+	if err := m.bills.Prepare(ctx); err != nil && ctx.Err() == nil {
+		m.Log.Warn("the first PDF will take longer", "err", err)
+	}
 }
 
 // Close ends streams, queues and worker processes, and writes buffered data. It does not close the database.

@@ -78,7 +78,7 @@ func newExportWorld(t *testing.T) *exportWorld {
 		t.Fatal("there is no live code")
 	}
 	w.reviewer = w.withRole(t, "Reviewer", map[string][]string{"customers": {"read", "update"}},
-		"GET /v1/customers/{id}", "GET /v1/customers/{id}/kyc", "GET /v1/customers/{id}/export")
+		"GET /v1/customers/{id}", "GET /v1/customers/{id}/kyc", "GET /v1/customers/{id}/export", "GET /v1/kyc/cases")
 	all := map[string][]string{}
 	for _, name := range []string{"customers", "payers", "tasks", "users", "credentials", "sessions", "notifications", "personas", "chats", "deliveries", "factors", "identities"} {
 		all[name] = []string{"read_all"}
@@ -119,7 +119,10 @@ func (w *exportWorld) checkNoCodes(t *testing.T, what, text string) {
 }
 
 // smallPDF returns a file that is accepted as evidence.
-func smallPDF() []byte {
+func smallPDF() []byte { return filledPDF(0) }
+
+// filledPDF returns a file that is accepted as evidence, with an object of some size.
+func filledPDF(size int) []byte {
 	var b strings.Builder
 	var offsets []int
 	object := func(text string) {
@@ -130,6 +133,9 @@ func smallPDF() []byte {
 	object("<< /Type /Catalog /Pages 2 0 R >>")
 	object("<< /Type /Pages /Kids [3 0 R] /Count 1 >>")
 	object("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 100 100] >>")
+	if size > 0 {
+		object(fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", size, strings.Repeat("q", size)))
+	}
 	start := b.Len()
 	fmt.Fprintf(&b, "xref\n0 %d\n0000000000 65535 f \n", len(offsets)+1)
 	for _, at := range offsets {
@@ -209,6 +215,8 @@ func (w *exportWorld) answered(t *testing.T, c *servertest.Client, kind, id, sec
 			rows = append(rows, pending)
 		}
 		return rows
+	case "customer.case":
+		return rowsOf(t, get("/v1/kyc/cases?search.customer_id=%s", id))
 	case "customer.payers":
 		return one(get("/v1/payers/%s", text("id")))
 	case "customer.tasks", "user.tasks":
@@ -317,6 +325,11 @@ func TestExport_IsWhatItsReaderCouldReadOneByOne(t *testing.T) {
 		t.Errorf("the reviewer exports %s", reviewed)
 	}
 	all := w.Admin().Do("GET", "/v1/customers/"+w.customer+"/export", nil).Body
+	for name, c := range map[string]*servertest.Client{"advisor": w.advisor, "administrator": w.Admin(), "owner": w.owner} {
+		if got := strings.Contains(c.Do("GET", "/v1/customers/"+w.customer+"/export", nil).Body, `"case":[`); got != (name != "owner") {
+			t.Errorf("%s exports the open case: %t", name, got)
+		}
+	}
 	for _, text := range []string{"StaffPayer", "StaffTask", "StaffEvidence", "PEP hit", "StaffNotice"} {
 		if !strings.Contains(all, text) {
 			t.Errorf("the administrator's export lacks %s", text)

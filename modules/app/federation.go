@@ -38,8 +38,8 @@ func providerTime(request time.Duration) time.Duration { return request * 4 / 5 
 type federatedSessions struct{ *auth.Service }
 
 // NextStep returns a further step of the sign-in, or nil.
-func (f federatedSessions) NextStep(ctx context.Context, userID string, methods []string) (any, error) {
-	step, err := f.Service.NextStep(ctx, userID, methods)
+func (f federatedSessions) NextStep(ctx context.Context, userID string, methods []string, at store.Time) (any, error) {
+	step, err := f.Service.NextStep(ctx, userID, methods, at)
 	if step == nil {
 		return nil, err
 	}

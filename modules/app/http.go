@@ -50,8 +50,13 @@ func (m *Modules) probes() []server.Probe {
 	if m.OIDC.Name() != "" {
 		all = append(all, server.Probe{Name: "sign_in_provider", Check: m.OIDC.Ready, Advisory: true})
 	}
+	if m.Settings.Backup.URL != "" {
+		all = append(all, server.Probe{Name: "backup", Check: m.checkBackup, Advisory: true})
+	}
 	if m.DB.Shared() {
-		all = append(all, server.Probe{Name: "cluster", Check: m.checkCluster, Advisory: true})
+		all = append(all, server.Probe{Name: "primary", Check: m.DB.CheckPrimary},
+			server.Probe{Name: "durability", Check: m.DB.CheckDurability, Advisory: true},
+			server.Probe{Name: "cluster", Check: m.checkCluster, Advisory: true})
 	} else { // the log of PostgreSQL is that of its server
 		all = append(all, server.Probe{Name: "log_size", Check: m.DB.CheckLog, Advisory: true})
 	}

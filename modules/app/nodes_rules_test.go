@@ -87,7 +87,7 @@ func TestNodes_UniqueNames(t *testing.T) {
 				u = at(b, u)
 			}
 			requests = append(requests, func() (servertest.Response, error) {
-				return u.Try("POST", "/v1/users/"+u.UserID+"/credentials", map[string]any{"credential_type": "username", "credential_value": name})
+				return u.Try("POST", "/v1/users/"+u.UserID+"/credentials", map[string]any{"credential_type": "username", "credential_value": name, "password": userPassword})
 			})
 		}
 		if statuses := together(t, requests...); statuses[201] != 1 {

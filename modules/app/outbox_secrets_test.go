@@ -10,6 +10,26 @@ import (
 	"kontor/server/servertest"
 )
 
+// The link that removes a new way to sign in is masked like a code, and in no export.
+func TestOutbox_MasksUndoLinks(t *testing.T) {
+	s := servertest.Start(t)
+	admin, user := s.Admin(), s.User(access.Customer)
+	own := "/v1/users/" + user.UserID
+	user.Do("POST", own+"/credentials", map[string]any{"credential_type": "username", "credential_value": "anna.keller", "password": userPassword}).Expect(t, 201)
+	path := "/v1/notifications/deliveries?search.user_id=" + user.UserID
+	link := undoLink.FindString(admin.Do("GET", path, nil).Expect(t, 200).Body)
+	if link == "" {
+		t.Fatal("no message has the link")
+	}
+	if exported := user.Do("GET", own+"/export", nil).Expect(t, 200).Body; strings.Contains(exported, link) || !strings.Contains(exported, "anna.keller") {
+		t.Errorf("the export of the user: %s", exported)
+	}
+	s.Clock.Advance(endpoint.FreshFor)
+	if got := admin.Do("GET", path, nil).Expect(t, 200).Body; strings.Contains(got, link) || !strings.Contains(got, `"masked":true`) {
+		t.Errorf("without a recent authentication, an administrator reads %s", got)
+	}
+}
+
 // Codes in the local outbox are shown to people who have authenticated recently, and to no program.
 func TestOutbox_MasksCodes(t *testing.T) {
 	s := servertest.Start(t)

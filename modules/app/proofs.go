@@ -40,10 +40,11 @@ func Proofs() []records.Proof {
 // Form 2 added the display name of users. Form 3 added acr, amr, authenticated_at and factor_at of sessions, erased_at of
 // customers, users, personas, payers and tasks, the kind of users, and the types factors, identities, service_accounts,
 // service_tokens, erasures, relationships and legal_holds. Form 4 added due_on of tasks and views of profiles. Form 5 added the
-// evidence of decisions and proposed ends of relationships.
+// evidence of decisions and proposed ends of relationships. Form 6 added trusted_from of factors and identities, and the texts of
+// decisions for customers.
 const (
 	formType  = "audit"
-	formID    = "record-form-5"
+	formID    = "record-form-6"
 	formBegun = formID + "/begun"
 )
 
@@ -91,29 +92,25 @@ func formSince(ctx context.Context, q store.Querier) (seq int64, err error) {
 	return seq, err
 }
 
-// digestBatch is the number of records that one transaction of the upgrade digests.
-const digestBatch = 200
-
 // upgradeDigests writes an audit entry with the digest of each record of a database from an earlier version. It does so
-// once. For a new database it writes only the entries that mark the upgrade as done.
+// once. For a new database it writes only the entries that mark the upgrade as done. If it is interrupted, the next start continues
+// after the last batch.
 func (m *Modules) upgradeDigests(ctx context.Context) error {
 	since, err := formSince(ctx, m.DB)
 	if err != nil || since > 0 {
 		return err
 	}
-	if err := m.auditForm(ctx, formBegun); err != nil {
+	u := digestUpgrade{m: m, proofs: Proofs()}
+	if err := u.begin(ctx); err != nil {
 		return err
 	}
-	total := 0
-	for _, p := range Proofs() {
-		n, err := m.digestType(ctx, p)
-		if err != nil {
+	for _, p := range u.proofs {
+		if err := u.digestType(ctx, p); err != nil {
 			return fmt.Errorf("upgrade the digests of %s: %w", p.Type, err)
 		}
-		total += n
 	}
-	if total > 0 {
-		m.Log.Info("upgraded the digests of the records of an earlier version", "records", total)
+	if u.done > 0 {
+		m.Log.Info("upgraded the digests of the records of an earlier version", "records", u.done)
 	}
 	return m.auditForm(ctx, formID)
 }
@@ -123,32 +120,4 @@ func (m *Modules) auditForm(ctx context.Context, id string) error {
 		tx.Audit(store.AuditEntry{Actor: store.NilID, Action: "audit.form", RecType: formType, RecID: id})
 		return nil
 	})
-}
-
-func (m *Modules) digestType(ctx context.Context, p records.Proof) (total int, err error) {
-	var batch []string
-	flush := func() error {
-		err := m.DB.InTx(ctx, func(tx *store.Tx) error {
-			for _, id := range batch {
-				entry := store.AuditEntry{Actor: store.NilID, Action: "audit.digest", RecType: p.Type, RecID: id}
-				if err := p.AuditEntry(ctx, tx, entry); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		batch = batch[:0]
-		return err
-	}
-	err = p.Each(ctx, m.DB, func(id string) error {
-		total++
-		if batch = append(batch, id); len(batch) < digestBatch {
-			return nil
-		}
-		return flush()
-	})
-	if err == nil && len(batch) > 0 {
-		err = flush()
-	}
-	return total, err
 }

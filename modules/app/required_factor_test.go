@@ -30,7 +30,7 @@ func TestSecondFactor_IsNotRemovedByThoseWhoMustEnrol(t *testing.T) {
 			method, path string
 			body         any
 		}{
-			{"GET", path, nil}, {"POST", path, map[string]any{"type": "totp"}}, {"DELETE", path + "/" + factor, nil},
+			{"GET", path, nil}, {"POST", path, map[string]any{"type": "totp", "password": userPassword}}, {"DELETE", path + "/" + factor, nil},
 			{"PATCH", path + "/" + factor, map[string]any{"name": "Mine"}},
 			{"POST", path + "/" + factor + "/confirm", map[string]any{"code": "123456"}},
 			{"DELETE", path + "/" + root.UserID, nil},
@@ -59,7 +59,7 @@ func TestSecondFactor_IsRequiredInEverySession(t *testing.T) {
 		c.Do("POST", "/v1/notifications/sse", nil).ExpectError(t, http.StatusForbidden, apierr.FactorRequired.Code)
 	}
 	root := telephone.signIn(servertest.AdminEmail, servertest.AdminPassword)
-	root.Do("DELETE", "/v1/users/"+root.UserID+"/factors/"+telephone.factor, nil).Expect(t, http.StatusOK)
+	root.Do("DELETE", "/v1/users/"+root.UserID+"/factors/"+telephone.factor, map[string]any{"password": servertest.AdminPassword}).Expect(t, http.StatusOK)
 	s.SignIn(early.UserID, userPassword)
 	early.Do("GET", "/v1/users", nil).Expect(t, http.StatusOK)
 }
@@ -93,7 +93,7 @@ func TestSecondFactor_ExamplesOfTheDocumentAreValid(t *testing.T) {
 	paths := s.Anonymous().Do("GET", "/openapi.json", nil).Expect(t, http.StatusOK).JSON(t)["paths"].(map[string]any)
 	for path, want := range map[string]string{
 		"/authenticate": apierr.InvalidCredentials.Code, "/authenticate/factor": apierr.ChallengeExpired.Code,
-		"/v1/users/{id}/reauthenticate": apierr.InvalidInput.Code, "/v1/users/{id}/factors": "",
+		"/v1/users/{id}/reauthenticate": apierr.InvalidInput.Code, "/v1/users/{id}/factors": apierr.InvalidInput.Code, // a wrong password
 	} {
 		operation := paths[path].(map[string]any)["post"].(map[string]any)
 		media := operation["requestBody"].(map[string]any)["content"].(map[string]any)["application/json"].(map[string]any)

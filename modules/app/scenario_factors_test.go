@@ -26,7 +26,7 @@ func (s *scenario) factors() {
 		ID   string
 		TOTP struct{ Secret string }
 	}
-	s.do(user, "POST", own+"/factors", map[string]any{"type": "totp", "name": "Phone"}).Into(s, &enrolled)
+	s.do(user, "POST", own+"/factors", map[string]any{"type": "totp", "name": "Phone", "password": userPassword}).Into(s, &enrolled)
 	factor, secret := own+"/factors/"+enrolled.ID, enrolled.TOTP.Secret
 	var confirmed struct {
 		RecoveryCodes []string `json:"recovery_codes"`
@@ -46,11 +46,13 @@ func (s *scenario) factors() {
 	s.expect(signIn(map[string]any{"recovery_code": confirmed.RecoveryCodes[0]}), "PUT", own+"/roles", map[string]any{"roles": []string{}}, 403, "common.rbac_no_rec_access")
 	signedIn := signIn(map[string]any{"code": code(secret)})
 	s.server.Clock.Advance(10 * time.Minute)
-	s.expect(signedIn, "DELETE", factor, nil, 401, "auth_m.insufficient_user_authentication")
+	proof := map[string]any{"password": userPassword}
+	s.expect(signedIn, "DELETE", factor, proof, 401, "auth_m.insufficient_user_authentication")
 	s.do(signedIn, "POST", own+"/reauthenticate/options", nil)
+	s.do(signedIn, "POST", own+"/reauthenticate", proof)
 	s.do(signedIn, "POST", own+"/reauthenticate", map[string]any{"code": code(secret)})
-	s.do(signedIn, "DELETE", factor, nil)
-	s.do(signedIn, "POST", own+"/factors", map[string]any{"type": "totp", "name": "Next phone"})
+	s.do(signedIn, "DELETE", factor, proof)
+	s.do(signedIn, "POST", own+"/factors", map[string]any{"type": "totp", "name": "Next phone", "password": userPassword})
 
 	s.do(s.server.Anonymous(), "GET", "/authenticate/methods", nil)
 	s.do(s.server.Anonymous(), "POST", "/authenticate/passkey", map[string]any{})

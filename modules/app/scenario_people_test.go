@@ -43,24 +43,47 @@ func (s *scenario) people() people {
 	s.do(p.advisor, "GET", "/v1/users?search.status=active", nil)
 
 	own := "/v1/users/" + p.customer.UserID + "/credentials"
-	second := s.id(p.customer, own, map[string]any{"credential_type": "username", "credential_value": "beat.muster"})
+	named := map[string]any{"credential_type": "username", "credential_value": "beat.muster"}
+	s.expect(p.customer, "POST", own, named, 403, "auth_m.proof_required")
+	named["password"] = beatPassword
+	s.id(p.customer, own, named)
+	s.do(s.server.Anonymous(), "POST", "/authenticate/undo", map[string]any{"token": s.undoToken(beat)})
+	s.expect(p.customer, "GET", own, nil, 401, "common.unauthorized")
+	p.customer = s.server.SignIn(beat, beatPassword)
+	second := s.id(p.customer, own, named)
 	s.do(p.customer, "GET", own, nil)
-	s.do(p.customer, "DELETE", "/v1/users/credentials/"+second, nil)
+	s.do(p.customer, "DELETE", "/v1/users/credentials/"+second, map[string]any{"password": beatPassword})
 	s.expect(p.customer, "DELETE", "/v1/users/credentials/"+p.credential, nil, 409, "users.last_credential")
 	return p
 }
 
-var digits = regexp.MustCompile(`\b[0-9]{6}\b`)
+var (
+	digits   = regexp.MustCompile(`\b[0-9]{6}\b`)
+	undoLink = regexp.MustCompile(`/undo#([A-Za-z0-9_-]{22})`)
+)
 
-// code returns the newest one-time code that was sent to an address.
-func (s *scenario) code(to string) string {
+// code returns the one-time code in the newest message to an address.
+func (s *scenario) code(to string) string { return digits.FindString(s.newest(to)) }
+
+// undoToken returns the token of the link in the newest message to an address.
+func (s *scenario) undoToken(to string) string {
+	s.Helper()
+	found := undoLink.FindStringSubmatch(s.newest(to))
+	if found == nil {
+		s.Fatalf("the message has no link: %s", s.newest(to))
+	}
+	return found[1]
+}
+
+// newest returns the text of the newest message to an address.
+func (s *scenario) newest(to string) string {
 	s.Helper()
 	var page struct{ Data []struct{ Text string } }
 	s.do(s.admin, "GET", "/v1/notifications/deliveries?limit=1&search.to="+to, nil).Into(s, &page)
 	if len(page.Data) == 0 {
 		s.Fatalf("nothing was sent to %s", to)
 	}
-	return digits.FindString(page.Data[0].Text)
+	return page.Data[0].Text
 }
 
 // access creates a role for an auditor, its grants, a rate limit and an API key, and deletes them again.

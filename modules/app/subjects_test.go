@@ -177,7 +177,10 @@ func TestTable_StatesWhoseRightsAreCompared(t *testing.T) {
 	s := servertest.Start(t)
 	self := "auth.reauthenticate auth.reauthenticate_options factors.enrol factors.confirm factors.rename"
 	exempt := "users.invitations.create service_accounts.create rbac.roles.create rbac.roles.permissions.set rbac.grants.create " +
-		"personas.users.remove personas.users.accept chats.remove_participant tasks.unassign tasks.part"
+		"personas.users.add personas.users.remove personas.users.accept chats.create chats.add_participants chats.remove_participant " +
+		"tasks.create tasks.assign tasks.unassign tasks.part customers.notify rbac.check auth.create_key auth.revoke_key " +
+		"notifications.deliveries notifications.retry_delivery webhooks.create webhooks.update webhooks.delete webhooks.rotate_secret " +
+		"webhooks.test webhooks.replay webhooks.replay_delivery"
 	compared := 0
 	other := s.User(access.Customer)
 	for _, e := range s.Table() {
@@ -240,4 +243,35 @@ func customerOf(t *testing.T, s *servertest.Server) (id string) {
 func grant(t *testing.T, s *servertest.Server, in map[string]any) (id string) {
 	t.Helper()
 	return s.Admin().Create("/v1/rbac/grants", in)
+}
+
+// Callers may not do with the persona of a user who holds more what they may not do with that user.
+func TestSubjects_PersonasHoldWhatTheirUsersHold(t *testing.T) {
+	s := servertest.Start(t)
+	role := s.Admin().Create("/v1/rbac/roles", map[string]any{"name": "Archivist"})
+	for _, g := range []map[string]any{
+		{"rec_type": "personas", "permissions": []string{"read", "read_all", "update", "delete"}},
+		{"endpoint": "GET /v1/personas/{persona_id}/export"}, {"endpoint": "GET /v1/personas/{persona_id}/report"},
+		{"endpoint": "POST /v1/personas/{persona_id}/erasure"},
+	} {
+		g["role_id"] = role
+		grant(t, s, g)
+	}
+	clerk := s.User(role, access.Customer)
+	for holder, code := range map[string]string{access.Administrator: "rbac.rights_not_held", access.Customer: ""} {
+		one := s.User(holder)
+		persona := one.Create("/v1/personas", map[string]any{"first_name": "Vera", "last_name": "Muster", "date_of_birth": "1980-01-01"})
+		s.Admin().Do("POST", "/v1/personas/"+persona+"/users", map[string]any{"user_id": one.UserID})
+		one.Do("POST", "/v1/personas/"+persona+"/users/"+one.UserID+"/accept", nil)
+		for _, answer := range []servertest.Response{
+			clerk.Do("GET", "/v1/personas/"+persona+"/export", nil), clerk.Do("GET", "/v1/personas/"+persona+"/report", nil),
+			clerk.Do("POST", "/v1/personas/"+persona+"/erasure", map[string]any{"reason": "request"}),
+		} {
+			if code != "" {
+				answer.ExpectError(t, http.StatusForbidden, code)
+			} else {
+				answer.Expect(t, http.StatusOK)
+			}
+		}
+	}
 }

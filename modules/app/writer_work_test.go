@@ -14,6 +14,7 @@ import (
 var inTransaction = map[string]string{
 	" seal":                  "the answer to a request with an idempotency key, of the modules that do not use store.DB.Answer yet",
 	"auth digest":            "sessions are read in the transaction that ends or refreshes them",
+	"auth template":          "the notification of a method of sign-in that was undone, which is rare",
 	"auth token":             "the times of a token are those of its session, which the transaction decides",
 	"chats digest":           "participants are read in the transaction that changes them",
 	"customers digest":       "documents and entries of the history get their times in the transaction",

@@ -23,6 +23,7 @@ import (
 	"kontor/modules/auth/breached"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/revocable"
+	"kontor/modules/kit/signin"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/endpoint"
@@ -128,6 +129,9 @@ type Service struct {
 	services ServiceTokens // nil: there are none
 	factors  Factors       // nil: no user has a second factor
 	provider string        // name of the operator's provider; empty: none
+
+	signInMethods map[signin.Kind]signin.Methods // set by SetMethods
+	providerProof Provider                       // nil: no provider
 
 	topics       topics
 	signing      atomic.Pointer[signingKeys] // nil before Start

@@ -51,8 +51,9 @@ type challenge struct {
 
 // challengeData is the sealed part of a challenge.
 type challengeData struct {
-	AMR     Methods `json:"amr,omitzero"`     // what the sign-in has proved so far
-	Session []byte  `json:"session,omitzero"` // for Factors.Verify, or of an enrolment
+	AMR     Methods    `json:"amr,omitzero"`     // what the sign-in has proved so far
+	At      store.Time `json:"at,omitzero"`      // when it proved an older method; 0: not yet
+	Session []byte     `json:"session,omitzero"` // for Factors.Verify, or of an enrolment
 }
 
 // newChallenge returns a challenge of the request's device with its token. It encrypts, so callers must not be in a transaction.

@@ -25,6 +25,8 @@ type Factors interface {
 	// Methods returns the methods with which a user can complete a sign-in. It is empty without an active second factor;
 	// recovery codes alone are none.
 	Methods(ctx context.Context, q store.Querier, userID string) ([]string, error)
+	// Trusted returns those of the methods that do not depend on a factor on trial (see the package signin).
+	Trusted(ctx context.Context, q store.Querier, userID string) ([]string, error)
 	// InUse reports whether any user with one of the roles has an active second factor.
 	InUse(ctx context.Context, q store.Querier, roleIDs []string) (bool, error)
 	// Passkeys reports whether passkeys work at the address of this installation.
@@ -100,7 +102,7 @@ func asField(err error, answer factor.Answer) error {
 	return err
 }
 
-// FactorVerified records in the caller's session that a second factor was verified now, for the confirmation of a new one. The
+// FactorVerified records in the caller's session that their first second factor was verified now, for its confirmation. The
 // session does not become fresh.
 func (s *Service) FactorVerified(ctx context.Context, tx *store.Tx, amr []string) error {
 	return s.raiseSession(ctx, tx, amr, false)

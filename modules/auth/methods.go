@@ -33,6 +33,32 @@ func (m Methods) with(more ...string) Methods {
 	return all
 }
 
+// The kinds of the methods of RFC 8176. The others, such as geo, rba and user, state something else than a factor.
+var methodKinds = map[string]string{
+	"pwd": "knowledge", "pin": "knowledge", "kba": "knowledge",
+	"otp": "possession", "hwk": "possession", "swk": "possession", "sms": "possession", "tel": "possession", "sc": "possession",
+	"face": "inherence", "fpt": "inherence", "iris": "inherence", "retina": "inherence", "vbm": "inherence",
+}
+
+// federated returns the methods of a sign-in with a provider, from those that the provider states. The sign-in is one factor,
+// whatever it was, unless the provider states mfa, or methods of two kinds.
+func federated(stated []string) Methods {
+	kinds := map[string]bool{}
+	for _, name := range stated {
+		if kind := methodKinds[name]; kind != "" {
+			kinds[kind] = true
+		}
+	}
+	m := Methods{factor.AMRFederated}
+	if slices.Contains(stated, factor.AMRPassword) {
+		m = m.with(factor.AMRPassword)
+	}
+	if !slices.Contains(stated, factor.AMRMultiple) && len(kinds) < 2 {
+		return m
+	}
+	return m.with(append(slices.Clone(stated), factor.AMRMultiple)...)
+}
+
 // acr returns the assurance level of the methods.
 func (m Methods) acr() string {
 	if slices.Contains(m, factor.AMRMultiple) {

@@ -13,16 +13,17 @@ import (
 // PersonalData lists the tables of the module.
 func (s *Service) PersonalData() []personal.Table {
 	return []personal.Table{
-		{Name: "passwords", Holds: "the hash of a password; it is not exported"},
-		{Name: "sessions", Holds: "times and devices of sign-ins"},
-		{Name: "refresh_tokens", Holds: "hashes of the tokens of a session; they are not exported"},
-		{Name: "devices", Holds: "the devices from which a user has signed in"},
-		{Name: "device_tokens", Holds: "known devices"},
-		{Name: "known_networks", Holds: "keyed hashes of known networks"},
-		{Name: "sign_in_failures", Holds: "failures to sign in, under keyed hashes of the user and of sign-in names"},
-		{Name: "sign_in_values", Holds: "keyed hashes of tried sign-in names, for an hour"},
-		{Name: "auth_challenges", Holds: "sealed data of sign-ins that have begun, for minutes"},
-		{Name: "factor_duties", Holds: "since when a user must have a second factor; it is not exported"},
+		{Name: "passwords", Holds: "the hash of a password; it is not exported", Unexported: "A hash of a secret must not leave the system."},
+		{Name: "sessions", Holds: "times and devices of sign-ins", Sections: []string{"sessions"}},
+		{Name: "refresh_tokens", Holds: "hashes of the tokens of a session; they are not exported", Unexported: "A hash of a secret must not leave the system."},
+		{Name: "devices", Holds: "the devices from which a user has signed in", Sections: []string{"devices"}},
+		{Name: "device_tokens", Holds: "known devices", Unexported: "The devices are exported; a hash of a secret must not leave the system."},
+		{Name: "known_networks", Holds: "keyed hashes of known networks", Unexported: "Digests say nothing to their subject."},
+		{Name: "sign_in_failures", Holds: "failures to sign in, under keyed hashes of the user and of sign-in names", Unexported: "Digests say nothing to their subject."},
+		{Name: "sign_in_values", Holds: "keyed hashes of tried sign-in names, for an hour", Unexported: "Digests say nothing to their subject."},
+		{Name: "auth_challenges", Holds: "sealed data of sign-ins that have begun, for minutes", Unexported: "It lives for minutes, within one sign-in."},
+		{Name: "sign_in_undos", Holds: "hashes of the links that remove a new method of sign-in, for a day; they are not exported", Unexported: "A hash of a secret must not leave the system."},
+		{Name: "factor_duties", Holds: "since when a user must have a second factor; it is not exported", Unexported: "The user reads it as factor_required_by, as long as it matters."},
 		{Name: "signing_keys", Why: "It holds the keys that sign access tokens."},
 		{Name: "api_keys", Why: "Keys belong to programs; the name is a note of administrators."},
 	}
@@ -112,7 +113,7 @@ func (s *Service) eraseUser(ctx context.Context, tx *store.Tx, userID string) er
 			return err
 		}
 	}
-	for _, statement := range []string{deleteDevices, deleteDeviceTokens, deleteAllNetworks, deleteChallengesOf, deleteDuty} {
+	for _, statement := range []string{deleteDevices, deleteDeviceTokens, deleteAllNetworks, deleteChallengesOf, deleteUndosOf, deleteDuty} {
 		if _, err := tx.Exec(ctx, statement, userID); err != nil {
 			return err
 		}

@@ -41,6 +41,9 @@ const (
 	purgeChallenges = `
 		DELETE FROM auth_challenges WHERE id IN (
 			SELECT id FROM auth_challenges WHERE expires_at <= $1 LIMIT $2)`
+	purgeUndos = `
+		DELETE FROM sign_in_undos WHERE id IN (
+			SELECT id FROM sign_in_undos WHERE expires_at <= $1 LIMIT $2)`
 	purgeValues = `
 		DELETE FROM sign_in_values WHERE (network, subject) IN (
 			SELECT network, subject FROM sign_in_values WHERE at <= $1 LIMIT $2)`
@@ -61,6 +64,7 @@ func (s *Service) Purge(ctx context.Context) error {
 		{purgeKnownNetworks, networkKnownFor},
 		{purgeDeviceTokens, 0},
 		{purgeChallenges, 0},
+		{purgeUndos, 0},
 	} {
 		for deleted := int64(purgeBatch); deleted == purgeBatch; {
 			err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {

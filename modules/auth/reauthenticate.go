@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -28,8 +29,9 @@ type Reauthentication struct {
 	Token    string
 }
 
-// Reauthenticate verifies the caller again and makes their session fresh. It returns apierr.UserNotFound, apierr.NoAccess for
-// another user, apierr.InvalidInput for a wrong password or answer, apierr.LockedOut and apierr.Unavailable.
+// Reauthenticate verifies the caller again and makes their session fresh. A factor on trial only adds to a session that is fresh.
+// Reauthenticate returns apierr.UserNotFound, apierr.NoAccess for another user, apierr.InvalidInput for a wrong password or answer,
+// apierr.MethodOnTrial, apierr.LockedOut and apierr.Unavailable.
 func (s *Service) Reauthenticate(ctx context.Context, userID string, in Reauthentication) error {
 	if err := s.requireSelf(ctx, userID); err != nil {
 		return err
@@ -37,16 +39,34 @@ func (s *Service) Reauthenticate(ctx context.Context, userID string, in Reauthen
 	if in.Password != "" {
 		return s.reauthenticatePassword(ctx, userID, in.Password)
 	}
-	raise := func(ctx context.Context, tx *store.Tx, accepted factor.Accepted) error {
-		return s.raiseSession(ctx, tx, accepted.AMR, true)
-	}
-	if len(in.Answer.Passkey) == 0 {
-		return asField(s.tryFactor(ctx, s.newFactorAttempt(ctx, userID), nil, in.Answer, raise), in.Answer)
-	}
-	err := s.answerChallenge(ctx, forStepUp, in.Token, in.Answer, func(ctx context.Context, tx *store.Tx, _ challenge, accepted factor.Accepted) error {
-		return raise(ctx, tx, accepted)
+	var refused error
+	err := s.tryStepUp(ctx, userID, in.Token, in.Answer, func(ctx context.Context, tx *store.Tx, accepted factor.Accepted) error {
+		refused = nil
+		err := s.checkStepUp(ctx, tx, accepted)
+		if errors.Is(err, apierr.MethodOnTrial) {
+			refused = err
+			return nil // committed: the answer is used
+		}
+		if err != nil {
+			return err
+		}
+		return s.raiseSession(ctx, tx, accepted.AMR, !accepted.OnTrial)
 	})
-	return asField(err, in.Answer)
+	return cmp.Or(err, refused)
+}
+
+// tryStepUp evaluates an answer within a session, and runs accept in the transaction that uses it up. A passkey comes with the
+// token of its request. It returns apierr.InvalidInput for a wrong answer.
+func (s *Service) tryStepUp(ctx context.Context, userID, token string, answer factor.Answer,
+	accept func(ctx context.Context, tx *store.Tx, accepted factor.Accepted) error,
+) error {
+	if len(answer.Passkey) == 0 {
+		return asField(s.tryFactor(ctx, s.newFactorAttempt(ctx, userID), nil, answer, accept), answer)
+	}
+	err := s.answerChallenge(ctx, forStepUp, token, answer, func(ctx context.Context, tx *store.Tx, _ challenge, accepted factor.Accepted) error {
+		return accept(ctx, tx, accepted)
+	})
+	return asField(err, answer)
 }
 
 // requireSelf returns apierr.UserNotFound for an unknown user and apierr.NoAccess for another one than the caller.
@@ -61,12 +81,7 @@ func (s *Service) requireSelf(ctx context.Context, userID string) error {
 }
 
 func (s *Service) reauthenticatePassword(ctx context.Context, userID, password string) error {
-	err := s.VerifyPassword(ctx, userID, password)
-	if errors.Is(err, apierr.InvalidCredentials) {
-		// Not 401: the token is valid, and clients take 401 for the end of the session.
-		return apierr.Invalid("password", "invalid.wrong_password")
-	}
-	if err != nil {
+	if err := s.checkPassword(ctx, userID, password); err != nil {
 		return err
 	}
 	return s.db.InTx(ctx, func(tx *store.Tx) error { return s.raiseSession(ctx, tx, []string{factor.AMRPassword}, true) })
@@ -173,7 +188,7 @@ func (s *Service) ReauthenticateOptions(ctx context.Context, userID string) (rea
 	if user.hash != "" {
 		out.Methods = append(out.Methods, "password")
 	}
-	methods, err := s.factorMethods(ctx, s.db, userID)
+	methods, err := s.stepUpMethods(ctx, userID)
 	if err != nil {
 		return out, err
 	}
@@ -190,6 +205,15 @@ func (s *Service) ReauthenticateOptions(ctx context.Context, userID string) (rea
 	}
 	out.Token, out.ExpiresIn, out.Options = token, int64(challengeFor/time.Second), options
 	return out, s.beginChallenge(ctx, c)
+}
+
+// stepUpMethods returns the methods of second factors that the caller's session accepts now.
+func (s *Service) stepUpMethods(ctx context.Context, userID string) ([]string, error) {
+	trusted, err := s.trustedFactors(ctx, s.db, userID)
+	if err != nil || len(trusted) > 0 || !access.From(ctx).SignedIn.Fresh(endpoint.Of(ctx).Now, endpoint.FreshFor) {
+		return trusted, err
+	}
+	return s.factorMethods(ctx, s.db, userID)
 }
 
 func (s *Service) reauthenticateOptions(ctx context.Context, in ownInput) (reauthenticateWays, error) {

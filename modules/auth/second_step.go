@@ -29,9 +29,9 @@ type PasskeyRequest struct {
 	Options jsontext.Value `json:"options" type:"object" example:"{\"challenge\":\"aBd3snOj5W6ItZJIJAXOTg\",\"timeout\":300000,\"rpId\":\"kontor.example\",\"userVerification\":\"required\"}" doc:"For navigator.credentials.get (WebAuthn)."`
 }
 
-// nextStep returns the next step of a sign-in that has proved amr so far, with the challenge that the caller must insert. It
-// returns nil if nothing is missing.
-func (s *Service) nextStep(ctx context.Context, userID string, amr Methods) (*NextStep, challenge, error) {
+// nextStep returns the next step of a sign-in that has proved amr so far, and an older method at a time, with the challenge that the
+// caller must insert. It returns nil if nothing is missing.
+func (s *Service) nextStep(ctx context.Context, userID string, amr Methods, at store.Time) (*NextStep, challenge, error) {
 	if amr.acr() == access.TwoFactors {
 		return nil, challenge{}, nil
 	}
@@ -42,7 +42,7 @@ func (s *Service) nextStep(ctx context.Context, userID string, amr Methods) (*Ne
 	step := &NextStep{
 		Message: endpoint.Confirm(ctx, s.options.Texts, "auth.next_step").Message, Methods: methods, ExpiresIn: int64(challengeFor / time.Second),
 	}
-	data := challengeData{AMR: amr}
+	data := challengeData{AMR: amr, At: at}
 	if slices.Contains(methods, factor.Passkey) {
 		step.Passkey = &PasskeyRequest{}
 		if step.Passkey.Options, data.Session, err = s.factors.PasskeyOptions(ctx, userID); err != nil {
@@ -54,25 +54,31 @@ func (s *Service) nextStep(ctx context.Context, userID string, amr Methods) (*Ne
 	return step, c, err
 }
 
-// NextStep begins the second step of a sign-in that another module has begun, with what it has proved. It returns nil if nothing is
-// missing. Callers must not be in a transaction.
-func (s *Service) NextStep(ctx context.Context, userID string, amr []string) (*NextStep, error) {
-	step, c, err := s.nextStep(ctx, userID, Methods(nil).with(amr...))
+// NextStep begins the second step of a sign-in with a provider, which has authenticated the user by its own methods (amr, RFC 8176)
+// at a time. The time 0 is for an unknown one, and for an account that is on trial. NextStep returns nil if nothing is missing.
+// Callers must not be in a transaction.
+func (s *Service) NextStep(ctx context.Context, userID string, amr []string, at store.Time) (*NextStep, error) {
+	step, c, err := s.nextStep(ctx, userID, federated(amr), at)
 	if err != nil || step == nil {
 		return nil, err
 	}
 	return step, s.beginChallenge(ctx, c)
 }
 
-// OpenFederatedSession opens a session for a user whom a provider has authenticated at a time. With the time 0, which means
-// unknown, the session is not fresh before the user authenticates again. It returns apierr.InvalidCredentials for an unknown or
-// disabled user. It returns apierr.Unavailable if amr is not enough for a user with a second factor.
+// OpenFederatedSession opens a session for a user whom a provider has authenticated at a time. With the time 0, which means unknown
+// or an account on trial, the session is not fresh before the user authenticates again. It returns apierr.InvalidCredentials for an
+// unknown or disabled user. It returns apierr.Unavailable if amr is not enough for a user with a second factor.
 func (s *Service) OpenFederatedSession(ctx context.Context, tx *store.Tx, userID string, amr []string, at store.Time) (Tokens, error) {
-	proved := Methods(nil).with(amr...)
+	proved := federated(amr)
 	if err := s.requireNoStep(ctx, tx, userID, proved); err != nil {
 		return Tokens{}, err
 	}
-	return s.openAfter(ctx, tx, s.newAttempt(ctx, userID, ""), proved, min(at, tx.Now()))
+	at = min(at, tx.Now())
+	p := proof{amr: proved, at: at}
+	if proved.provesFactor() {
+		p.factorAt = &at
+	}
+	return s.openAfter(ctx, tx, s.newAttempt(ctx, userID, ""), p)
 }
 
 // requireNoStep returns apierr.Unavailable if a sign-in needs a second factor that was enrolled since its [NextStep] was decided.
@@ -88,7 +94,7 @@ func (s *Service) requireNoStep(ctx context.Context, tx *store.Tx, userID string
 }
 
 // openAfter opens a session after the last step of a sign-in, and stores network and device of the attempt as known.
-func (s *Service) openAfter(ctx context.Context, tx *store.Tx, tried attempt, amr Methods, at store.Time) (Tokens, error) {
+func (s *Service) openAfter(ctx context.Context, tx *store.Tx, tried attempt, p proof) (Tokens, error) {
 	user, err := selectAccount(ctx, tx, login{tried.user, tried.user})
 	if err != nil {
 		return Tokens{}, err
@@ -99,7 +105,7 @@ func (s *Service) openAfter(ctx context.Context, tx *store.Tx, tried attempt, am
 	if err := s.users.SetLastLogin(ctx, tx, user.id); err != nil {
 		return Tokens{}, err
 	}
-	tokens, session, err := s.openSession(ctx, tx, user.id, renewable, amr, at)
+	tokens, session, err := s.openSession(ctx, tx, user.id, renewable, p)
 	if err != nil {
 		return Tokens{}, err
 	}
@@ -117,15 +123,29 @@ func (s *Service) CompleteSignIn(ctx context.Context, token string, answer facto
 		return Tokens{}, err
 	}
 	var tokens Tokens
-	err := s.answerChallenge(ctx, forSignIn, token, answer, func(ctx context.Context, tx *store.Tx, c challenge, accepted factor.Accepted) (err error) {
+	err := s.answerChallenge(ctx, forSignIn, token, answer, func(ctx context.Context, tx *store.Tx, c challenge, accepted factor.Accepted) error {
 		tried := s.newAttempt(ctx, accepted.UserID, "")
-		tokens, err = s.openAfter(ctx, tx, tried, c.data.AMR.with(accepted.AMR...), tx.Now())
+		p, err := s.completed(ctx, tx, c, accepted)
+		if err != nil {
+			return err
+		}
+		tokens, err = s.openAfter(ctx, tx, tried, p)
 		if errors.Is(err, apierr.InvalidCredentials) {
 			reportFailure(ctx, endpoint.FailedSignIn, actionSignInFailed, tried, accepted.UserID)
 		}
 		return err
 	})
 	return tokens, err
+}
+
+// completed returns what a sign-in has proved with its last step. A factor on trial does not make the session fresh by itself.
+func (s *Service) completed(ctx context.Context, tx *store.Tx, c challenge, accepted factor.Accepted) (p proof, err error) {
+	p = proof{amr: c.data.AMR.with(accepted.AMR...), at: c.data.At}
+	if !accepted.OnTrial {
+		p.at = tx.Now()
+	}
+	p.factorAt, err = s.factorTime(ctx, tx, accepted)
+	return p, err
 }
 
 // answerChallenge counts an attempt for a challenge and its user, evaluates the answer, and runs accept in the transaction that

@@ -41,7 +41,7 @@ type Session struct {
 	ExpiresAt       store.Time `json:"expires_at"`
 	ACR             string     `json:"acr" enum:"aal1,aal2" doc:"aal1 after one factor, aal2 after two."`
 	AMR             Methods    `json:"amr" doc:"How the user authenticated, as in RFC 8176, such as pwd and otp."`
-	AuthenticatedAt store.Time `json:"authenticated_at" doc:"The latest authentication by any factor."`
+	AuthenticatedAt store.Time `json:"authenticated_at" doc:"The latest authentication; a method of sign-in that was added less than 24 hours ago does not count."`
 	Current         bool       `json:"current" doc:"Whether the request belongs to this session."`
 
 	factorAt *store.Time
@@ -59,21 +59,26 @@ const (
 // OpenSession starts a session without a refresh token, for a registration, from the device of the request. It returns the
 // access token and its validity in seconds. It returns apierr.InvalidInput for a malformed X-Device-ID.
 func (s *Service) OpenSession(ctx context.Context, tx *store.Tx, userID string) (token string, expiresIn int, err error) {
-	tokens, _, err := s.openSession(ctx, tx, userID, notRenewable, Methods{factor.AMRPassword}, tx.Now())
+	tokens, _, err := s.openSession(ctx, tx, userID, notRenewable, proof{amr: Methods{factor.AMRPassword}, at: tx.Now()})
 	return tokens.AccessToken, int(tokens.ExpiresIn), err
 }
 
-// openSession starts a session that was authenticated by some methods at a time.
-func (s *Service) openSession(ctx context.Context, tx *store.Tx, userID string, kind sessionKind, amr Methods, at store.Time) (tokens Tokens, id string, err error) {
+// proof is what a sign-in has proved.
+type proof struct {
+	amr      Methods
+	at       store.Time  // of the latest proof of a method that is not on trial; 0: none, so that the session is not fresh
+	factorAt *store.Time // of the latest proof of a second factor; nil: none
+}
+
+// openSession starts a session.
+func (s *Service) openSession(ctx context.Context, tx *store.Tx, userID string, kind sessionKind, p proof) (tokens Tokens, id string, err error) {
 	device, err := deviceID(ctx)
 	if err != nil {
 		return Tokens{}, "", err
 	}
 	now := tx.Now()
-	row := Session{ID: store.NewID(), UserID: userID, DeviceID: device, CreatedAt: now, LastUsedAt: now, AuthenticatedAt: at, AMR: amr, ACR: amr.acr()}
-	if amr.provesFactor() {
-		row.factorAt = &at
-	}
+	row := Session{ID: store.NewID(), UserID: userID, DeviceID: device, CreatedAt: now, LastUsedAt: now, AuthenticatedAt: p.at,
+		AMR: p.amr, ACR: p.amr.acr(), factorAt: p.factorAt}
 	tokens, expires, err := s.mint(&row, now)
 	if err != nil {
 		return Tokens{}, "", err

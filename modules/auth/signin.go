@@ -52,7 +52,7 @@ func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, *
 		return Tokens{}, nil, err
 	}
 	amr := Methods{factor.AMRPassword}
-	step, pending, err := s.nextStep(ctx, user.id, amr)
+	step, pending, err := s.nextStep(ctx, user.id, amr, s.db.Now())
 	if err != nil {
 		return Tokens{}, nil, err
 	}
@@ -67,7 +67,7 @@ func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, *
 		if err := s.requireNoStep(ctx, tx, user.id, amr); err != nil {
 			return err
 		}
-		tokens, err = s.openAfter(ctx, tx, tried, amr, tx.Now())
+		tokens, err = s.openAfter(ctx, tx, tried, proof{amr: amr, at: tx.Now()})
 		return err
 	})
 	return tokens, step, err

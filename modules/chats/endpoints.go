@@ -19,7 +19,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	messages := endpoint.JSON(http.StatusOK, s.Messages)
 	messages.Out = reflect.TypeFor[[]ListedMessage]()
 	rows := []endpoint.Endpoint{
-		{Name: "chats.create", Method: http.MethodPost, Path: "/v1/chats",
+		{Name: "chats.create", Method: http.MethodPost, Path: "/v1/chats", Subject: access.NoSubject("the creator gives rights to a chat of their own"),
 			Access: access.On(access.Chats, access.Create), Summary: "Create a chat.",
 			Doc: endpoint.Doc{Answers: []endpoint.Answer{
 				{Status: http.StatusCreated, Says: "The new chat."}, {Status: http.StatusOK, Says: "The existing direct chat of the two users."},
@@ -40,7 +40,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "chats.read", Method: http.MethodPost, Path: "/v1/chats/{id}/read",
 			Access: access.On(access.Chats, access.Read), Summary: "Mark a chat and its notifications as read.",
 			Faults: []apierr.Kind{apierr.ChatNotFound}, Handle: endpoint.JSON(http.StatusOK, s.MarkRead)},
-		{Name: "chats.add_participants", Method: http.MethodPost, Path: "/v1/chats/{id}/participants",
+		{Name: "chats.add_participants", Method: http.MethodPost, Path: "/v1/chats/{id}/participants", Subject: access.NoSubject("callers give what they hold: reading and writing the chat"),
 			Access: access.On(access.Chats, access.Update), Summary: "Add participants to a chat.",
 			Faults: []apierr.Kind{apierr.ChatNotFound, apierr.ChatFixedParticipants, apierr.ChatParticipantExists, apierr.ChatFull},
 			Handle: endpoint.JSON(http.StatusCreated, s.AddParticipants)},

@@ -21,6 +21,9 @@ func (s *Service) AddParticipants(ctx context.Context, in AddInput) (Chat, error
 		if err != nil {
 			return err
 		}
+		if _, err := chatTable.Get(ctx, tx, in.ID, access.Read); err != nil {
+			return err // participants read the chat: callers give no more than they hold
+		}
 		added := uniqueExcept(in.participants, "")
 		if err := s.checkAdded(ctx, tx, c, added, in.participants); err != nil {
 			return err

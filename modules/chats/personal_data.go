@@ -14,8 +14,8 @@ import (
 // PersonalData lists the tables of the module.
 func (s *Service) PersonalData() []personal.Table {
 	return []personal.Table{
-		{Name: "chat_messages", Holds: "the messages that a user has written"},
-		{Name: "chats", Holds: "the metadata of the chats that a user has created"},
+		{Name: "chat_messages", Holds: "the messages that a user has written", Sections: []string{"messages"}},
+		{Name: "chats", Holds: "the metadata of the chats that a user has created", Sections: []string{"chats_created"}},
 		{Name: "chat_participants", Why: "It holds ids of users and numbers of messages; the chats belong to the other participants, too."},
 	}
 }

@@ -26,12 +26,20 @@ const selectStaleAssignments = `
 
 const selectCasesAfter = `SELECT customer_id FROM kyc_cases WHERE customer_id > $1 ORDER BY customer_id LIMIT $2`
 
+const (
+	caseTables = `kyc_cases JOIN customers ON customers.id = kyc_cases.customer_id LEFT JOIN kyc_decisions d ON d.id = kyc_cases.decision_id`
+
+	caseColumns = `
+		kyc_cases.customer_id, customers.type, customers.first_name, customers.last_name, kyc_cases.country, customers.kyc_status,
+		customers.verification_level, kyc_cases.suggested_level, kyc_cases.opened_at, kyc_cases.assignee, kyc_cases.assigned_at,
+		d.id, d.kyc_status, d.verification_level, d.reason, d.customer_reason, d.proposed_at, d.proposed_by`
+
+	selectCaseOf = `SELECT ` + caseColumns + ` FROM ` + caseTables + ` WHERE kyc_cases.customer_id = $1`
+)
+
 // caseList are the open cases. A pending decision adds no rows: a case has at most one.
 var caseList = list.New(list.Source[Case]{
-	From: `kyc_cases JOIN customers ON customers.id = kyc_cases.customer_id LEFT JOIN kyc_decisions d ON d.id = kyc_cases.decision_id`,
-	Columns: `kyc_cases.customer_id, customers.type, customers.first_name, customers.last_name, kyc_cases.country, customers.kyc_status,
-		customers.verification_level, kyc_cases.suggested_level, kyc_cases.opened_at, kyc_cases.assignee, kyc_cases.assigned_at,
-		d.id, d.kyc_status, d.verification_level, d.reason, d.proposed_at, d.proposed_by`,
+	From: caseTables, Columns: caseColumns,
 	ID: "kyc_cases.customer_id", Created: "kyc_cases.opened_at", Tables: []string{"kyc_cases", "customers.id", "kyc_decisions.customer_id"}, Scan: scanCase,
 	Fields: list.Fields{
 		{Name: "customer_id", Type: list.UUID, Column: "kyc_cases.customer_id"},
@@ -52,14 +60,14 @@ var caseList = list.New(list.Source[Case]{
 func scanCase(row records.Row) (Case, error) {
 	var c Case
 	var d struct {
-		id, status, level, reason, by *string
-		at                            *store.Time
+		id, status, level, reason, customerReason, by *string
+		at                                            *store.Time
 	}
 	err := row.Scan(&c.CustomerID, &c.Type, &c.FirstName, &c.LastName, &c.Country, (*string)(&c.KYCStatus), (*string)(&c.VerificationLevel),
-		(*string)(&c.SuggestedLevel), &c.OpenedAt, &c.Assignee, &c.AssignedAt, &d.id, &d.status, &d.level, &d.reason, &d.at, &d.by)
+		(*string)(&c.SuggestedLevel), &c.OpenedAt, &c.Assignee, &c.AssignedAt, &d.id, &d.status, &d.level, &d.reason, &d.customerReason, &d.at, &d.by)
 	if err == nil && d.id != nil {
 		c.PendingDecision = &PendingDecision{ID: *d.id, State: DecisionPending, KYCStatus: Status(*d.status), VerificationLevel: Level(*d.level),
-			Reason: *d.reason, ProposedAt: *d.at, ProposedBy: *d.by}
+			Reason: *d.reason, CustomerReason: *d.customerReason, ProposedAt: *d.at, ProposedBy: *d.by}
 	}
 	return c, err
 }

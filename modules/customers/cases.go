@@ -165,7 +165,7 @@ func (s *Service) take(ctx context.Context, id string, takeOver bool) (CaseOutco
 			return preparedChange{before: before, after: before}, nil
 		}
 		c.KYCStatus = InReview
-		return s.prepareVerification(before, c, "customers.kyc_decide", ""), nil
+		return s.prepareVerification(before, c, "customers.kyc_decide", reasons{}), nil
 	}
 	write := func(ctx context.Context, tx *store.Tx, change preparedChange) error {
 		held, err := selectCase(ctx, tx, id)

@@ -4,9 +4,10 @@
 // transaction of the change. Payers, tasks and chats of a customer belong to their own modules.
 //
 // The module owns the tables customers, customer_keys, customer_identities, customer_addresses, kyc_documents, kyc_changes,
-// kyc_decisions, kyc_decision_exclusions and kyc_cases. It publishes one view:
+// kyc_decisions, kyc_decision_exclusions and kyc_cases. It publishes two views:
 //
 //   - customer_languages (id, language): the language for messages to a customer, empty for none.
+//   - customer_verifications (customer_id, verified_at): the evidence of when a customer was verified. The latest time counts.
 package customers
 
 import (
@@ -81,6 +82,8 @@ type users interface {
 	OwnsEmail(ctx context.Context, q store.Querier, userID, address string) (bool, error)
 	// Marks returns the names and addresses of a user, also former ones, as keyed digests.
 	Marks(ctx context.Context, q store.Querier, userID string) (records.Marks, error)
+	// WithAddress returns the users who have validated an address, and those who gave up one with one of the digests.
+	WithAddress(ctx context.Context, q store.Querier, address string, digests []string) ([]string, error)
 	// Active reports which of the users exist and are active.
 	Active(ctx context.Context, q store.Querier, userIDs ...string) (map[string]bool, error)
 }

@@ -20,7 +20,7 @@ const (
 	DecisionConfirmed DecisionState = "confirmed"
 	DecisionRejected  DecisionState = "rejected"  // by a second person
 	DecisionWithdrawn DecisionState = "withdrawn" // by the first reviewer
-	DecisionVoid      DecisionState = "void"      // of a verification: its documents or the identity changed
+	DecisionVoid      DecisionState = "void"      // of a verification: a document that it relied on, or the identity, changed
 )
 
 // Values returns all states.
@@ -34,7 +34,8 @@ type PendingDecision struct {
 	State             DecisionState `json:"state"`
 	KYCStatus         Status        `json:"kyc_status" doc:"The state that the customer gets."`
 	VerificationLevel Level         `json:"verification_level" doc:"The level that the customer gets."`
-	Reason            string        `json:"reason"`
+	Reason            string        `json:"reason" doc:"For reviewers only."`
+	CustomerReason    string        `json:"customer_reason,omitzero" doc:"What the customer reads in the history once the decision is confirmed; missing for nothing."`
 	ProposedAt        store.Time    `json:"proposed_at"`
 	ProposedBy        string        `json:"proposed_by"`
 	ClosedAt          *store.Time   `json:"closed_at"`

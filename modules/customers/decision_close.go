@@ -25,7 +25,7 @@ type RejectDecisionInput struct {
 
 // Validate requires a reason.
 func (in *RejectDecisionInput) Validate(v *apierr.Fields) {
-	if in.Reason = checkReason(v, in.Reason); types.Blank(in.Reason) {
+	if in.Reason = checkReason(v, "reason", in.Reason); types.Blank(in.Reason) {
 		v.Add("reason", "customers.reason_required")
 	}
 }
@@ -51,7 +51,7 @@ func (s *Service) Confirm(ctx context.Context, in DecisionInput) (Decision, erro
 		if d.verifiedAt != nil {
 			after.verifiedAt = d.verifiedAt
 		}
-		change := s.prepareVerification(before, after, "customers.kyc_confirm", d.Reason)
+		change := s.prepareVerification(before, after, "customers.kyc_confirm", reasons{forCustomer: d.CustomerReason, decisionID: &d.ID})
 		change.closing = s.closing(ctx, d, DecisionConfirmed, "")
 		return change, nil
 	})

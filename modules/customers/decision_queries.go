@@ -14,11 +14,12 @@ import (
 
 const decisionColumns = `
 	id, customer_id, kyc_status, verification_level, verified_at, reason, evidence_key, state, proposed_at, proposed_by,
-	closed_at, closed_by, closing_reason, documents, changed_at`
+	closed_at, closed_by, closing_reason, documents, changed_at, customer_reason`
 
 const insertDecisionStatement = `
-	INSERT INTO kyc_decisions (id, customer_id, kyc_status, verification_level, verified_at, reason, evidence_key, documents, state, proposed_at, proposed_by)
-	VALUES ($1, $2, $3, $4, $5, $6, '', $7, $8, $9, $10)`
+	INSERT INTO kyc_decisions (id, customer_id, kyc_status, verification_level, verified_at, reason, evidence_key, documents, state, proposed_at, proposed_by,
+		customer_reason)
+	VALUES ($1, $2, $3, $4, $5, $6, '', $7, $8, $9, $10, $11)`
 
 const insertExclusionStatement = `INSERT INTO kyc_decision_exclusions (decision_id, user_id, reason) VALUES ($1, $2, $3)`
 
@@ -58,7 +59,7 @@ func scanDecision(row records.Row) (PendingDecision, error) {
 	var d PendingDecision
 	err := row.Scan(&d.ID, &d.customerID, (*string)(&d.KYCStatus), (*string)(&d.VerificationLevel), &d.verifiedAt, &d.Reason, &d.evidenceKey,
 		(*string)(&d.State), &d.ProposedAt, &d.ProposedBy, &d.ClosedAt, &d.ClosedBy, &d.ClosingReason,
-		&d.documents, &d.ChangedSince)
+		&d.documents, &d.ChangedSince, &d.CustomerReason)
 	return d, err
 }
 
@@ -99,7 +100,7 @@ func selectDecisions(ctx context.Context, q store.Querier, customerID string) ([
 
 func insertDecision(ctx context.Context, tx *store.Tx, d PendingDecision) error {
 	_, err := tx.Exec(ctx, insertDecisionStatement, d.ID, d.customerID, string(d.KYCStatus), string(d.VerificationLevel), d.verifiedAt, d.Reason,
-		d.documents, string(d.State), d.ProposedAt, d.ProposedBy)
+		d.documents, string(d.State), d.ProposedAt, d.ProposedBy, d.CustomerReason)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "customers.update", Method: http.MethodPut, Path: "/v1/customers/{id}", Roles: all,
 			Access: access.On(access.Customers, access.Update), Summary: "Update a customer. Members that the body leaves out keep their values.",
 			Faults: []apierr.Kind{apierr.CustomerNotFound, apierr.SelfVerification, apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.Update)},
-		{Name: "customers.notify", Method: http.MethodPost, Path: "/v1/customers/{id}/notify", Roles: staff,
+		{Name: "customers.notify", Method: http.MethodPost, Path: "/v1/customers/{id}/notify", Subject: access.NoSubject("a message gives no right"), Roles: staff,
 			Access: access.On(access.Customers, access.Update), Summary: "Send users a notification about a customer.",
 			Faults: []apierr.Kind{apierr.CustomerNotFound}, Handle: endpoint.JSON(http.StatusOK, s.NotifyUsers)},
 		{Name: "customers.kyc", Method: http.MethodGet, Path: "/v1/customers/{id}/kyc", Roles: all,

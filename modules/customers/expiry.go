@@ -92,7 +92,7 @@ func (s *Service) inBatches(ctx context.Context, day types.Date, statement strin
 func (s *Service) prepareExpiry(before Customer) preparedChange {
 	after := before
 	after.KYCStatus, after.VerificationLevel = Expired, LevelNone
-	return s.prepareVerification(before, after, "customers.kyc_expire", "")
+	return s.prepareVerification(before, after, "customers.kyc_expire", reasons{})
 }
 
 // warnExpiring marks a document as warned about and notifies the creator of its customer.

@@ -32,8 +32,8 @@ func (s *Service) needsSecondPerson(before, after Customer) bool {
 // propose prepares a decision that waits for a second person. The customer stays as it is, also its version: the decision must not
 // show. Only submitted documents change it. propose returns apierr.InvalidInput for a decision without a reason, because the second
 // person must know it.
-func (s *Service) propose(ctx context.Context, q store.Querier, before, after Customer, reason string, documents []sealedDocument) (preparedChange, error) {
-	if types.Blank(reason) {
+func (s *Service) propose(ctx context.Context, q store.Querier, before, after Customer, why reasons, documents []sealedDocument) (preparedChange, error) {
+	if types.Blank(why.reason) {
 		return preparedChange{}, apierr.Invalid("reason", "customers.reason_required", nil)
 	}
 	change := preparedChange{before: before, after: before}
@@ -42,11 +42,11 @@ func (s *Service) propose(ctx context.Context, q store.Querier, before, after Cu
 		if before.KYCStatus == NotStarted || before.KYCStatus == Rejected || before.KYCStatus == Expired {
 			waiting.KYCStatus, waiting.VerificationLevel = Pending, LevelNone
 		}
-		change = s.prepareVerification(before, waiting, submitAction, "")
+		change = s.prepareVerification(before, waiting, submitAction, reasons{})
 	}
 	change.proposal = &PendingDecision{
 		ID: store.NewID(), State: DecisionPending, customerID: before.ID, KYCStatus: after.KYCStatus, VerificationLevel: after.VerificationLevel,
-		verifiedAt: after.verifiedAt, Reason: reason, ProposedAt: s.db.Now(), ProposedBy: access.From(ctx).UserID,
+		verifiedAt: after.verifiedAt, Reason: why.reason, CustomerReason: why.forCustomer, ProposedAt: s.db.Now(), ProposedBy: access.From(ctx).UserID,
 	}
 	var err error
 	change.proposal.excluded, change.reviewers, err = s.secondPersons(ctx, q, before, change.proposal.ProposedBy)

@@ -2,6 +2,7 @@ package customers_test
 
 import (
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -43,6 +44,11 @@ func TestFourEyes_EndedRelationsStillExclude(t *testing.T) {
 			s.User(access.Advisor).Do("DELETE", one+link(one, two), nil).Expect(t, 200)
 			return func() {}
 		}, refused},
+		"an administrator deleted the link before the proposal": {func(t *testing.T, _ string, _, first, second *servertest.Client) func() {
+			one, two := persona(first, "Udo", "Lang", "1980-01-01"), persona(second, "Isa", "Lang", "1981-01-01")
+			admin.Do("DELETE", one+link(one, two), nil).Expect(t, 200)
+			return func() {}
+		}, refused},
 		"an administrator corrects the link after the proposal": {func(t *testing.T, _ string, _, first, second *servertest.Client) func() {
 			one, two := persona(first, "Kai", "Lang", "1980-01-01"), persona(second, "Ida", "Lang", "1981-01-01")
 			l := link(one, two)
@@ -64,6 +70,28 @@ func TestFourEyes_EndedRelationsStillExclude(t *testing.T) {
 			s.User(access.Advisor).Do("DELETE", two+"/users/"+second.UserID, nil).Expect(t, 200)
 			return func() {}
 		}, refused},
+		"the spouse, an administrator, erases the persona of the proposer": {func(t *testing.T, _ string, _, first, second *servertest.Client) func() {
+			admin.Do("PUT", "/v1/users/"+second.UserID+"/roles", map[string]any{"roles": []string{access.Administrator}}).Expect(t, 200)
+			one, two := persona(first, "Rea", "Hofer", "1980-01-01"), persona(second, "Tim", "Hofer", "1981-01-01")
+			link(one, two)
+			erasure := map[string]any{"reason": "request"}
+			second.Do("POST", one+"/erasure", erasure).ExpectError(t, 403, "personas.own_persona")
+			second.Do("POST", two+"/erasure", erasure).ExpectError(t, 403, "personas.own_persona")
+			unrelated := admin.Create("/v1/personas", map[string]any{"first_name": "Ria", "last_name": "Frey", "date_of_birth": "1980-01-01"})
+			second.Do("POST", "/v1/personas/"+unrelated+"/erasure", erasure).Expect(t, 200)
+			return func() {}
+		}, refused},
+		"the proposer renames a persona of the same person without a user": {func(t *testing.T, _ string, _, first, second *servertest.Client) func() {
+			persona(first, "Ugo", "Meier", "1980-01-01")
+			same := "/v1/personas/" + admin.Create("/v1/personas", map[string]any{"first_name": "Ugo", "last_name": "Meier", "date_of_birth": "1980-01-01"})
+			l := link(same, persona(second, "Pia", "Meier", "1981-01-01"))
+			other := map[string]any{"first_name": "Max", "last_name": "Neuer", "date_of_birth": "1970-01-01"}
+			first.Do("PUT", same, other).ExpectError(t, 403, "personas.own_persona")
+			first.Do("DELETE", same+l, nil).ExpectError(t, 403, "personas.own_persona")
+			second.Do("PUT", same, other).Expect(t, 200) // the spouse is not that person, but the former name counts
+			first.Do("DELETE", same+l, nil).ExpectError(t, 403, "personas.own_persona")
+			return func() {}
+		}, refused},
 		"without a persona, the display name was changed": {func(t *testing.T, _ string, _, first, second *servertest.Client) func() {
 			persona(first, "Ruth", "Amsler", "1980-01-01")
 			second.Named(t, "Ruth Amsler")
@@ -73,6 +101,16 @@ func TestFourEyes_EndedRelationsStillExclude(t *testing.T) {
 		"the customer's e-mail was the reviewer's": {func(t *testing.T, customer string, owner, _, second *servertest.Client) func() {
 			owner.Do("PUT", customer, map[string]any{"email": email(t, second)}).Expect(t, 200)
 			owner.Do("PUT", customer, map[string]any{"email": "other@example.ch"}).Expect(t, 200)
+			return func() {}
+		}, self},
+		"the customer's phone was the reviewer's": {func(t *testing.T, customer string, owner, _, second *servertest.Client) func() {
+			path := "/v1/users/" + second.UserID + "/credentials"
+			id := admin.Create(path, map[string]any{"credential_type": "phone", "credential_value": "+41791112233"})
+			var sms struct{ Data []struct{ Text string } }
+			admin.Do("GET", "/v1/notifications/deliveries?search.to=%2B41791112233", nil).Expect(t, 200).Into(t, &sms)
+			second.Do("PUT", path+"/"+id+"/validate", map[string]any{"otp": regexp.MustCompile(`\b\d{6}\b`).FindString(sms.Data[0].Text), "password": servertest.Password}).Expect(t, 200)
+			owner.Do("PUT", customer, map[string]any{"phone": "+41791112233"}).Expect(t, 200)
+			owner.Do("PUT", customer, map[string]any{"phone": "+41791112244"}).Expect(t, 200)
 			return func() {}
 		}, self},
 		"the customer's name was the reviewer's display name": {func(t *testing.T, customer string, owner, _, second *servertest.Client) func() {

@@ -39,7 +39,9 @@ type SubmitInput struct {
 	ID         string          `path:"id"`
 	VerifiedAt *string         `json:"verified_at" format:"date-time" example:"2026-01-31T08:15:30.123Z" doc:"The time at which a reviewer verified the customer. Ignored from other callers."`
 	Documents  []DocumentInput `json:"documents" maxItems:"20" required:"false"`
-	Reason     string          `json:"reason" maxLength:"1000" doc:"Of a verification that needs a second person."`
+	Reason     string          `json:"reason" maxLength:"1000" doc:"Of a verification that needs a second person, for reviewers."`
+	// CustomerReason is stored with the reason.
+	CustomerReason string `json:"customer_reason" maxLength:"1000" doc:"What the customer reads about a verification that needs a second person."`
 
 	verifiedAt *store.Time
 	documents  []submitted
@@ -55,7 +57,7 @@ func (in *SubmitInput) Validate(ctx context.Context, v *apierr.Fields) {
 		}
 		in.verifiedAt = &at
 	}
-	in.Reason = checkReason(v, in.Reason)
+	in.Reason, in.CustomerReason = checkReason(v, "reason", in.Reason), checkReason(v, "customer_reason", in.CustomerReason)
 	if len(in.Documents) == 0 && in.verifiedAt == nil {
 		v.Add("documents", "invalid.required")
 	}
@@ -106,7 +108,8 @@ type DecideInput struct {
 	ID                string `path:"id"`
 	KYCStatus         Status `json:"kyc_status" required:"false" example:"verified"`
 	VerificationLevel Level  `json:"verification_level" example:"standard"`
-	Reason            string `json:"reason" maxLength:"1000" doc:"Required for a decision that needs a second person."`
+	Reason            string `json:"reason" maxLength:"1000" doc:"The customer reads it, unless the decision needs a second person. Then it is required, and for reviewers only."`
+	CustomerReason    string `json:"customer_reason" maxLength:"1000" doc:"What the customer reads about a decision that needs a second person, once it is confirmed."`
 }
 
 // Validate checks that the decision names an existing state or level.
@@ -120,9 +123,9 @@ func (in *DecideInput) Validate(v *apierr.Fields) {
 	if in.VerificationLevel != "" {
 		validate.OneOf(v, "verification_level", string(in.VerificationLevel), in.VerificationLevel.Values()...)
 	}
-	in.Reason = checkReason(v, in.Reason)
+	in.Reason, in.CustomerReason = checkReason(v, "reason", in.Reason), checkReason(v, "customer_reason", in.CustomerReason)
 }
 
-func checkReason(v *apierr.Fields, reason string) string {
-	return validate.Text(v, "reason", reason, maxReason)
+func checkReason(v *apierr.Fields, name, reason string) string {
+	return validate.Text(v, name, reason, maxReason)
 }

@@ -32,21 +32,24 @@ const updateOlderNumberStatement = `
 	WHERE customer_id = $1 AND type = $2 AND number_key = $3 AND country_key = $4`
 
 const insertChangeStatement = `
-	INSERT INTO kyc_changes (id, customer_id, from_status, to_status, verification_level, reason, changed_at, changed_by, changes_sealed)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
+	INSERT INTO kyc_changes (id, customer_id, from_status, to_status, verification_level, reason, changed_at, changed_by, changes_sealed, decision_id)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
+
+// changeColumns of kyc_changes end with the reason for reviewers, which is that of the confirmed decision.
+const changeColumns = `
+	id, from_status, to_status, verification_level, reason, changed_at, changed_by, changes_sealed, decision_id,
+	COALESCE((SELECT d.reason FROM kyc_decisions d WHERE d.id = decision_id), '') AS internal_reason`
 
 // selectChangesStatement reads the newest 100 changes of the state and the newest 100 of the identity alone. Repeated changes
 // of an identity therefore cannot push the decisions out of the answer.
 const selectChangesStatement = `
-	SELECT id, from_status, to_status, verification_level, reason, changed_at, changed_by, changes_sealed
-	FROM (SELECT id, from_status, to_status, verification_level, reason, changed_at, changed_by, changes_sealed
+	SELECT * FROM (SELECT ` + changeColumns + `
 		FROM kyc_changes
 		WHERE customer_id = $1 AND (from_status <> to_status OR changes_sealed = '')
 		ORDER BY changed_at DESC, id DESC
 		LIMIT 100) AS decisions
 	UNION ALL
-	SELECT id, from_status, to_status, verification_level, reason, changed_at, changed_by, changes_sealed
-	FROM (SELECT id, from_status, to_status, verification_level, reason, changed_at, changed_by, changes_sealed
+	SELECT * FROM (SELECT ` + changeColumns + `
 		FROM kyc_changes
 		WHERE customer_id = $1 AND from_status = to_status AND changes_sealed <> ''
 		ORDER BY changed_at DESC, id DESC
@@ -125,7 +128,7 @@ func upsertDocument(ctx context.Context, tx *store.Tx, d sealedDocument, by stri
 
 func insertChange(ctx context.Context, tx *store.Tx, change preparedChange, by string) error {
 	_, err := tx.Exec(ctx, insertChangeStatement, change.entry.id, change.after.ID, string(change.before.KYCStatus), string(change.after.KYCStatus),
-		string(change.after.VerificationLevel), change.entry.reason, tx.Now(), by, change.entry.changes)
+		string(change.after.VerificationLevel), change.entry.reason, tx.Now(), by, change.entry.changes, change.entry.decisionID)
 	if err != nil {
 		return err
 	}
@@ -175,7 +178,7 @@ func selectChanges(ctx context.Context, q store.Querier, customerID string) ([]C
 func scanChange(row store.Scanner) (Change, error) {
 	var c Change
 	var from, to, level string
-	err := row.Scan(&c.id, &from, &to, &level, &c.Reason, &c.ChangedAt, &c.ChangedBy, &c.sealed)
+	err := row.Scan(&c.id, &from, &to, &level, &c.Reason, &c.ChangedAt, &c.ChangedBy, &c.sealed, &c.decisionID, &c.internal)
 	c.From, c.To, c.VerificationLevel = Status(from), Status(to), Level(level)
 	return c, err
 }

@@ -29,9 +29,16 @@ const (
 		SELECT id FROM customers
 		WHERE last_name_key IN ($1, $2) AND first_name_key IN ($1, $2) AND date_of_birth = $3 AND erased_at IS NULL`
 
-	selectByFormerIdentity = `SELECT customer_id FROM customer_identities WHERE name_hash = $1 AND birth_hash = $2`
+	selectByEmail = `SELECT id FROM customers WHERE email_key = $1 AND erased_at IS NULL`
 
-	selectByCreator = `SELECT id FROM customers WHERE created_by = $1 AND erased_at IS NULL ORDER BY id`
+	sameNames = `(c.last_name_key = $2 AND c.first_name_key = $3 OR c.last_name_key = $3 AND c.first_name_key = $2)`
+
+	selectByPhone = `SELECT c.id FROM customers c WHERE c.phone = $1 AND ` + sameNames + ` AND c.erased_at IS NULL`
+
+	selectByFormerPhone = `
+		SELECT a.customer_id FROM customer_addresses a JOIN customers c ON c.id = a.customer_id WHERE a.digest = $1 AND ` + sameNames
+
+	selectByFormerIdentity = `SELECT customer_id FROM customer_identities WHERE name_hash = $1 AND birth_hash = $2`
 
 	selectExcludedCustomers = `
 		SELECT DISTINCT d.customer_id FROM kyc_decision_exclusions x JOIN kyc_decisions d ON d.id = x.decision_id
@@ -121,14 +128,89 @@ func (s *Service) OfIdentities(ctx context.Context, q store.Querier, identities 
 	return all, err
 }
 
-// OfCreator returns the customers that a user has created. It returns none for users who may update all customers: they record
-// customers of the bank.
-func (s *Service) OfCreator(ctx context.Context, q store.Querier, userID string) ([]string, error) {
-	reviewer, err := store.All(ctx, q, store.Text, selectIsReviewer, userID, access.Administrator)
-	if err != nil || len(reviewer) > 0 {
-		return nil, err
+// SamePerson returns the customers and users who are, or were, the same person as a customer. Customers have, or had, one of its
+// addresses or identities. Users have, or had, one of its addresses, or they created the customer and are it by other evidence. The
+// identity is empty without a date of birth: many people share a name.
+func (s *Service) SamePerson(ctx context.Context, q store.Querier, id string) (customers, users []string, identity types.Identity, err error) {
+	c, err := table.GetUnchecked(ctx, q, id)
+	if err != nil {
+		return nil, nil, identity, err
 	}
-	return store.All(ctx, q, store.Text, selectByCreator, userID)
+	former, err := store.All(ctx, q, store.Text, selectFormerAddresses, id)
+	if err != nil {
+		return nil, nil, identity, fmt.Errorf("read former addresses: %w", err)
+	}
+	for _, address := range c.addresses() {
+		of, err := s.users.WithAddress(ctx, q, address, slices.Concat(records.AddressMarks(s.db, address), former))
+		if err != nil {
+			return nil, nil, identity, err
+		}
+		users = append(users, of...)
+	}
+	var all ids
+	if err := s.addSameAddress(ctx, q, c, former, &all); err != nil {
+		return nil, nil, identity, err
+	}
+	if err := s.addSameIdentity(ctx, q, c, &all); err != nil {
+		return nil, nil, identity, err
+	}
+	own, err := s.OfUser(ctx, q, c.createdBy)
+	if slices.Contains(own, id) {
+		users = append(users, c.createdBy)
+	}
+	if !c.DateOfBirth.IsZero() {
+		identity = c.identity()
+	}
+	return all, users, identity, err
+}
+
+// addSameAddress adds the customers that have, or had, an address of a customer. former are the digests of its former addresses. A phone
+// number counts with the same names only, because families and companies share one.
+func (s *Service) addSameAddress(ctx context.Context, q store.Querier, c Customer, former []string, all *ids) error {
+	if err := all.add(ctx, q, selectByEmail, types.Email(c.Email).Key()); err != nil {
+		return err
+	}
+	if err := all.addFormerAddresses(ctx, q, slices.Concat(former, records.AddressMarks(s.db, c.Email))); err != nil || c.Phone == nil {
+		return err
+	}
+	first, last := types.Fold(c.FirstName), types.Fold(c.LastName)
+	if err := all.add(ctx, q, selectByPhone, *c.Phone, last, first); err != nil {
+		return err
+	}
+	for _, digest := range records.AddressMarks(s.db, *c.Phone) {
+		if err := all.add(ctx, q, selectByFormerPhone, digest, last, first); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addSameIdentity adds the customers that have, or had, the present or a former identity of a customer, with a known date of birth.
+func (s *Service) addSameIdentity(ctx context.Context, q store.Querier, c Customer, all *ids) error {
+	if err := all.addIdentities(ctx, q, s.db, []types.Identity{c.identity()}); err != nil {
+		return err
+	}
+	former, err := selectIdentities(ctx, q, c.ID)
+	for _, h := range former {
+		if h.birth != "" && err == nil {
+			err = all.add(ctx, q, selectByFormerIdentity, h.name, h.birth)
+		}
+	}
+	return err
+}
+
+// CreatorOf returns the user who has created a customer. It is empty for users who may update all customers: they record customers of
+// the bank.
+func (s *Service) CreatorOf(ctx context.Context, q store.Querier, id string) (string, error) {
+	c, err := table.GetUnchecked(ctx, q, id)
+	if err != nil {
+		return "", err
+	}
+	reviewer, err := store.All(ctx, q, store.Text, selectIsReviewer, c.createdBy, access.Administrator)
+	if err != nil || len(reviewer) > 0 {
+		return "", err
+	}
+	return c.createdBy, nil
 }
 
 // AddressGivenUp keeps that customers with an address belong to the user who gives it up.

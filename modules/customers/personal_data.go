@@ -3,6 +3,7 @@ package customers
 import (
 	"context"
 
+	"kontor/modules/kit/list"
 	"kontor/modules/kit/personal"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
@@ -13,21 +14,21 @@ import (
 // PersonalData lists the tables of the module.
 func (s *Service) PersonalData() []personal.Table {
 	return []personal.Table{
-		{Name: "customers", Holds: "names, addresses, date of birth, nationality and metadata of a customer"},
-		{Name: "customer_keys", Holds: "the data key of a customer"},
-		{Name: "customer_identities", Holds: "keyed hashes of former names and dates of birth"},
-		{Name: "customer_addresses", Holds: "keyed hashes of former e-mail addresses and phone numbers"},
-		{Name: "kyc_documents", Holds: "types, sealed numbers, countries and expiry dates of documents"},
-		{Name: "kyc_changes", Holds: "the history of the verification with its reasons and sealed changes"},
-		{Name: "kyc_decisions", Holds: "decisions that needed a second person, with their reasons"},
-		{Name: "kyc_decision_exclusions", Holds: "the ids of users who are related to a customer or to a proposer, deleted with the customer"},
-		{Name: "kyc_cases", Holds: "open verifications: country, level of the documents, and the reviewer who works on it"},
+		{Name: "customers", Holds: "names, addresses, date of birth, nationality and metadata of a customer", Sections: []string{"customer"}},
+		{Name: "customer_keys", Holds: "the data key of a customer", Unexported: "A key must not leave the system."},
+		{Name: "customer_identities", Holds: "keyed hashes of former names and dates of birth", Unexported: "Digests say nothing to their subject."},
+		{Name: "customer_addresses", Holds: "keyed hashes of former e-mail addresses and phone numbers", Unexported: "Digests say nothing to their subject."},
+		{Name: "kyc_documents", Holds: "types, sealed numbers, countries and expiry dates of documents", Sections: []string{"documents"}},
+		{Name: "kyc_changes", Holds: "the history of the verification with its reasons and sealed changes", Sections: []string{"verification_history"}},
+		{Name: "kyc_decisions", Holds: "decisions that needed a second person, with their reasons", Sections: []string{"decisions"}},
+		{Name: "kyc_decision_exclusions", Holds: "the ids of users who are related to a customer or to a proposer, deleted with the customer", Unexported: "It says who is related to whom, which is data on others."},
+		{Name: "kyc_cases", Holds: "open verifications: country, level of the documents, and the reviewer who works on it", Sections: []string{"case"}},
 	}
 }
 
 const (
 	selectAllChanges = `
-		SELECT id, from_status, to_status, verification_level, reason, changed_at, changed_by, changes_sealed FROM kyc_changes
+		SELECT ` + changeColumns + ` FROM kyc_changes
 		WHERE customer_id = $1 AND id > $2 ORDER BY id LIMIT $3`
 
 	selectAllDecisions = `SELECT ` + decisionColumns + ` FROM kyc_decisions WHERE customer_id = $1 AND id > $2 ORDER BY id LIMIT $3`
@@ -66,6 +67,18 @@ func (s *Service) PersonalSections() []personal.Section {
 				k, err := ask(ctx, of)
 				return k.History, err
 			}, s.readHistory, nil),
+		personal.Answer(personal.About{Name: "case", Kind: personal.Customer, Endpoint: "GET /v1/kyc/cases"},
+			func(ctx context.Context, of personal.Subject) ([]Case, error) {
+				one, err := list.Parse(map[string][]string{"search.customer_id": {of.ID}})
+				if err != nil {
+					return nil, err
+				}
+				page, err := s.Cases(ctx, ListInput{Query: one})
+				return page.Data.Rows, err
+			},
+			personal.Slice(func(ctx context.Context, q store.Querier, of personal.Subject) ([]Case, error) {
+				return store.All(ctx, q, scanCase, selectCaseOf, of.ID)
+			}), nil),
 	}
 }
 
@@ -78,7 +91,7 @@ func (s *Service) readHistory(ctx context.Context, q store.Querier, of personal.
 	return personal.Query(selectAllChanges, func(row store.Scanner) (Change, string, error) {
 		h, err := scanChange(row)
 		if err == nil {
-			h.Changes, err = s.unseal(dataKey, of.ID, h.id, h.sealed)
+			err = s.complete(dataKey, of.ID, &h)
 		}
 		return h, h.id, err
 	})(ctx, q, of, after)
@@ -116,10 +129,10 @@ const (
 
 	selectUnerasedDecisions = `
 		SELECT id FROM kyc_decisions
-		WHERE customer_id = $1 AND id > $2 AND (reason <> '' OR closing_reason <> '' OR documents <> '' OR state = 'pending') ORDER BY id LIMIT $3`
+		WHERE customer_id = $1 AND id > $2 AND (reason <> '' OR customer_reason <> '' OR closing_reason <> '' OR documents <> '' OR state = 'pending') ORDER BY id LIMIT $3`
 
 	eraseDecision = `
-		UPDATE kyc_decisions SET reason = '', closing_reason = '', documents = '', state = CASE WHEN state = 'pending' THEN 'void' ELSE state END
+		UPDATE kyc_decisions SET reason = '', customer_reason = '', closing_reason = '', documents = '', state = CASE WHEN state = 'pending' THEN 'void' ELSE state END
 		WHERE id = $1`
 
 	eraseCase = `DELETE FROM kyc_cases WHERE customer_id = $1`
@@ -193,18 +206,7 @@ func (s *Service) eraseRecord(ctx context.Context, tx *store.Tx, id string) erro
 	return nil
 }
 
-// selectLastVerified takes the latest evidence: the time that a reviewer stated, when that was recorded, and when the customer was.
-const selectLastVerified = `
-	SELECT MAX(at) FROM (
-		SELECT verified_at AS at FROM customers WHERE id = $1
-		UNION ALL
-		SELECT MAX(changed_at) FROM kyc_changes WHERE customer_id = $1 AND to_status = 'verified'
-		UNION ALL
-		SELECT MAX(closed_at) FROM kyc_decisions WHERE customer_id = $1 AND state = 'confirmed' AND kyc_status = 'verified'
-		UNION ALL
-		SELECT created_at FROM customers c WHERE id = $1 AND (kyc_status IN ('verified', 'expired') OR verified_at IS NOT NULL
-			OR EXISTS (SELECT 1 FROM kyc_changes k WHERE k.customer_id = c.id AND k.to_status = 'verified'))
-	) AS evidence`
+const selectLastVerified = `SELECT MAX(verified_at) FROM customer_verifications WHERE customer_id = $1`
 
 // LastVerified returns when the identity of a customer was last verified, or nil if it never was. The bank has, or had, a
 // business relationship with a verified customer. A request cannot make it earlier than it was recorded.

@@ -39,9 +39,10 @@ type auditRecord struct {
 
 // historyEntry is an entry of the KYC history that the transaction writes.
 type historyEntry struct {
-	id, reason string
-	changes    string // sealed
-	dataKey    []byte // with which; nil for none
+	id, reason string  // the reason is for the customer
+	decisionID *string // the confirmed decision, which has the reason for reviewers
+	changes    string  // sealed
+	dataKey    []byte  // with which; nil for none
 }
 
 // nextVersion returns after with the next version and the time of the change.
@@ -50,13 +51,24 @@ func (s *Service) nextVersion(before, after Customer) Customer {
 	return after
 }
 
+// reasons are the texts of a decision. The customer reads the reason of a decision of one person. That of a decision that needs a second
+// person is for reviewers: it may say what the customer must not learn.
+type reasons struct {
+	reason      string
+	forCustomer string  // of a decision that needs a second person
+	decisionID  *string // the confirmed decision
+}
+
 // prepareVerification prepares a change of the verification only.
-func (s *Service) prepareVerification(before, after Customer, action, reason string) preparedChange {
+func (s *Service) prepareVerification(before, after Customer, action string, why reasons) preparedChange {
 	after = s.nextVersion(before, after)
 	change := preparedChange{before: before, after: after, verification: true,
 		audits: []auditRecord{s.auditRecord(action, before, after)}}
 	if before.KYCStatus != after.KYCStatus || before.VerificationLevel != after.VerificationLevel || !sameTime(before.verifiedAt, after.verifiedAt) {
-		change.entry = &historyEntry{id: store.NewID(), reason: reason}
+		change.entry = &historyEntry{id: store.NewID(), reason: why.reason, decisionID: why.decisionID}
+		if why.decisionID != nil {
+			change.entry.reason = why.forCustomer
+		}
 	}
 	return change
 }

@@ -102,14 +102,14 @@ func auditDocument(ctx context.Context, tx *store.Tx, d sealedDocument) error {
 var changeProof = records.Proof{Type: "kyc_changes", From: "kyc_changes", Key: "id", Read: readChange}
 
 const selectChange = `
-	SELECT from_status, to_status, verification_level, reason, changed_at, changed_by, customer_id, changes_sealed
+	SELECT from_status, to_status, verification_level, reason, changed_at, changed_by, customer_id, changes_sealed, decision_id
 	FROM kyc_changes
 	WHERE id = $1`
 
 func readChange(ctx context.Context, q store.Querier, id string) (store.Record, error) {
 	var c Change
 	var from, to, level, customerID, changes string
-	err := q.QueryRow(ctx, selectChange, id).Scan(&from, &to, &level, &c.Reason, &c.ChangedAt, &c.ChangedBy, &customerID, &changes)
+	err := q.QueryRow(ctx, selectChange, id).Scan(&from, &to, &level, &c.Reason, &c.ChangedAt, &c.ChangedBy, &customerID, &changes, &c.decisionID)
 	c.From, c.To, c.VerificationLevel = Status(from), Status(to), Level(level)
-	return store.Record{Answer: c, Stored: map[string]string{"customer_id": customerID, "changes": changes}}, err
+	return store.Record{Answer: c, Stored: map[string]any{"customer_id": customerID, "changes": changes, "decision_id": c.decisionID}}, err
 }

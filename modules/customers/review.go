@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
@@ -76,12 +77,15 @@ type Change struct {
 	From              Status        `json:"from"`
 	To                Status        `json:"to"`
 	VerificationLevel Level         `json:"verification_level"`
-	Reason            string        `json:"reason"`
+	Reason            string        `json:"reason" doc:"Of a decision that needed a second person, reviewers get its reason, and all others what it says to the customer. The customer is no reviewer of their own."`
+	CustomerReason    string        `json:"customer_reason,omitzero" doc:"For reviewers: what a decision that needed a second person says to the customer."`
 	ChangedAt         store.Time    `json:"changed_at"`
 	ChangedBy         string        `json:"changed_by"`
 	Changes           []FieldChange `json:"changes" doc:"The changed members of the customer's identity; empty for callers who may not review, and for the customer."`
 
 	id, sealed string
+	decisionID *string
+	internal   string // the reason of the decision
 }
 
 // mayReview reports whether the caller may decide about customers. Reviewers hold the permission to update all customers;
@@ -89,7 +93,7 @@ type Change struct {
 func mayReview(caller *access.Caller) bool { return caller.May(access.Customers, access.Update) }
 
 // GetKYC returns the state of a customer's verification. It masks the numbers of documents for callers who may not update the
-// customer. Only reviewers see the changes of the identity.
+// customer. Only reviewers who are not the customer see the changes of the identity, and the reasons of decisions of two persons.
 func (s *Service) GetKYC(ctx context.Context, in OneInput) (KYC, error) {
 	c, err := table.Get(ctx, s.db, in.ID, access.Read)
 	if err != nil {
@@ -106,11 +110,8 @@ func (s *Service) GetKYC(ctx context.Context, in OneInput) (KYC, error) {
 	if k.Documents, err = s.documents(ctx, s.db, c.ID, today); err != nil {
 		return KYC{}, err
 	}
-	if k.History, err = s.history(ctx, c.ID); err != nil {
-		return KYC{}, err
-	}
 	k.Requirements, k.Suggestion, k.FourEyes = requirements(c, k.Documents, today), suggest(k.Documents, today), s.fourEyes
-	if err := s.addDecisions(ctx, &k, c); err != nil {
+	if err := s.addReview(ctx, &k, c); err != nil {
 		return KYC{}, err
 	}
 	read := endpoint.Event{Kind: endpoint.Reading, Action: "customers.kyc_read", RecType: access.Customers.Name, RecID: c.ID}
@@ -126,20 +127,59 @@ func (s *Service) GetKYC(ctx context.Context, in OneInput) (KYC, error) {
 	return k, nil
 }
 
-// addDecisions adds the decisions that needed a second person, for reviewers who are not the customer.
-func (s *Service) addDecisions(ctx context.Context, k *KYC, c Customer) error {
-	k.Decisions = []PendingDecision{}
-	if !mayReview(access.From(ctx)) {
+// addReview adds the history and, for reviewers who are not the customer, the decisions that needed a second person. All others get no
+// decisions, no changes of the identity, and of reasons only what is for the customer.
+func (s *Service) addReview(ctx context.Context, k *KYC, c Customer) error {
+	changes, err := selectChanges(ctx, s.db, c.ID)
+	if err != nil {
+		return err
+	}
+	k.History, k.Decisions = changes, []PendingDecision{}
+	var all []PendingDecision
+	reviewer := mayReview(access.From(ctx))
+	if reviewer {
+		if all, err = selectDecisions(ctx, s.db, c.ID); err != nil {
+			return err
+		}
+	}
+	if reviewer && (len(all) > 0 || slices.ContainsFunc(changes, Change.concealed)) {
+		self, err := s.isCustomer(ctx, s.db, c, access.From(ctx).UserID)
+		if err != nil {
+			return err
+		}
+		reviewer = !self
+	}
+	if !reviewer {
+		for i := range k.History {
+			k.History[i].Changes = []FieldChange{}
+		}
 		return nil
 	}
-	all, err := selectDecisions(ctx, s.db, k.CustomerID)
-	if err != nil || len(all) == 0 {
+	dataKey, err := s.readKey(ctx, s.db, c.ID)
+	if err != nil {
 		return err
 	}
-	self, err := s.isCustomer(ctx, s.db, c, access.From(ctx).UserID)
-	if err != nil || self {
-		return err
+	for i := range k.History {
+		if err := s.complete(dataKey, c.ID, &k.History[i]); err != nil {
+			return err
+		}
 	}
+	return k.addDecisions(all)
+}
+
+// concealed reports whether only reviewers read an entry as a whole.
+func (c Change) concealed() bool { return c.sealed != "" || c.decisionID != nil }
+
+// complete adds to an entry of the history what only reviewers read.
+func (s *Service) complete(dataKey []byte, customerID string, c *Change) (err error) {
+	if c.decisionID != nil {
+		c.CustomerReason, c.Reason = c.Reason, c.internal
+	}
+	c.Changes, err = s.unseal(dataKey, customerID, c.id, c.sealed)
+	return err
+}
+
+func (k *KYC) addDecisions(all []PendingDecision) (err error) {
 	for _, d := range all {
 		if d.State == DecisionPending {
 			if d.DocumentsAdded, err = documentsAdded(d, k.Documents); err != nil {
@@ -150,31 +190,7 @@ func (s *Service) addDecisions(ctx context.Context, k *KYC, c Customer) error {
 			k.Decisions = append(k.Decisions, d)
 		}
 	}
-	return err
-}
-
-// history returns the newest changes of a customer's state and identity.
-func (s *Service) history(ctx context.Context, customerID string) ([]Change, error) {
-	changes, err := selectChanges(ctx, s.db, customerID)
-	if err != nil {
-		return nil, err
-	}
-	reviewer := mayReview(access.From(ctx))
-	dataKey, err := s.readKey(ctx, s.db, customerID)
-	if err != nil {
-		return nil, err
-	}
-	for i := range changes {
-		c := &changes[i]
-		c.Changes = []FieldChange{}
-		if !reviewer {
-			continue
-		}
-		if c.Changes, err = s.unseal(dataKey, customerID, c.id, c.sealed); err != nil {
-			return nil, err
-		}
-	}
-	return changes, nil
+	return nil
 }
 
 // SubmitKYC adds documents to a customer. It moves a customer whose verification has not started, was rejected or expired to
@@ -209,9 +225,9 @@ func (s *Service) SubmitKYC(ctx context.Context, in SubmitInput) (endpoint.Resul
 				return preparedChange{}, cmp.Or(err, error(apierr.DecisionWaits))
 			}
 		}
-		change := s.prepareVerification(before, c, submitAction, "")
+		change := s.prepareVerification(before, c, submitAction, reasons{})
 		if s.needsSecondPerson(before, c) {
-			if change, err = s.propose(ctx, q, before, c, in.Reason, sealed); err != nil {
+			if change, err = s.propose(ctx, q, before, c, reasons{reason: in.Reason, forCustomer: in.CustomerReason}, sealed); err != nil {
 				return preparedChange{}, err
 			}
 		}
@@ -269,9 +285,12 @@ func (s *Service) Decide(ctx context.Context, in DecideInput) (endpoint.Result, 
 			return preparedChange{}, err
 		}
 		if s.needsSecondPerson(before, c) {
-			return s.propose(ctx, q, before, c, in.Reason, nil)
+			return s.propose(ctx, q, before, c, reasons{reason: in.Reason, forCustomer: in.CustomerReason}, nil)
 		}
-		return s.prepareVerification(before, c, "customers.kyc_decide", in.Reason), nil
+		if in.CustomerReason != "" { // the customer reads the reason
+			return preparedChange{}, apierr.Invalid("customer_reason", "customers.reason_is_read")
+		}
+		return s.prepareVerification(before, c, "customers.kyc_decide", reasons{reason: in.Reason}), nil
 	}
 	change, err := records.UpdatePrepared(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
 	return Decision{change.after, change.proposal}.answer(), err

@@ -4,22 +4,18 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"time"
 
 	"kontor/modules/kit/records"
+	"kontor/modules/kit/signin"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/store"
 )
 
-// trustedAfter is the time for which a new credential of an existing account can neither recover the account nor replace an
-// older credential. It is long enough for the user to read a notification at an older address.
-const trustedAfter = 24 * time.Hour
-
-// addCredential adds a credential to a user and sends the code that validates it. The response does not reveal whether another
-// user has the value; validation with the right code does. It returns apierr.UserNotFound, apierr.NoAccess,
-// apierr.CredentialExists for a value that the user already has and for a taken user name, apierr.RecordErased,
-// apierr.TooManyCredentials, apierr.OTPSendLimited, and apierr.ServiceAccount for a service account.
+// addCredential adds a credential to a user and sends the code that validates it. Users prove themselves with an older method. The
+// response does not reveal whether another user has the value; validation with the right code does. It returns apierr.UserNotFound,
+// apierr.NoAccess, apierr.CredentialExists for a value that the user already has and for a taken user name, apierr.RecordErased,
+// apierr.TooManyCredentials, apierr.OTPSendLimited, apierr.ServiceAccount for a service account, and what signin.Rule.Prove returns.
 func (s *Service) addCredential(ctx context.Context, in addCredentialInput) (Credential, error) {
 	caller := access.From(ctx)
 	user, err := userTable.GetUnchecked(ctx, s.db, in.UserID)
@@ -36,6 +32,12 @@ func (s *Service) addCredential(ctx context.Context, in addCredentialInput) (Cre
 		return Credential{}, apierr.ServiceAccount
 	}
 	c := newCredential(user.ID, in.id)
+	if caller.UserID == user.ID {
+		if err := s.auth.Prove(ctx, in.Proof); err != nil {
+			return Credential{}, err
+		}
+		c.session = caller.SessionID
+	}
 	if c.Validated {
 		return s.addUsername(ctx, c)
 	}
@@ -67,6 +69,7 @@ func (s *Service) addCredential(ctx context.Context, in addCredentialInput) (Cre
 // Therefore the number of attempts is limited.
 func (s *Service) addUsername(ctx context.Context, c Credential) (Credential, error) {
 	tried := limits{apierr.RateLimited, []quota{{s.subject("names", access.From(ctx).UserID), userSends, hour}}}
+	undo, keepUndo := s.auth.NewUndo(signin.Credential, c.UserID, c.ID)
 	var rejection error
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := checkCount(ctx, tx, c); err != nil {
@@ -83,10 +86,13 @@ func (s *Service) addUsername(ctx context.Context, c Credential) (Credential, er
 			rejection = apierr.CredentialExists
 			return nil // committed, so that the attempt counts
 		}
-		if err := s.outbox.CredentialAdded(ctx, tx, c.UserID, masked(c)); err != nil {
+		if err := s.outbox.CredentialAdded(ctx, tx, c.UserID, masked(c), undo); err != nil {
 			return err
 		}
-		c.trustedFrom = tx.Now().Add(trustedAfter)
+		if err := keepUndo(ctx, tx); err != nil {
+			return err
+		}
+		c.trust(tx.Now().Add(signin.Trial))
 		if err := s.insert(ctx, tx, &c, records.Actor(ctx)); err != nil {
 			return err
 		}

@@ -12,11 +12,13 @@ import (
 	"kontor/store"
 )
 
-const credentialColumns = "id, user_id, type, value, value_key, validated, validated_at, created_at, version, trusted_from"
+const credentialColumns = "id, user_id, type, value, value_key, validated, validated_at, created_at, version, trusted_from, session_id"
 
 func scanCredential(row records.Row) (Credential, error) {
 	var c Credential
-	err := row.Scan(&c.ID, &c.UserID, &c.Type, &c.Value, &c.key, &c.Validated, &c.ValidatedAt, &c.CreatedAt, &c.version, &c.trustedFrom)
+	var trusted store.Time
+	err := row.Scan(&c.ID, &c.UserID, &c.Type, &c.Value, &c.key, &c.Validated, &c.ValidatedAt, &c.CreatedAt, &c.version, &trusted, &c.session)
+	c.trust(trusted)
 	return c, err
 }
 
@@ -51,8 +53,8 @@ var credentialList = list.New(list.Source[Credential]{
 
 const (
 	insertCredential = `
-		INSERT INTO credentials (id, user_id, type, value, value_key, validated, validated_at, created_at, created_by, trusted_from, value_skeleton)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
+		INSERT INTO credentials (id, user_id, type, value, value_key, validated, validated_at, created_at, created_by, trusted_from, value_skeleton, session_id)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
 
 	// A claim is deleted when its first code has expired and the value is claimed again, or when another user validates it.
 	selectOldClaim = `
@@ -60,15 +62,12 @@ const (
 		WHERE value_key = $1 AND validated = FALSE AND created_at <= $2`
 
 	validateCredential = `
-		UPDATE credentials SET validated = TRUE, validated_at = $2, value_key = $3, trusted_from = $4, version = version + 1
+		UPDATE credentials SET validated = TRUE, validated_at = $2, value_key = $3, trusted_from = $4, session_id = '', version = version + 1
 		WHERE id = $1 AND validated = FALSE`
 
 	deleteCredential = `DELETE FROM credentials WHERE id = $1`
 
-	countValidated = `
-		SELECT count(*), COALESCE(max(CASE WHEN type <> 'username' THEN trusted_from END), 0)
-		FROM credentials
-		WHERE user_id = $1 AND validated = TRUE`
+	countValidated = `SELECT count(*) FROM credentials WHERE user_id = $1 AND validated = TRUE`
 
 	countCredentials = `
 		SELECT count(*), COALESCE(sum(CASE WHEN value_key = $2 OR value_key = $2 || ' ' || id THEN 1 ELSE 0 END), 0)
@@ -78,7 +77,7 @@ const (
 
 	selectUntrustedOf = `
 		SELECT ` + credentialColumns + ` FROM credentials
-		WHERE user_id = $1 AND (validated = FALSE OR trusted_from > $2) ORDER BY id`
+		WHERE user_id = $1 AND (validated = FALSE OR trusted_from > $2 AND trusted_from < $3) ORDER BY id`
 
 	selectUserExists = `SELECT count(*) FROM users WHERE id = $1`
 
@@ -99,9 +98,9 @@ func selectValidated(ctx context.Context, q store.Querier, k loginKeys) (Credent
 	return scanCredential(q.QueryRow(ctx, selectValidatedByKey, k.key, k.former))
 }
 
-// selectUntrusted returns the credentials of a user that are not validated or not trusted yet.
+// selectUntrusted returns the credentials of a user that are not validated or on trial.
 func selectUntrusted(ctx context.Context, q store.Querier, userID string) ([]Credential, error) {
-	rows, err := q.Query(ctx, selectUntrustedOf, userID, q.Now())
+	rows, err := q.Query(ctx, selectUntrustedOf, userID, q.Now(), never)
 	if err != nil {
 		return nil, err
 	}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
+	"kontor/modules/kit/signin"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/apierr"
@@ -24,8 +24,10 @@ type Credential struct {
 	Validated   bool        `json:"validated"`
 	ValidatedAt *store.Time `json:"validated_at"`
 	CreatedAt   store.Time  `json:"created_at"`
+	TrustedFrom *store.Time `json:"trusted_from" doc:"Until then the credential can neither recover the account nor replace an older method of sign-in; null for one that is not validated, or came with the account."`
 
 	key         string // value_key; a claim of a taken value has a space and the id appended
+	session     string // that added it; empty: of a registration, or of another user
 	trustedFrom store.Time
 	version     int64
 }
@@ -35,6 +37,16 @@ func (c Credential) target() string {
 	key, _, _ := strings.Cut(c.key, " ")
 	return key
 }
+
+// trust sets the time from which the credential is trusted.
+func (c *Credential) trust(from store.Time) {
+	if c.trustedFrom = from; from > 0 && from < never {
+		c.TrustedFrom = &from
+	}
+}
+
+// onTrial reports whether a credential is on trial (see the package signin).
+func (c Credential) onTrial(now store.Time) bool { return now < c.trustedFrom && c.trustedFrom < never }
 
 // ETag returns the validator of the record.
 func (c Credential) ETag() string { return endpoint.VersionTag(c.version) }
@@ -59,7 +71,7 @@ func (s *Service) insert(ctx context.Context, tx *store.Tx, c *Credential, by st
 		c.ValidatedAt = &now
 	}
 	_, err := tx.Exec(ctx, insertCredential, c.ID, c.UserID, c.Type, c.Value, c.key, c.Validated, c.ValidatedAt, c.CreatedAt, by, c.trustedFrom,
-		types.NameSkeleton(c.Value))
+		types.NameSkeleton(c.Value), c.session)
 	if errors.Is(err, store.ErrDuplicate) {
 		return apierr.CredentialExists.Wrap(err)
 	}
@@ -141,19 +153,25 @@ func (s *Service) listCredentials(ctx context.Context, in credentialsInput) (lis
 }
 
 // deleteCredential deletes a credential. The last validated credential of a user stays, and so do older ones while a new
-// one is not trusted yet. It returns apierr.UserNotFound for an unknown credential, apierr.NoAccess, apierr.LastCredential and
-// apierr.CredentialTooNew.
+// one is on trial. It returns apierr.UserNotFound for an unknown credential, apierr.NoAccess, apierr.LastCredential,
+// apierr.CredentialTooNew, and for an own credential that is validated what signin.Rule.Prove returns.
 func (s *Service) deleteCredential(ctx context.Context, in deleteCredentialInput) (endpoint.Message, error) {
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		c, err := credentialTable.Get(ctx, tx, in.CredentialID, access.Delete)
+	c, err := s.deletable(ctx, s.db, in.CredentialID)
+	if err != nil {
+		return endpoint.Message{}, err
+	}
+	if c.Validated && access.From(ctx).UserID == c.UserID {
+		if err := s.auth.Prove(ctx, in.Proof); err != nil {
+			return endpoint.Message{}, err
+		}
+	}
+	err = s.db.InTx(ctx, func(tx *store.Tx) error {
+		c, err := s.deletable(ctx, tx, in.CredentialID)
 		if err != nil {
 			return err
 		}
 		if !c.Validated {
 			return s.remove(ctx, tx, c, records.Actor(ctx))
-		}
-		if err := checkDeletable(ctx, tx, c); err != nil {
-			return err
 		}
 		// Before the deletion, so that the deleted address gets the message too.
 		if err := s.outbox.CredentialRemoved(ctx, tx, c.UserID, masked(c)); err != nil {
@@ -164,36 +182,65 @@ func (s *Service) deleteCredential(ctx context.Context, in deleteCredentialInput
 	return endpoint.Confirm(ctx, s.texts, "users.credential_deleted"), err
 }
 
-// checkDeletable returns apierr.LastCredential or apierr.CredentialTooNew for a validated credential that must stay. New user
-// names protect no other credential: they cannot recover the account.
-func checkDeletable(ctx context.Context, q store.Querier, c Credential) error {
-	var validated int
-	var newest store.Time
-	if err := q.QueryRow(ctx, countValidated, c.UserID).Scan(&validated, &newest); err != nil {
-		return err
+// deletable returns a credential that the caller may delete now.
+func (s *Service) deletable(ctx context.Context, q store.Querier, id string) (Credential, error) {
+	c, err := credentialTable.Get(ctx, q, id, access.Delete)
+	if err != nil || !c.Validated {
+		return c, err
 	}
-	switch now := q.Now(); {
-	case validated <= 1:
-		return apierr.LastCredential
-	case now >= c.trustedFrom && now < newest:
-		return (&apierr.Error{Kind: apierr.CredentialTooNew, Args: apierr.Args{"Time": newest.Std().Format(time.RFC3339)}}).Detail("until", newest)
-	}
-	return nil
+	return c, s.checkDeletable(ctx, q, c)
 }
 
-// removeUntrusted deletes the credentials of a user that are not trusted yet or not validated. An attacker may have added them
-// before the user recovered the account.
-func (s *Service) removeUntrusted(ctx context.Context, tx *store.Tx, userID string) error {
-	added, err := selectUntrusted(ctx, tx, userID)
+// checkDeletable returns apierr.LastCredential or apierr.CredentialTooNew for a validated credential that must stay.
+func (s *Service) checkDeletable(ctx context.Context, q store.Querier, c Credential) error {
+	var validated int
+	if err := q.QueryRow(ctx, countValidated, c.UserID).Scan(&validated); err != nil {
+		return err
+	}
+	if validated <= 1 {
+		return apierr.LastCredential
+	}
+	var from store.Time
+	if c.onTrial(q.Now()) {
+		from = c.trustedFrom
+	}
+	err := s.auth.CheckRemoval(ctx, q, c.UserID, from)
+	if errors.Is(err, apierr.OlderMethodKept) {
+		kept := apierr.Of(err)
+		return &apierr.Error{Kind: apierr.CredentialTooNew, Args: kept.Args, Details: kept.Details} // the code of earlier versions
+	}
+	return err
+}
+
+// OnTrial returns the credentials of a user that are on trial or not validated. New user names keep no other method from being
+// removed: they cannot recover the account.
+func (s *Service) OnTrial(ctx context.Context, q store.Querier, userID string) ([]signin.Method, error) {
+	found, err := selectUntrusted(ctx, q, userID)
+	if err != nil {
+		return nil, err
+	}
+	methods := make([]signin.Method, len(found))
+	for i, c := range found {
+		methods[i] = signin.Method{Kind: signin.Credential, ID: c.ID, UserID: userID, TrustedFrom: c.trustedFrom, Harmless: channel(c.Type) == ""}
+	}
+	return methods, nil
+}
+
+// Drop deletes a credential.
+func (s *Service) Drop(ctx context.Context, tx *store.Tx, m signin.Method, announce bool) error {
+	c, err := credentialTable.GetUnchecked(ctx, tx, m.ID)
+	if errors.Is(err, credentialTable.Missing) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	for _, c := range added {
-		if err := s.remove(ctx, tx, c, records.Actor(ctx)); err != nil {
+	if announce {
+		if err := s.outbox.CredentialRemoved(ctx, tx, c.UserID, masked(c)); err != nil {
 			return err
 		}
 	}
-	return nil
+	return s.remove(ctx, tx, c, records.Actor(ctx))
 }
 
 // masked returns enough of a value for its user to recognise it, but too little to carry a text of an attacker.

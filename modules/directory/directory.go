@@ -27,6 +27,7 @@ import (
 	"log/slog"
 	"time"
 
+	"kontor/modules/kit/signin"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -83,6 +84,7 @@ func (u User) ETag() string {
 
 // Auth is what the directory needs from sign-in.
 type Auth interface {
+	signin.Rule
 	// CheckPassword adds what is wrong with a new password to problems. personal are values that it must not restate.
 	CheckPassword(problems *apierr.Fields, field, password string, personal ...string)
 	// HashPassword hashes a password for SetPassword. It is slow and must not be called from within a transaction.
@@ -110,8 +112,9 @@ type Outbox interface {
 	PrepareOTP(m OTPMessage) func(ctx context.Context, tx *store.Tx) error
 	// PasswordChanged notifies a user that their password was replaced.
 	PasswordChanged(ctx context.Context, tx *store.Tx, userID string) error
-	// CredentialAdded notifies a user at all validated addresses that a credential was added. value is its masked value.
-	CredentialAdded(ctx context.Context, tx *store.Tx, userID, value string) error
+	// CredentialAdded notifies a user at all older addresses that a credential was added. value is its masked value, undo the path of
+	// the link that removes it.
+	CredentialAdded(ctx context.Context, tx *store.Tx, userID, value, undo string) error
 	// CredentialRemoved notifies a user at all validated addresses that a credential was deleted.
 	CredentialRemoved(ctx context.Context, tx *store.Tx, userID, value string) error
 }

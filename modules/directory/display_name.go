@@ -35,6 +35,17 @@ var roleWords = []string{
 	"Kundenservice", "Kundenbetreuung", "Kundenbetreuer", "Kundenbetreuerin", "relationship manager", "gestionnaire", "compliance",
 }
 
+// titles are words that stand before or behind names, also without a space.
+var titles = slices.Concat(reservedWords, roleWords, personalTitles)
+
+// personalTitles are titles that the display name of a member of staff may have, too.
+var personalTitles = []string{
+	"Mr", "Mrs", "Ms", "Miss", "Mister", "Sir", "Madam", "Dr", "Doctor", "Prof", "Professor",
+	"Hr", "Fr", "Herr", "Herrn", "Frau", "Fräulein", "Doktor", "Ing", "Dipl", "lic", "Mag",
+	"Mme", "Mlle", "Madame", "Mademoiselle", "Monsieur", "Docteur", "Maître",
+	"Sig", "Sigra", "Signor", "Signore", "Signora", "Signorina", "Dott", "Dottssa", "Dottor", "Dottore", "Dottoressa", "Avv", "Avvocato",
+}
+
 // checkDisplayName parses an optional display name and adds what is wrong with it to v.
 func checkDisplayName(v *apierr.Fields, text string) string {
 	if text == "" {
@@ -50,10 +61,12 @@ func checkDisplayName(v *apierr.Fields, text string) string {
 }
 
 // selectResembling finds a staff member other than $1 whose display name or sign-in name has one of some skeletons. The
-// lists are the skeletons, twice, and staff principals, twice.
+// lists are the skeletons, those of glued names, the skeletons again, and staff principals, twice.
 const selectResembling = `
 	SELECT named.id FROM (
 		SELECT id FROM users WHERE display_name_skeleton IN (%s)
+		UNION
+		SELECT id FROM users WHERE display_name_skeleton IN (%s) AND display_name LIKE '%% %%'
 		UNION
 		SELECT user_id FROM credentials WHERE value_skeleton IN (%s) AND validated = TRUE
 	) named
@@ -74,19 +87,24 @@ func (s *Service) isReserved(ctx context.Context, q store.Querier, userID, name 
 	return reserved, err
 }
 
-// resembles reports whether a name contains a reserved word or shares a skeleton with a name of another user who is staff,
-// as a whole or in a part of two words or more.
+// resembles reports whether a name contains a reserved word or shares a skeleton with a name of another user who is staff. It compares
+// the whole name, its parts of two words or more, and what remains without glued titles.
 func (s *Service) resembles(ctx context.Context, q store.Querier, userID, name string) (bool, error) {
 	if types.ContainsWords(name, reservedWords...) || !access.From(ctx).Staff() && types.ContainsWords(name, roleWords...) {
 		return true, nil
 	}
 	// The whole name, and the names in it: a title or a role beside the name of a member of staff deceives as well.
 	skeletons := append([]string{types.NameSkeleton(name), types.WrittenSkeleton(name)}, types.ContainedSkeletons(name)...)
+	for _, title := range personalTitles {
+		skeletons = append(skeletons, types.NameSkeleton(title+" "+name))
+	}
+	glued := types.GluedSkeletons(name, titles...)
 	for staff := range slices.Chunk(s.Policy.Load().StaffPrincipals(), idsAtOnce) {
 		args := store.AppendIn([]any{userID}, skeletons)
-		names := store.In(2, len(skeletons))
+		names, gluedNames := store.In(2, len(skeletons)), store.In(len(args)+1, len(glued))
+		args = store.AppendIn(args, glued)
 		list := store.In(len(args)+1, len(staff))
-		statement := fmt.Sprintf(selectResembling, names, names, list, list)
+		statement := fmt.Sprintf(selectResembling, names, gluedNames, names, list, list)
 		var id string
 		err := q.QueryRow(ctx, statement, store.AppendIn(args, staff)...).Scan(&id)
 		if err == nil {

@@ -114,6 +114,19 @@ var lookAlikeNames = map[string]string{
 	"with a role":             "Anna Keller, Advisor",
 	"with a title":            "Frau Anna Keller",
 	"with a place":            "Anna Keller (Zürich)",
+	"with a title, no space":  "FrauAnnaKeller",
+	"small letters":           "frauannakeller",
+	"capitals":                "FRAUANNAKELLER",
+	"in one word with one":    "FrauAnna Keller",
+	"a short title":           "DrAnna Keller",
+	"with a full stop":        "Dr.Anna Keller",
+	"a short one, one word":   "drannakeller",
+	"two titles":              "Frau DrAnnaKeller",
+	"a title behind":          "AnnaKellerAdvisor",
+	"title, name reversed":    "Sig.raKellerAnna",
+	"in a sentence":           "Ihre FrauAnnaKeller hier",
+	"one word and a place":    "annakeller Zürich",
+	"without her title":       "Rosa Berger",
 	"small capitals":          "ᴀɴɴᴀ ᴋᴇʟʟᴇʀ",
 	"a symbol for e":          "Anna K℮ller",
 	"a department":            "Kundenberatung",
@@ -125,6 +138,7 @@ func TestUpdate_RejectsNamesOfStaff(t *testing.T) {
 	h := newHarness(t)
 	anna := h.namedUser("anna.k", "Anna Keller", "Advisor")
 	h.addEmail(anna, "anna@bank.example")
+	h.namedUser("rosa.b", "Dr. Rosa Berger", "Advisor")
 	users := 0
 	for what, name := range lookAlikeNames {
 		t.Run(what, func(t *testing.T) {
@@ -144,8 +158,12 @@ func TestUpdate_RejectsNamesOfStaff(t *testing.T) {
 func TestUpdate_AllowsNamesOfOthers(t *testing.T) {
 	h := newHarness(t)
 	anna := h.namedUser("anna.k", "Anna Keller", "Advisor")
+	h.namedUser("ida.m", "Ida Meier", "Advisor")
+	h.namedUser("rita", "Ke", "Advisor")
 	m, other := h.customer(email(1)), h.customer(email(2))
-	for _, name := range []string{"Anna Kellner", "Hanna Keller", "Anna", "Kontorowicz", "Peter Müller"} {
+	// Frida, Drida and Magda only begin like titles. Ke is a single word, and other names begin with a title and it.
+	for _, name := range []string{"Anna Kellner", "Hanna Keller", "Anna", "Kontorowicz", "Peter Müller", "Frida Meier", "FRIDA MEIER", "Drida Meier",
+		"Frauke", "Frauke Ida", "Anna-Ida Meier", "Annakellermann", "Magda Keller"} {
 		h.rename(m, m, name).want(t, 200, "")
 		h.rename(other, other, name).want(t, 200, "") // two customers may share a name
 	}

@@ -3,6 +3,7 @@ package directory
 import (
 	"net/http"
 
+	"kontor/modules/kit/signin"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -106,13 +107,15 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			// Users add credentials of their own without a grant on the type, which a rule for creation would require.
 			Access: access.SignedIn, Roles: members, Summary: "Add a credential to a user.",
 			Assurance: endpoint.SecondFactor,
-			Faults:    []apierr.Kind{apierr.UserNotFound, apierr.CredentialExists, apierr.TooManyCredentials, apierr.OTPSendLimited, apierr.ServiceAccount},
-			Handle:    endpoint.JSON(http.StatusCreated, s.addCredential)},
+			Faults: []apierr.Kind{apierr.UserNotFound, apierr.CredentialExists, apierr.TooManyCredentials, apierr.OTPSendLimited, apierr.ServiceAccount,
+				apierr.ProofRequired, apierr.MethodOnTrial, apierr.LockedOut},
+			Handle: endpoint.JSON(http.StatusCreated, s.addCredential)},
 		{Name: "users.credentials.validate", Method: http.MethodPut, Path: "/v1/users/{id}/credentials/{credential_id}/validate", Subject: access.UserIn("id"),
 			Access: access.On(access.Credentials, access.Update), Roles: signedUp, Summary: "Validate a credential.",
 			Assurance: endpoint.SecondFactor.When("the user is not pending"),
 			Faults: []apierr.Kind{apierr.UserNotFound, apierr.CredentialNotFound, apierr.CredentialValidated, apierr.InvalidOTP,
-				apierr.OTPExpired, apierr.OTPAttemptsExceeded, apierr.CredentialExists, apierr.PreconditionFailed},
+				apierr.OTPExpired, apierr.OTPAttemptsExceeded, apierr.CredentialExists, apierr.PreconditionFailed,
+				apierr.ProofRequired, apierr.MethodOnTrial, apierr.LockedOut},
 			Handle: endpoint.JSON(http.StatusOK, s.validate)},
 		{Name: "users.credentials.send_otp", Method: http.MethodPost, Path: "/v1/users/{id}/credentials/{credential_id}/otp", Subject: access.UserIn("id"),
 			Access: access.On(access.Credentials, access.Update), Roles: signedUp, Summary: "Send a one-time code for a credential.",
@@ -120,9 +123,10 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSON(http.StatusOK, s.resend)},
 		{Name: "users.credentials.delete", Method: http.MethodDelete, Path: "/v1/users/credentials/{cred_id}", Subject: access.CredentialIn("cred_id"),
 			Access: access.On(access.Credentials, access.Delete), Roles: members, Summary: "Delete a credential.",
-			Assurance: endpoint.SecondFactor,
-			Faults:    []apierr.Kind{apierr.UserNotFound, apierr.LastCredential, apierr.CredentialTooNew},
-			Handle:    endpoint.JSON(http.StatusOK, s.deleteCredential)},
+			Assurance: endpoint.SecondFactor, MaxBody: signin.MaxBody,
+			Faults: []apierr.Kind{apierr.UserNotFound, apierr.LastCredential, apierr.CredentialTooNew,
+				apierr.ProofRequired, apierr.MethodOnTrial, apierr.LockedOut},
+			Handle: endpoint.JSON(http.StatusOK, s.deleteCredential)},
 	}
 	for i := range rows {
 		if rows[i].Name == "users.update" || rows[i].Name == "users.roles" || rows[i].Name == "users.credentials.create" {

@@ -24,6 +24,9 @@ const (
 	password = "correct horse battery"
 )
 
+// proof is what users send with a change of their own credentials.
+var proof = map[string]string{"password": password}
+
 // harness runs a server with the directory alone. Tests replace the modules of sign-in and notifications.
 type harness struct {
 	t       testing.TB
@@ -51,6 +54,7 @@ func newHarnessWith(t testing.TB, o directory.Options) *harness {
 	h.policy = &access.Current{}
 	o.Policy = h.policy
 	h.service = directory.New(db, h.auth, h.outbox, texts, o)
+	h.auth.owner = h.service
 	h.seedRoles()
 	h.serve(texts)
 	return h

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kontor/modules/kit/list"
+	"kontor/modules/kit/signin"
 	"kontor/modules/kit/types"
 	"kontor/server/apierr"
 	"kontor/store"
@@ -66,12 +67,14 @@ type addCredentialInput struct {
 	UserID string `path:"id"`
 	Type   string `json:"credential_type" enum:"email,phone,username"`
 	Value  string `json:"credential_value" required:"true"`
+	signin.Proof
 
 	id identifier
 }
 
-// Validate checks type and value.
+// Validate checks type and value, and the form of the proof.
 func (in *addCredentialInput) Validate(v *apierr.Fields) {
+	in.Proof.Check(v)
 	in.id = checkIdentifier(v, "credential_type", "credential_value", in.Type, in.Value)
 }
 
@@ -98,16 +101,24 @@ func checkIdentifier(v *apierr.Fields, typeField, valueField, kind, text string)
 
 type deleteCredentialInput struct {
 	CredentialID string `path:"cred_id"`
+	signin.Proof
 }
+
+// Validate checks the form of the proof.
+func (in *deleteCredentialInput) Validate(v *apierr.Fields) { in.Proof.Check(v) }
 
 type validateInput struct {
 	UserID       string `path:"id"`
 	CredentialID string `path:"credential_id"`
 	OTP          string `json:"otp" pattern:"^[0-9]{6}$"`
+	signin.Proof
 }
 
 // Validate requires a code. A malformed code is a wrong code, not malformed input.
-func (in *validateInput) Validate(v *apierr.Fields) { required(v, "otp", in.OTP) }
+func (in *validateInput) Validate(v *apierr.Fields) {
+	required(v, "otp", in.OTP)
+	in.Proof.Check(v)
+}
 
 type resendOutput struct {
 	Message   string     `json:"message"`
@@ -151,6 +162,7 @@ type passwordInput struct {
 	UserID      string `path:"id"`
 	OldPassword string `json:"old_password" format:"password" required:"false" doc:"Required from users who change their own password."`
 	Password    string `json:"password" format:"password" minLength:"12" maxLength:"128" required:"true"`
+	RemoveNew   *bool  `json:"remove_new" doc:"Whether to remove every way to sign in that was added in the last 24 hours or is not confirmed. By default only with the password of another user."`
 }
 
 type rolesInput struct {
@@ -203,6 +215,8 @@ type completeRecoveryInput struct {
 	Value    string `json:"credential_value" required:"true"`
 	OTP      string `json:"otp" required:"true"`
 	Password string `json:"password" format:"password" minLength:"12" maxLength:"128" required:"true"`
+
+	RemoveNew *bool `json:"remove_new" doc:"Whether to remove every way to sign in that was added in the last 24 hours or is not confirmed: an attacker may have added it. True by default."`
 
 	problems *apierr.Fields
 }

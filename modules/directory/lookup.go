@@ -34,7 +34,7 @@ const (
 		WHERE r.role_id = $1 AND u.status = 'active' AND u.kind = 'person' ORDER BY u.id`
 
 	selectAddresses = `
-		SELECT c.user_id, c.type, c.value, u.language
+		SELECT c.user_id, c.type, c.value, u.language, c.trusted_from
 		FROM credentials c
 		JOIN users u ON u.id = c.user_id
 		WHERE c.user_id IN (%s) AND c.validated = TRUE AND c.type IN ('email', 'phone') AND u.status = 'active'
@@ -129,9 +129,11 @@ func (s *Service) Addresses(ctx context.Context, q store.Querier, ids ...string)
 	err := eachByID(ctx, q, selectAddresses, ids, func(rows *store.Rows) error {
 		var a types.Address
 		var kind string
-		if err := rows.Scan(&a.UserID, &kind, &a.Value, &a.Language); err != nil {
+		var trustedFrom store.Time
+		if err := rows.Scan(&a.UserID, &kind, &a.Value, &a.Language, &trustedFrom); err != nil {
 			return err
 		}
+		a.OnTrial = Credential{trustedFrom: trustedFrom}.onTrial(q.Now())
 		a.Channel = channel(kind)
 		found = append(found, a)
 		return nil

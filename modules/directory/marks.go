@@ -20,6 +20,10 @@ const (
 		UNION ALL
 		SELECT CASE type WHEN 'username' THEN 'name' ELSE 'address' END, value FROM credentials WHERE user_id = $1 AND validated = TRUE`
 
+	selectByMark = `SELECT user_id FROM former_marks WHERE digest = $1 AND kind = 'address'`
+
+	selectByAddress = `SELECT user_id FROM credentials WHERE value_key = $1 AND type <> 'username' AND validated = TRUE`
+
 	deleteMarks = `DELETE FROM former_marks WHERE user_id = $1`
 )
 
@@ -59,6 +63,22 @@ func (s *Service) Marks(ctx context.Context, q store.Querier, userID string) (re
 		}
 	}
 	return all, nil
+}
+
+// WithAddress returns the users who have validated an address, and those who gave up one with one of the digests.
+func (s *Service) WithAddress(ctx context.Context, q store.Querier, address string, digests []string) ([]string, error) {
+	users, err := store.All(ctx, q, store.Text, selectByAddress, LoginKey(address))
+	if err != nil {
+		return nil, fmt.Errorf("find the users of an address: %w", err)
+	}
+	for _, digest := range digests {
+		former, err := store.All(ctx, q, store.Text, selectByMark, digest)
+		if err != nil {
+			return nil, fmt.Errorf("find the former users of an address: %w", err)
+		}
+		users = append(users, former...)
+	}
+	return users, nil
 }
 
 // customers is implemented by the module customers.

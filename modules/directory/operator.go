@@ -107,7 +107,7 @@ func (s *Service) SetPassword(ctx context.Context, login, password string) (User
 		return User{}, err
 	}
 	return u, s.db.InTx(ctx, func(tx *store.Tx) error {
-		return s.replacePassword(ctx, tx, u.ID, hash, "")
+		return s.replacePassword(ctx, tx, u, hash, "", true)
 	})
 }
 

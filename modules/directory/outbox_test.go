@@ -17,7 +17,7 @@ type outbox struct {
 
 func (o *outbox) PasswordChanged(context.Context, *store.Tx, string) error { return nil }
 
-func (o *outbox) CredentialAdded(_ context.Context, tx *store.Tx, userID, value string) error {
+func (o *outbox) CredentialAdded(_ context.Context, tx *store.Tx, userID, value, _ string) error {
 	return o.record(tx, "added "+value+" "+userID)
 }
 

@@ -40,10 +40,11 @@ func (s *Service) changePassword(ctx context.Context, in passwordInput) (endpoin
 		keep = caller.SessionID
 	}
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
-		if _, err := s.getForUpdate(ctx, tx, in.UserID); err != nil {
+		u, err := s.getForUpdate(ctx, tx, in.UserID)
+		if err != nil {
 			return err
 		}
-		return s.replacePassword(ctx, tx, in.UserID, hash, keep)
+		return s.replacePassword(ctx, tx, u, hash, keep, in.RemoveNew == nil && !own || in.RemoveNew != nil && *in.RemoveNew)
 	})
 	return endpoint.Confirm(ctx, s.texts, "users.password_changed"), err
 }
@@ -98,8 +99,15 @@ func (s *Service) values(ctx context.Context, userID string) ([]string, error) {
 	return values, rows.Err()
 }
 
-// replacePassword sets a password, ends all sessions except one, and deletes pending codes for a recovery.
-func (s *Service) replacePassword(ctx context.Context, tx *store.Tx, userID, hash, keepSession string) error {
+// replacePassword sets a password, ends all sessions except one, and deletes pending codes for a recovery. With removeNew, it
+// removes the methods of sign-in that are on trial or not confirmed; a pending user has no others.
+func (s *Service) replacePassword(ctx context.Context, tx *store.Tx, u User, hash, keepSession string, removeNew bool) error {
+	userID := u.ID
+	if removeNew && u.Status != Pending {
+		if err := s.auth.DropOnTrial(ctx, tx, userID); err != nil {
+			return err
+		}
+	}
 	if err := s.auth.SetPassword(ctx, tx, userID, hash); err != nil {
 		return err
 	}

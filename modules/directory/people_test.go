@@ -79,11 +79,11 @@ func TestPeople_SeesChanges(t *testing.T) {
 	h.rename(m, m, "Anna Müller").want(t, 200, "")
 	p.DisplayName = "Anna Müller"
 	check("renamed", p)
-	h.call(m.token, "POST", m.path("/credentials"), map[string]any{"credential_type": "username", "credential_value": "anna"}).want(t, 201, "")
+	h.call(m.token, "POST", m.path("/credentials"), map[string]any{"credential_type": "username", "credential_value": "anna", "password": password}).want(t, 201, "")
 	p.UserName = "anna"
 	check("with a user name", p)
 	credential := h.call(m.token, "GET", m.path("/credentials?search.type=username"), nil).Body["data"].([]any)[0].(map[string]any)["id"].(string)
-	h.call(m.token, "DELETE", "/v1/users/credentials/"+credential, nil).want(t, 200, "")
+	h.call(m.token, "DELETE", "/v1/users/credentials/"+credential, proof).want(t, 200, "")
 	p.UserName = email(1)
 	check("without it", p)
 	h.call(admin.token, "PUT", m.path("/roles"), roles("Advisor")).want(t, 200, "")

@@ -13,12 +13,12 @@ import (
 // PersonalData lists the tables of the module.
 func (s *Service) PersonalData() []personal.Table {
 	return []personal.Table{
-		{Name: "users", Holds: "display name, language and last sign-in of a user"},
-		{Name: "credentials", Holds: "e-mail addresses, phone numbers and user names"},
-		{Name: "otps", Holds: "keyed hashes of the one-time codes of a credential"},
-		{Name: "otp_sends", Holds: "keyed hashes of the addresses to which codes were sent"},
-		{Name: "former_marks", Holds: "keyed digests of former names and addresses of a user, which are not exported"},
-		{Name: "user_roles", Holds: "the roles of a user"},
+		{Name: "users", Holds: "display name, language and last sign-in of a user", Sections: []string{"user"}},
+		{Name: "credentials", Holds: "e-mail addresses, phone numbers and user names", Sections: []string{"credentials"}},
+		{Name: "otps", Holds: "keyed hashes of the one-time codes of a credential", Unexported: "A hash of a secret must not leave the system."},
+		{Name: "otp_sends", Holds: "keyed hashes of the addresses to which codes were sent", Unexported: "Digests say nothing to their subject."},
+		{Name: "former_marks", Holds: "keyed digests of former names and addresses of a user, which are not exported", Unexported: "Digests say nothing to their subject."},
+		{Name: "user_roles", Holds: "the roles of a user", Sections: []string{"user"}},
 		{Name: "invitations", Why: "It holds people who are not users yet. A row ends with the acceptance, the withdrawal, or 30 days after it expired."},
 		{Name: "credential_key_rules", Why: "It holds a version number."},
 	}

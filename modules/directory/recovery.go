@@ -57,9 +57,10 @@ func (s *Service) recoverable(ctx context.Context, q store.Querier, typed loginK
 	return c, u, err == nil && channel(c.Type) != "" && u.Status != Disabled && q.Now() >= c.trustedFrom, err
 }
 
-// completeRecovery sets a new password for a caller with the right code, and ends all sessions of the user. It returns
-// apierr.RateLimited after too many wrong codes from a network. Every other failure is apierr.InvalidOTP: for unknown credentials, and for wrong, used, expired and exhausted codes. A password is hashed each time,
-// so that timing reveals nothing.
+// completeRecovery sets a new password for a caller with the right code, and ends all sessions of the user. By default it removes
+// the methods of sign-in that are on trial. It returns apierr.RateLimited after too many wrong codes from a network. Every other
+// failure is apierr.InvalidOTP: for unknown credentials, and for wrong, used, expired and exhausted codes. A password is hashed each
+// time, so that timing reveals nothing.
 func (s *Service) completeRecovery(ctx context.Context, in completeRecoveryInput) (endpoint.Message, error) {
 	problems := cmp.Or(in.problems, &apierr.Fields{})
 	typed := in.check(problems)
@@ -81,7 +82,7 @@ func (s *Service) completeRecovery(ctx context.Context, in completeRecoveryInput
 	recovered := false
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
 		recovered = false
-		c, _, ok, err := s.recoverable(ctx, tx, typed)
+		c, u, ok, err := s.recoverable(ctx, tx, typed)
 		if err != nil {
 			return err
 		}
@@ -94,10 +95,7 @@ func (s *Service) completeRecovery(ctx context.Context, in completeRecoveryInput
 			return s.countWrongCode(ctx, tx)
 		}
 		recovered = true
-		if err := s.removeUntrusted(ctx, tx, c.UserID); err != nil {
-			return err
-		}
-		if err := s.replacePassword(ctx, tx, c.UserID, hash, ""); err != nil {
+		if err := s.replacePassword(ctx, tx, u, hash, "", in.RemoveNew == nil || *in.RemoveNew); err != nil {
 			return err
 		}
 		return s.auth.TrustNetwork(ctx, tx, c.UserID)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"kontor/modules/kit/signin"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/store"
@@ -22,6 +23,39 @@ type signIn struct {
 	passwords map[string]string // user → password
 	changed   []string          // users whose rights changed
 	stale     map[string]bool   // tokens of sessions that require re-authentication
+	owner     signin.Methods    // the only ones
+}
+
+// Prove accepts every proof. The tests of the rule are those of the modules app and factors.
+func (a *signIn) Prove(_ context.Context, p signin.Proof) error {
+	if p.Given() == 0 {
+		return apierr.ProofRequired
+	}
+	return nil
+}
+
+func (a *signIn) NewUndo(signin.Kind, string, string) (string, func(context.Context, *store.Tx) error) {
+	return "/undo#token", func(context.Context, *store.Tx) error { return nil }
+}
+
+func (a *signIn) CheckRemoval(ctx context.Context, q store.Querier, userID string, trustedFrom store.Time) error {
+	methods, err := a.owner.OnTrial(ctx, q, userID)
+	for _, m := range methods {
+		if q.Now() >= trustedFrom && q.Now() < m.TrustedFrom && !m.Harmless {
+			return apierr.OlderMethodKept.Detail("until", m.TrustedFrom)
+		}
+	}
+	return err
+}
+
+func (a *signIn) DropOnTrial(ctx context.Context, tx *store.Tx, userID string) error {
+	methods, err := a.owner.OnTrial(ctx, tx, userID)
+	for _, m := range methods {
+		if err := a.owner.Drop(ctx, tx, m, false); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 func (a *signIn) Known(string, netip.Addr) (*access.Caller, bool) { return nil, false }

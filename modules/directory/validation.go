@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"kontor/modules/kit/records"
+	"kontor/modules/kit/signin"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -12,9 +13,12 @@ import (
 )
 
 // validate validates a credential with its code. It returns apierr.UserNotFound, apierr.CredentialNotFound, apierr.NoAccess,
-// apierr.CredentialValidated, apierr.StaleSession, apierr.InvalidOTP, apierr.OTPExpired, apierr.OTPAttemptsExceeded, and for a
-// right code apierr.CredentialExists.
+// apierr.CredentialValidated, apierr.StaleSession, apierr.InvalidOTP, apierr.OTPExpired, apierr.OTPAttemptsExceeded, for a right
+// code apierr.CredentialExists, and in another session what signin.Rule.Prove returns.
 func (s *Service) validate(ctx context.Context, in validateInput) (Credential, error) {
+	if err := s.proveOtherSession(ctx, in); err != nil {
+		return Credential{}, err
+	}
 	digits, wellFormed := parseCode(in.OTP)
 	hash := "" // a malformed code is wrong, and does not count as a guess
 	if wellFormed {
@@ -40,6 +44,27 @@ func (s *Service) validate(ctx context.Context, in validateInput) (Credential, e
 	default:
 		return Credential{}, outcome
 	}
+}
+
+// proveOtherSession verifies the proof of users who validate a credential of their own in another session than the one that added
+// it. Everything else is left to the transaction.
+func (s *Service) proveOtherSession(ctx context.Context, in validateInput) error {
+	caller := access.From(ctx)
+	if caller.UserID != in.UserID {
+		return nil
+	}
+	c, err := credentialOf(ctx, s.db, in.UserID, in.CredentialID, access.Update)
+	if err != nil || c.Validated || c.session != "" && c.session == caller.SessionID {
+		return err
+	}
+	user, err := userTable.GetUnchecked(ctx, s.db, c.UserID)
+	if err != nil || user.Status == Pending {
+		return err
+	}
+	if err := endpoint.RequireAssurance(ctx, endpoint.SecondFactor); err != nil {
+		return err
+	}
+	return s.auth.Prove(ctx, in.Proof)
 }
 
 // tryCode counts an attempt to validate a credential and validates it if the code is right. taken reports that another user
@@ -117,8 +142,12 @@ func (s *Service) validated(ctx context.Context, tx *store.Tx, c *Credential) er
 	}
 	now := tx.Now()
 	if user.Status != Pending {
-		c.trustedFrom = now.Add(trustedAfter)
-		if err := s.outbox.CredentialAdded(ctx, tx, c.UserID, masked(*c)); err != nil {
+		c.trust(now.Add(signin.Trial))
+		undo, keepUndo := s.auth.NewUndo(signin.Credential, c.UserID, c.ID)
+		if err := keepUndo(ctx, tx); err != nil {
+			return err
+		}
+		if err := s.outbox.CredentialAdded(ctx, tx, c.UserID, masked(*c), undo); err != nil {
 			return err
 		}
 	}

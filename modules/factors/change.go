@@ -118,19 +118,22 @@ func (s *Service) rename(ctx context.Context, in renameInput) (Factor, error) {
 
 // remove removes a factor of the caller, or of another user if the caller may delete it. With the last factor, the recovery
 // codes end. It ends the sessions of the user except the caller's: a factor is often removed because a device is lost. It
-// returns apierr.UserNotFound, apierr.FactorNotFound, apierr.NoAccess and apierr.PreconditionFailed.
-func (s *Service) remove(ctx context.Context, in factorInput) (endpoint.Message, error) {
-	f, err := s.one(ctx, s.db, in.UserID, in.FactorID, access.Delete)
+// returns apierr.UserNotFound, apierr.FactorNotFound, apierr.NoAccess, apierr.OlderMethodKept, apierr.PreconditionFailed, and for an
+// own factor that is confirmed what signin.Rule.Prove returns.
+func (s *Service) remove(ctx context.Context, in removeInput) (endpoint.Message, error) {
+	f, err := s.removable(ctx, s.db, in)
 	if err != nil {
 		return endpoint.Message{}, err
 	}
+	if f.Status != pending && access.From(ctx).UserID == f.UserID {
+		if err := s.auth.Prove(ctx, in.Proof); err != nil {
+			return endpoint.Message{}, err
+		}
+	}
 	notification := s.changed(ctx, f.UserID, f.Type+"_removed")
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
-		f, err := s.one(ctx, tx, in.UserID, in.FactorID, access.Delete)
+		f, err := s.removable(ctx, tx, in)
 		if err != nil {
-			return err
-		}
-		if err := endpoint.CheckMatch(ctx, f.ETag()); err != nil {
 			return err
 		}
 		if err := s.delete(ctx, tx, f, records.Actor(ctx), "factors.remove"); err != nil || f.Status == pending {
@@ -150,6 +153,18 @@ func (s *Service) remove(ctx context.Context, in factorInput) (endpoint.Message,
 		return s.notify.Notify(ctx, tx, notification)
 	})
 	return endpoint.Confirm(ctx, s.texts, "factors.removed"), err
+}
+
+// removable returns a factor that the caller may remove now.
+func (s *Service) removable(ctx context.Context, q store.Querier, in removeInput) (Factor, error) {
+	f, err := s.one(ctx, q, in.UserID, in.FactorID, access.Delete)
+	if err != nil {
+		return Factor{}, err
+	}
+	if err := endpoint.CheckMatch(ctx, f.ETag()); err != nil {
+		return Factor{}, err
+	}
+	return f, s.checkRemoval(ctx, q, f)
 }
 
 // delete deletes a factor with its recovery codes.

@@ -28,12 +28,12 @@ func TestRemove_LastFactorEndsRecoveryCodes(t *testing.T) {
 	b := startBank(t)
 	anna := b.person().enrolPasskey().enrolTOTP()
 	other := anna.signedIn(b.second(anna.first().Token, servertest.Body{"code": anna.code(0)}))
-	anna.Do("DELETE", anna.path("/"+anna.totpID), nil).Expect(t, 200)
+	anna.Do("DELETE", anna.path("/"+anna.totpID), proof).Expect(t, 200)
 	if n := anna.count(""); n != 2 {
 		t.Errorf("%d factors, want the passkey and the codes", n)
 	}
 	other.Do("GET", "/v1/users/me", nil).ExpectError(t, 401, "common.unauthorized") // perhaps on the lost device
-	anna.Do("DELETE", anna.path("/"+anna.deviceID), nil).Expect(t, 200)
+	anna.Do("DELETE", anna.path("/"+anna.deviceID), proof).Expect(t, 200)
 	if n := anna.count(""); n != 0 {
 		t.Errorf("%d factors, want none", n)
 	}
@@ -54,8 +54,8 @@ func TestRecoveryCodes_AreReplaced(t *testing.T) {
 	anna := b.person().enrolTOTP()
 	old := anna.codes
 	client := anna.With("Idempotency-Key", "codes")
-	first := client.Do("POST", anna.path(""), servertest.Body{"type": "recovery_codes"}).Expect(t, 201)
-	again := client.Do("POST", anna.path(""), servertest.Body{"type": "recovery_codes"}).Expect(t, 201)
+	first := client.Do("POST", anna.path(""), servertest.Body{"password": password, "type": "recovery_codes"}).Expect(t, 201)
+	again := client.Do("POST", anna.path(""), servertest.Body{"password": password, "type": "recovery_codes"}).Expect(t, 201)
 	var e enrolled
 	if first.Into(t, &e); len(e.Codes) != 10 || *e.Remaining != 10 || again.Body != first.Body {
 		t.Errorf("got %s and %s", first.Body, again.Body)
@@ -76,8 +76,8 @@ func TestNotifications_NameTheChange(t *testing.T) {
 		anna.enrolPasskey()
 		anna.Do("PATCH", anna.path("/"+anna.deviceID), servertest.Body{"name": "phishing.example"}).Expect(t, 200)
 		b.second(anna.first().Token, servertest.Body{"recovery_code": anna.codes[0]}).Expect(t, 200)
-		anna.Do("POST", anna.path(""), servertest.Body{"type": "recovery_codes"}).Expect(t, 201)
-		anna.Do("DELETE", anna.path("/"+anna.deviceID), nil).Expect(t, 200)
+		anna.Do("POST", anna.path(""), servertest.Body{"password": password, "type": "recovery_codes"}).Expect(t, 201)
+		anna.Do("DELETE", anna.path("/"+anna.deviceID), proof).Expect(t, 200)
 		inbox := b.Admin().Do("GET", "/v1/notifications?search.event=factor_changed&search.user_id="+anna.UserID, nil).Expect(t, 200).Body
 		if n := strings.Count(inbox, `"event":"factor_changed"`); n != 4 {
 			t.Errorf("%s: %d notifications, want 4 (added, code used, codes replaced, removed): %s", lang, n, inbox)

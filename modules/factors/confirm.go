@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kontor/modules/kit/factor"
+	"kontor/modules/kit/signin"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -21,7 +22,7 @@ type Confirmed struct {
 // proven is what an enrolment has proved: the statement that activates the factor, and how it counts for the session.
 type proven struct {
 	statement string
-	args      []any // after the id
+	args      []any // after the id and the end of the trial
 	amr       []string
 }
 
@@ -48,7 +49,8 @@ func (s *Service) confirm(ctx context.Context, in confirmInput) (Confirmed, erro
 		return Confirmed{}, err
 	}
 	confirmed := Confirmed{Factor: f, RecoveryCodes: newCodes()}
-	notification := s.changed(ctx, f.UserID, f.Type+"_added")
+	undo, keepUndo := s.auth.NewUndo(signin.Factor, f.UserID, f.ID)
+	notification := s.added(ctx, f.UserID, f.Type+"_added", undo)
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
 		first, err := s.activate(ctx, tx, f, p)
 		if err != nil {
@@ -58,10 +60,13 @@ func (s *Service) confirm(ctx context.Context, in confirmInput) (Confirmed, erro
 			if err := s.protect(ctx, tx, f.UserID, confirmed.RecoveryCodes); err != nil {
 				return err
 			}
+			if err := s.auth.FactorVerified(ctx, tx, p.amr); err != nil {
+				return err
+			}
 		} else {
 			confirmed.RecoveryCodes = nil
 		}
-		if err := s.auth.FactorVerified(ctx, tx, p.amr); err != nil {
+		if err := keepUndo(ctx, tx); err != nil {
 			return err
 		}
 		s.auth.Changed(tx, f.UserID)
@@ -148,7 +153,7 @@ func (s *Service) activate(ctx context.Context, tx *store.Tx, f Factor, p proven
 	for _, other := range all {
 		first = first && !isSecond(other)
 	}
-	changed, err := tx.Exec(ctx, p.statement, append([]any{f.ID}, p.args...)...)
+	changed, err := tx.Exec(ctx, p.statement, append([]any{f.ID, tx.Now().Add(signin.Trial)}, p.args...)...)
 	switch {
 	case errors.Is(err, store.ErrDuplicate):
 		return false, apierr.PasskeyExists.Wrap(err)

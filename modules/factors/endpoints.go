@@ -3,14 +3,12 @@ package factors
 import (
 	"net/http"
 
+	"kontor/modules/kit/signin"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
 	"kontor/server/ratelimit"
 )
-
-// maxConfirmBody is the maximum size of the request that confirms an enrolment, in bytes.
-const maxConfirmBody = 32 << 10
 
 // Endpoints returns the endpoints of the module. Users whose role requires a second factor may call all of them without one, for
 // their own factors.
@@ -23,12 +21,13 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "factors.enrol", Method: http.MethodPost, Path: "/v1/users/{id}/factors", Subject: access.SelfIn("id"),
 			// Users enrol factors of their own without a grant on the type, which a rule for creation would require.
 			Access: access.SignedIn, Assurance: endpoint.SecondFactor, Summary: "Enrol a second factor, or replace the recovery codes.",
-			Doc:    endpoint.Doc{Headers: []string{"X-Device-ID"}},
-			Faults: []apierr.Kind{apierr.UserNotFound, apierr.FactorNameExists, apierr.TooManyFactors, apierr.PasskeysUnavailable, apierr.NoSecondFactor},
+			MaxBody: signin.MaxBody, Doc: endpoint.Doc{Headers: []string{"X-Device-ID"}},
+			Faults: []apierr.Kind{apierr.UserNotFound, apierr.FactorNameExists, apierr.TooManyFactors, apierr.PasskeysUnavailable, apierr.NoSecondFactor,
+				apierr.ProofRequired, apierr.MethodOnTrial, apierr.OlderMethodKept, apierr.LockedOut},
 			Handle: endpoint.JSON(http.StatusCreated, s.enrol)},
 		{Name: "factors.confirm", Method: http.MethodPost, Path: "/v1/users/{id}/factors/{factor_id}/confirm", Subject: access.SelfIn("id"),
 			Access: access.On(access.Factors, access.Update), Assurance: endpoint.SecondFactor, Summary: "Confirm the enrolment of a second factor.",
-			MaxBody: maxConfirmBody, Doc: endpoint.Doc{Headers: []string{"X-Device-ID"}},
+			MaxBody: signin.MaxBody, Doc: endpoint.Doc{Headers: []string{"X-Device-ID"}},
 			Faults: []apierr.Kind{apierr.UserNotFound, apierr.FactorNotFound, apierr.FactorActive, apierr.EnrolmentOver, apierr.PasskeyExists,
 				apierr.PasskeysUnavailable},
 			Handle: endpoint.JSON(http.StatusOK, s.confirm)},
@@ -37,8 +36,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Faults: []apierr.Kind{apierr.UserNotFound, apierr.FactorNotFound, apierr.FactorNameExists, apierr.PreconditionFailed},
 			Handle: endpoint.JSON(http.StatusOK, s.rename)},
 		{Name: "factors.remove", Method: http.MethodDelete, Path: "/v1/users/{id}/factors/{factor_id}", Subject: access.UserIn("id"),
-			Access: access.On(access.Factors, access.Delete), Assurance: endpoint.SecondFactor, Summary: "Remove a second factor.",
-			Faults: []apierr.Kind{apierr.UserNotFound, apierr.FactorNotFound, apierr.PreconditionFailed},
+			Access: access.On(access.Factors, access.Delete), Assurance: endpoint.SecondFactor, Summary: "Remove a second factor.", MaxBody: signin.MaxBody,
+			Faults: []apierr.Kind{apierr.UserNotFound, apierr.FactorNotFound, apierr.OlderMethodKept, apierr.PreconditionFailed,
+				apierr.ProofRequired, apierr.MethodOnTrial, apierr.LockedOut},
 			Handle: endpoint.JSON(http.StatusOK, s.remove)},
 	}
 	for i := range rows {

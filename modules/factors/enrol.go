@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"kontor/modules/kit/factor"
+	"kontor/modules/kit/signin"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/apierr"
@@ -36,7 +37,8 @@ type PasskeyEnrolment struct {
 }
 
 // enrol begins the enrolment of a factor of the caller, or replaces their recovery codes. It returns apierr.UserNotFound,
-// apierr.NoAccess for another user, apierr.FactorRequired as requireOwn does, and what its three kinds return.
+// apierr.NoAccess for another user, apierr.FactorRequired as requireOwn does, what signin.Rule.Prove returns, and what its three
+// kinds return.
 func (s *Service) enrol(ctx context.Context, in enrolInput) (Enrolled, error) {
 	if err := requireOwn(ctx, in.UserID); err != nil {
 		return Enrolled{}, err
@@ -47,6 +49,9 @@ func (s *Service) enrol(ctx context.Context, in enrolInput) (Enrolled, error) {
 	// Not even administrators enrol a factor for another user: they could sign in as that user.
 	if access.From(ctx).UserID != in.UserID {
 		return Enrolled{}, apierr.NoAccess
+	}
+	if err := s.auth.Prove(ctx, in.Proof); err != nil {
+		return Enrolled{}, err
 	}
 	f := newFactor{Factor: Factor{ID: store.NewID(), UserID: in.UserID, Type: in.Type, Name: in.Name, Status: pending, version: 1},
 		createdBy: in.UserID, session: access.From(ctx).SessionID}
@@ -152,10 +157,11 @@ func (s *Service) insert(ctx context.Context, tx *store.Tx, f *newFactor, action
 }
 
 // replaceCodes makes new recovery codes; the old ones end. It returns apierr.NoSecondFactor for a user who has no factor for
-// which they could stand in.
+// which they could stand in, and apierr.OlderMethodKept.
 func (s *Service) replaceCodes(ctx context.Context, f newFactor) (Enrolled, error) {
 	enrolled := Enrolled{RecoveryCodes: newCodes()}
-	notification := s.changed(ctx, f.UserID, "recovery_codes_replaced")
+	undo, keepUndo := s.auth.NewUndo(signin.Factor, f.UserID, f.ID)
+	notification := s.added(ctx, f.UserID, "recovery_codes_replaced", undo)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		all, err := ofUser(ctx, tx, f.UserID)
 		if err != nil {
@@ -164,6 +170,9 @@ func (s *Service) replaceCodes(ctx context.Context, f newFactor) (Enrolled, erro
 		kept, protects := all[:0], false
 		for _, other := range all {
 			if other.Type == RecoveryCodes {
+				if err := s.checkRemoval(ctx, tx, other); err != nil {
+					return err
+				}
 				if err := s.delete(ctx, tx, other, f.UserID, "factors.remove"); err != nil {
 					return err
 				}
@@ -181,6 +190,9 @@ func (s *Service) replaceCodes(ctx context.Context, f newFactor) (Enrolled, erro
 		if enrolled.Factor, err = s.insertCodes(ctx, tx, f, enrolled.RecoveryCodes); err != nil {
 			return err
 		}
+		if err := keepUndo(ctx, tx); err != nil {
+			return err
+		}
 		if err := s.notify.Notify(ctx, tx, notification); err != nil {
 			return err
 		}
@@ -192,7 +204,8 @@ func (s *Service) replaceCodes(ctx context.Context, f newFactor) (Enrolled, erro
 
 // insertCodes stores recovery codes. They need no confirmation.
 func (s *Service) insertCodes(ctx context.Context, tx *store.Tx, f newFactor, codes []string) (Factor, error) {
-	f.Status, f.session, f.CreatedAt = active, "", tx.Now()
+	trusted := tx.Now().Add(signin.Trial)
+	f.Status, f.session, f.CreatedAt, f.TrustedFrom = active, "", tx.Now(), &trusted
 	if err := insert(ctx, tx, f); err != nil {
 		return Factor{}, err
 	}

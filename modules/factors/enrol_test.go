@@ -84,11 +84,11 @@ func TestEnrol_OathtoolConfirms(t *testing.T) {
 func TestEnrol_NumberIsLimited(t *testing.T) {
 	b := startBank(t)
 	anna := b.person().enrolTOTP()
-	anna.Do("POST", anna.path(""), servertest.Body{"type": "totp"}).ExpectError(t, 409, "factors.too_many")
+	anna.Do("POST", anna.path(""), servertest.Body{"password": password, "type": "totp"}).ExpectError(t, 409, "factors.too_many")
 	for range 10 {
 		anna.enrolPasskey()
 	}
-	anna.Do("POST", anna.path(""), servertest.Body{"type": "passkey"}).ExpectError(t, 409, "factors.too_many")
+	anna.Do("POST", anna.path(""), servertest.Body{"password": password, "type": "passkey"}).ExpectError(t, 409, "factors.too_many")
 	var page struct{ Data []struct{ Name string } }
 	anna.Do("GET", anna.path("?search.type=passkey&sort=created_at&limit=20"), nil).Expect(t, 200).Into(t, &page)
 	if len(page.Data) != 10 || page.Data[0].Name != "Passkey" || page.Data[9].Name != "Passkey 10" {
@@ -101,7 +101,7 @@ func TestEnrol_NumberIsLimited(t *testing.T) {
 		User               struct{ ID, Name, DisplayName string }
 		Selection          struct{ ResidentKey, UserVerification string } `json:"authenticatorSelection"`
 	}
-	anna.Do("DELETE", anna.path("/"+anna.deviceID), nil).Expect(t, 200)
+	anna.Do("DELETE", anna.path("/"+anna.deviceID), proof).Expect(t, 200)
 	if err := json.Unmarshal(anna.begin("passkey").Passkey.Options, &options); err != nil {
 		t.Fatal(err)
 	}

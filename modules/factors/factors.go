@@ -22,6 +22,7 @@ import (
 	"kontor/modules/kit/event"
 	"kontor/modules/kit/factor"
 	"kontor/modules/kit/records"
+	"kontor/modules/kit/signin"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/store"
@@ -49,14 +50,15 @@ var most = map[string]int{factor.Passkey: 10, factor.TOTP: 1}
 
 // Factor is a factor as the API shows it.
 type Factor struct {
-	ID         string      `json:"id"`
-	UserID     string      `json:"user_id"`
-	Type       string      `json:"type" enum:"passkey,totp,recovery_codes" example:"totp"`
-	Name       string      `json:"name" example:"Phone"`
-	Status     string      `json:"status" enum:"pending,active" doc:"A pending factor is not confirmed yet and expires after ten minutes."`
-	CreatedAt  store.Time  `json:"created_at"`
-	LastUsedAt *store.Time `json:"last_used_at"`
-	Remaining  *int        `json:"remaining,omitzero" example:"-" doc:"How many recovery codes are unused. Only for recovery codes."`
+	ID          string      `json:"id"`
+	UserID      string      `json:"user_id"`
+	Type        string      `json:"type" enum:"passkey,totp,recovery_codes" example:"totp"`
+	Name        string      `json:"name" example:"Phone"`
+	Status      string      `json:"status" enum:"pending,active" doc:"A pending factor is not confirmed yet and expires after ten minutes."`
+	CreatedAt   store.Time  `json:"created_at"`
+	LastUsedAt  *store.Time `json:"last_used_at"`
+	TrustedFrom *store.Time `json:"trusted_from" doc:"Until then the factor can neither replace an older method of sign-in nor be the only proof for a sensitive change; null for one that is not confirmed or existed before this rule."`
+	Remaining   *int        `json:"remaining,omitzero" example:"-" doc:"How many recovery codes are unused. Only for recovery codes."`
 
 	version int64
 }
@@ -69,12 +71,13 @@ func (f Factor) EachUser(add func(id string)) { add(f.UserID) }
 
 // Auth is what the module needs from sign-in.
 type Auth interface {
+	signin.Rule
 	// NewChallenge returns a token for data of the caller's session. The transaction that calls keep stores them.
 	NewChallenge(ctx context.Context, userID string, data []byte) (token string, keep func(ctx context.Context, tx *store.Tx) error, err error)
 	// TakeChallenge returns the data once. It returns apierr.InvalidInput for a token that is unknown, used or expired, or
 	// belongs to another session.
 	TakeChallenge(ctx context.Context, userID, token string) (data []byte, err error)
-	// FactorVerified records in the caller's session that a second factor was verified.
+	// FactorVerified records in the caller's session that their first second factor was verified.
 	FactorVerified(ctx context.Context, tx *store.Tx, amr []string) error
 	// Changed invalidates what is cached about the sessions of a user.
 	Changed(tx *store.Tx, userID string)
@@ -121,6 +124,9 @@ func New(db *store.DB, auth Auth, notify Notifier, texts endpoint.Texts, o Optio
 	return &Service{Records: records.Of(db, table), db: db, auth: auth, notify: notify, texts: texts, options: o,
 		party: newRelyingParty(o.BaseURL, o.Issuer)}
 }
+
+// onTrial reports whether a factor is active and on trial.
+func (f Factor) onTrial(now store.Time) bool { return f.TrustedFrom != nil && now < *f.TrustedFrom }
 
 // changed is the event of a change to the factors of a user, rendered before its transaction. The change is a term of the
 // locale files. Names of factors are no part of it: an attacker may have chosen them.

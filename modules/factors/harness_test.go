@@ -17,8 +17,11 @@ import (
 const (
 	host     = "bank.example"
 	address  = "https://" + host
-	password = "a long enough password 42" // of every user of servertest
+	password = servertest.Password
 )
+
+// proof is what users send with a change of their own factors.
+var proof = servertest.Body{"password": password}
 
 // bank is a server whose address lets browsers use passkeys.
 type bank struct {
@@ -72,7 +75,7 @@ type enrolled struct {
 
 func (p *person) begin(kind string) (e enrolled) {
 	p.bank.t.Helper()
-	p.Do("POST", p.path(""), servertest.Body{"type": kind}).Expect(p.bank.t, 201).Into(p.bank.t, &e)
+	p.Do("POST", p.path(""), servertest.Body{"type": kind, "password": password}).Expect(p.bank.t, 201).Into(p.bank.t, &e)
 	return e
 }
 

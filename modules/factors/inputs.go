@@ -5,6 +5,7 @@ import (
 
 	"kontor/modules/kit/factor"
 	"kontor/modules/kit/list"
+	"kontor/modules/kit/signin"
 	"kontor/modules/kit/validate"
 	"kontor/server/apierr"
 )
@@ -18,18 +19,24 @@ type enrolInput struct {
 	UserID string `path:"id"`
 	Type   string `json:"type" enum:"passkey,totp,recovery_codes" example:"totp" required:"true"`
 	Name   string `json:"name" maxLength:"100" example:"Phone" doc:"How the user recognises the factor; by default a name for the type."`
+	signin.Proof
 }
 
 // Validate checks the type and the name.
 func (in *enrolInput) Validate(v *apierr.Fields) {
 	validate.OneOf(v, "type", in.Type, factor.Passkey, factor.TOTP, RecoveryCodes)
 	in.Name = validate.Line(v, "name", in.Name, maxName)
+	in.Proof.Check(v)
 }
 
-type factorInput struct {
+type removeInput struct {
 	UserID   string `path:"id"`
 	FactorID string `path:"factor_id"`
+	signin.Proof
 }
+
+// Validate checks the form of the proof.
+func (in *removeInput) Validate(v *apierr.Fields) { in.Proof.Check(v) }
 
 type renameInput struct {
 	UserID   string `path:"id"`

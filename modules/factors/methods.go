@@ -3,6 +3,7 @@ package factors
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -18,6 +19,20 @@ func (s *Service) Methods(ctx context.Context, q store.Querier, userID string) (
 	if err != nil {
 		return nil, err
 	}
+	return s.methodsOf(all), nil
+}
+
+// Trusted returns those of the methods that do not depend on a factor on trial.
+func (s *Service) Trusted(ctx context.Context, q store.Querier, userID string) ([]string, error) {
+	all, err := ofUser(ctx, q, userID)
+	if err != nil {
+		return nil, err
+	}
+	now := q.Now()
+	return s.methodsOf(slices.DeleteFunc(all, func(f Factor) bool { return f.onTrial(now) })), nil
+}
+
+func (s *Service) methodsOf(all []Factor) []string {
 	has := map[string]bool{}
 	for _, f := range all {
 		switch {
@@ -28,7 +43,7 @@ func (s *Service) Methods(ctx context.Context, q store.Querier, userID string) (
 		}
 	}
 	if !has[factor.Passkey] && !has[factor.TOTP] {
-		return nil, nil
+		return nil
 	}
 	if s.party == nil { // the address of the console has changed since
 		has[factor.Passkey] = false
@@ -42,7 +57,7 @@ func (s *Service) Methods(ctx context.Context, q store.Querier, userID string) (
 	if len(methods) == 0 { // the password alone is not enough for a user whose passkeys cannot be used
 		methods = []string{factor.RecoveryCode}
 	}
-	return methods, nil
+	return methods
 }
 
 // InUse reports whether a user who holds one of the roles has an active second factor.

@@ -22,7 +22,7 @@ func TestPasskeys_NeedAHostNameAndTLS(t *testing.T) {
 		var methods struct{ Passkey bool }
 		b.Anonymous().Do("GET", "/authenticate/methods", nil).Expect(t, 200).Into(t, &methods)
 		anna := b.person()
-		answer := anna.Do("POST", anna.path(""), servertest.Body{"type": "passkey"})
+		answer := anna.Do("POST", anna.path(""), servertest.Body{"password": password, "type": "passkey"})
 		if works && answer.Status != http.StatusCreated || !works && !strings.Contains(answer.Body, "factors.passkeys_unavailable") || methods.Passkey != works {
 			t.Errorf("%q: %d %s, methods %+v", base, answer.Status, answer.Body, methods)
 		}

@@ -11,8 +11,8 @@ import (
 // PersonalData lists the tables of the module.
 func (s *Service) PersonalData() []personal.Table {
 	return []personal.Table{
-		{Name: "factors", Holds: "names, types and keys of the second factors of a user; keys and secrets are not exported"},
-		{Name: "recovery_codes", Holds: "hashes of recovery codes; they are not exported"},
+		{Name: "factors", Holds: "names, types and keys of the second factors of a user; keys and secrets are not exported", Sections: []string{"factors"}},
+		{Name: "recovery_codes", Holds: "hashes of recovery codes; they are not exported", Unexported: "A hash of a secret must not leave the system."},
 	}
 }
 

@@ -14,13 +14,17 @@ import (
 )
 
 const columns = `
-	id, user_id, type, name, status, created_at, last_used_at, version,
+	id, user_id, type, name, status, created_at, last_used_at, version, trusted_from,
 	(SELECT count(*) FROM recovery_codes WHERE factor_id = factors.id AND used_at IS NULL)`
 
 func scanFactor(row records.Row) (Factor, error) {
 	var f Factor
 	var remaining int
-	err := row.Scan(&f.ID, &f.UserID, &f.Type, &f.Name, &f.Status, &f.CreatedAt, &f.LastUsedAt, &f.version, &remaining)
+	var trusted store.Time
+	err := row.Scan(&f.ID, &f.UserID, &f.Type, &f.Name, &f.Status, &f.CreatedAt, &f.LastUsedAt, &f.version, &trusted, &remaining)
+	if trusted > 0 {
+		f.TrustedFrom = &trusted
+	}
 	if f.Type == RecoveryCodes {
 		f.Remaining = &remaining
 	}
@@ -57,8 +61,8 @@ var factorList = list.New(list.Source[Factor]{
 
 const (
 	insertFactor = `
-		INSERT INTO factors (id, user_id, type, name, name_key, status, created_at, created_by, secret_sealed, session_id)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
+		INSERT INTO factors (id, user_id, type, name, name_key, status, created_at, created_by, secret_sealed, session_id, trusted_from)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
 
 	updateName = `UPDATE factors SET name = $2, name_key = $3, version = version + 1 WHERE id = $1`
 
@@ -79,24 +83,24 @@ const (
 	selectSecret = `SELECT secret_sealed FROM factors WHERE id = $1`
 
 	activateTOTP = `
-		UPDATE factors SET status = 'active', last_step = $2, session_id = '', version = version + 1
+		UPDATE factors SET status = 'active', last_step = $3, session_id = '', trusted_from = $2, version = version + 1
 		WHERE id = $1 AND status = 'pending'`
 
 	activatePasskey = `
 		UPDATE factors SET
-			status = 'active', credential_id = $2, public_key = $3, transports = $4, aaguid = $5, backup_eligible = $6,
-			backed_up = $7, sign_count = $8, session_id = '', version = version + 1
+			status = 'active', trusted_from = $2, credential_id = $3, public_key = $4, transports = $5, aaguid = $6,
+			backup_eligible = $7, backed_up = $8, sign_count = $9, session_id = '', version = version + 1
 		WHERE id = $1 AND status = 'pending'`
 
 	insertCode = `INSERT INTO recovery_codes (factor_id, code_hash) VALUES ($1, $2)`
 
-	selectTOTP = `SELECT id, secret_sealed, last_step FROM factors WHERE user_id = $1 AND type = 'totp' AND status = 'active'`
+	selectTOTP = `SELECT id, secret_sealed, last_step, trusted_from FROM factors WHERE user_id = $1 AND type = 'totp' AND status = 'active'`
 
-	selectCodesOf = `SELECT id FROM factors WHERE user_id = $1 AND type = 'recovery_codes' AND status = 'active'`
+	selectCodesOf = `SELECT id, trusted_from FROM factors WHERE user_id = $1 AND type = 'recovery_codes' AND status = 'active'`
 
 	selectCode = `SELECT code_hash FROM recovery_codes WHERE factor_id = $1 AND used_at IS NULL AND code_hash IN (`
 
-	passkeyColumns = `id, user_id, credential_id, public_key, transports, aaguid, backup_eligible, backed_up, sign_count`
+	passkeyColumns = `id, user_id, credential_id, public_key, transports, aaguid, backup_eligible, backed_up, sign_count, trusted_from`
 
 	selectPasskeys = `
 		SELECT ` + passkeyColumns + ` FROM factors
@@ -149,8 +153,12 @@ type newFactor struct {
 }
 
 func insert(ctx context.Context, tx *store.Tx, f newFactor) error {
+	var trusted store.Time
+	if f.TrustedFrom != nil {
+		trusted = *f.TrustedFrom
+	}
 	_, err := tx.Exec(ctx, insertFactor, f.ID, f.UserID, f.Type, f.Name, types.Fold(f.Name), f.Status, f.CreatedAt, f.createdBy,
-		f.secret, f.session)
+		f.secret, f.session, trusted)
 	return err
 }
 
@@ -188,6 +196,7 @@ type passkey struct {
 	backupEligible bool
 	backedUp       bool
 	signCount      int64
+	trustedFrom    store.Time
 }
 
 // amr returns how the passkey counts for a session: one that its vendor synchronises is a key in software.
@@ -201,7 +210,7 @@ func (p passkey) amr() []string {
 func scanPasskey(row records.Row) (passkey, error) {
 	var p passkey
 	var transports string
-	err := row.Scan(&p.id, &p.userID, &p.credentialID, &p.publicKey, &transports, &p.aaguid, &p.backupEligible, &p.backedUp, &p.signCount)
+	err := row.Scan(&p.id, &p.userID, &p.credentialID, &p.publicKey, &transports, &p.aaguid, &p.backupEligible, &p.backedUp, &p.signCount, &p.trustedFrom)
 	p.transports = strings.Fields(transports)
 	return p, err
 }

@@ -41,7 +41,8 @@ func (s *Service) Verify(ctx context.Context, userID string, session []byte, ans
 func (s *Service) verifyTOTP(ctx context.Context, userID, code string) (factor.Accepted, error) {
 	var id, sealed string
 	var last int64
-	err := s.db.QueryRow(ctx, selectTOTP, userID).Scan(&id, &sealed, &last)
+	var trusted store.Time
+	err := s.db.QueryRow(ctx, selectTOTP, userID).Scan(&id, &sealed, &last, &trusted)
 	if errors.Is(err, store.ErrNotFound) {
 		return factor.Accepted{}, apierr.InvalidFactor
 	}
@@ -56,9 +57,11 @@ func (s *Service) verifyTOTP(ctx context.Context, userID, code string) (factor.A
 	if !ok || step <= last {
 		return factor.Accepted{}, apierr.InvalidFactor
 	}
-	return factor.Accepted{UserID: userID, AMR: amrCode, Method: factor.TOTP, Use: func(ctx context.Context, tx *store.Tx) error {
+	accepted := s.accepted(userID, factor.TOTP, amrCode, trusted)
+	accepted.Use = func(ctx context.Context, tx *store.Tx) error {
 		return s.use(ctx, tx, userID, useTOTP, id, step, tx.Now())
-	}}, nil
+	}
+	return accepted, nil
 }
 
 func (s *Service) verifyPasskey(ctx context.Context, userID string, session []byte, answer jsontext.Value) (factor.Accepted, error) {
@@ -92,9 +95,11 @@ func (s *Service) verifyPasskey(ctx context.Context, userID string, session []by
 		endpoint.Report(ctx, endpoint.Event{Kind: endpoint.FailedSignIn, Action: "factors.counter_went_back", RecType: access.Factors.Name, RecID: used.id})
 		return factor.Accepted{}, apierr.InvalidFactor.Wrap(fmt.Errorf("the counter of passkey %s went back", used.id))
 	}
-	return factor.Accepted{UserID: userID, AMR: used.amr(), Method: factor.Passkey, Use: func(ctx context.Context, tx *store.Tx) error {
+	accepted := s.accepted(userID, factor.Passkey, used.amr(), used.trustedFrom)
+	accepted.Use = func(ctx context.Context, tx *store.Tx) error {
 		return s.use(ctx, tx, userID, usePasskey, used.id, used.signCount, used.backedUp, tx.Now())
-	}}, nil
+	}
+	return accepted, nil
 }
 
 func (s *Service) verifyRecoveryCode(ctx context.Context, userID, typed string) (factor.Accepted, error) {
@@ -103,7 +108,8 @@ func (s *Service) verifyRecoveryCode(ctx context.Context, userID, typed string) 
 		return factor.Accepted{}, apierr.InvalidFactor
 	}
 	var id string
-	err := s.db.QueryRow(ctx, selectCodesOf, userID).Scan(&id)
+	var trusted store.Time
+	err := s.db.QueryRow(ctx, selectCodesOf, userID).Scan(&id, &trusted)
 	if errors.Is(err, store.ErrNotFound) {
 		return factor.Accepted{}, apierr.InvalidFactor
 	}
@@ -120,7 +126,8 @@ func (s *Service) verifyRecoveryCode(ctx context.Context, userID, typed string) 
 		return factor.Accepted{}, err
 	}
 	notification := s.changed(ctx, userID, "recovery_code_used")
-	return factor.Accepted{UserID: userID, AMR: amrCode, Method: factor.RecoveryCode, Use: func(ctx context.Context, tx *store.Tx) error {
+	accepted := s.accepted(userID, factor.RecoveryCode, amrCode, trusted)
+	accepted.Use = func(ctx context.Context, tx *store.Tx) error {
 		before, err := readFactor(ctx, tx, id)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
@@ -135,7 +142,13 @@ func (s *Service) verifyRecoveryCode(ctx context.Context, userID, typed string) 
 			return err
 		}
 		return s.notify.Notify(ctx, tx, notification)
-	}}, nil
+	}
+	return accepted, nil
+}
+
+// accepted returns a right answer of a factor, without its use.
+func (s *Service) accepted(userID, method string, amr []string, trustedFrom store.Time) factor.Accepted {
+	return factor.Accepted{UserID: userID, AMR: amr, Method: method, OnTrial: s.db.Now() < trustedFrom, TrustedFrom: trustedFrom}
 }
 
 // use runs the statement that marks a factor as used. It returns apierr.InvalidFactor if the factor was used or removed in the

@@ -14,8 +14,8 @@ import (
 // PersonalData lists the tables of the module.
 func (s *Service) PersonalData() []personal.Table {
 	return []personal.Table{
-		{Name: "files", Holds: "names and digests of the evidence of a customer, of files about their tasks, and of those that a user has sent in chats"},
-		{Name: "file_chunks", Holds: "the encrypted content of these files"},
+		{Name: "files", Holds: "names and digests of the evidence of a customer, of files about their tasks, and of those that a user has sent in chats", Sections: []string{"files"}},
+		{Name: "file_chunks", Holds: "the encrypted content of these files", Sections: []string{"file_contents"}},
 	}
 }
 

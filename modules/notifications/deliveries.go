@@ -30,10 +30,10 @@ func (s *Service) ListDeliveries(ctx context.Context, in DeliveriesInput) (list.
 		return list.Page[Delivery]{}, apierr.NoAccess
 	}
 	page, err := deliveryList.Page(ctx, s.db, in.Query)
-	for i := range page.Data.Rows {
-		page.Data.Rows[i].mask(ctx)
+	if err != nil {
+		return page, err
 	}
-	return page, err
+	return page, s.mask(ctx, page.Data.Rows)
 }
 
 // textMask replaces a text with a secret.
@@ -42,12 +42,42 @@ const textMask = "********"
 // seesSecrets is the assurance with which callers see codes in the local outbox.
 var seesSecrets = endpoint.Fresh.When("the response shows one-time codes and links; otherwise they are masked")
 
-// mask hides the text of a secret from all callers but people who have authenticated recently. Programs never see it, so that
-// the token of a service account cannot sign in as a user.
-func (d *Delivery) mask(ctx context.Context) {
-	if d.Secret && d.Text != "" && endpoint.RequireAssurance(ctx, seesSecrets) != nil {
-		d.Text, d.Masked = textMask, true
+// mask hides the texts of secrets from all callers but people who have authenticated recently and hold every right of the recipient.
+// With the text they could sign in as the recipient. Programs never see it.
+func (s *Service) mask(ctx context.Context, rows []Delivery) error {
+	stale, holds := endpoint.RequireAssurance(ctx, seesSecrets) != nil, map[string]bool{}
+	for i := range rows {
+		d := &rows[i]
+		if !d.Secret || d.Text == "" {
+			continue
+		}
+		if _, known := holds[d.UserID]; !known && !stale {
+			var err error
+			if holds[d.UserID], err = s.holdsRightsOf(ctx, d.UserID); err != nil {
+				return err
+			}
+		}
+		if !holds[d.UserID] {
+			d.Text, d.Masked = textMask, true
+		}
 	}
+	return nil
+}
+
+// holdsRightsOf reports whether the caller holds every right of a recipient. That of an invitation is no user yet, so that only
+// administrators see its link.
+func (s *Service) holdsRightsOf(ctx context.Context, userID string) (bool, error) {
+	switch {
+	case access.From(ctx).Administrator():
+		return true, nil
+	case userID == store.NilID || s.options.CheckHolds == nil:
+		return false, nil
+	}
+	err := s.options.CheckHolds(ctx, s.db, userID)
+	if errors.Is(err, apierr.GrantNotHeld) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Retry queues a dead delivery again, with all its attempts. It returns apierr.DeliveryNotFound, and
@@ -80,8 +110,12 @@ func (s *Service) Retry(ctx context.Context, in DeliveryInput) (Delivery, error)
 		tx.AfterCommit(s.wakeUp)
 		return nil
 	})
-	d.mask(ctx)
-	return d, err
+	if err != nil {
+		return d, err
+	}
+	rows := []Delivery{d}
+	err = s.mask(ctx, rows)
+	return rows[0], err
 }
 
 // wakeUp wakes all queues.

@@ -44,12 +44,14 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Access: access.SignedIn, Summary: "Set notification preferences (not implemented).",
 			Handle: endpoint.JSON(http.StatusOK, s.Preferences)},
 		{Name: "notifications.deliveries", Method: http.MethodGet, Path: "/v1/notifications/deliveries",
-			Access: access.On(access.Deliveries, access.ReadAll), Assurance: seesSecrets, Summary: "List e-mail and SMS deliveries.",
+			Subject: access.NoSubject("secrets of recipients who hold more than the caller are masked"),
+			Access:  access.On(access.Deliveries, access.ReadAll), Assurance: seesSecrets, Summary: "List e-mail and SMS deliveries.",
 			Compression: endpoint.Uncompressed, // texts contain one-time codes
 			Doc:         endpoint.Doc{Search: deliveryList.Search()}, Reports: endpoint.Event{Kind: endpoint.Reading, Action: "notifications.outbox_read"},
 			Handle: endpoint.JSON(http.StatusOK, s.ListDeliveries)},
 		{Name: "notifications.retry_delivery", Method: http.MethodPost, Path: "/v1/notifications/deliveries/{id}/retry",
-			Access: access.On(access.Deliveries, access.Update), Assurance: seesSecrets, Summary: "Retry a dead delivery.",
+			Subject: access.NoSubject("the message goes to the same recipient"),
+			Access:  access.On(access.Deliveries, access.Update), Assurance: seesSecrets, Summary: "Retry a dead delivery.",
 			Faults: []apierr.Kind{apierr.DeliveryNotFound, apierr.DeliveryNotDead}, Handle: endpoint.JSON(http.StatusOK, s.Retry)},
 	}
 	for _, method := range []string{http.MethodGet, http.MethodPost} {

@@ -64,3 +64,6 @@ func Statements() map[string]string {
 func (s *Service) Enqueue(ctx context.Context, tx *store.Tx, d Delivery) (Delivery, error) {
 	return s.enqueueOne(ctx, tx, d)
 }
+
+// ParallelSends is how many deliveries of a channel are sent at the same time.
+const ParallelSends = parallelSends

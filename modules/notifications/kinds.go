@@ -36,7 +36,7 @@ var kinds = withKeys(map[event.Kind]kind{
 	event.PasswordChanged:       {system: true, channels: []string{Email, SMS}, everywhere: true, ownAccount: true},
 	event.CredentialAdded:       {system: true, channels: []string{Email, SMS}, everywhere: true, ownAccount: true},
 	event.CredentialRemoved:     {system: true, channels: []string{Email, SMS}, everywhere: true, ownAccount: true},
-	event.FactorChanged:         {system: true, channels: []string{Email}, everywhere: true, ownAccount: true},
+	event.FactorChanged:         {system: true, channels: []string{Email, SMS}, everywhere: true, ownAccount: true},
 	event.ServiceTokenExpiring:  {system: true, channels: []string{Email}},
 	event.WebhookPaused:         {system: true, channels: []string{Email}},
 	event.WebhookDisabled:       {system: true, channels: []string{Email}},

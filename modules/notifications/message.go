@@ -17,9 +17,13 @@ func (s *Service) message(lang, channel string, parent parentEvent) *message {
 		args = map[string]any{}
 	}
 	args["Link"] = s.options.BaseURL + linkPath(parent.recType, parent.recID, parent.customerID)
+	part := channel
+	if parent.undo != "" {
+		args["Undo"], part = s.options.BaseURL+parent.undo, "undo."+channel
+	}
 	var m message
 	var ok bool
-	if m.text, ok = s.templates.render(lang, parent.event, channel+".text", args); !ok {
+	if m.text, ok = s.templates.render(lang, parent.event, part+".text", args); !ok {
 		return nil
 	}
 	if channel != Email {
@@ -29,7 +33,7 @@ func (s *Service) message(lang, channel string, parent parentEvent) *message {
 		return nil
 	}
 	m.subject = oneLine(m.subject)
-	m.html, _ = s.templates.render(lang, parent.event, "email.html", escaped(args)) // optional
+	m.html, _ = s.templates.render(lang, parent.event, part+".html", escaped(args)) // optional
 	return &m
 }
 

@@ -60,6 +60,9 @@ type Options struct {
 
 	Policy *access.Current
 	Log    *slog.Logger
+
+	// CheckHolds returns apierr.GrantNotHeld unless the caller holds every right of a user; nil: administrators hold them.
+	CheckHolds func(ctx context.Context, q store.Querier, userID string) error
 }
 
 // setDefaults replaces zero values.

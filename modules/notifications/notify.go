@@ -29,6 +29,7 @@ type parentEvent struct {
 	system     bool
 	channels   []string
 	everywhere bool
+	undo       string // path of the secret link that undoes the event
 	rendered   map[messageKey]*message
 	createdAt  store.Time
 
@@ -72,7 +73,7 @@ func parentOf(e event.Event) parentEvent {
 	return parentEvent{
 		event: string(e.Kind), customerID: idOrNil(e.CustomerID), recType: e.Type.Name, recID: idOrNil(e.RecordID),
 		titleKey: k.titleKey, contentKey: k.contentKey,
-		content: e.Content, args: e.Args, system: k.system, channels: k.channels, everywhere: k.everywhere, rendered: rendered,
+		content: e.Content, args: e.Args, system: k.system, channels: k.channels, everywhere: k.everywhere, rendered: rendered, undo: e.Undo,
 		chatMessage: e.ChatMessage,
 	}
 }

@@ -33,7 +33,7 @@ type Delivery struct {
 	Recipient      string      `json:"to"`
 	Subject        string      `json:"subject"`
 	Text           string      `json:"text" doc:"Empty for a code that was sent or waits for its gateway."`
-	Masked         bool        `json:"masked,omitzero" doc:"The text has a code or the link of an invitation, and is masked: only people with a recent authentication see it."`
+	Masked         bool        `json:"masked,omitzero" doc:"The text has a code or a secret link, and is masked: only people with a recent authentication and every right of the recipient see it."`
 	Status         string      `json:"status" enum:"queued,sending,sent,retrying,dead"`
 	Attempts       int         `json:"attempts"`
 	LastError      *string     `json:"last_error" example:"connection refused"`
@@ -71,6 +71,9 @@ func (s *Service) enqueueAll(ctx context.Context, tx *store.Tx, parent parentEve
 	}
 	deliveries := make([]Delivery, 0, len(addresses))
 	for _, a := range addresses {
+		if parent.undo != "" && a.OnTrial {
+			continue // the link is for those who had the account before
+		}
 		key := messageKey{a.Language, a.Channel}
 		m, known := rendered[key]
 		if !known {
@@ -82,7 +85,7 @@ func (s *Service) enqueueAll(ctx context.Context, tx *store.Tx, parent parentEve
 			continue
 		}
 		deliveries = append(deliveries, Delivery{NotificationID: &parent.id, UserID: a.UserID, Channel: a.Channel, Recipient: a.Value,
-			Subject: m.subject, Text: m.text, HTML: m.html})
+			Subject: m.subject, Text: m.text, HTML: m.html, Secret: parent.undo != ""})
 	}
 	return s.enqueue(ctx, tx, deliveries)
 }

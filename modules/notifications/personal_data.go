@@ -16,8 +16,8 @@ import (
 // PersonalData lists the tables of the module.
 func (s *Service) PersonalData() []personal.Table {
 	return []personal.Table{
-		{Name: "notifications", Holds: "notifications to a user, and notifications to others about a customer"},
-		{Name: "deliveries", Holds: "e-mails and SMS to a user, and to others about a customer"},
+		{Name: "notifications", Holds: "notifications to a user, and notifications to others about a customer", Sections: []string{"notifications"}},
+		{Name: "deliveries", Holds: "e-mails and SMS to a user, and to others about a customer", Sections: []string{"deliveries"}},
 		{Name: "notices", Why: "It holds events, ids and times only."},
 		{Name: "open_streams", Why: "It holds how many streams users have open now, by user id."},
 		{Name: "notice_clock", Why: "It holds the time of the latest event."},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -79,5 +80,46 @@ func TestQueue_ResumesDeliveriesWithAnExpiredLease(t *testing.T) {
 	_ = h.Close(t.Context())
 	if s := h.state(id); s.status != "sent" {
 		t.Errorf("a worker without the lease changed the delivery: %+v", s)
+	}
+}
+
+// An attempt whose lease has expired records nothing while the next attempt is under way, or it would be sent a third time.
+func TestQueue_IgnoresTheOutcomeOfALostLease(t *testing.T) {
+	var first, others = make(chan struct{}), make(chan struct{})
+	freeFirst, freeOthers := sync.OnceFunc(func() { close(first) }), sync.OnceFunc(func() { close(others) })
+	defer freeFirst()
+	defer freeOthers()
+	var attempts atomic.Int32
+	g := &fakeGateway{answer: func(d notifications.Delivery) error {
+		switch {
+		case d.Text == "probe":
+		case d.Text == "twice" && attempts.Add(1) == 1:
+			<-first
+			return errors.New("too late")
+		default:
+			<-others
+		}
+		return nil
+	}}
+	h := newQueueTest(t, notifications.Options{Email: g})
+	id := h.enqueue("email", "twice")
+	h.until(id, "sending")
+	h.pass(3 * time.Minute)
+	eventually(t, func() bool { return h.state(id).attempts == 2 })
+
+	// All workers are busy. One is free for the probe when the outcome of the first attempt is recorded.
+	for range notifications.ParallelSends - 2 {
+		h.until(h.enqueue("email", "blocks"), "sending")
+	}
+	probe := h.enqueue("email", "probe")
+	freeFirst()
+	h.until(probe, "sent")
+	if s := h.state(id); s.status != "sending" || s.attempts != 2 || s.lastError != nil {
+		t.Errorf("during the second attempt the delivery is %+v", s)
+	}
+	freeOthers()
+	h.until(id, "sent")
+	if n := attempts.Load(); n != 2 {
+		t.Errorf("it was sent %d times, want 2", n)
 	}
 }

@@ -42,6 +42,11 @@ var parts = map[string][]string{
 	notifications.SMS:   {"sms.text"},
 }
 
+// undoParts are the parts of the messages with a link that undoes the event.
+var undoParts = map[string][]string{notifications.Email: {"undo.email.text", "undo.email.html"}, notifications.SMS: {"undo.sms.text"}}
+
+var undoable = []event.Kind{event.CredentialAdded, event.FactorChanged}
+
 func TestTemplates_AreCompleteForEveryEventChannelAndLanguage(t *testing.T) {
 	texts, err := locales.Load()
 	if err != nil {
@@ -59,18 +64,22 @@ func TestTemplates_AreCompleteForEveryEventChannelAndLanguage(t *testing.T) {
 		}
 	}
 	for event, channels := range kinds {
-		args := map[string]any{"Link": "https://bank.example/"}
+		args := map[string]any{"Link": "https://bank.example/", "Undo": "https://bank.example/undo#AAAAAAAAAAAAAAAAAAAAAA"}
 		for name, value := range values[event] {
 			args[name] = value
 		}
 		for _, channel := range append([]string{""}, channels...) {
 			for _, lang := range locales.Languages() {
-				for _, part := range parts[channel] {
+				all := parts[channel]
+				if slices.Contains(undoable, event) {
+					all = append(slices.Clone(all), undoParts[channel]...)
+				}
+				for _, part := range all {
 					text, ok := texts.Lookup(lang, "notification."+string(event)+"."+part, args)
 					if !ok || text == "" || strings.Contains(text, "<no value>") {
 						t.Errorf("%s %s %s: got %q, %t", lang, event, part, text, ok)
 					}
-					if part == "sms.text" && len([]rune(text)) > 160 {
+					if strings.HasSuffix(part, "sms.text") && len([]rune(text)) > 160 {
 						t.Errorf("%s %s: an SMS of %d characters", lang, event, len([]rune(text)))
 					}
 				}

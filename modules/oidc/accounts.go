@@ -13,30 +13,61 @@ import (
 
 // settle finds or creates the user of a statement, applies the mapped roles, and returns to the console with a one-time code.
 // It returns a *rejection.
-func (s *Service) settle(ctx context.Context, st statement, returnTo string) (endpoint.Result, error) {
+func (s *Service) settle(ctx context.Context, st statement, began begun) (endpoint.Result, error) {
 	var result endpoint.Result
 	var rejected *rejection
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
 		rejected = nil
-		link, userID, err := s.findUser(ctx, tx, &st)
-		if errors.As(err, &rejected) {
-			return nil // committed: roles may have been removed
+		if began.Again {
+			result, err = s.settleProof(ctx, tx, st, began)
+			return rejectedIn(err, &rejected)
 		}
+		link, userID, err := s.findUser(ctx, tx, &st)
 		if err != nil {
-			return err
+			return rejectedIn(err, &rejected)
 		}
 		p, member := forSignIn, memberCode
 		if link {
 			p, member = forLink, memberLink
 		}
 		code, cookie, err := s.issueCode(ctx, tx, p, userID, st)
-		result = s.toConsole(returnTo, member, code, cookie)
+		result = s.toConsole(began.ReturnTo, member, code, cookie)
 		return err
 	})
 	if err == nil && rejected != nil {
 		err = rejected
 	}
 	return result, err
+}
+
+// rejectedIn stores a rejection and returns nil, so that the transaction is committed: roles may have been removed. It returns every
+// other error.
+func rejectedIn(err error, into **rejection) error {
+	if errors.As(err, into) {
+		return nil
+	}
+	return err
+}
+
+// settleProof returns to the console with a one-time code that proves the user of an identity. It returns a *rejection.
+func (s *Service) settleProof(ctx context.Context, tx *store.Tx, st statement, began begun) (endpoint.Result, error) {
+	// A provider may ignore that the person must authenticate again. An older authentication proves nothing.
+	if st.At == 0 || st.At < began.At.Add(-leeway) {
+		return endpoint.Result{}, reject(apierr.OIDCFailed, "not_again", nil)
+	}
+	identity, err := selectIdentity(ctx, tx, st.Issuer, st.Subject)
+	if errors.Is(err, store.ErrNotFound) {
+		return endpoint.Result{}, reject(apierr.OIDCNoAccount, "unknown", nil)
+	}
+	if err != nil {
+		return endpoint.Result{}, err
+	}
+	st.Identity = identity.ID
+	if err := s.requireStaff(ctx, tx, identity.UserID); err != nil {
+		return endpoint.Result{}, err
+	}
+	code, cookie, err := s.issueCode(ctx, tx, forProof, identity.UserID, st)
+	return s.toConsole(began.ReturnTo, memberProof, code, cookie), err
 }
 
 // findUser returns the user to sign in, or with link the user who may link the account. It returns a *rejection.
@@ -147,7 +178,7 @@ func (s *Service) create(ctx context.Context, tx *store.Tx, st *statement) (user
 	if err != nil {
 		return "", err
 	}
-	identity, err := s.insertIdentity(ctx, tx, userID, st.Subject, st.Email, store.NilID)
+	identity, err := s.insertIdentity(ctx, tx, Identity{UserID: userID, Subject: st.Subject, Email: st.Email, CreatedBy: store.NilID})
 	st.Identity = identity.ID
 	return userID, err
 }

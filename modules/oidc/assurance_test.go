@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"kontor/modules/kit/factor"
+	"kontor/modules/kit/signin"
 	"kontor/modules/oidc/oidctest"
 	"kontor/store"
 )
@@ -19,6 +20,11 @@ import (
 type everyoneHas string
 
 func (e everyoneHas) Methods(context.Context, store.Querier, string) ([]string, error) {
+	return []string{string(e)}, nil
+}
+
+// Trusted returns the same.
+func (e everyoneHas) Trusted(context.Context, store.Querier, string) ([]string, error) {
 	return []string{string(e)}, nil
 }
 func (everyoneHas) InUse(context.Context, store.Querier, []string) (bool, error) { return false, nil }
@@ -44,7 +50,8 @@ func TestSignIn_AsksForTheSecondFactor(t *testing.T) {
 		return answer.Status, answer.Body
 	}
 	sessions := h.count(`SELECT count(*) FROM sessions WHERE user_id = $1`, advisor.UserID)
-	for _, one := range [][]string{nil, {"pwd"}, {"MFA"}, {"kba", "pwd"}} {
+	for _, one := range [][]string{nil, {"pwd"}, {"otp"}, {"hwk"}, {"swk"}, {"fpt"}, {"fed"}, {"MFA"}, {"kba", "pwd"},
+		{"otp", "hwk"}, {"face", "fpt"}, {"otp", "geo", "user"}, {"otp", "password"}} {
 		if status, body := exchange(one...); status != http.StatusAccepted || strings.Contains(body, "access_token") || !strings.Contains(body, factor.TOTP) {
 			t.Errorf("%v: got %d %s", one, status, body)
 		}
@@ -52,8 +59,10 @@ func TestSignIn_AsksForTheSecondFactor(t *testing.T) {
 	if n := h.count(`SELECT count(*) FROM sessions WHERE user_id = $1`, advisor.UserID); n != sessions {
 		t.Errorf("%d sessions without the second factor", n-sessions)
 	}
-	if status, body := exchange("pwd", "mfa", "otp"); status != http.StatusOK {
-		t.Errorf("two factors: got %d %s", status, body)
+	for _, two := range [][]string{{"pwd", "mfa", "otp"}, {"mfa"}, {"pwd", "otp"}, {"hwk", "pin"}} {
+		if status, body := exchange(two...); status != http.StatusOK {
+			t.Errorf("%v: got %d %s", two, status, body)
+		}
 	}
 }
 
@@ -67,6 +76,7 @@ func TestSignIn_TakesOverTheAuthentication(t *testing.T) {
 			h := start(t)
 			advisor := h.User("Advisor")
 			id := h.link(advisor.UserID, "sub-1")
+			h.Clock.Advance(signin.Trial)
 			person := oidctest.Claims{"sub": "sub-1", "groups": "bank-advisors"}
 			if ago, given := c.at.(time.Duration); given {
 				person["auth_time"] = h.Clock.Now().Add(ago).Unix()
@@ -80,7 +90,7 @@ func TestSignIn_TakesOverTheAuthentication(t *testing.T) {
 			if !strings.Contains(listed.Body, `"amr":["pwd","fed"]`) {
 				t.Errorf("sessions: %s", listed.Body)
 			}
-			unlinked := client.Do("DELETE", "/v1/users/"+advisor.UserID+"/identities/"+id, nil)
+			unlinked := client.Do("DELETE", "/v1/users/"+advisor.UserID+"/identities/"+id, map[string]any{"password": userPassword})
 			if c.fresh && unlinked.Status != http.StatusOK || !c.fresh && unlinked.Status != http.StatusUnauthorized {
 				t.Errorf("unlink: %d %s", unlinked.Status, unlinked.Body)
 			}

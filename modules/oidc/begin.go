@@ -1,6 +1,7 @@
 package oidc
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"strconv"
@@ -56,7 +57,7 @@ func (s *Service) begin(ctx context.Context, in beginInput) (endpoint.Result, er
 	if s.provider == nil {
 		return endpoint.Result{}, apierr.NotFound
 	}
-	b := begun{State: newSecret(), Nonce: newSecret(), Verifier: oauth2.GenerateVerifier(), ReturnTo: in.ReturnTo, At: s.db.Now()}
+	b := begun{State: newSecret(), Nonce: newSecret(), Verifier: oauth2.GenerateVerifier(), ReturnTo: in.ReturnTo, At: s.db.Now(), Again: in.Again}
 	release, err := s.acquire()
 	if err != nil {
 		return s.toConsole(b.ReturnTo, memberError, apierr.OIDCUnavailable.Code, ""), nil
@@ -70,8 +71,13 @@ func (s *Service) begin(ctx context.Context, in beginInput) (endpoint.Result, er
 	if err != nil {
 		return endpoint.Result{}, err
 	}
-	address := d.oauth.AuthCodeURL(b.State, oauth2.S256ChallengeOption(b.Verifier), goidc.Nonce(b.Nonce),
-		oauth2.SetAuthURLParam("max_age", strconv.Itoa(int(signInAge/time.Second))))
+	age := signInAge
+	options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(b.Verifier), goidc.Nonce(b.Nonce)}
+	if b.Again {
+		age = 0
+		options = append(options, oauth2.SetAuthURLParam("prompt", "login"))
+	}
+	address := d.oauth.AuthCodeURL(b.State, append(options, oauth2.SetAuthURLParam("max_age", strconv.Itoa(int(age/time.Second))))...)
 	return endpoint.Result{Location: address, SetCookie: s.setCookie(sealed, beginLife)}, nil
 }
 
@@ -90,13 +96,18 @@ func (s *Service) acquire() (release func(), err error) {
 const (
 	memberCode   = "oidc_code"  // a one-time code for tokens
 	memberLink   = "oidc_link"  // a one-time code for linking, after the user has signed in
+	memberProof  = "oidc_proof" // a one-time code for a change within the session
 	memberError  = "oidc_error" // a code of the catalogue, never a text: others could send users to a text of theirs
 	memberReturn = "return_to"
 )
 
-// toConsole returns to the sign-in screen. Servers and logs do not see a fragment. An empty cookie stays as it is.
+// toConsole returns to the sign-in screen, or with a proof to the screen of the change. Servers and logs do not see a fragment. An
+// empty cookie stays as it is.
 func (s *Service) toConsole(returnTo, member, value, cookie string) endpoint.Result {
 	fragment := url.Values{member: {value}}
+	if member == memberProof {
+		return endpoint.Result{Location: s.options.BaseURL + cmp.Or(returnTo, "/") + "#" + fragment.Encode(), SetCookie: cookie}
+	}
 	if returnTo != "" {
 		fragment.Set(memberReturn, returnTo)
 	}

@@ -43,7 +43,7 @@ func (s *Service) callback(ctx context.Context, in callbackInput) (endpoint.Resu
 	st, err := s.askProvider(ctx, in, began)
 	if err == nil {
 		var result endpoint.Result
-		if result, err = s.settle(ctx, st, began.ReturnTo); err == nil {
+		if result, err = s.settle(ctx, st, began); err == nil {
 			return result, nil
 		}
 	}

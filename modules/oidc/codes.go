@@ -17,11 +17,13 @@ type purpose string
 const (
 	forSignIn purpose = "sign_in"
 	forLink   purpose = "link"
+	forProof  purpose = "proof" // of the user, for a change within a session
 )
 
-// life returns how long a code is valid. A user who links an account signs in first.
+// life returns how long a code is valid. Users who link an account sign in first, and users who prove themselves continue with the
+// change.
 func (p purpose) life() time.Duration {
-	if p == forLink {
+	if p != forSignIn {
 		return 10 * time.Minute
 	}
 	return time.Minute

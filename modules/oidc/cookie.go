@@ -32,6 +32,7 @@ type begun struct {
 	Verifier string     `json:"v"` // of PKCE
 	ReturnTo string     `json:"r"`
 	At       store.Time `json:"a"`
+	Again    bool       `json:"p,omitempty"` // for a proof, not for a sign-in
 }
 
 var errCookie = errors.New("the browser has no cookie of a sign-in, or more than one")

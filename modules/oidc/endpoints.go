@@ -3,7 +3,10 @@ package oidc
 import (
 	"net/http"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"kontor/modules/kit/list"
+	"kontor/modules/kit/signin"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -35,13 +38,14 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Doc: endpoint.Doc{Search: identityList.Search()}, Handle: endpoint.JSON(http.StatusOK, s.identities)},
 		// Users link an account of their own without a grant on the type, which a rule for creation would require.
 		{Name: "oidc.link", Method: http.MethodPost, Path: "/v1/users/{id}/identities", Subject: access.UserIn("id"), Access: access.SignedIn, Roles: staff,
-			Summary: "Link an account at the provider to a user.", Assurance: endpoint.SecondFactor,
+			Summary: "Link an account at the provider to a user.", Assurance: endpoint.SecondFactor, MaxBody: signin.MaxBody,
 			Faults: []apierr.Kind{apierr.NotFound, apierr.UserNotFound, apierr.OIDCInvalidCode, apierr.NotStaff, apierr.IdentityExists,
-				apierr.TooManyIdentities},
+				apierr.TooManyIdentities, apierr.ProofRequired, apierr.MethodOnTrial, apierr.LockedOut},
 			Handle: endpoint.JSON(http.StatusCreated, s.link)},
 		{Name: "oidc.unlink", Method: http.MethodDelete, Path: "/v1/users/{id}/identities/{identity_id}", Subject: access.UserIn("id"), Access: access.On(access.Identities, access.Delete), Roles: staff,
-			Summary: "Unlink an account at the provider from a user.", Assurance: endpoint.SecondFactor,
-			Faults: []apierr.Kind{apierr.UserNotFound, apierr.IdentityNotFound},
+			Summary: "Unlink an account at the provider from a user.", Assurance: endpoint.SecondFactor, MaxBody: signin.MaxBody,
+			Faults: []apierr.Kind{apierr.UserNotFound, apierr.IdentityNotFound, apierr.OlderMethodKept,
+				apierr.ProofRequired, apierr.MethodOnTrial, apierr.LockedOut},
 			Handle: endpoint.JSON(http.StatusOK, s.unlink)},
 	}
 	for i := range rows {
@@ -55,6 +59,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 
 type beginInput struct {
 	ReturnTo string `query:"return_to" maxLength:"512" example:"/customers" doc:"A path of the console to open after the sign-in."`
+	Again    bool   `query:"again" doc:"Whether the person must authenticate at the provider again, to prove themself for a change: the console then gets oidc_proof, and nobody is signed in."`
 }
 
 // Validate accepts paths of the console only: an address of another site would make this one an open redirect.
@@ -87,6 +92,19 @@ type linkInput struct {
 	UserID  string `path:"id"`
 	Code    string `json:"code" required:"false" example:"-" doc:"The one-time code from the fragment. The caller links an account of their own, in the browser that has signed in there."`
 	Subject string `json:"subject" required:"false" maxLength:"255" example:"248289761001" doc:"Id of the account at the issuer, for callers who may create identities."`
+
+	// The members of signin.Proof. Its code has another name, because code was taken.
+	Password     string         `json:"password" format:"password" required:"false" doc:"The proof that users need for an account of their own: the password, factor_code, recovery_code or passkey. Without it, the error auth_m.proof_required lists what the user has."`
+	FactorCode   string         `json:"factor_code" required:"false" maxLength:"64" example:"-" doc:"Instead of the password: of an authenticator app."`
+	RecoveryCode string         `json:"recovery_code" required:"false" maxLength:"64" example:"-" doc:"Instead of the password."`
+	Passkey      jsontext.Value `json:"passkey" required:"false" type:"object" example:"-" doc:"Instead of the password: what navigator.credentials.get returned for the options of POST /v1/users/{id}/reauthenticate/options."`
+	Token        string         `json:"token" required:"false" maxLength:"128" example:"-" doc:"Only with a passkey: the token of its options."`
+	OIDCCode     string         `json:"oidc_proof" required:"false" maxLength:"128" example:"-" doc:"Instead of the password: the one-time code of another sign-in with an account that is linked already."`
+}
+
+// proof returns the proof of the caller.
+func (in *linkInput) proof() signin.Proof {
+	return signin.Proof{Password: in.Password, Code: in.FactorCode, RecoveryCode: in.RecoveryCode, Passkey: in.Passkey, Token: in.Token, OIDCCode: in.OIDCCode}
 }
 
 // Validate requires exactly one of the members.
@@ -99,6 +117,9 @@ func (in *linkInput) Validate(v *apierr.Fields) {
 	case in.Subject != "" && !isSubject(in.Subject):
 		v.Add("subject", "invalid.subject", apierr.Args{"Max": maxSubject})
 	}
+	p := in.proof()
+	p.Check(v)
+	in.Passkey = p.Passkey
 }
 
 type identitiesInput struct {
@@ -106,7 +127,11 @@ type identitiesInput struct {
 	Query  list.Params `query:"*"`
 }
 
-type identityInput struct {
+type unlinkInput struct {
 	UserID     string `path:"id"`
 	IdentityID string `path:"identity_id"`
+	signin.Proof
 }
+
+// Validate checks the form of the proof.
+func (in *unlinkInput) Validate(v *apierr.Fields) { in.Proof.Check(v) }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 
-	"kontor/modules/kit/factor"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
 	"kontor/store"
@@ -24,8 +23,7 @@ func (s *Service) exchange(ctx context.Context, in exchangeInput) (endpoint.Resu
 	if err != nil {
 		return endpoint.Result{}, err
 	}
-	methods := append([]string{factor.AMRFederated}, st.Methods...)
-	step, err := s.sessions.NextStep(ctx, userID, methods)
+	step, err := s.sessions.NextStep(ctx, userID, st.Methods, st.At)
 	if err != nil {
 		return endpoint.Result{}, err
 	}
@@ -38,7 +36,7 @@ func (s *Service) exchange(ctx context.Context, in exchangeInput) (endpoint.Resu
 		if err := s.requireStaff(ctx, tx, userID); err != nil { // they may have been disabled since
 			return err
 		}
-		tokens, err = s.sessions.OpenFederatedSession(ctx, tx, userID, methods, st.At)
+		tokens, err = s.sessions.OpenFederatedSession(ctx, tx, userID, st.Methods, st.At)
 		return err
 	})
 	if rejected, ok := errors.AsType[*rejection](err); ok {
@@ -82,6 +80,9 @@ func (s *Service) redeemIn(ctx context.Context, tx *store.Tx, code string) (user
 	}
 	if err := s.requireStaff(ctx, tx, userID); err != nil {
 		return "", st, err
+	}
+	if linked.onTrial(tx.Now()) {
+		st.At = 0 // the sign-in does not make the session fresh
 	}
 	_, err = tx.Exec(ctx, updateIdentityUse, st.Identity, tx.Now())
 	return userID, st, err

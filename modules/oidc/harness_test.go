@@ -12,6 +12,8 @@ import (
 	"kontor/server/settings"
 )
 
+const userPassword = servertest.Password
+
 const baseURL = "http://bank.test"
 
 // harness is a Kontor with a provider.
@@ -137,7 +139,7 @@ func (h *harness) expectError(fragment url.Values, code string) {
 // link links a subject to a user as an administrator.
 func (h *harness) link(userID, subject string) string {
 	h.t.Helper()
-	return h.Admin().Create("/v1/users/"+userID+"/identities", map[string]string{"subject": subject})
+	return h.Admin().Create("/v1/users/"+userID+"/identities", map[string]string{"subject": subject, "password": servertest.AdminPassword})
 }
 
 // count counts rows.

@@ -35,7 +35,7 @@ func TestLink_IsConfirmedByAPassword(t *testing.T) {
 	// The code does not sign in.
 	b.do("POST", "/authenticate/oidc", map[string]string{"code": code}).ExpectError(t, http.StatusUnauthorized, "auth_m.oidc_invalid_code")
 	b.client = advisor
-	linked := b.do("POST", "/v1/users/"+advisor.UserID+"/identities", map[string]string{"code": code}).Expect(t, http.StatusCreated)
+	linked := b.do("POST", "/v1/users/"+advisor.UserID+"/identities", map[string]string{"password": userPassword, "code": code}).Expect(t, http.StatusCreated)
 	if !strings.Contains(linked.Body, `"subject":"sub-1"`) {
 		t.Errorf("linked: %s", linked.Body)
 	}
@@ -58,7 +58,7 @@ func TestLink_IsRefused(t *testing.T) {
 	path := "/v1/users/" + victim.UserID + "/identities"
 	ask := func(b *browser) map[string]string {
 		t.Helper()
-		return map[string]string{"code": b.signIn(person("sub-1", h.email(victim.UserID))).Get("oidc_link")}
+		return map[string]string{"password": userPassword, "code": b.signIn(person("sub-1", h.email(victim.UserID))).Get("oidc_link")}
 	}
 	cases := map[string]struct {
 		do     func(b *browser) servertest.Response
@@ -82,17 +82,17 @@ func TestLink_IsRefused(t *testing.T) {
 		"after ten minutes": {func(b *browser) servertest.Response {
 			body := ask(b)
 			h.Clock.Advance(10 * time.Minute)
-			b.client = h.SignIn(h.email(victim.UserID), "a long enough password 42")
+			b.client = h.SignIn(h.email(victim.UserID), servertest.Password)
 			return b.do("POST", path, body)
 		}, 401, "auth_m.oidc_invalid_code"},
 		"with the code of a sign-in": {func(b *browser) servertest.Response {
 			h.link(other.UserID, "sub-other")
 			code := b.signIn(person("sub-other", "", "bank-advisors")).Get("oidc_code")
-			b.client = h.SignIn(h.email(other.UserID), "a long enough password 42")
-			return b.do("POST", "/v1/users/"+other.UserID+"/identities", map[string]string{"code": code})
+			b.client = h.SignIn(h.email(other.UserID), servertest.Password)
+			return b.do("POST", "/v1/users/"+other.UserID+"/identities", map[string]string{"password": userPassword, "code": code})
 		}, 401, "auth_m.oidc_invalid_code"},
 		"with a subject by a user who may not": {func(*browser) servertest.Response {
-			return h.SignIn(h.email(victim.UserID), "a long enough password 42").Do("POST", path, map[string]string{"subject": "mine"})
+			return h.SignIn(h.email(victim.UserID), servertest.Password).Do("POST", path, map[string]string{"subject": "mine"})
 		}, 403, "common.rbac_no_rec_access"},
 		"of a customer by an administrator": {func(*browser) servertest.Response {
 			return h.SignIn(servertest.AdminEmail, servertest.AdminPassword).Do("POST", "/v1/users/"+customer.UserID+"/identities", map[string]string{"subject": "sub-c"})
@@ -101,10 +101,10 @@ func TestLink_IsRefused(t *testing.T) {
 			return h.SignIn(servertest.AdminEmail, servertest.AdminPassword).Do("POST", path, map[string]string{"subject": "sub-other"})
 		}, 409, "users.identity_exists"},
 		"with both members": {func(*browser) servertest.Response {
-			return h.SignIn(h.email(victim.UserID), "a long enough password 42").Do("POST", path, map[string]string{"subject": "a", "code": "b"})
+			return h.SignIn(h.email(victim.UserID), servertest.Password).Do("POST", path, map[string]string{"subject": "a", "code": "b"})
 		}, 400, "common.invalid_input"},
 		"with a stale session": {func(b *browser) servertest.Response {
-			b.client = h.SignIn(h.email(victim.UserID), "a long enough password 42")
+			b.client = h.SignIn(h.email(victim.UserID), servertest.Password)
 			h.Clock.Advance(9 * time.Minute)
 			body := ask(&browser{h: h, client: h.Anonymous()})
 			h.Clock.Advance(2 * time.Minute)
@@ -135,7 +135,7 @@ func TestUnlink_EndsTheSessionsAndTheSignIn(t *testing.T) {
 	other.Do("DELETE", path, nil).ExpectError(t, http.StatusForbidden, "common.rbac_no_rec_access")
 	h.Admin().Do("DELETE", "/v1/users/"+other.UserID+"/identities/"+id, nil).ExpectError(t, http.StatusNotFound, "users.identity_not_found")
 	other.Do("GET", "/v1/users/"+advisor.UserID+"/identities", nil).ExpectError(t, http.StatusForbidden, "common.rbac_no_rec_access")
-	advisor.Do("DELETE", path, nil).Expect(t, http.StatusOK)
+	advisor.Do("DELETE", path, map[string]any{"password": userPassword}).Expect(t, http.StatusOK)
 	advisor.Do("GET", "/v1/users/me", nil).Expect(t, http.StatusOK) // the session that unlinks stays
 	federated.Do("GET", "/v1/users/me", nil).ExpectError(t, http.StatusUnauthorized, "common.unauthorized")
 	b.do("POST", "/authenticate/oidc", map[string]string{"code": waiting.Get("oidc_code")}).ExpectError(t, http.StatusUnauthorized, "auth_m.oidc_invalid_code")

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"kontor/modules/kit/records"
+	"kontor/modules/kit/signin"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/store"
@@ -56,11 +57,12 @@ const defaultTimeout = 8 * time.Second
 
 // Sessions is what the module needs from sign-in.
 type Sessions interface {
+	signin.Rule
 	// NextStep returns the answer to a user who must show a further factor first, or nil. It must not be called from within a
-	// transaction. methods are the authentication methods of the provider (RFC 8176).
-	NextStep(ctx context.Context, userID string, methods []string) (step any, err error)
-	// OpenFederatedSession opens a session, records the sign-in and returns its tokens. at is the time of the authentication at
-	// the provider; 0: unknown.
+	// transaction. methods are the authentication methods that the provider states (RFC 8176), at is the time of the authentication
+	// there; 0: unknown, or by an account on trial.
+	NextStep(ctx context.Context, userID string, methods []string, at store.Time) (step any, err error)
+	// OpenFederatedSession opens a session, records the sign-in and returns its tokens. at is as for NextStep.
 	OpenFederatedSession(ctx context.Context, tx *store.Tx, userID string, methods []string, at store.Time) (tokens any, err error)
 	// EndSessions ends all sessions of the user except one, or all when exceptSessionID is empty.
 	EndSessions(ctx context.Context, tx *store.Tx, userID, exceptSessionID string) error
@@ -87,8 +89,9 @@ type Users interface {
 
 // Outbox is what the module needs from notifications.
 type Outbox interface {
-	// CredentialAdded notifies a user that they can sign in in another way. value names it.
-	CredentialAdded(ctx context.Context, tx *store.Tx, userID, value string) error
+	// CredentialAdded notifies a user that they can sign in in another way. value names it, undo is the path of the link that
+	// removes it.
+	CredentialAdded(ctx context.Context, tx *store.Tx, userID, value, undo string) error
 	// CredentialRemoved notifies a user that they can no longer sign in that way.
 	CredentialRemoved(ctx context.Context, tx *store.Tx, userID, value string) error
 }

@@ -11,8 +11,8 @@ import (
 // PersonalData lists the tables of the module.
 func (s *Service) PersonalData() []personal.Table {
 	return []personal.Table{
-		{Name: "identities", Holds: "the accounts of a user at the provider, with the e-mail address at the time of linking"},
-		{Name: "oidc_codes", Holds: "what the provider has stated about a user, for minutes"},
+		{Name: "identities", Holds: "the accounts of a user at the provider, with the e-mail address at the time of linking", Sections: []string{"identities"}},
+		{Name: "oidc_codes", Holds: "what the provider has stated about a user, for minutes", Unexported: "It lives for minutes, within one sign-in."},
 		{Name: "oidc_states", Why: "It holds hashes of random values, for minutes."},
 	}
 }

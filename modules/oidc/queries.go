@@ -14,11 +14,15 @@ import (
 	"kontor/store"
 )
 
-const identityColumns = "id, user_id, issuer, subject, email, created_at, created_by, last_used_at"
+const identityColumns = "id, user_id, issuer, subject, email, created_at, created_by, last_used_at, trusted_from"
 
 func scanIdentity(row records.Row) (Identity, error) {
 	var i Identity
-	err := row.Scan(&i.ID, &i.UserID, &i.Issuer, &i.Subject, &i.Email, &i.CreatedAt, &i.CreatedBy, &i.LastUsedAt)
+	var trusted store.Time
+	err := row.Scan(&i.ID, &i.UserID, &i.Issuer, &i.Subject, &i.Email, &i.CreatedAt, &i.CreatedBy, &i.LastUsedAt, &trusted)
+	if trusted > 0 {
+		i.TrustedFrom = &trusted
+	}
 	return i, err
 }
 
@@ -42,10 +46,14 @@ var identityList = list.New(list.Source[Identity]{
 
 const (
 	insertIdentityRow = `
-		INSERT INTO identities (id, user_id, issuer, subject, email, created_at, created_by)
-		VALUES ($1, $2, $3, $4, $5, $6, $7)`
+		INSERT INTO identities (id, user_id, issuer, subject, email, created_at, created_by, trusted_from)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 
 	selectIdentityRow = `SELECT ` + identityColumns + ` FROM identities WHERE issuer = $1 AND subject = $2`
+
+	selectOnTrial = `SELECT ` + identityColumns + ` FROM identities WHERE user_id = $1 AND trusted_from > $2 ORDER BY id`
+
+	countTrusted = `SELECT count(*) FROM identities WHERE user_id = $1 AND issuer = $2 AND trusted_from <= $3`
 
 	countIdentities = `SELECT count(*) FROM identities WHERE user_id = $1`
 

@@ -10,7 +10,7 @@ import (
 
 // PersonalData lists the tables of the module.
 func (s *Service) PersonalData() []personal.Table {
-	return []personal.Table{{Name: "payers", Holds: "names, companies, addresses and metadata of those who pay for a customer"}}
+	return []personal.Table{{Name: "payers", Holds: "names, companies, addresses and metadata of those who pay for a customer", Sections: []string{"payers"}}}
 }
 
 const (

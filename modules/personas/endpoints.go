@@ -31,7 +31,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "personas.users.list", Method: http.MethodGet, Path: "/v1/personas/{persona_id}/users", Access: read, Tag: "User-Persona",
 			Summary: "List the users linked to a persona.", Faults: []apierr.Kind{apierr.PersonaNotFound}, Doc: endpoint.Doc{Search: userLinkList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.Users)},
-		{Name: "personas.users.add", Method: http.MethodPost, Path: "/v1/personas/{persona_id}/users", Access: update, Tag: "User-Persona",
+		{Name: "personas.users.add", Method: http.MethodPost, Path: "/v1/personas/{persona_id}/users", Subject: access.NoSubject("callers give what they hold: reading the persona"), Access: update, Tag: "User-Persona",
 			Summary: "Link a user to a persona. The link is pending until the user accepts it, unless staff or the user created it.",
 			Faults:  []apierr.Kind{apierr.PersonaNotFound, apierr.UserNotFound, apierr.PersonaUserExists}, Handle: endpoint.JSON(http.StatusCreated, s.AddUser)},
 		{Name: "personas.users.remove", Method: http.MethodDelete, Path: "/v1/personas/{persona_id}/users/{user_id}", Subject: access.NoSubject("whoever may update a persona decides who uses it"), Access: update, Tag: "User-Persona",

@@ -12,13 +12,13 @@ import (
 // PersonalData lists the tables of the module.
 func (s *Service) PersonalData() []personal.Table {
 	return []personal.Table{
-		{Name: "personas", Holds: "names, dates, nationality and metadata of a natural person"},
-		{Name: "persona_names", Holds: "former names and dates of birth of a persona"},
-		{Name: "persona_users", Holds: "the users who are a persona"},
-		{Name: "persona_links", Holds: "the relations of a persona to others"},
-		{Name: "former_persona_users", Holds: "the users who were a persona, as ids"},
-		{Name: "former_persona_links", Holds: "the relations of a persona that have ended, as ids"},
-		{Name: "former_identities", Holds: "names and dates of birth of personas to which a user was linked"},
+		{Name: "personas", Holds: "names, dates, nationality and metadata of a natural person", Sections: []string{"persona"}},
+		{Name: "persona_names", Holds: "former names and dates of birth of a persona", Sections: []string{"former_names"}},
+		{Name: "persona_users", Holds: "the users who are a persona", Sections: []string{"users", "personas"}},
+		{Name: "persona_links", Holds: "the relations of a persona to others", Sections: []string{"links"}},
+		{Name: "former_persona_users", Holds: "the users who were a persona, as ids", Unexported: "It says who was related to whom, which is data on others."},
+		{Name: "former_persona_links", Holds: "the relations of a persona that have ended, as ids", Unexported: "It says who was related to whom, which is data on others."},
+		{Name: "former_identities", Holds: "names and dates of birth of personas to which a user was linked", Sections: []string{"former_identities"}},
 	}
 }
 
@@ -163,6 +163,11 @@ const (
 		UNION
 		SELECT user_id FROM former_persona_users WHERE persona_id = $1`
 
+	selectByIdentity = `
+		SELECT id FROM personas WHERE last_name_key = $1 AND first_name_key = $2 AND date_of_birth = $3 AND erased_at IS NULL
+		UNION
+		SELECT persona_id FROM persona_names WHERE last_name_key = $1 AND first_name_key = $2 AND date_of_birth = $3`
+
 	selectIdentitiesOfPersona = `
 		SELECT first_name_key, last_name_key, date_of_birth FROM personas WHERE id = $1 AND erased_at IS NULL
 		UNION
@@ -172,6 +177,11 @@ const (
 // UsersOf returns the users who are, or were, a persona.
 func (s *Service) UsersOf(ctx context.Context, q store.Querier, personaID string) ([]string, error) {
 	return store.All(ctx, q, store.Text, selectUserIDs, personaID)
+}
+
+// WithIdentity returns the personas that have, or had, the names and the date of birth.
+func (s *Service) WithIdentity(ctx context.Context, q store.Querier, i types.Identity) ([]string, error) {
+	return store.All(ctx, q, store.Text, selectByIdentity, types.Fold(i.LastName), types.Fold(i.FirstName), i.DateOfBirth)
 }
 
 // IdentitiesOf returns the present and former identities of a persona.

@@ -8,10 +8,11 @@ import (
 	"kontor/store"
 )
 
-// relatedPersonas begins a statement with the present and former relations of the user $1. It defines three sets:
+// relatedPersonas begins a statement with the present and former relations of the user $1. It defines four sets:
 //   - names: the identities of the user.
 //   - self: personas that are or were linked to the user, and others with the same names and date of birth.
-//   - linked: personas at the other end of a link that is or was active.
+//   - own: these, and personas that had the same names and date of birth. Their present users may be other people.
+//   - linked: personas at the other end of a link of an own persona that is or was active.
 //
 // Pending links do not count: otherwise the owner of any persona could relate two users who do not know
 // each other.
@@ -25,14 +26,19 @@ const relatedPersonas = `
 		SELECT p.id FROM personas p JOIN names n
 			ON p.last_name_key = n.last_name_key AND p.first_name_key = n.first_name_key AND p.date_of_birth = n.date_of_birth
 		WHERE p.erased_at IS NULL
+	), own AS (
+		SELECT id FROM self
+		UNION
+		SELECT f.persona_id FROM persona_names f JOIN names n
+			ON f.last_name_key = n.last_name_key AND f.first_name_key = n.first_name_key AND f.date_of_birth = n.date_of_birth
 	), linked AS (
-		SELECT l.linked_persona_id AS id FROM persona_links l JOIN self ON self.id = l.persona_id WHERE l.accepted_at IS NOT NULL
+		SELECT l.linked_persona_id AS id FROM persona_links l JOIN own ON own.id = l.persona_id WHERE l.accepted_at IS NOT NULL
 		UNION
-		SELECT l.persona_id FROM persona_links l JOIN self ON self.id = l.linked_persona_id WHERE l.accepted_at IS NOT NULL
+		SELECT l.persona_id FROM persona_links l JOIN own ON own.id = l.linked_persona_id WHERE l.accepted_at IS NOT NULL
 		UNION
-		SELECT l.linked_persona_id FROM former_persona_links l JOIN self ON self.id = l.persona_id
+		SELECT l.linked_persona_id FROM former_persona_links l JOIN own ON own.id = l.persona_id
 		UNION
-		SELECT l.persona_id FROM former_persona_links l JOIN self ON self.id = l.linked_persona_id
+		SELECT l.persona_id FROM former_persona_links l JOIN own ON own.id = l.linked_persona_id
 	), related AS (
 		SELECT id FROM self UNION SELECT id FROM linked
 	)`

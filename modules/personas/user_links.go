@@ -108,6 +108,9 @@ func (s *Service) AddUser(ctx context.Context, in AddUserInput) (UserLink, error
 		if _, err := table.Get(ctx, tx, in.ID, access.Update); err != nil {
 			return err
 		}
+		if _, err := table.Get(ctx, tx, in.ID, access.Read); err != nil {
+			return err // linked users read the persona: callers give no more than they hold
+		}
 		if err := insertUserLink(ctx, tx, l); err != nil {
 			return err
 		}
@@ -136,6 +139,11 @@ func (s *Service) AcceptUser(ctx context.Context, in UserLinkInput) (UserLink, e
 			return apierr.NoAccess
 		}
 		var err error
+		if caller.UserID != in.UserID {
+			if _, err = table.Get(ctx, tx, in.ID, access.Read); err != nil {
+				return err // as in AddUser
+			}
+		}
 		if link, err = findUserLink(ctx, tx, in.ID, in.UserID); err != nil {
 			return err
 		}

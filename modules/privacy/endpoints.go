@@ -23,7 +23,7 @@ type person struct {
 var persons = []person{
 	{personal.Customer, "/v1/customers/{id}", access.Customers, apierr.CustomerNotFound, []string{access.Advisor, access.Customer}, access.Subject{}},
 	{personal.User, "/v1/users/{id}", access.Users, apierr.UserNotFound, []string{access.Advisor, access.Customer}, access.UserIn("id")},
-	{personal.Persona, "/v1/personas/{persona_id}", access.Personas, apierr.PersonaNotFound, []string{access.Advisor}, access.Subject{}},
+	{personal.Persona, "/v1/personas/{persona_id}", access.Personas, apierr.PersonaNotFound, []string{access.Advisor}, access.PersonaIn("persona_id")},
 }
 
 // recordTypes are the types of the records of persons.

@@ -143,18 +143,18 @@ func (s *Service) check(ctx context.Context, tx *store.Tx, subject personal.Subj
 			return nil, err
 		}
 		personas, err := s.Personas.OfUser(ctx, tx, subject.ID)
+		if err != nil {
+			return nil, err
+		}
 		for _, id := range personas {
-			if err := s.checkPersonaHolds(ctx, tx, id); err != nil {
-				return nil, err
-			}
 			subjects = append(subjects, personal.Subject{Kind: personal.Persona, ID: id})
 		}
-		return subjects, err
+	case personal.Persona:
+		if err := s.Personas.RejectOwn(ctx, tx, subject.ID); err != nil {
+			return nil, err
+		}
 	}
-	if err := s.Personas.RejectOwn(ctx, tx, subject.ID); err != nil {
-		return nil, err
-	}
-	return subjects, s.checkPersonaHolds(ctx, tx, subject.ID)
+	return subjects, s.checkHolds(ctx, tx, subjects)
 }
 
 // checkUser returns why the data of a user must not be erased. A user who is a customer is erased after the customer.
@@ -171,22 +171,18 @@ func (s *Service) checkUser(ctx context.Context, tx *store.Tx, id string) error 
 	}
 	var kept []string
 	for _, customer := range same {
-		r, _, err := s.relationship(ctx, tx, customer)
+		r, err := s.relationship(ctx, tx, customer)
 		if err != nil {
 			return err
 		}
-		if r.Customer || r.OnHold {
+		if r.Customer || r.heldBy == customer {
 			kept = append(kept, customer)
 		}
 	}
 	if len(kept) > 0 {
 		return apierr.HasCustomers.Detail("customers", kept)
 	}
-	created, err := s.Customers.OfCreator(ctx, tx, id)
-	if err != nil {
-		return err
-	}
-	return s.checkHolds(ctx, tx, created)
+	return nil
 }
 
 // await begins erasures, or leaves them to the leader, and waits for their ends, for a limited time.

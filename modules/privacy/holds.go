@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"kontor/modules/kit/personal"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
 	"kontor/modules/kit/validate"
@@ -13,8 +14,8 @@ import (
 	"kontor/store"
 )
 
-// A legal hold is on a customer. It also prevents the erasure of users and personas that are the same person by any
-// evidence: addresses, identities and links, also former ones, and the user who created the customer.
+// A legal hold is on a customer. It also prevents the erasure of all other customers, users and personas of the same person, see
+// heldPersons.
 
 // HoldInput describes a legal hold.
 type HoldInput struct {
@@ -42,18 +43,41 @@ func (s *Service) activeHold(ctx context.Context, q store.Querier, customerID st
 	return &h, err
 }
 
-// checkHolds returns apierr.OnHold if one of the customers is under a hold.
-func (s *Service) checkHolds(ctx context.Context, q store.Querier, customers []string) error {
-	for _, id := range customers {
-		hold, err := s.activeHold(ctx, q, id)
+// checkHolds returns apierr.OnHold if the person of one of the records has a customer under a hold.
+func (s *Service) checkHolds(ctx context.Context, q store.Querier, subjects []personal.Subject) error {
+	persons, err := s.heldPersons(ctx, q)
+	if err != nil {
+		return err
+	}
+	for _, one := range subjects {
+		customer, err := s.linkedHold(ctx, q, one, persons)
 		if err != nil {
 			return err
 		}
-		if hold != nil {
-			return onHold(hold).Detail("customer", id)
+		if customer != "" {
+			return s.rejectHeld(ctx, q, one, customer)
 		}
 	}
 	return nil
+}
+
+// rejectHeld returns the error for a record of a person with a customer under a hold. It names the customer to callers who may read it.
+func (s *Service) rejectHeld(ctx context.Context, q store.Querier, of personal.Subject, customer string) error {
+	hold, err := s.activeHold(ctx, q, customer)
+	if err != nil || hold == nil {
+		return err
+	}
+	if of.ID == customer {
+		return onHold(hold)
+	}
+	switch err := s.Customers.Allow(ctx, q, customer, access.Read); {
+	case err == nil:
+		return onHold(hold).Detail("customer", customer)
+	case errors.Is(err, apierr.NoAccess):
+		return apierr.OnHold
+	default:
+		return err
+	}
 }
 
 func onHold(hold *LegalHold) *apierr.Error {
@@ -61,32 +85,6 @@ func onHold(hold *LegalHold) *apierr.Error {
 		return apierr.OnHold.With(nil)
 	}
 	return apierr.OnHold.Detail("until", hold.Until)
-}
-
-// checkPersonaHolds returns apierr.OnHold for a persona that is a customer under a hold, by its identities or by its users.
-func (s *Service) checkPersonaHolds(ctx context.Context, q store.Querier, id string) error {
-	identities, err := s.Personas.IdentitiesOf(ctx, q, id)
-	if err != nil {
-		return err
-	}
-	same, err := s.Customers.OfIdentities(ctx, q, identities)
-	if err != nil {
-		return err
-	}
-	users, err := s.Personas.UsersOf(ctx, q, id)
-	if err != nil {
-		return err
-	}
-	for _, user := range users {
-		for _, of := range []func(context.Context, store.Querier, string) ([]string, error){s.Customers.OfUser, s.Customers.OfCreator} {
-			more, err := of(ctx, q, user)
-			if err != nil {
-				return err
-			}
-			same = append(same, more...)
-		}
-	}
-	return s.checkHolds(ctx, q, same)
 }
 
 // GetHold returns the legal hold of a customer, also one that has ended. It returns apierr.HoldNotFound.

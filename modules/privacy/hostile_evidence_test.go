@@ -40,8 +40,5 @@ func TestErasure_FollowsAllEvidence(t *testing.T) {
 	admin.Do("POST", "/v1/personas/"+persona+"/erasure", reason).ExpectError(t, 409, "privacy.on_hold")
 	admin.Do("POST", "/v1/users/"+person.UserID+"/erasure", reason).ExpectError(t, 409, "privacy.on_hold")
 	admin.Do("DELETE", held+"/legal-hold", nil).Expect(t, 200)
-	person.Do("PATCH", "/v1/profile/preferences", map[string]any{"theme": "dark"})
-	person.Do("PUT", "/v1/profile/views", map[string]any{"list": "/customers", "name": "Mine", "query": "q=ada"})
-	person.Do("POST", "/v1/profile/views", map[string]any{"list": "/customers", "name": "Mine", "query": "q=ada"})
 	erase(t, admin, "/v1/users/"+person.UserID) // a lawful erasure still works
 }

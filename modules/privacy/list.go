@@ -1,10 +1,15 @@
 package privacy
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"time"
 
 	"kontor/modules/kit/list"
+	"kontor/modules/kit/personal"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/store"
@@ -35,14 +40,55 @@ func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Erasure], e
 	return page, err
 }
 
-// ListDue returns a page of the customers whose data may be erased now, because the retention period has ended.
+// ListDue returns a page of the customers whose data may be erased now, because the retention period has ended. It lists none that the
+// erasure would reject: see relationship.
 func (s *Service) ListDue(ctx context.Context, in ListInput) (list.Page[Due], error) {
 	if err := requireStaff(ctx); err != nil {
 		return list.Page[Due]{}, err
 	}
 	today := s.today(s.db)
-	ended := store.TimeOf(today.Start().AddDate(-s.RetentionYears, 0, 0)) // the last day must be over
-	return dueList.Page(ctx, s.db, in.Query, list.Where{SQL: dueCondition, Args: []any{ended - 1, today.String()}})
+	due := []any{s.endsExpired(today), today.String(), dayLength}
+	where := list.Where{SQL: dueCondition, Args: due, Tables: []string{"customers.id", "kyc_changes.customer_id", "kyc_decisions.customer_id"}}
+	linked, err := s.dueButHeld(ctx, due)
+	if err != nil {
+		return list.Page[Due]{}, err
+	}
+	if len(linked) == 0 {
+		return dueList.Page(ctx, s.db, in.Query, where)
+	}
+	return dueList.Page(ctx, s.db, in.Query, where, list.Where{SQL: "customer_id NOT IN (" + store.In(1, len(linked)) + ")", Args: store.AppendIn(nil, linked)})
+}
+
+// dayLength is the number of milliseconds in a day.
+const dayLength = int64(24 * time.Hour / time.Millisecond)
+
+// endsExpired returns the latest end of a relationship whose retention period is over on a day.
+func (s *Service) endsExpired(today types.Date) store.Time {
+	day := types.DateOf(today.Start().AddDate(-s.RetentionYears, 0, 0)).AddDays(1)
+	for {
+		last := store.TimeOf(day.Start()) - 1
+		if s.retentionUntil(last).Before(today) {
+			return last
+		}
+		day = day.AddDays(-1)
+	}
+}
+
+// dueButHeld returns the customers that are due, but whose person has another customer under a hold.
+func (s *Service) dueButHeld(ctx context.Context, due []any) ([]string, error) {
+	persons, err := s.heldPersons(ctx, s.db)
+	if err != nil || len(persons) == 0 {
+		return nil, err
+	}
+	candidates, err := store.All(ctx, s.db, store.Text, selectDue, due...)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(candidates, func(id string) bool {
+		customer, failure := s.linkedHold(ctx, s.db, personal.Subject{Kind: personal.Customer, ID: id}, persons)
+		err = cmp.Or(err, failure)
+		return customer == ""
+	}), err
 }
 
 // Get returns an erasure. It returns apierr.ErasureNotFound.

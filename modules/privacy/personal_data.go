@@ -13,8 +13,8 @@ import (
 func (s *Service) PersonalData() []personal.Table {
 	return []personal.Table{
 		{Name: "erasures", Why: "It holds ids and times, and is the evidence that data were erased."},
-		{Name: "legal_holds", Holds: "the reason of a legal hold on a customer, deleted at the latest with the customer"},
-		{Name: "relationships", Holds: "when the relationship with a customer ended; the time stays as evidence"},
+		{Name: "legal_holds", Holds: "the reason of a legal hold on a customer, deleted at the latest with the customer", Sections: []string{"legal_hold"}},
+		{Name: "relationships", Holds: "when the relationship with a customer ended; the time stays as evidence", Sections: []string{"relationship"}},
 	}
 }
 
@@ -38,12 +38,12 @@ func (s *Service) PersonalSections() []personal.Section {
 				return r.exported(), err
 			},
 			personal.Slice(func(ctx context.Context, q store.Querier, of personal.Subject) ([]exportedRelationship, error) {
-				r, _, err := s.relationship(ctx, q, of.ID)
+				r, err := s.relationship(ctx, q, of.ID)
 				return r.exported(), err
 			}), nil),
 		personal.Reported(personal.About{Name: "legal_hold", Kind: personal.Customer, Rule: personal.InReports},
 			personal.Slice(func(ctx context.Context, q store.Querier, of personal.Subject) ([]LegalHold, error) {
-				_, hold, err := s.relationship(ctx, q, of.ID)
+				hold, err := s.activeHold(ctx, q, of.ID)
 				if hold == nil {
 					return nil, err
 				}

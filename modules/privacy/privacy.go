@@ -35,8 +35,10 @@ type Customers interface {
 	LastVerified(ctx context.Context, q store.Querier, id string) (*store.Time, error)
 	// OfUser returns customers that are not erased and are, or were, the same person as the user.
 	OfUser(ctx context.Context, q store.Querier, userID string) ([]string, error)
-	// OfCreator returns customers that are not erased and that the user has created, unless that is their work.
-	OfCreator(ctx context.Context, q store.Querier, userID string) ([]string, error)
+	// SamePerson returns the customers and users who are, or were, the same person as a customer, and its identity if that says who it is.
+	SamePerson(ctx context.Context, q store.Querier, id string) (customers, users []string, identity types.Identity, err error)
+	// CreatorOf returns the user who has created a customer; empty if that is their work.
+	CreatorOf(ctx context.Context, q store.Querier, id string) (string, error)
 	// OfIdentities returns customers that are not erased and have, or had, one of the identities.
 	OfIdentities(ctx context.Context, q store.Querier, identities []types.Identity) ([]string, error)
 	// CheckSecondPerson returns apierr.SecondPersonRequired and apierr.SelfVerification for a caller who does not count as another
@@ -58,10 +60,12 @@ type Personas interface {
 	AllowPersona(ctx context.Context, q store.Querier, id string, wanted access.Permission) error
 	// OfUser returns the personas that are linked to the user alone.
 	OfUser(ctx context.Context, q store.Querier, userID string) ([]string, error)
-	// RejectOwn returns apierr.OwnPersona for a caller who may review customers and is, or was, the persona.
+	// RejectOwn returns apierr.OwnPersona for a caller who may review customers and is, or was, the persona, or is linked to it.
 	RejectOwn(ctx context.Context, q store.Querier, personaID string) error
 	// UsersOf returns the users who are, or were, a persona.
 	UsersOf(ctx context.Context, q store.Querier, personaID string) ([]string, error)
+	// WithIdentity returns the personas that have, or had, an identity.
+	WithIdentity(ctx context.Context, q store.Querier, i types.Identity) ([]string, error)
 	// IdentitiesOf returns the present and former identities of a persona.
 	IdentitiesOf(ctx context.Context, q store.Querier, personaID string) ([]types.Identity, error)
 }

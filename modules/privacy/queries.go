@@ -27,8 +27,7 @@ var erasureList = list.New(list.Source[Erasure]{
 var dueList = list.New(list.Source[Due]{
 	From: "relationships", Columns: "customer_id, ended_at", ID: "customer_id", Created: "ended_at",
 	Tables: []string{"relationships", "legal_holds.customer_id", "erasures.subject_id"},
-	Base: list.Where{SQL: `ended_at IS NOT NULL
-		AND NOT EXISTS (SELECT 1 FROM erasures e WHERE e.kind = 'customer' AND e.subject_id = relationships.customer_id)`},
+	Base:   list.Where{SQL: notErased},
 	Fields: list.Fields{
 		{Name: "customer_id", Type: list.UUID, Column: "customer_id"},
 		{Name: "ended_at", Type: list.Time, Column: "ended_at"},
@@ -41,9 +40,18 @@ var dueList = list.New(list.Source[Due]{
 })
 
 const (
-	// dueCondition: the relationship ended at $1 or before, and no hold is in force on the day $2.
+	// dueCondition: the relationship ended at $1 or before, not on a day before the last verification, and no hold is in force on the
+	// day $2. A day has $3 milliseconds.
 	dueCondition = `ended_at <= $1 AND NOT EXISTS (SELECT 1 FROM legal_holds h
-		WHERE h.customer_id = relationships.customer_id AND (h.until IS NULL OR h.until >= $2))`
+			WHERE h.customer_id = relationships.customer_id AND (h.until IS NULL OR h.until >= $2))
+		AND NOT EXISTS (SELECT 1 FROM customer_verifications v
+			WHERE v.customer_id = relationships.customer_id AND v.verified_at / $3 > relationships.ended_at / $3)`
+
+	// notErased is the condition that there is no erasure of a customer.
+	notErased = `ended_at IS NOT NULL
+		AND NOT EXISTS (SELECT 1 FROM erasures e WHERE e.kind = 'customer' AND e.subject_id = relationships.customer_id)`
+
+	selectDue = `SELECT customer_id FROM relationships WHERE ` + notErased + ` AND ` + dueCondition
 
 	selectErasureByID = `SELECT ` + erasureColumns + ` FROM erasures WHERE id = $1`
 
@@ -68,6 +76,8 @@ const (
 			ended_at = excluded.ended_at, modified_at = excluded.modified_at, modified_by = excluded.modified_by,
 			proposed_end = excluded.proposed_end, proposed_at = excluded.proposed_at, proposed_by = excluded.proposed_by,
 			version = relationships.version + 1`
+
+	selectHeld = `SELECT customer_id FROM legal_holds WHERE until IS NULL OR until >= $1 ORDER BY customer_id`
 
 	selectHold = `SELECT customer_id, reason, until, created_at, created_by, version FROM legal_holds WHERE customer_id = $1`
 

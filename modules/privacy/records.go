@@ -60,11 +60,12 @@ type Relationship struct {
 	Customer       bool        `json:"customer" doc:"Whether the identity was verified at any time. Retention periods apply to such customers only."`
 	EndedAt        *store.Time `json:"ended_at" doc:"null: it has not ended."`
 	RetentionUntil types.Date  `json:"retention_until" doc:"The last day on which the data must be kept; null until the relationship has ended."`
-	OnHold         bool        `json:"on_hold" doc:"Whether a legal hold prevents the erasure."`
+	OnHold         bool        `json:"on_hold" doc:"Whether a legal hold prevents the erasure: on the customer, or on another one of the same person."`
 	Erasable       bool        `json:"erasable" doc:"Whether the data may be erased today."`
 	// ProposedEnd waits for a second person.
 	ProposedEnd *ProposedEnd `json:"proposed_end,omitzero" doc:"An end far in the past, which counts when a second person sends the same; missing without one."`
 
+	heldBy  string // the customer under the hold
 	version int64
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"kontor/modules/kit/personal"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
@@ -43,14 +44,24 @@ func (s *Service) retentionUntil(ended store.Time) types.Date {
 	return types.DateOf(ended.Std().AddDate(s.RetentionYears, 0, 0))
 }
 
-// relationship reads the relationship with a customer and what follows from it today.
-func (s *Service) relationship(ctx context.Context, q store.Querier, customerID string) (Relationship, *LegalHold, error) {
+// relationship reads the relationship with a customer and what follows from it today. It is the one function that decides whether a
+// customer may be erased.
+func (s *Service) relationship(ctx context.Context, q store.Querier, customerID string) (Relationship, error) {
+	persons, err := s.heldPersons(ctx, q)
+	if err != nil {
+		return Relationship{}, err
+	}
+	return s.relationshipBeside(ctx, q, customerID, persons)
+}
+
+// relationshipBeside is relationship, with the persons under a hold.
+func (s *Service) relationshipBeside(ctx context.Context, q store.Querier, customerID string, persons held) (Relationship, error) {
 	r := Relationship{CustomerID: customerID}
 	p := ProposedEnd{}
 	var proposed *store.Time
 	err := q.QueryRow(ctx, selectRelationship, customerID).Scan(&r.EndedAt, &proposed, &p.ProposedAt, &p.ProposedBy, &r.version)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return r, nil, err
+		return r, err
 	}
 	if proposed != nil {
 		p.EndedAt = *proposed
@@ -58,7 +69,7 @@ func (s *Service) relationship(ctx context.Context, q store.Querier, customerID 
 	}
 	verified, err := s.Customers.LastVerified(ctx, q, customerID)
 	if err != nil {
-		return r, nil, err
+		return r, err
 	}
 	r.Customer = verified != nil
 	if endsBefore(r.EndedAt, verified) {
@@ -67,13 +78,12 @@ func (s *Service) relationship(ctx context.Context, q store.Querier, customerID 
 	if r.EndedAt != nil {
 		r.RetentionUntil = s.retentionUntil(*r.EndedAt)
 	}
-	hold, err := s.activeHold(ctx, q, customerID)
-	if err != nil {
-		return r, nil, err
+	if r.heldBy, err = s.linkedHold(ctx, q, personal.Subject{Kind: personal.Customer, ID: customerID}, persons); err != nil {
+		return r, err
 	}
-	r.OnHold = hold != nil
+	r.OnHold = r.heldBy != ""
 	r.Erasable = !r.OnHold && (!r.Customer || r.EndedAt != nil && r.RetentionUntil.Before(s.today(q)))
-	return r, hold, nil
+	return r, nil
 }
 
 // endsBefore reports whether a relationship ended on an earlier day than that on which the customer was last verified. Then the
@@ -84,12 +94,12 @@ func endsBefore(ended, verified *store.Time) bool {
 
 // checkCustomer returns why the data of a customer must not be erased today, or nil.
 func (s *Service) checkCustomer(ctx context.Context, q store.Querier, id string) error {
-	r, hold, err := s.relationship(ctx, q, id)
+	r, err := s.relationship(ctx, q, id)
 	switch {
 	case err != nil:
 		return err
-	case hold != nil:
-		return onHold(hold)
+	case r.OnHold:
+		return s.rejectHeld(ctx, q, personal.Subject{Kind: personal.Customer, ID: id}, r.heldBy)
 	case r.Erasable:
 		return nil
 	case r.EndedAt == nil:
@@ -103,8 +113,7 @@ func (s *Service) GetRelationship(ctx context.Context, in OneInput) (Relationshi
 	if err := s.Customers.Allow(ctx, s.db, in.ID, access.Read); err != nil {
 		return Relationship{}, err
 	}
-	r, _, err := s.relationship(ctx, s.db, in.ID)
-	return r, err
+	return s.relationship(ctx, s.db, in.ID)
 }
 
 // SetRelationship records the end of the relationship with a customer, or that it has not ended. Only staff may, not the owner
@@ -120,7 +129,7 @@ func (s *Service) SetRelationship(ctx context.Context, in RelationshipInput) (en
 		if !access.From(ctx).May(access.Customers, access.Update) {
 			return apierr.NoAccess
 		}
-		before, _, err := s.relationship(ctx, tx, in.ID)
+		before, err := s.relationship(ctx, tx, in.ID)
 		if err != nil {
 			return err
 		}
@@ -142,7 +151,7 @@ func (s *Service) SetRelationship(ctx context.Context, in RelationshipInput) (en
 		if err := relationshipProof.Audit(ctx, tx, "privacy.relationship", in.ID, was); err != nil {
 			return err
 		}
-		r, _, err = s.relationship(ctx, tx, in.ID)
+		r, err = s.relationship(ctx, tx, in.ID)
 		return err
 	})
 	if r.ProposedEnd != nil {

@@ -10,9 +10,9 @@ import (
 // PersonalData lists the tables of the module.
 func (s *Service) PersonalData() []personal.Table {
 	return []personal.Table{
-		{Name: "profile_preferences", Holds: "how the console shows dates, amounts and colours to a user"},
-		{Name: "list_views", Holds: "the lists of the console that a user has saved"},
-		{Name: "avatars", Holds: "the picture of a user in two sizes"},
+		{Name: "profile_preferences", Holds: "how the console shows dates, amounts and colours to a user", Sections: []string{"preferences"}},
+		{Name: "list_views", Holds: "the lists of the console that a user has saved", Sections: []string{"views"}},
+		{Name: "avatars", Holds: "the picture of a user in two sizes", Sections: []string{"pictures"}},
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"kontor/modules/kit/types"
 	"kontor/server/access"
@@ -107,20 +106,35 @@ func (s *Service) check(ctx context.Context, in checksInput) (checkOutput, error
 		caller = access.Caller{UserID: in.UserID, Roles: roles}.WithPolicy(s.Policy.Load())
 	}
 	results, err := s.Decide(ctx, caller, in.Checks)
-	for i := range results {
-		results[i].Missing = results[i].Missing && s.tellsMissing(asking, in.Checks[i].RecType)
+	for i, c := range in.Checks {
+		if err == nil && results[i].Missing && !s.learnsExistence(asking, c.RecType) {
+			results[i] = onType(caller, c)
+		}
 	}
 	return checkOutput{results}, err
 }
 
-// tellsMissing reports whether a caller could learn from the address of a record that there is none: they may read all records of the
-// type, or call an endpoint that reads one. The address of a notification does not tell it apart from one of another user.
-func (s *Service) tellsMissing(caller *access.Caller, recType string) bool {
+// learnsExistence reports whether a caller could learn from the address of a record whether there is one: they may call the endpoint, which
+// answers 404 or 403, or they may read all records of the type. The address of a notification does not tell it apart from one of another
+// user, and that of a task needs the id of its customer, too.
+func (s *Service) learnsExistence(caller *access.Caller, recType string) bool {
 	t, _ := access.LookupType(recType)
-	if caller.May(t, access.ReadAll) {
+	readers := s.readers[recType]
+	all := caller.May(t, access.ReadAll)
+	if all && len(readers) == 0 {
 		return true
 	}
-	return t != access.Notifications && slices.ContainsFunc(s.readers[recType], func(key string) bool { return strings.HasSuffix(key, "}") && caller.MayCall(key) })
+	return slices.ContainsFunc(readers, func(r reader) bool {
+		tells := all || r.alone && t != access.Notifications
+		return tells && caller.MayCall(r.key) && caller.InScope(r.name)
+	})
+}
+
+// onType decides a check of a record as for the type: the answer is the same for all records without a relation or a grant of their own.
+func onType(caller *access.Caller, c Check) Decision {
+	c.RecID = ""
+	known := facts{caller: caller}
+	return known.decide(parseCheck(c))
 }
 
 // parsedCheck is a check with its names looked up.

@@ -1,6 +1,7 @@
 package rbac_test
 
 import (
+	"strings"
 	"testing"
 
 	"kontor/server/access"
@@ -158,18 +159,70 @@ func TestCheck_HidesWhichRecordsAreMissing(t *testing.T) {
 	h := newHarness(t)
 	user := h.user(access.Customer)
 	grant := h.grant(object{"user_id": user, "endpoint": "GET /v1/audit/status"})
-	for _, recType := range []string{"notifications", "roles", "grants", "api_keys"} {
-		if got := h.check(user, object{"rec_type": recType, "permission": "read", "rec_id": store.NewID()}); got != "no" {
-			t.Errorf("%s: got %s for an unknown record", recType, got)
+	read := func(recType, id string) object {
+		return object{"rec_type": recType, "permission": "read", "rec_id": id}
+	}
+	customer := h.Admin().Create("/v1/customers", object{"first_name": "Ada", "last_name": "Muster", "email": "ada@example.ch"})
+	task := h.Admin().Create("/v1/customers/"+customer+"/tasks", object{"title": "Sign", "category": "sign", "weight": 1})
+	for recType, id := range map[string]string{"notifications": store.NewID(), "roles": access.Advisor, "grants": grant, "api_keys": store.NewID(), "tasks": task} {
+		for _, id := range []string{store.NewID(), id} {
+			if got := h.check(user, read(recType, id)); got != "no" {
+				t.Errorf("%s: got %s for %s", recType, got, id)
+			}
 		}
-		if got := h.check(h.root, object{"rec_type": recType, "permission": "read", "rec_id": store.NewID()}); got != "missing" {
+		if got := h.check(h.root, read(recType, store.NewID())); got != "missing" {
 			t.Errorf("%s: got %s for an administrator", recType, got)
 		}
 	}
-	if got := h.check(user, object{"rec_type": "grants", "permission": "read", "rec_id": grant}); got != "no" {
-		t.Errorf("got %s for a grant", got)
-	}
-	if got := h.check(user, object{"rec_type": "customers", "permission": "read", "rec_id": store.NewID()}); got != "missing" {
+	if got := h.check(user, read("customers", store.NewID())); got != "missing" {
 		t.Errorf("got %s for a customer, whose address answers 404", got)
 	}
+	if got := h.check(user, read("customers", customer)); got != "no" {
+		t.Errorf("got %s for a customer, whose address answers 403", got)
+	}
+}
+
+// Permissions on a type without an endpoint that reads its records do not reveal which records exist.
+func TestCheck_AnswersAlikeForUnknownRecords(t *testing.T) {
+	h := newHarness(t)
+	role := h.role("Clerks")
+	user := h.user(role)
+	for _, g := range []object{
+		{"endpoint": "POST /v1/rbac/check"}, {"endpoint": "GET /v1/rbac/explain"}, {"endpoint": "POST /v1/rbac/grants"},
+		{"rec_type": "personas", "permissions": []string{"read", "read_all"}}, {"rec_type": "grants", "permissions": []string{"create", "read_all"}},
+	} {
+		g["role_id"] = role
+		h.grant(g)
+	}
+	other := h.user()
+	known := map[string]string{"personas": h.persona(h.root), "roles": access.Advisor}
+	same := func(want string, ask func(recType, id string) string) {
+		t.Helper()
+		for recType, id := range known {
+			if existing, unknown := ask(recType, id), ask(recType, store.NewID()); existing != unknown || !strings.Contains(want, existing) {
+				t.Errorf("%s: got %q for a record, %q for none, want %q", recType, existing, unknown, want)
+			}
+		}
+	}
+	same("role "+role+", no", func(recType, id string) string {
+		return h.check(user, object{"rec_type": recType, "permission": "read", "rec_id": id})
+	})
+	same("common.rbac_no_rec_access", func(recType, id string) string {
+		answer := h.do(user, "GET", "/v1/rbac/explain?type="+recType+"&id="+id, nil)
+		code, _ := answer.body["code"].(string)
+		return code
+	})
+	same("rbac.grant_not_held", func(recType, id string) string {
+		answer := h.do(user, "POST", "/v1/rbac/grants", object{"user_id": other, "rec_type": recType, "rec_id": id, "permissions": []string{"delete"}})
+		code, _ := answer.body["code"].(string)
+		return code
+	})
+	h.grant(object{"role_id": role, "endpoint": "GET /v1/personas/{persona_id}"})
+	h.want(200, "", user, "GET", "/v1/rbac/explain?type=personas&id="+known["personas"], nil)
+	h.want(404, "rbac.record_not_found", user, "GET", "/v1/rbac/explain?type=personas&id="+store.NewID(), nil)
+	if got := h.check(user, object{"rec_type": "personas", "permission": "read", "rec_id": store.NewID()}); got != "missing" {
+		t.Errorf("got %s with the endpoint", got)
+	}
+	h.want(201, "", user, "POST", "/v1/rbac/grants", object{"user_id": other, "rec_type": "personas", "rec_id": known["personas"], "permissions": []string{"read"}})
+	h.want(400, "common.invalid_input", user, "POST", "/v1/rbac/grants", object{"user_id": other, "rec_type": "personas", "rec_id": store.NewID(), "permissions": []string{"read"}})
 }

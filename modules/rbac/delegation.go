@@ -33,7 +33,11 @@ func (s *Service) ownPermissions(ctx context.Context, userID string, in GrantInp
 		return access.None, nil
 	}
 	t, _ := access.LookupType(in.RecType)
-	found, err := s.recordsOf(t).Relations(ctx, userID, []string{in.RecID})
+	owner := s.recordsOf(t)
+	if owner == nil {
+		return access.None, nil // checkRecord rejects the grant
+	}
+	found, err := owner.Relations(ctx, userID, []string{in.RecID})
 	return found[in.RecID], err
 }
 

@@ -69,11 +69,12 @@ func (in *explainInput) Validate(v *apierr.Fields) {
 	canonicalID(v, "id", &in.ID)
 }
 
-// explain returns the users who have a permission on a record. It is for callers who may read all grants or the audit trail,
-// because it names roles and grants of others. It returns apierr.NoAccess and apierr.RecordNotFound.
+// explain returns the users who have a permission on a record. It names roles and grants of others, and shows whether the record exists.
+// So it is for readers of the audit trail, and for callers who may read all grants and could learn from the address of the
+// record whether it exists. It returns apierr.NoAccess and apierr.RecordNotFound.
 func (s *Service) explain(ctx context.Context, in explainInput) (list.Page[Holder], error) {
 	caller := access.From(ctx)
-	if !caller.May(access.Grants, access.ReadAll) && !caller.May(access.Audit, access.Read) {
+	if !caller.May(access.Audit, access.Read) && (!caller.May(access.Grants, access.ReadAll) || !s.learnsExistence(caller, in.Type)) {
 		return list.Page[Holder]{}, apierr.NoAccess
 	}
 	owner := s.recordsOf(in.recordType)
@@ -236,17 +237,23 @@ func (s *Service) grantsOn(ctx context.Context, in explainInput, rows []Holder, 
 }
 
 // mayCallAny reports whether a user or one of their roles has a grant on one of the endpoints, or none are known.
-func (s *Service) mayCallAny(user string, held []heldRole, endpoints []string) bool {
+func (s *Service) mayCallAny(user string, held []heldRole, endpoints []reader) bool {
 	policy := s.Policy.Load()
-	return len(endpoints) == 0 || slices.ContainsFunc(endpoints, func(key string) bool {
-		return policy.MayCall(user, key) || slices.ContainsFunc(held, func(r heldRole) bool { return policy.MayCall(r.id, key) })
+	return len(endpoints) == 0 || slices.ContainsFunc(endpoints, func(e reader) bool {
+		return policy.MayCall(user, e.key) || slices.ContainsFunc(held, func(r heldRole) bool { return policy.MayCall(r.id, e.key) })
 	})
+}
+
+// reader is an endpoint that reads records of a type.
+type reader struct {
+	key, name string
+	alone     bool // it reads one record, by its id alone
 }
 
 // readersOf returns, by record type, the endpoints that read one record, or the list of a type without such an endpoint. The names
 // of these rows end with the name of the type and the operation, such as rbac.roles.get.
-func readersOf(table []endpoint.Endpoint) map[string][]string {
-	found := map[string][]string{}
+func readersOf(table []endpoint.Endpoint) map[string][]reader {
+	found := map[string][]reader{}
 	for _, operation := range []string{".get", ".list"} {
 		for _, e := range table {
 			t, _, ok := e.Access.Record()
@@ -254,7 +261,7 @@ func readersOf(table []endpoint.Endpoint) map[string][]string {
 				continue
 			}
 			if operation == ".get" || len(found[t.Name]) == 0 {
-				found[t.Name] = append(found[t.Name], e.Key())
+				found[t.Name] = append(found[t.Name], reader{e.Key(), e.Name, operation == ".get" && len(endpoint.PathNames(e.Path)) == 1})
 			}
 		}
 	}

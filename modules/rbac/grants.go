@@ -62,6 +62,7 @@ func (s *Service) CreateGrant(ctx context.Context, in GrantInput) (Grant, error)
 	if err != nil {
 		return Grant{}, err
 	}
+	unknown := s.checkRecord(ctx, in)
 	grant := in.grant()
 	grant.CreatedBy, grant.CreatedAt = caller.UserID, s.db.Now()
 	after, answer := grantTable.Answer(ctx, s.db, grant)
@@ -73,6 +74,9 @@ func (s *Service) CreateGrant(ctx context.Context, in GrantInput) (Grant, error)
 		}
 		if err := s.checkDelegation(ctx, tx, caller.UserID, own, in); err != nil {
 			return err
+		}
+		if unknown != nil {
+			return unknown
 		}
 		if err := insertGrant(ctx, tx, grant); err != nil {
 			return err
@@ -92,7 +96,7 @@ func (s *Service) applyGrant(tx *store.Tx, grant Grant) {
 	}
 }
 
-// checkReferences checks that user, endpoint and record of a grant exist. The transaction checks the role.
+// checkReferences checks that user and endpoint of a grant exist. The transaction checks the role, [Service.checkRecord] the record.
 func (s *Service) checkReferences(ctx context.Context, in GrantInput) error {
 	if in.UserID != "" {
 		known, err := s.exists(ctx, access.Users, in.UserID)
@@ -106,6 +110,11 @@ func (s *Service) checkReferences(ctx context.Context, in GrantInput) error {
 	if in.Endpoint != "" && !s.serves(in.Endpoint) {
 		return apierr.EndpointNotFound
 	}
+	return nil
+}
+
+// checkRecord checks that the record of a grant exists. Callers learn it only about types of which they hold the permissions.
+func (s *Service) checkRecord(ctx context.Context, in GrantInput) error {
 	if in.RecID == "" {
 		return nil
 	}

@@ -37,12 +37,20 @@ type users interface {
 	InvitedRoles(ctx context.Context, q store.Querier, invitationID string) ([]string, error)
 }
 
+// personas is the module that stores who a persona is.
+type personas interface {
+	// UsersOf returns the ids of the users who are, or were, a persona.
+	UsersOf(ctx context.Context, q store.Querier, personaID string) ([]string, error)
+}
+
 // Options are the dependencies of a service.
 type Options struct {
 	// Policy receives each new policy; the server reads it.
 	Policy *access.Current
 	// Users stores the roles that users hold.
 	Users users
+	// Personas stores who a persona is; nil: there are none.
+	Personas personas
 	// SettingRoles are the names or ids of the roles that settings name: see [Service.checkSettingRole].
 	SettingRoles []string
 	// Texts are the texts of the locale files.
@@ -61,7 +69,7 @@ type Service struct {
 	policy    policyLoader
 	changed   *store.Topic        // the policy; the key does not matter
 	endpoints map[string]Endpoint // by key, the endpoints that this process serves; set by Start
-	readers   map[string][]string // by record type, the endpoints that read a record; set by Start
+	readers   map[string][]reader // by record type, the endpoints that read a record; set by Start
 }
 
 // New returns a service. No policy is in force before [Service.Start].

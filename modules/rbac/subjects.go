@@ -25,22 +25,51 @@ const shownRights = 20
 // apierr.GrantNotHeld for a service account. It returns apierr.NoAccess to callers who could not use the row for any user: they do
 // not learn what others hold. An unknown subject holds nothing: the handler answers.
 func (s *Service) CheckSubject(ctx context.Context, row *endpoint.Endpoint, id string) error {
-	caller := access.From(ctx)
-	if caller.Administrator() {
+	if access.From(ctx).Administrator() {
 		return nil
+	}
+	if row.Subject.Kind() == access.SubjectPersona {
+		return s.checkPersona(ctx, row, id)
 	}
 	holder, err := s.subject(ctx, row.Subject, id)
 	if err != nil {
 		return err
 	}
+	return s.checkHolder(ctx, row, holder)
+}
+
+// checkPersona compares the rights of the caller with those of each user of a persona.
+func (s *Service) checkPersona(ctx context.Context, row *endpoint.Endpoint, id string) error {
+	if s.Personas == nil {
+		return nil
+	}
+	users, err := s.Personas.UsersOf(ctx, s.db, id)
+	if err != nil {
+		return err
+	}
+	for _, user := range users {
+		holder, err := s.subject(ctx, access.UserIn(""), user)
+		if err == nil {
+			err = s.checkHolder(ctx, row, holder)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkHolder compares the rights of the caller with those of the holder.
+func (s *Service) checkHolder(ctx context.Context, row *endpoint.Endpoint, holder access.Caller) error {
+	caller := access.From(ctx)
 	lacking, err := s.lacking(ctx, s.db, caller, holder.WithPolicy(s.Policy.Load()))
 	switch {
 	case err != nil || len(lacking) == 0:
 		return err
-	case row.Subject.Kind() == access.SubjectAccount:
-		return apierr.GrantNotHeld
 	case !mayLearn(caller, row.Access):
 		return apierr.NoAccess
+	case row.Subject.Kind() == access.SubjectAccount:
+		return apierr.GrantNotHeld
 	case caller.May(access.Grants, access.ReadAll) && caller.May(access.Users, access.ReadAll):
 		return apierr.RightsNotHeld.Detail("rights", lacking[:min(len(lacking), shownRights)])
 	}

@@ -102,6 +102,9 @@ func (s *Service) Assign(ctx context.Context, in AssignInput) (Assignee, error) 
 		answer := s.db.Answer(ctx, shown)
 		before := *t
 		p.onWrite(func(ctx context.Context, tx *store.Tx) error {
+			if _, err := table.Get(ctx, tx, before.ID, access.Read); err != nil {
+				return err // assignees read the task: callers give no more than they hold
+			}
 			if err := s.checkActive(ctx, tx, []newAssignee{in.assignee}); err != nil {
 				return err
 			}

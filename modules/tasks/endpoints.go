@@ -13,7 +13,7 @@ import (
 func (s *Service) Endpoints() []endpoint.Endpoint {
 	staff, all := []string{access.Advisor}, []string{access.Advisor, access.Customer}
 	rows := []endpoint.Endpoint{
-		{Name: "tasks.create", Method: http.MethodPost, Path: "/v1/customers/{customer_id}/tasks", Roles: staff,
+		{Name: "tasks.create", Method: http.MethodPost, Path: "/v1/customers/{customer_id}/tasks", Subject: access.NoSubject("assignees read a task of the caller"), Roles: staff,
 			Access: access.On(access.Tasks, access.Create), Summary: "Create a task.",
 			Faults: []apierr.Kind{apierr.CustomerNotFound}, Handle: endpoint.JSON(http.StatusCreated, s.Create)},
 		{Name: "tasks.list", Method: http.MethodGet, Path: "/v1/customers/{customer_id}/tasks", Roles: all,
@@ -36,7 +36,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "tasks.status", Method: http.MethodPatch, Path: "/v1/customers/{customer_id}/tasks/{id}/status", Roles: all,
 			Access: access.On(access.Tasks, access.Update), Summary: "Set the status of a task.",
 			Faults: []apierr.Kind{apierr.TaskNotFound, apierr.TaskInvalidTransition, apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.SetStatus)},
-		{Name: "tasks.assign", Method: http.MethodPost, Path: "/v1/customers/{customer_id}/tasks/{id}/assignees", Roles: all,
+		{Name: "tasks.assign", Method: http.MethodPost, Path: "/v1/customers/{customer_id}/tasks/{id}/assignees", Subject: access.NoSubject("callers give what they hold: reading the task"), Roles: all,
 			Access: access.On(access.Tasks, access.Update), Summary: "Assign a user to a task.",
 			Faults: []apierr.Kind{apierr.TaskNotFound, apierr.TaskAssigneeExists, apierr.TaskInvalidTransition, apierr.PreconditionFailed},
 			Handle: endpoint.JSON(http.StatusCreated, s.Assign)},

@@ -11,7 +11,7 @@ import (
 // PersonalData lists the tables of the module.
 func (s *Service) PersonalData() []personal.Table {
 	return []personal.Table{
-		{Name: "tasks", Holds: "titles, descriptions, reasons and metadata of tasks about a customer, and notes with the name of an assignee"},
+		{Name: "tasks", Holds: "titles, descriptions, reasons and metadata of tasks about a customer, and notes with the name of an assignee", Sections: []string{"tasks"}},
 		{Name: "task_members", Why: "It holds ids of users and tasks only."},
 	}
 }

@@ -81,6 +81,7 @@ var layers = []layer{
 	{`modules/kit/outbound`, nil, "it calls any address and knows no module"},
 	{`modules/kit/event`, []string{"server/access"}, "it names events for siblings that must not import each other"},
 	{`modules/kit/factor`, []string{"store"}, "it declares types for siblings that must not import each other"},
+	{`modules/kit/signin`, []string{"modules/kit/factor", "server/apierr", "store"}, "it declares a rule that siblings share which must not import each other"},
 	{`modules/kit/revocable`, nil, "it caches values of any type"},
 	{`modules/kit/personal`, []string{"modules/kit/records", "server/access", "server/apierr", "server/endpoint", "store"}, "it declares an interface for siblings that must not import each other"},
 	{`modules/kit/validate`, []string{"modules/kit/types", "server/apierr"}, "it checks input and decides nothing else"},
@@ -92,7 +93,7 @@ var layers = []layer{
 	{`modules/files`, []string{"modules/kit/attachment", "modules/kit/personal", "modules/kit/types", "modules/kit/records",
 		"server/access", "server/endpoint", "server/etag", "server/apierr", "server/ratelimit", "store", "store/audittrail"},
 		"it keeps files of the records of other modules, checks their content against the audit trail, and is a module like the others"},
-	{`modules/[a-z]+`, []string{"modules/kit/attachment", "modules/kit/exif", "modules/kit/find", "modules/kit/revocable", "modules/kit/personal", "modules/kit/types", "modules/kit/validate", "modules/kit/list", "modules/kit/records", "modules/kit/event", "modules/kit/factor", "modules/kit/change", "modules/kit/outbound", "modules/sandbox",
+	{`modules/[a-z]+`, []string{"modules/kit/attachment", "modules/kit/exif", "modules/kit/find", "modules/kit/revocable", "modules/kit/personal", "modules/kit/types", "modules/kit/validate", "modules/kit/list", "modules/kit/records", "modules/kit/event", "modules/kit/factor", "modules/kit/signin", "modules/kit/change", "modules/kit/outbound", "modules/sandbox",
 		"server/access", "server/endpoint", "server/etag", "server/apierr", "server/metrics", "server/ratelimit", "server/sse", "store"},
 		"modules never import each other: declare an interface for what is needed, and let modules/app pass the implementation"},
 }

@@ -43,6 +43,7 @@ type Event struct {
 	RecordID   string
 	Recipients []string       // user ids; duplicates are notified once
 	Args       map[string]any // template arguments: texts and numbers, never secrets
+	Undo       string         // path of the link that undoes the event; it is secret, and sent to trusted addresses only
 	Content    string         // text written by a person, shown verbatim; empty means the templates
 
 	// ChatMessage is the chat message that the event is about; nil for none. The recipients must be allowed to read it.

@@ -61,6 +61,9 @@ type Accepted struct {
 	UserID string   // whose factor it is
 	AMR    []string // AMROTP, or AMRHardware or AMRSoftware with AMRUser
 	Method string   // one of the constants
+	// OnTrial reports that the factor was added a short time ago (see the package signin), and is trusted later.
+	OnTrial     bool
+	TrustedFrom store.Time
 	// Use marks the factor as used in the transaction that accepts the answer. It returns apierr.InvalidFactor for an answer
 	// that was used before.
 	Use func(ctx context.Context, tx *store.Tx) error

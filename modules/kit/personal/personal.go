@@ -34,11 +34,14 @@ type Subject struct {
 	ID   string
 }
 
-// Table states what a table holds about persons. One of the two texts is set.
+// Table states what a table holds about persons. One of Holds and Why is set.
 type Table struct {
 	Name  string
-	Holds string // what the module exports and erases
-	Why   string // why it neither exports nor erases anything of it
+	Holds string // what the module erases
+	Why   string // why there is nothing of a person to export or erase
+	// Sections contain what the table holds. Without any, Unexported says why.
+	Sections   []string
+	Unexported string
 }
 
 // Module exports and erases the data that it holds about a person.

@@ -211,17 +211,24 @@ func visible(err error) (bool, error) {
 	return false, err
 }
 
-// Write writes the section of a person. ctx is one of [endpoint.Detach]: before each batch, the caller must have an active
-// session, and allow must return no error. complete is for reports.
+// uncheckedBytes is what a section writes before it checks the caller again, within a batch of large rows.
+const uncheckedBytes = 1 << 20
+
+// Write writes the section of a person. ctx is one of [endpoint.Detach]: before each batch, and within a large one, the caller must
+// have an active session, and allow must return no error. complete is for reports.
 func (s Section) Write(ctx context.Context, q store.Querier, subject Subject, complete bool, w *Writer, allow func(ctx context.Context) error) error {
+	check := func() (now context.Context, err error) {
+		if now, err = endpoint.Continue(ctx); err == nil {
+			err = allow(now)
+		}
+		return now, err
+	}
 	for r := (reading{Subject: subject, complete: complete}); ; {
-		now, err := endpoint.Continue(ctx)
+		now, err := check()
 		if err != nil {
 			return err
 		}
-		if err := allow(now); err != nil {
-			return err
-		}
+		checked := w.out.OutputOffset()
 		if !complete && s.Endpoint != "" && !access.From(now).MayCall(s.Endpoint) {
 			return nil
 		}
@@ -230,6 +237,12 @@ func (s Section) Write(ctx context.Context, q store.Querier, subject Subject, co
 			return err
 		}
 		for _, row := range batch { // the reader of the database is free while the client reads
+			if at := w.out.OutputOffset(); at > checked+uncheckedBytes {
+				if now, err = check(); err != nil {
+					return err
+				}
+				checked = at
+			}
 			value, visible, err := row.open(now, q)
 			if err == nil && visible {
 				err = w.add(s.Name, value)

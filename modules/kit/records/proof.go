@@ -63,8 +63,18 @@ func (t *Table[T]) readRecord(ctx context.Context, q store.Querier, id string) (
 
 // Each calls f with the ids of all records in ascending order, reading a bounded number at a time.
 func (p Proof) Each(ctx context.Context, q store.Querier, f func(id string) error) error {
+	return p.EachAfter(ctx, q, "", f)
+}
+
+// Count returns the number of records.
+func (p Proof) Count(ctx context.Context, q store.Querier) (n int, err error) {
+	err = q.QueryRow(ctx, "SELECT COUNT(DISTINCT "+p.Key+") FROM "+p.From).Scan(&n)
+	return n, err
+}
+
+// EachAfter is like Each, for the ids after one of them.
+func (p Proof) EachAfter(ctx context.Context, q store.Querier, last string, f func(id string) error) error {
 	const step = 500
-	last := ""
 	for {
 		ids, err := p.next(ctx, q, last, step)
 		if err != nil {

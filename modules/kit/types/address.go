@@ -6,4 +6,5 @@ type Address struct {
 	Channel  string // email or sms
 	Value    string // the e-mail address or phone number
 	Language string // in which the user reads messages
+	OnTrial  bool   // it was added a short time ago (see the package signin)
 }

@@ -120,30 +120,6 @@ var compatibilityLetters = strings.NewReplacer("ᴀ", "a", "ʙ", "b", "ᴄ", "c"
 	"ᴋ", "k", "ʟ", "l", "ᴍ", "m", "ɴ", "n", "ᴏ", "o", "ᴘ", "p", "ꞯ", "q", "ʀ", "r", "ꜱ", "s", "ᴛ", "t", "ᴜ", "u", "ᴠ", "v", "ᴡ", "w", "ʏ", "y",
 	"ᴢ", "z", "℮", "e", "∂", "d", "ℓ", "l", "∑", "e", "№", "no")
 
-// ContainedSkeletons returns the skeletons of the parts of a name that are two words or more, but not of the whole name: "Frau Lena
-// Brunner" contains "Lena Brunner". Of long names it looks at the first [maxContained] words.
-func ContainedSkeletons(name string) []string {
-	words := skeletonWords(strings.Map(func(r rune) rune {
-		if r == ',' || r == '/' || r == '(' || r == ')' || r == '|' || r == '·' || r == ';' || r == ':' {
-			return ' '
-		}
-		return r
-	}, name))
-	words = words[:min(len(words), maxContained)]
-	var found []string
-	for size := 2; size < len(words); size++ {
-		for part := range len(words) - size + 1 {
-			sorted := slices.Sorted(slices.Values(words[part : part+size]))
-			found = append(found, skeleton(strings.Join(sorted, "")), skeleton(strings.Join(words[part:part+size], "")))
-		}
-	}
-	slices.Sort(found)
-	return slices.Compact(found)
-}
-
-// maxContained is how many words of a name are compared in parts.
-const maxContained = 12
-
 // lookAlikeGroups writes characters and groups that look alike in one way. Each character is replaced alone, so that the
 // result does not depend on where words are joined.
 var lookAlikeGroups = strings.NewReplacer("0", "o", "1", "l", "i", "l", "m", "rn", "w", "vv")

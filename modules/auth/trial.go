@@ -1,0 +1,169 @@
+package auth
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"time"
+
+	"kontor/modules/kit/signin"
+	"kontor/server/access"
+	"kontor/server/apierr"
+	"kontor/server/endpoint"
+	"kontor/store"
+)
+
+// undoBytes is the length of the token of a link that removes a new method. It is short, because the link is also in SMS.
+const undoBytes = 16
+
+const actionUndo = "auth.method_undone"
+
+const (
+	insertUndo = `INSERT INTO sign_in_undos (id, user_id, kind, method_id, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6)`
+
+	selectUndo = `SELECT user_id, kind, method_id FROM sign_in_undos WHERE id = $1 AND expires_at > $2`
+
+	deleteUndos = `DELETE FROM sign_in_undos WHERE method_id = $1`
+
+	deleteUndosOf = `DELETE FROM sign_in_undos WHERE user_id = $1`
+)
+
+var _ signin.Rule = (*Service)(nil)
+
+// SetMethods registers the modules that own the methods of sign-in after construction; it breaks an initialisation cycle. Call it
+// before the first request.
+func (s *Service) SetMethods(methods map[signin.Kind]signin.Methods) { s.signInMethods = methods }
+
+// onTrial returns the methods of a user that are on trial or not confirmed.
+func (s *Service) onTrial(ctx context.Context, q store.Querier, userID string) ([]signin.Method, error) {
+	var all []signin.Method
+	for _, kind := range []signin.Kind{signin.Factor, signin.Identity, signin.Credential} {
+		owner := s.signInMethods[kind]
+		if owner == nil {
+			continue
+		}
+		found, err := owner.OnTrial(ctx, q, userID)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// CheckRemoval returns apierr.OlderMethodKept for a method that must stay while a newer one of its user is on trial. A method on
+// trial may be removed at any time.
+func (s *Service) CheckRemoval(ctx context.Context, q store.Querier, userID string, trustedFrom store.Time) error {
+	now := q.Now()
+	if now < trustedFrom {
+		return nil
+	}
+	methods, err := s.onTrial(ctx, q, userID)
+	if err != nil {
+		return err
+	}
+	var newest store.Time
+	for _, m := range methods {
+		if !m.Harmless {
+			newest = max(newest, m.TrustedFrom)
+		}
+	}
+	if now >= newest {
+		return nil
+	}
+	return until(apierr.OlderMethodKept, newest)
+}
+
+// until returns an error with the time from which the request is possible.
+func until(kind apierr.Kind, at store.Time) error {
+	return (&apierr.Error{Kind: kind, Args: apierr.Args{"Time": at.Std().Format(time.RFC3339)}}).Detail("until", at)
+}
+
+// DropOnTrial removes all methods of a user that are on trial or not confirmed. The caller ends the sessions.
+func (s *Service) DropOnTrial(ctx context.Context, tx *store.Tx, userID string) error {
+	methods, err := s.onTrial(ctx, tx, userID)
+	if err != nil {
+		return err
+	}
+	for _, m := range methods {
+		if err := s.dropMethod(ctx, tx, m, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropMethod removes a method and its links.
+func (s *Service) dropMethod(ctx context.Context, tx *store.Tx, m signin.Method, announce bool) error {
+	if _, err := tx.Exec(ctx, deleteUndos, m.ID); err != nil {
+		return err
+	}
+	if err := s.signInMethods[m.Kind].Drop(ctx, tx, m, announce); err != nil {
+		return err
+	}
+	s.Changed(tx, m.UserID)
+	return nil
+}
+
+// NewUndo returns the path of the link that removes a new method, and what stores its token. The token is in the fragment, which
+// browsers do not send: it is in no log, and opening the link changes nothing.
+func (s *Service) NewUndo(kind signin.Kind, userID, id string) (path string, keep func(ctx context.Context, tx *store.Tx) error) {
+	secret := make([]byte, undoBytes)
+	rand.Read(secret) // does not fail: it would end the program
+	token := base64.RawURLEncoding.EncodeToString(secret)
+	return "/undo#" + token, func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.Exec(ctx, insertUndo, tokenHash(token), userID, string(kind), id, tx.Now(), tx.Now().Add(signin.Trial))
+		return err
+	}
+}
+
+type undoInput struct {
+	Token string `json:"token" maxLength:"128" doc:"From the fragment of the link."`
+}
+
+// Validate requires a token.
+func (in *undoInput) Validate(v *apierr.Fields) {
+	if in.Token == "" {
+		v.Add("token", "invalid.required")
+	}
+	if len(in.Token) > maxToken {
+		v.Add("token", "invalid.max_length", apierr.Args{"Max": maxToken})
+	}
+}
+
+// undo removes the new method of a link, and ends all sessions of its user: those that were opened with the method, and the one
+// that has added it. It returns apierr.UndoInvalid for every token that is unknown, used or expired, and for a method that does not
+// exist any more.
+func (s *Service) undo(ctx context.Context, in undoInput) (endpoint.Message, error) {
+	secret, err := base64.RawURLEncoding.Strict().DecodeString(in.Token)
+	if err != nil || len(secret) != undoBytes {
+		return endpoint.Message{}, apierr.UndoInvalid
+	}
+	err = s.db.InTx(ctx, func(tx *store.Tx) error {
+		var wanted signin.Method
+		err := tx.QueryRow(ctx, selectUndo, tokenHash(in.Token), tx.Now()).Scan(&wanted.UserID, &wanted.Kind, &wanted.ID)
+		if errors.Is(err, store.ErrNotFound) {
+			return apierr.UndoInvalid
+		}
+		if err != nil {
+			return err
+		}
+		methods, err := s.onTrial(ctx, tx, wanted.UserID)
+		if err != nil {
+			return err
+		}
+		for _, m := range methods {
+			if m.Kind != wanted.Kind || m.ID != wanted.ID {
+				continue
+			}
+			tx.Audit(store.AuditEntry{Actor: store.NilID, Action: actionUndo, RecType: access.Users.Name, RecID: m.UserID})
+			if err := s.EndSessions(ctx, tx, m.UserID, ""); err != nil {
+				return err
+			}
+			return s.dropMethod(ctx, tx, m, true)
+		}
+		return apierr.UndoInvalid
+	})
+	return endpoint.Confirm(ctx, s.options.Texts, "auth.method_undone"), err
+}
