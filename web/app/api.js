@@ -1,6 +1,9 @@
-import { deviceName, freshToken, isOwn, reauthenticate, RefreshUnavailable, renew, requireFactor, SignedOut } from './session.js';
+import {
+  deviceName, freshToken, isOwn, reauthenticate, RefreshUnavailable, renew, requestProven, requireFactor, SignedOut,
+} from './session.js';
 import { language, t } from './i18n.js';
 import { learnPeople } from './people.js';
+import { takeProviderProof } from './provider_proof.js';
 
 /** An error of the server or the network, with a message in the user's language. */
 export class ApiError extends Error {
@@ -90,20 +93,45 @@ function proofFor(response) {
 /** How often the same remedy may be tried for one request. A shared dialog may first give a weaker proof than needed. */
 const MAX_TRIES = { renew: 1, proof: 2, factor: 1 };
 
+/** Returns a body with the members of a proof. An account that is linked has taken the name code already. */
+const withProof = (body = {}, proof) => (body.code && proof.code ? { ...body, factor_code: proof.code } : { ...body, ...proof });
+
+/**
+ * Sends a request again with a proof of the user in its body, and returns the response. The dialog stays open for wrong proofs.
+ * given is what the user has proved themself with for this request before: a password counts again.
+ */
+async function sendProven(url, init, body, refusal, given) {
+  async function attempt(proof) {
+    const headers = { ...init.headers, 'Content-Type': 'application/json' };
+    const response = await fetch(url, { ...init, headers, body: JSON.stringify(withProof(body, proof)) });
+    if (response.ok) return response;
+    const error = await errorOf(response);
+    if (error.fields?.factor_code) error.fields.code = error.fields.factor_code;
+    throw error;
+  }
+  const code = takeProviderProof();
+  if (code) return attempt({ oidc_proof: code });
+  if (given?.password) return attempt({ password: given.password });
+  const response = await requestProven(refusal.details.methods, attempt);
+  refusal.cancelled = !response;
+  if (!response) throw refusal;
+  return response;
+}
+
 /**
  * Removes the cause of a refusal: renews the token, or asks the user for a proof of identity or a second factor.
- * Returns the token for the next attempt; throws the error of the response if there is no remedy.
+ * Returns the token for the next attempt, and the proof that the user gave; throws the error if there is no remedy.
  */
-async function remedy(response, stale, tries) {
-  const error = await errorOf(response);
+async function remedy(response, error, stale, tries) {
   const proof = response.status === 401 && proofFor(response);
   const kind = proof ? 'proof' : response.status === 401 ? 'renew' : error.code === 'auth_m.factor_required' ? 'factor' : '';
   tries[kind] = (tries[kind] ?? 0) + 1;
   if (!kind || tries[kind] > MAX_TRIES[kind]) throw error;
-  if (kind === 'renew') return renew(stale);
-  error.cancelled = !(await (proof ? reauthenticate(proof) : requireFactor()));
+  if (kind === 'renew') return { token: await renew(stale) };
+  const given = await (proof ? reauthenticate(proof) : requireFactor());
+  error.cancelled = !given;
   if (error.cancelled) throw error;
-  return freshToken();
+  return { token: await freshToken(), given };
 }
 
 /**
@@ -121,13 +149,18 @@ export async function send(method, path, options = {}) {
   try {
     let token = options.anonymous ? null : options.token ?? (await freshToken());
     const renewable = token && !options.token;
+    let given = null;
     for (const tries = {}; ;) {
       if (token) init.headers.Authorization = `Bearer ${token}`;
       const response = await fetch(url, init);
       if (renewable && !isOwn(token)) throw new SignedOut();
       if (response.ok) return response;
-      if (!renewable) throw await errorOf(response);
-      token = await remedy(response, token, tries);
+      const error = await errorOf(response);
+      if (!renewable) throw error;
+      if (error.code === 'auth_m.proof_required') return await sendProven(url, init, options.body, error, given);
+      const remedied = await remedy(response, error, token, tries);
+      ({ token } = remedied);
+      given = remedied.given ?? given;
     }
   } catch (error) {
     if (error instanceof RefreshUnavailable) throw await errorOf(error.response);

@@ -2,6 +2,7 @@ import { html, render, useEffect, useState } from './lib.js';
 import { caller, useCaller } from './access.js';
 import { forgetUser, leave, linkProvider, startSession } from './auth.js';
 import { initialLanguage, loadTexts, switchLanguage, t, useLanguage } from './i18n.js';
+import { keepProviderProof } from './provider_proof.js';
 import { expired, factorRequest, proofRequest, session } from './session.js';
 import { useStore } from './store.js';
 import { go, interceptLinks, match, nextPath, route } from './router.js';
@@ -112,6 +113,7 @@ function Console() {
   `;
 }
 
+keepProviderProof();
 await switchLanguage(initialLanguage());
 interceptLinks();
 keepEnterInPlace();

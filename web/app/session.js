@@ -33,8 +33,9 @@ export const session = store(read());
 export const expired = store(false);
 
 /**
- * The open request for a proof of identity, or null: {level, answer: (given: boolean) => void}. The level is 'fresh'
- * (any proof) or 'aal2' (a second factor or a passkey).
+ * The open request for a proof of identity, or null: {level, answer: (given: false|object) => void}. The level is 'fresh'
+ * (any proof), 'aal2' (a second factor or a passkey), or 'request': then send takes a proof by one of methods, and the answer is
+ * what it returns.
  */
 export const proofRequest = store(null);
 
@@ -59,11 +60,24 @@ const requestProof = sharedRequest(proofRequest);
  * Asks a user whose session is valid for a proof of their identity. Concurrent requests share one dialog, which asks for
  * the strongest proof that any of them needs.
  * @param {'fresh'|'aal2'} level
- * @returns {Promise<boolean>} whether the user gave it
+ * @returns {Promise<false|object>} the proof that the user gave
  */
 export function reauthenticate(level) {
-  if (level === 'aal2') proofRequest.set((was) => was && { ...was, level });
+  if (level === 'aal2') proofRequest.set((was) => was && was.level !== 'request' ? { ...was, level } : was);
   return requestProof({ level });
+}
+
+/**
+ * Asks for a proof that a request itself must carry. It waits for an open dialog, because its proof is for another request.
+ * @param {string[]} methods of the user that the server accepts
+ * @param {(proof: object) => Promise<object>} send sends the request with a proof
+ * @returns {Promise<object|null>} what send returned; null: the user gave no proof
+ */
+export async function requestProven(methods, send) {
+  while (proofRequest.get()) await requestProof({});
+  const sent = await requestProof({ level: 'request', methods, send });
+  if (sent instanceof Error) throw sent;
+  return sent || null;
 }
 
 /**

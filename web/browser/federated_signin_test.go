@@ -33,6 +33,7 @@ func TestFederatedSignIn_OpensTheScreenAndLeavesNoCode(t *testing.T) {
 	v.until(`location.hash === '' && location.search.startsWith('?next=')`)
 	v.typePassword(me)
 	v.until(`location.pathname === '/customers' && location.search === '?q=none'`)
+	v.prove()
 	v.see("Your account at the sign-in provider is linked.")
 	v.goTo("/profile/security")
 	v.see("Accounts at the sign-in provider")

@@ -16,6 +16,7 @@ func TestPasskey_SignsInWithoutAPassword(t *testing.T) {
 	// The same device has a passkey already.
 	v.clickText("Add passkey")
 	v.submit(`dialog[open] input[name=name]`)
+	v.prove()
 	v.see("This device already has a passkey for your account.")
 	v.click(`dialog[open] header button`)
 
@@ -64,6 +65,7 @@ func TestPasskey_RemovedOneIsRejected(t *testing.T) {
 	v.click(`button[aria-label="Remove Old laptop"]`)
 	v.see("the recovery codes are deleted")
 	v.click(confirmation)
+	v.prove()
 	v.see("No second factor")
 	v.signOut()
 	v.clickText("Sign in with a passkey")

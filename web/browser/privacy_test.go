@@ -1,8 +1,13 @@
 package browser_test
 
 import (
+	"fmt"
 	"net/http"
+	"path/filepath"
 	"testing"
+	"time"
+
+	"kontor/store/storetest"
 )
 
 // A hold prevents the erasure, and the erasure works without it. The export downloads a file.
@@ -44,5 +49,54 @@ func TestPrivacy_HoldExportAndErasureOfACustomer(t *testing.T) {
 	v.until(`document.querySelector('h1').innerText === 'Erased customer' && !document.querySelector('main .danger')`)
 	if got := s.call(token, http.MethodGet, "/v1/customers/"+customer, nil)["last_name"]; got == "Vogelsang" {
 		t.Error("the name is still there")
+	}
+}
+
+// An end of the relationship far in the past waits for a second person, who confirms or rejects it.
+func TestPrivacy_ASecondPersonConfirmsAnEnd(t *testing.T) {
+	s := newServer(t)
+	me, colleague := s.newPerson("Administrator"), s.newPerson("Administrator")
+	token := s.token(me)
+	customer := s.newCustomer(token, "Reto", "Former")
+	for _, status := range []string{"pending", "in_review", "verified"} {
+		s.call(token, http.MethodPatch, "/v1/customers/"+customer+"/kyc/status", map[string]any{"kyc_status": status})
+	}
+	path := "/v1/customers/" + customer + "/relationship"
+	s.stop() // all evidence is of last year
+	for table, column := range map[string]string{"kyc_changes": "changed_at", "customers": "verified_at"} {
+		storetest.Tamper(t, filepath.Join(s.own.dir, "kontor.db"), "UPDATE "+table+" SET "+column+" = "+column+" - 31536000000")
+	}
+	storetest.Tamper(t, filepath.Join(s.own.dir, "kontor.db"), "UPDATE customers SET created_at = verified_at")
+	s.start()
+	day := time.Now().UTC().AddDate(0, 0, -200).Format(time.DateOnly)
+	first := signedIn(t, s, desk, me)
+	first.expect("404") // There is no hold.
+	first.goTo("/customers/" + customer + "/privacy")
+	propose := func() {
+		first.clickText("End the relationship")
+		first.see("An end more than 90 days ago waits")
+		first.eval(fmt.Sprintf(`const f = document.querySelector('dialog[open] input[name=ended_at]'); f.value = %q; f.dispatchEvent(new Event('input', { bubbles: true }))`, day))
+		first.submit(`dialog[open] input[name=ended_at]`)
+		first.see("waits for a second person")
+		first.until(`document.querySelector('.proposed-end') && !document.querySelector('.confirm-end')`)
+	}
+	propose()
+	second := signedIn(t, s, look{width: 390, height: 844}, colleague)
+	second.expect("404")
+	second.goTo("/customers/" + customer + "/privacy")
+	second.see("Proposed by")
+	second.picture("end-second")
+	second.clickText("Reject the end")
+	second.gone(`.proposed-end`)
+	if got := s.call(token, http.MethodGet, path, nil); got["ended_at"] != nil || got["proposed_end"] != nil {
+		t.Errorf("after the rejection: %v", got)
+	}
+	first.open("/customers/" + customer + "/privacy")
+	propose()
+	second.open("/customers/" + customer + "/privacy")
+	second.clickText("Confirm the end")
+	second.gone(`.proposed-end`)
+	if got := s.call(token, http.MethodGet, path, nil); got["ended_at"] != day+"T00:00:00.000Z" {
+		t.Errorf("after the confirmation: %v", got)
 	}
 }

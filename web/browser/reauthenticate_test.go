@@ -19,6 +19,7 @@ func staleSession(t *testing.T, path string) (*testServer, *visitor) {
 func TestStaleSession_AsksForThePasswordAndContinues(t *testing.T) {
 	_, v := staleSession(t, "/profile/security")
 	v.expect("400")
+	v.expect("403")
 	v.clickText("Add")
 	v.write(`dialog input[name=credential_value]`, "second@example.ch")
 	v.submit(`dialog input[name=credential_value]`)
@@ -31,8 +32,8 @@ func TestStaleSession_AsksForThePasswordAndContinues(t *testing.T) {
 	v.write(`dialog input[name=password]`, firstAdmin.password)
 	v.submit(`dialog input[name=password]`)
 	v.see("second@example.ch")
-	v.see("Enter the code") // The request was sent again after the password.
-	v.gone(`dialog input[name=password]`)
+	v.see("Enter the code")               // The request was sent again after the password.
+	v.gone(`dialog input[name=password]`) // It is also the proof of the change.
 }
 
 func TestStaleSession_KeepsTheInputAfterCancelling(t *testing.T) {

@@ -130,7 +130,7 @@ func (s *testServer) views(me person) []view {
 		send(http.MethodPost, "/v1"+chat+"/messages", map[string]any{"content": words})
 	}
 	s.call(s.token(other), http.MethodPost, "/v1"+chat+"/messages", map[string]any{"content": "It is."})
-	send(http.MethodPost, "/v1/users/"+me.id+"/credentials", map[string]any{"credential_type": "email", "credential_value": "more-" + me.login})
+	send(http.MethodPost, "/v1/users/"+me.id+"/credentials", map[string]any{"credential_type": "email", "credential_value": "more-" + me.login, "password": me.password})
 	role := id(send(http.MethodPost, "/v1/rbac/roles", map[string]any{"name": "Auditor " + me.login, "description": "Reads everything"}))
 	for _, grant := range []map[string]any{{"rec_type": "customers", "permissions": []any{"read", "read_all"}}, {"endpoint": "GET /v1/customers"},
 		{"rec_type": "customers", "rec_id": customer[len("/customers/"):], "permissions": []any{"update"}}} {

@@ -14,13 +14,25 @@ func (v *visitor) addPasskey(name string) []string {
 	v.clickText(v.text("factors.add_passkey"))
 	v.write(`dialog[open] input[name=name]`, name)
 	v.submit(`dialog[open] input[name=name]`)
+	v.prove()
 	return v.keepCodes()
+}
+
+// prove enters the password in the dialog that asks for a proof of a change.
+func (v *visitor) prove() {
+	v.t.Helper()
+	v.expect("403") // the request without a proof
+	v.see(v.text("reauthenticate.method_text"))
+	v.write(`dialog[open] input[name=password]`, v.me.password)
+	v.submit(`dialog[open] input[name=password]`)
+	v.gone(`dialog[open] input[name=password]`)
 }
 
 // addApp enrols an authenticator app and returns it with the recovery codes that come with a first factor.
 func (v *visitor) addApp() (totp, []string) {
 	v.t.Helper()
 	v.clickText(v.text("factors.add_totp"))
+	v.prove()
 	v.until(`document.querySelector('dialog[open] .qr')`)
 	app := newTOTP(v.t, strings.ReplaceAll(ask[string](v, `document.querySelector('dialog[open] .secret .code').innerText`), " ", ""))
 	v.write(`dialog[open] input[name=code]`, app.code(0))
@@ -50,10 +62,10 @@ func (s *testServer) factors(token string, p person) string {
 	return strings.Join(types, " ")
 }
 
-// makeStale lets the confirmations of all sessions be old, and opens a screen.
+// makeStale lets all factors and the confirmations of all sessions be old, and opens a screen.
 func (v *visitor) makeStale(path string) {
 	v.t.Helper()
-	v.changeDatabase(`UPDATE sessions SET authenticated_at = 0, factor_at = NULL`)
+	v.changeDatabase(`UPDATE sessions SET authenticated_at = 0, factor_at = NULL; UPDATE factors SET trusted_from = 0`)
 	v.open(path)
 }
 

@@ -19,6 +19,7 @@ func signedIn(t *testing.T, s *testServer, l look, p person) *visitor {
 // enter stores a new session in the browser and opens the console.
 func (v *visitor) enter(p person) {
 	v.t.Helper()
+	v.me = p
 	pair := v.server.signIn(p)
 	kept, err := json.Marshal(map[string]any{
 		"access_token": pair["access_token"], "refresh_token": pair["refresh_token"], "user_id": pair["user_id"], "login": p.login,
@@ -36,6 +37,7 @@ func (v *visitor) enter(p person) {
 // typePassword fills in and sends the sign-in form.
 func (v *visitor) typePassword(p person) {
 	v.t.Helper()
+	v.me = p
 	v.write(`input[name=login]`, p.login)
 	v.write(`input[name=password]`, p.password)
 	v.submit(`input[name=password]`)

@@ -26,6 +26,7 @@ type visitor struct {
 	server *testServer
 	ctx    context.Context
 	look   look
+	me     person // who is signed in
 
 	mutex    sync.Mutex
 	problems []string // errors and warnings of the browser's console

@@ -45,9 +45,15 @@ test('what is due is a warning only for a verification', () => {
 
 test('the body names a state, a level, or both', () => {
   const verified = { reason: 'ok', kyc_status: 'verified', verification_level: 'basic' };
-  assert.deepEqual(rules.decisionBody({ choice: 'verified', level: 'basic', reason: ' ok ' }), verified);
-  assert.deepEqual(rules.decisionBody({ choice: 'level', level: 'standard', reason: '' }), { reason: '', verification_level: 'standard' });
-  assert.deepEqual(rules.decisionBody({ choice: 'rejected', level: '', reason: 'x' }), { reason: 'x', kyc_status: 'rejected' });
+  const one = { four_eyes: 'off' };
+  assert.deepEqual(rules.decisionBody(one, { choice: 'verified', level: 'basic', reason: ' ok ' }), verified);
+  const level = { choice: 'level', level: 'standard', reason: '' };
+  assert.deepEqual(rules.decisionBody(one, level), { reason: '', verification_level: 'standard' });
+  const two = { four_eyes: 'always' };
+  const rejection = { choice: 'rejected', level: '', reason: 'hit', customer_reason: ' sorry ' };
+  assert.deepEqual(rules.decisionBody(two, rejection), { reason: 'hit', customer_reason: 'sorry', kyc_status: 'rejected' });
+  assert.deepEqual(rules.decisionBody(one, rejection), { reason: 'hit', kyc_status: 'rejected' });
+  assert.deepEqual(rules.decisionBody(one, { choice: 'rejected', level: '', reason: 'x' }), { reason: 'x', kyc_status: 'rejected' });
 });
 
 test('the neighbours of a case', () => {

@@ -120,3 +120,49 @@ test('a sign-in of the same user in another tab sends the request', async () => 
   writeInAnotherTab({ ...TOKENS, access_token: 'second', expires_at: Date.now() + 3_600_000 });
   assert.deepEqual(await sent, { ok: true });
 });
+
+const needsProof = () => json({ code: 'auth_m.proof_required', message: 'Prove it', details: { methods: ['password', 'totp'] } }, 403);
+const bodies = () => requests.map(({ init }) => init.body && JSON.parse(init.body));
+
+test('a change of the sign-in is sent again with the proof, also without a body of its own', async () => {
+  answerWith(needsProof(), json({ ok: true }));
+  const sent = api.delete('/v1/users/u1/factors/f1');
+  await settle();
+  assert.deepEqual([proofRequest.get().level, proofRequest.get().methods], ['request', ['password', 'totp']]);
+  proofRequest.get().answer(await proofRequest.get().send({ code: '123456' }));
+  assert.deepEqual(await sent, { ok: true });
+  assert.deepEqual(bodies(), [undefined, { code: '123456' }]);
+  assert.equal(requests[1].init.headers['Content-Type'], 'application/json');
+  assert.equal(proofRequest.get(), null);
+});
+
+test('a wrong proof is an error of the dialog, and the code of a linked account keeps its name', async () => {
+  const wrong = json({ code: 'common.invalid_input', message: 'Invalid', details: { factor_code: 'Wrong' } }, 400);
+  answerWith(needsProof(), wrong, json({ ok: true }));
+  const sent = api.post('/v1/users/u1/identities', { code: 'of the provider' });
+  await settle();
+  const { send, answer } = proofRequest.get();
+  const error = await send({ code: '000000' }).catch((e) => e);
+  assert.equal(error.fields.code, 'Wrong');
+  answer(await send({ code: '123456' }));
+  assert.deepEqual(await sent, { ok: true });
+  assert.deepEqual(bodies().slice(1), ['000000', '123456'].map((typed) => ({ code: 'of the provider', factor_code: typed })));
+});
+
+test('a password that has just made the session fresh is not asked for again', async () => {
+  answerWith(stale(), needsProof(), json({ ok: true }));
+  const sent = api.delete('/v1/users/credentials/c1');
+  await settle();
+  proofRequest.get().answer({ password: 'four words in a row' });
+  assert.deepEqual(await sent, { ok: true });
+  assert.deepEqual(bodies(), [undefined, undefined, { password: 'four words in a row' }]);
+});
+
+test('a proof that is refused by the user cancels the change', async () => {
+  answerWith(needsProof());
+  const sent = api.post('/v1/users/u1/factors', { type: 'totp' }).catch((e) => e);
+  await settle();
+  proofRequest.get().answer(false);
+  const error = await sent;
+  assert.deepEqual([error.code, error.cancelled], ['auth_m.proof_required', true]);
+});

@@ -2,7 +2,7 @@ import { html, useState } from '../lib.js';
 import { api } from '../api.js';
 import { t, term } from '../i18n.js';
 import { useLoad } from '../load.js';
-import { Badge } from '../ui/display.js';
+import { Badge, OnTrial } from '../ui/display.js';
 import { confirm, Dialog } from '../ui/dialog.js';
 import { Empty, Loaded, toast, toastError, useAction } from '../ui/feedback.js';
 import { Actions, CodeField, codeDigits, Field, Form, useForm } from '../ui/form.js';
@@ -45,6 +45,7 @@ function ValidateDialog({ userId, credential, close, done }) {
 function Credential({ credential, validate, remove }) {
   return html`<li>
     <div class="grow two-lines"><span>${credential.value}</span><span>${term('credential', credential.type)}</span></div>
+    <${OnTrial} of=${credential} />
     ${credential.validated
       ? html`<${Badge} value=${t('credentials.validated')} tone="good" />`
       : html`<button class="quiet small" onClick=${validate}>${t('otp.do')}</button>`}

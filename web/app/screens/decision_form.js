@@ -1,4 +1,4 @@
-import { html, useEffect, useId, useState } from '../lib.js';
+import { html, useEffect, useId, useRef, useState } from '../lib.js';
 import { api, ApiError } from '../api.js';
 import { date } from '../format.js';
 import { LANGUAGES, language, t, term } from '../i18n.js';
@@ -13,7 +13,7 @@ import {
 import { requirementText } from './kyc_steps.js';
 
 const LEVELS = ['basic', 'standard', 'enhanced'];
-const BLANK = { choice: '', level: '', reason: '' };
+const BLANK = { choice: '', level: '', reason: '', customer_reason: '' };
 
 let reasons; // the load of the templates, shared by all forms of the page
 
@@ -51,7 +51,7 @@ export function useDecision({ kyc, etag, customer, done, reload }) {
     if (givesLevel(decision.choice) && !decision.level) throw wrongField('level', t('review.choose_level'));
     if (needsReason(kyc, decision) && !decision.reason.trim()) throw wrongField('reason', t('review.reason_missing'));
     const ifMatch = kyc.kyc_status === 'pending' ? await takeIntoReview(kyc) : etag;
-    done(await api.patch(`/v1/customers/${kyc.customer_id}/kyc/status`, decisionBody(decision), { ifMatch }));
+    done(await api.patch(`/v1/customers/${kyc.customer_id}/kyc/status`, decisionBody(kyc, decision), { ifMatch }));
   }, async () => {
     await reload();
     return BLANK;
@@ -60,18 +60,25 @@ export function useDecision({ kyc, etag, customer, done, reload }) {
   useEffect(() => {
     if (form.values.choice && !choices.includes(form.values.choice)) form.set('choice', '');
   }, [kyc]);
+  const forget = () => ['reason', 'customer_reason'].forEach((name) => form.set(name, ''));
+  const two = needsSecondPerson(kyc, form.values);
+  const wasTwo = useRef(two);
+  useEffect(() => {
+    if (wasTwo.current !== two) forget(); // They have other readers: what was written for reviewers must not reach the customer.
+    wasTwo.current = two;
+  }, [two]);
   /** Chooses an outcome, with the level that the documents support. */
   function choose(choice) {
     if (!choices.includes(choice)) return;
-    if (choice !== form.values.choice) form.set('reason', ''); // It was written for another decision.
+    if (choice !== form.values.choice) forget(); // They were written for another decision.
     form.set('choice', choice);
     form.set('level', givesLevel(choice) ? (choice === 'verified' ? suggestedLevel(kyc) : '') : '');
   }
   const fitting = (all) => (all ?? []).filter((one) => one.kyc_status === form.values.choice);
-  /** Takes a template as the reason, by its number from 1. */
+  /** Takes a template as the text for the customer, by its number from 1. */
   async function pick(n) {
     const template = fitting(await reasonTemplates().catch(() => []))[n - 1];
-    if (template) form.set('reason', template.texts[tag]);
+    if (template) form.set(two ? 'customer_reason' : 'reason', template.texts[tag]);
   }
   return { form, choices, choose, kyc, tag, setTag, templates: fitting(templates.data), pick };
 }
@@ -157,10 +164,14 @@ export function DecisionForm({ decision, cancel, keys }) {
       <${Field} form=${form} name="level" label=${t('customers.level')}
         options=${[['', t('review.choose_level')], ...LEVELS.map((level) => [level, term('verification_level', level)])]} />`}
     <${Warnings} kyc=${kyc} values=${values} />
-    ${values.choice && html`
+    ${values.choice && (needsSecondPerson(kyc, values) ? html`
+      <${Field} form=${form} name="reason" label=${t('kyc.reason')} rows=${3} maxlength="1000" required hint=${t('review.internal_hint')} />
+      <${Templates} decision=${decision} />
+      <${Field} form=${form} name="customer_reason" label=${t('review.told')} rows=${3} optional maxlength="1000"
+        hint=${t('review.told_hint')} />` : html`
       <${Templates} decision=${decision} />
       <${Field} form=${form} name="reason" label=${t('kyc.reason')} rows=${3} optional=${!required} maxlength="1000"
-        required=${required ? true : undefined} hint=${t('review.reason_hint')} />`}
+        required=${required ? true : undefined} hint=${t('review.reason_hint')} />`)}
     <${Actions} form=${form} cancel=${cancel}
       label=${values.choice && needsSecondPerson(kyc, values) ? t('review.propose') : t('review.send')} />
   <//>`;

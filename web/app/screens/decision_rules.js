@@ -43,9 +43,14 @@ export function dueAtDecision(kyc, { choice }) {
   return [...new Set([...past, ...current])].filter((code) => code !== 'enhanced_review');
 }
 
-/** The body of the request for a decision. */
-export function decisionBody({ choice, level, reason }) {
+/**
+ * The body of the request for a decision. The customer reads the reason of a decision of one person; that of two persons stays with
+ * reviewers, beside a text for the customer.
+ */
+export function decisionBody(kyc, decision) {
+  const { choice, level, reason, customer_reason: told } = decision;
   const body = { reason: reason.trim() };
+  if (needsSecondPerson(kyc, decision) && told.trim()) body.customer_reason = told.trim();
   if (choice !== 'level') body.kyc_status = choice;
   if (givesLevel(choice)) body.verification_level = level;
   return body;

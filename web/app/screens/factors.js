@@ -4,7 +4,7 @@ import { may, reloadMe } from '../access.js';
 import { t } from '../i18n.js';
 import { useLoad } from '../load.js';
 import { myId } from '../people.js';
-import { When } from '../ui/display.js';
+import { OnTrial, When } from '../ui/display.js';
 import { confirm } from '../ui/dialog.js';
 import { Empty, Loaded, Notice, toast, useAction } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
@@ -39,6 +39,7 @@ function Factor({ factor, rename, remove, regenerate }) {
     <div class="grow two-lines">
       <span>${isCodes(factor) ? t('factors.codes_left', { n: factor.remaining ?? 0 }) : name}</span><${Usage} factor=${factor} />
     </div>
+    <${OnTrial} of=${factor} />
     ${isCodes(factor)
       ? regenerate && html`<button class="quiet small" onClick=${regenerate}>${t('codes.new')}</button>`
       : html`<span class="row">

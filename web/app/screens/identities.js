@@ -5,7 +5,7 @@ import { signInMethods } from '../auth.js';
 import { t } from '../i18n.js';
 import { useLoad } from '../load.js';
 import { myId } from '../people.js';
-import { When } from '../ui/display.js';
+import { OnTrial, When } from '../ui/display.js';
 import { confirm, Dialog } from '../ui/dialog.js';
 import { Empty, toast, useAction } from '../ui/feedback.js';
 import { Actions, Field, Form, useForm } from '../ui/form.js';
@@ -27,6 +27,7 @@ function Identity({ identity, remove }) {
   const used = identity.last_used_at ? html`${t('factors.used')} <${When} at=${identity.last_used_at} />` : t('factors.unused');
   return html`<li>
     <div class="grow two-lines"><span>${nameOfIdentity(identity)}</span><span>${identity.issuer} · ${used}</span></div>
+    <${OnTrial} of=${identity} />
     ${remove && html`<button class="bare" aria-label=${t('identities.remove_what', { name: nameOfIdentity(identity) })} onClick=${remove}>
       <${Icon} name="trash" size=${16} />
     </button>`}

@@ -26,8 +26,8 @@ function Requirements({ requirements }) {
   <//>`;
 }
 
-/** A document with its validity and its files. */
-export function DocumentLine({ document, customer, mayAdd }) {
+/** A document with its validity and its files. isNew: the customer has added it since a decision was proposed. */
+export function DocumentLine({ document, customer, mayAdd, isNew }) {
   const icon = document.type === 'proof_of_address' ? 'home' : 'card';
   const until = document.expiry_date && t('kyc.valid_until', { date: date(document.expiry_date) });
   return html`<li>
@@ -36,6 +36,7 @@ export function DocumentLine({ document, customer, mayAdd }) {
       <span><strong>${term('document', document.type)}</strong> <span class="num">${document.number}</span></span>
       <span>${[country(document.country), until].filter(Boolean).join(' · ')}</span>
     </div>
+    ${isNew && html`<${Badge} value=${t('review.new_since')} tone="warn" />`}
     ${document.expired
       ? html`<${Badge} group="kyc_status" value="expired" />`
       : html`<${Badge} value=${t('kyc.valid')} tone="good" />`}
@@ -43,12 +44,17 @@ export function DocumentLine({ document, customer, mayAdd }) {
   </li>`;
 }
 
-function Documents({ documents, customer, add }) {
+/** Whether a document is new since the decision that waits was proposed. */
+export const isNewSince = (kyc, document) => Boolean(kyc.pending_decision?.documents_added?.includes(document.id));
+
+function Documents({ kyc, customer, add }) {
+  const { documents } = kyc;
   const button = add && html`<button class="quiet small" onClick=${add}><${Icon} name="plus" size=${14} />${t('kyc.add')}</button>`;
   return html`<${Card} title=${t('kyc.documents')} aside=${button}>
     ${documents.length
       ? html`<ul class="items">${documents.map((one) => html`
-          <${DocumentLine} key=${one.id} document=${one} customer=${customer} mayAdd=${Boolean(add)} />`)}</ul>`
+          <${DocumentLine} key=${one.id} document=${one} customer=${customer} mayAdd=${Boolean(add)}
+            isNew=${isNewSince(kyc, one)} />`)}</ul>`
       : html`<${Empty} icon="audit" title=${t('kyc.no_documents')}>${t('kyc.no_documents_text')}<//>`}
   <//>`;
 }
@@ -67,6 +73,7 @@ function HistoryEntry({ entry }) {
   return html`<li>
     <p class="row"><${Badge} group="kyc_status" value=${entry.to} />${level}</p>
     ${entry.reason && html`<p>${entry.reason}</p>`}
+    ${entry.customer_reason && html`<p class="fine">${t('review.told')}: ${entry.customer_reason}</p>`}
     ${entry.changes?.map((one) => html`<p key=${one.field} class="fine">${changeText(one)}</p>`)}
     <p class="fine">${dateTime(entry.changed_at)}${entry.changed_by && html` · <${Person} id=${entry.changed_by} signIn />`}</p>
   </li>`;
@@ -126,7 +133,7 @@ export function Kyc({ customer, rights, changed }) {
     ${kyc.pending_decision && html`<${Card} title=${t('review.second')}><${PendingDecision} kyc=${kyc} etag=${etag} done=${done} /><//>`}
     <div class="grid-main">
       <div class="stack">
-        <${Documents} documents=${kyc.documents} customer=${customer} add=${rights.update && (() => setDialog('document'))} />
+        <${Documents} kyc=${kyc} customer=${customer} add=${rights.update && (() => setDialog('document'))} />
         <${Requirements} requirements=${kyc.requirements} />
         ${kyc.decisions.length > 0 && html`<${ClosedDecisions} decisions=${kyc.decisions} />`}
       </div>

@@ -3,7 +3,7 @@ import { api } from '../api.js';
 import { myId } from '../access.js';
 import { dateTime } from '../format.js';
 import { t, term } from '../i18n.js';
-import { useAction } from '../ui/feedback.js';
+import { Notice, useAction } from '../ui/feedback.js';
 import { Field, Form, useForm } from '../ui/form.js';
 import { Facts } from '../ui/display.js';
 import { Person } from '../ui/person.js';
@@ -13,6 +13,7 @@ const Proposal = ({ decision }) => html`<${Facts} list rows=${[
   [t('review.decision'), term('kyc_status', decision.kyc_status)],
   decision.verification_level !== 'none' && [t('customers.level'), term('verification_level', decision.verification_level)],
   [t('kyc.reason'), decision.reason],
+  [t('review.told'), decision.customer_reason],
   [t('review.proposed_by'), html`<${Person} id=${decision.proposed_by} signIn /> · ${dateTime(decision.proposed_at)}`],
 ]} />`;
 
@@ -29,6 +30,9 @@ export function PendingDecision({ kyc, etag, done }) {
   return html`<${Form} form=${form} class="decision pending-decision">
     <p>${t(mine ? 'review.waits_mine' : 'review.waits')}</p>
     <${Proposal} decision=${decision} />
+    ${decision.changed_since && html`<${Notice} tone="warn" title=${t('review.changed_since', { date: dateTime(decision.changed_since) })}>
+      ${decision.documents_added?.length > 0 && t('review.documents_added', { n: decision.documents_added.length })}
+    <//>`}
     ${mine
       ? html`<div class="actions">
           <button type="button" class="quiet" disabled=${act.busy} onClick=${() => act.run('withdraw')}>${t('review.withdraw')}</button>

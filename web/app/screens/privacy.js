@@ -1,7 +1,7 @@
 // Rights of a person to their data (nFADP, GDPR): export, erasure, retention and legal hold.
 import { html, useEffect, useState } from '../lib.js';
 import { api, idempotencyKey } from '../api.js';
-import { may } from '../access.js';
+import { may, myId } from '../access.js';
 import { downloadFile } from '../download.js';
 import { date, dateTime } from '../format.js';
 import { t, term } from '../i18n.js';
@@ -12,6 +12,7 @@ import { Loaded, Notice, toast, useAction } from '../ui/feedback.js';
 import { Actions, Field, Form, useForm } from '../ui/form.js';
 import { Icon } from '../ui/icon.js';
 import { Card } from '../ui/page.js';
+import { Person } from '../ui/person.js';
 
 const REASONS = ['request', 'retention', 'order', 'error'];
 const POLL_MS = 2000; // while an erasure runs
@@ -81,28 +82,43 @@ export function EraseButton({ path, name, allowed, done }) {
 
 function EndDialog({ path, close, done }) {
   const form = useForm({ ended_at: new Date().toISOString().slice(0, 10) }, async ({ ended_at: day }) => {
-    await api.put(`${path}/relationship`, { ended_at: `${day}T00:00:00Z` });
-    done();
+    done(await api.put(`${path}/relationship`, { ended_at: `${day}T00:00:00Z` }));
   });
   return html`<${Dialog} title=${t('privacy.end')} close=${close}><${Form} form=${form}>
     <p>${t('privacy.end_text')}</p>
-    <${Field} form=${form} name="ended_at" type="date" label=${t('privacy.ended_at')} />
+    <${Field} form=${form} name="ended_at" type="date" label=${t('privacy.ended_at')} hint=${t('privacy.end_hint')} />
     <${Actions} form=${form} label=${t('privacy.end')} cancel=${close} />
   <//><//>`;
+}
+
+/** An end of the relationship far in the past, which a second person confirms or rejects. */
+function ProposedEnd({ path, one, done }) {
+  const { ended_at: day, proposed_at: at, proposed_by: by } = one.proposed_end;
+  const mine = by === myId();
+  const act = useAction(async (end) => done(await api.put(`${path}/relationship`, { ended_at: end })));
+  return html`<div class="proposed-end stack">
+    <${Notice} title=${t('privacy.end_waits', { date: date(day) })}>
+      ${t('privacy.end_by')} <${Person} id=${by} signIn /> · ${dateTime(at)}.${' '}
+      ${t(mine ? 'privacy.end_waits_mine' : 'privacy.end_waits_text')}
+    <//>
+    <div class="row">
+      ${!mine && html`<button class="confirm-end" disabled=${act.busy} onClick=${() => act.run(day)}>${t('privacy.end_confirm')}</button>`}
+      <button class="quiet danger" disabled=${act.busy} onClick=${() => act.run(one.ended_at)}>
+        ${t(mine ? 'privacy.end_withdraw' : 'privacy.end_reject')}
+      </button>
+    </div>
+  </div>`;
 }
 
 /** How long the data of a customer must be kept. */
 function Retention({ path, rights, load }) {
   const [ending, setEnding] = useState(false);
-  const changed = () => {
+  const changed = (now) => {
     setEnding(false);
     load.reload();
-    toast(t('saved'));
+    toast(t(now.proposed_end ? 'privacy.end_proposed' : 'saved'));
   };
-  const resume = useAction(async () => {
-    await api.put(`${path}/relationship`, { ended_at: null });
-    changed();
-  });
+  const resume = useAction(async () => changed(await api.put(`${path}/relationship`, { ended_at: null })));
   const rows = (one) => [
     [t('privacy.customer'), t(one.customer ? 'do.yes' : 'do.no')],
     [t('privacy.ended_at'), one.ended_at && date(one.ended_at)],
@@ -115,7 +131,9 @@ function Retention({ path, rights, load }) {
     : html`<button class="quiet" onClick=${() => setEnding(true)}>${t('privacy.end')}</button>`);
   return html`<${Card} title=${t('privacy.retention')}>
     <${Loaded} load=${load} lines=${3}>${(one) => html`<${Facts} list rows=${rows(one)} />
-      ${rights.update && html`<div class="row">${button(one)}</div>`}`}<//>
+      ${one.proposed_end
+        ? rights.update && html`<${ProposedEnd} path=${path} one=${one} done=${changed} />`
+        : rights.update && html`<div class="row">${button(one)}</div>`}`}<//>
     ${ending && html`<${EndDialog} path=${path} close=${() => setEnding(false)} done=${changed} />`}
   <//>`;
 }

@@ -29,8 +29,8 @@ function RequestCode({ done }) {
 
 function Complete({ login, restart }) {
   const [step, setStep] = useState(null);
-  const form = useForm({ otp: '', password: '' }, async ({ otp, password }) => {
-    const body = { credential_value: login, otp: codeDigits(otp), password };
+  const form = useForm({ otp: '', password: '', remove_new: true }, async ({ otp, password, remove_new }) => {
+    const body = { credential_value: login, otp: codeDigits(otp), password, remove_new };
     await api.post('/v1/users/complete-recovery', body, ANONYMOUS);
     waiting.clear();
     const next = await signIn(login, password);
@@ -42,6 +42,7 @@ function Complete({ login, restart }) {
     <${Form} form=${form}>
       <${CodeField} class="otp" form=${form} autofocus />
       <${PasswordField} form=${form} label=${t('password.new')} autocomplete="new-password" hint=${t('password.rule')} />
+      <${Field} form=${form} name="remove_new" type="checkbox" label=${t('password.remove_new')} />
       <button type="submit" disabled=${form.busy}>${t('recover.do')}</button>
     <//>
     <button class="quiet" onClick=${restart}>${t('recover.restart')}</button>

@@ -5,9 +5,9 @@ import { Field } from '../ui/form.js';
 const KEY = 'kontor.apikey';
 
 /**
- * Reads and keeps the API key that registration and recovery need. The bank distributes it as a link,
- * /register#key=…; browsers do not send the part after the # to servers, so it appears in no log. The key opens only
- * these endpoints, so it may stay in localStorage.
+ * Reads and keeps the API key that registration needs. The bank distributes it as a link,
+ * /register#key=…; browsers do not send the part after the # to servers, so it appears in no log. The key opens only this
+ * endpoint, so it may stay in localStorage.
  */
 export function useRegistrationKey() {
   const [key, setKey] = useState(() => {

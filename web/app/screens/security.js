@@ -4,7 +4,7 @@ import { caller, useCaller } from '../access.js';
 import { t } from '../i18n.js';
 import { myId } from '../people.js';
 import { toast } from '../ui/feedback.js';
-import { Form, PasswordField, useForm } from '../ui/form.js';
+import { Field, Form, PasswordField, useForm } from '../ui/form.js';
 import { Card } from '../ui/page.js';
 import { Credentials } from './credentials.js';
 import { Factors } from './factors.js';
@@ -13,7 +13,7 @@ import { ProfileHead } from './profile_head.js';
 import { Sessions } from './sessions.js';
 
 function Password() {
-  const form = useForm({ old_password: '', password: '' }, async (body) => {
+  const form = useForm({ old_password: '', password: '', remove_new: false }, async (body) => {
     await api.put(`/v1/users/${myId()}/password`, body);
     caller.set((was) => ({ ...was, me: { ...was.me, password_printed: false } }));
     form.set('old_password', '');
@@ -24,6 +24,7 @@ function Password() {
     <${Form} form=${form}>
       <${PasswordField} form=${form} name="old_password" label=${t('password.current')} autocomplete="current-password" />
       <${PasswordField} form=${form} name="password" label=${t('password.new')} autocomplete="new-password" hint=${t('password.rule')} />
+      <${Field} form=${form} name="remove_new" type="checkbox" label=${t('password.remove_new')} />
       <p class="fine">${t('password.others')}</p>
       <div class="actions"><button type="submit" disabled=${form.busy}>${t('password.change')}</button></div>
     <//>

@@ -17,6 +17,10 @@ const TONES = Object.fromEntries(Object.entries(STATES).flatMap(([tone, states])
 export const Badge = ({ group, value, tone }) => html`
   <span class=${`badge ${tone ?? TONES[value] ?? 'none'}`}>${group ? term(group, value) : value}</span>`;
 
+/** The sign of a way to sign in that was added in the last 24 hours; nothing for the others. */
+export const OnTrial = ({ of }) => (of.trusted_from && new Date(of.trusted_from) > new Date()
+  ? html`<span class="badge warn" title=${t('trial.text', { time: dateTime(of.trusted_from) })}>${t('trial.new')}</span>` : null);
+
 /** The sign for a missing value. */
 export const Dash = () => html`<span class="none">–</span>`;
 

@@ -56,23 +56,37 @@ function methodsFor(level, methods) {
   return level === 'aal2' && strong.length > 0 ? strong : methods;
 }
 
-function ConfirmIdentity({ level, answer }) {
+/** A link to the provider, for users who have nothing else: they return to this screen with the proof. */
+const ProviderProof = () => html`<p>${t('reauthenticate.provider_text')}</p>
+  <a class="button" href=${`/authenticate/oidc?again=true&return_to=${encodeURIComponent(location.pathname)}`}>
+    ${t('reauthenticate.provider')}
+  </a>`;
+
+const PROOF_FIELDS = ['password', 'code', 'recovery_code', 'passkey', 'token'];
+/** Whether an error is about the proof, not about the change. */
+const isWrongProof = (error) => PROOF_FIELDS.some((field) => error.fields?.[field]) || error.code === 'auth_m.method_on_trial';
+
+function ConfirmIdentity({ level, methods: accepted, send, answer }) {
   const path = `/v1/users/${session.get().user_id}/reauthenticate`;
   const load = useLoad(() => api.post(`${path}/options`));
   const cancel = () => answer(false);
   async function submit(proof) {
+    const given = proof.passkey ? { ...proof, token: load.data.token } : proof;
     try {
-      await api.post(path, proof.passkey ? { ...proof, token: load.data.token } : proof);
+      answer(send ? await send(given) : (await api.post(path, given), given));
     } catch (error) {
+      if (send && !isWrongProof(error)) return answer(error);
       if (proof.passkey) load.reload(); // A challenge can be answered once.
       throw error;
     }
-    answer(true);
+    return undefined;
   }
+  const usable = (methods) => (accepted ? accepted.filter((one) => one !== 'oidc') : methodsFor(level, methods));
   return html`<${Dialog} title=${t('reauthenticate.title')} close=${cancel}>
-    <p>${t('reauthenticate.text')}</p>
-    <${Loaded} load=${load} lines=${3}>${({ methods, options }) => html`<${Proof} methods=${methodsFor(level, methods)} options=${options}
-      submit=${submit} label=${t('reauthenticate.do')} cancel=${cancel} />`}<//>
+    <p>${t(accepted ? 'reauthenticate.method_text' : 'reauthenticate.text')}</p>
+    <${Loaded} load=${load} lines=${3}>${({ methods, options }) => usable(methods).length > 0 && html`<${Proof} methods=${usable(methods)}
+      options=${options} submit=${submit} label=${t('reauthenticate.do')} cancel=${cancel} />`}<//>
+    ${accepted?.includes('oidc') && html`<${ProviderProof} />`}
   <//>`;
 }
 
@@ -80,7 +94,7 @@ function ConfirmIdentity({ level, answer }) {
 export function ProofDialog() {
   const request = useStore(proofRequest);
   const user = useStore(session);
-  return request && user ? html`<${ConfirmIdentity} key=${request.level} level=${request.level} answer=${request.answer} />` : null;
+  return request && user ? html`<${ConfirmIdentity} key=${request.level} ...${request} />` : null;
 }
 
 /** Asks the user to sign in again when the session has expired; the screen stays, so that no input is lost. */

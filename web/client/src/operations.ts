@@ -161,6 +161,11 @@ export interface UsersCredentialsListQuery {
 export interface OIDCBeginQuery {
   /** A path of the console to open after the sign-in. */
   return_to?: string;
+  /**
+   * Whether the person must authenticate at the provider again, to prove themself for a change: the console then gets
+   * oidc_proof, and nobody is signed in.
+   */
+  again?: boolean;
 }
 
 /** Parameters of GET /authenticate/oidc/callback. */
@@ -1187,6 +1192,11 @@ export class AuthOperations extends Group {
     return this.connection.json({ name: 'auth.reauthenticate_options', method: 'POST', path: `/v1/users/${segment(id)}/reauthenticate/options`, bearer: true, device: true }, {}, options);
   }
 
+  /** POST /authenticate/undo: remove a new way to sign in with the link of the message about it. */
+  async undo(input: t.UndoInput, options: CallOptions = {}): Promise<t.Message> {
+    return this.connection.json({ name: 'auth.undo', method: 'POST', path: '/authenticate/undo' }, { input }, options);
+  }
+
   /** GET /v1/users/{id}/sessions: list the sessions of a user. */
   async sessions(id: string, query: AuthSessionsQuery = {}, options: CallOptions = {}): Promise<t.SessionPage> {
     return this.connection.json({ name: 'auth.sessions', method: 'GET', path: `/v1/users/${segment(id)}/sessions`, bearer: true }, { query }, options);
@@ -1337,8 +1347,8 @@ export class UsersCredentialsOperations extends Group {
   }
 
   /** DELETE /v1/users/credentials/{cred_id}: delete a credential. */
-  async delete(credId: string, options: CallOptions = {}): Promise<t.Message> {
-    return this.connection.json({ name: 'users.credentials.delete', method: 'DELETE', path: `/v1/users/credentials/${segment(credId)}`, bearer: true }, {}, options);
+  async delete(credId: string, input: t.UserDeleteCredentialInput, options: CallOptions = {}): Promise<t.Message> {
+    return this.connection.json({ name: 'users.credentials.delete', method: 'DELETE', path: `/v1/users/credentials/${segment(credId)}`, bearer: true }, { input }, options);
   }
 }
 
@@ -1455,8 +1465,8 @@ export class OIDCOperations extends Group {
   }
 
   /** DELETE /v1/users/{id}/identities/{identity_id}: unlink an account at the provider from a user. */
-  async unlink(id: string, identityId: string, options: CallOptions = {}): Promise<t.Message> {
-    return this.connection.json({ name: 'oidc.unlink', method: 'DELETE', path: `/v1/users/${segment(id)}/identities/${segment(identityId)}`, bearer: true }, {}, options);
+  async unlink(id: string, identityId: string, input: t.OidcUnlinkInput, options: CallOptions = {}): Promise<t.Message> {
+    return this.connection.json({ name: 'oidc.unlink', method: 'DELETE', path: `/v1/users/${segment(id)}/identities/${segment(identityId)}`, bearer: true }, { input }, options);
   }
 }
 
@@ -1492,8 +1502,8 @@ export class FactorsOperations extends Group {
   }
 
   /** DELETE /v1/users/{id}/factors/{factor_id}: remove a second factor. */
-  async remove(id: string, factorId: string, options: CallOptions = {}): Promise<t.Message> {
-    return this.connection.json({ name: 'factors.remove', method: 'DELETE', path: `/v1/users/${segment(id)}/factors/${segment(factorId)}`, bearer: true }, {}, options);
+  async remove(id: string, factorId: string, input: t.FactorRemoveInput, options: CallOptions = {}): Promise<t.Message> {
+    return this.connection.json({ name: 'factors.remove', method: 'DELETE', path: `/v1/users/${segment(id)}/factors/${segment(factorId)}`, bearer: true }, { input }, options);
   }
 }
 

@@ -82,6 +82,11 @@ export interface ReauthenticateWays {
   options?: { [name: string]: unknown };
 }
 
+export interface UndoInput {
+  /** From the fragment of the link. */
+  token: string;
+}
+
 export interface SessionPage {
   data: Session[];
   /** Number of matching rows that the caller may see. */
@@ -106,7 +111,7 @@ export interface Session {
   acr: SessionAcr;
   /** How the user authenticated, as in RFC 8176, such as pwd and otp. */
   amr: string[];
-  /** The latest authentication by any factor. */
+  /** The latest authentication; a method of sign-in that was added less than 24 hours ago does not count. */
   authenticated_at: string;
   /** Whether the request belongs to this session. */
   current: boolean;
@@ -293,6 +298,11 @@ export interface UserCredential {
   validated: boolean;
   validated_at: string | null;
   created_at: string;
+  /**
+   * Until then the credential can neither recover the account nor replace an older method of sign-in; null for one that is
+   * not validated, or came with the account.
+   */
+  trusted_from: string | null;
 }
 
 export interface UserCompleteRegistrationInput {
@@ -310,6 +320,11 @@ export interface UserCompleteRecoveryInput {
   credential_value: string;
   otp: string;
   password: string;
+  /**
+   * Whether to remove every way to sign in that was added in the last 24 hours or is not confirmed: an attacker may have
+   * added it. True by default.
+   */
+  remove_new?: boolean | null;
 }
 
 export interface UserPage {
@@ -423,6 +438,11 @@ export interface UserPasswordInput {
   /** Required from users who change their own password. */
   old_password?: string;
   password: string;
+  /**
+   * Whether to remove every way to sign in that was added in the last 24 hours or is not confirmed. By default only with the
+   * password of another user.
+   */
+  remove_new?: boolean | null;
 }
 
 export interface UserRolesInput {
@@ -555,15 +575,72 @@ export interface UserCredentialStackedPage {
 export interface UserAddCredentialInput {
   credential_type: CredentialType;
   credential_value: string;
+  /**
+   * The proof that users need to change their own ways to sign in, of an older one: the password, code, recovery_code or
+   * passkey. Without it, the error auth_m.proof_required lists what the user has.
+   */
+  password?: string;
+  /** Instead of the password: of an authenticator app. */
+  code?: string;
+  /** Instead of the password. */
+  recovery_code?: string;
+  /**
+   * Instead of the password: what navigator.credentials.get returned for the options of POST
+   * /v1/users/{id}/reauthenticate/options.
+   */
+  passkey?: { [name: string]: unknown };
+  /** Only with a passkey: the token of its options. */
+  token?: string;
+  /** Instead of the password: the one-time code of another sign-in with the provider (GET /authenticate/oidc?again=true). */
+  oidc_proof?: string;
 }
 
 export interface UserValidateInput {
   otp: string;
+  /**
+   * The proof that users need to change their own ways to sign in, of an older one: the password, code, recovery_code or
+   * passkey. Without it, the error auth_m.proof_required lists what the user has.
+   */
+  password?: string;
+  /** Instead of the password: of an authenticator app. */
+  code?: string;
+  /** Instead of the password. */
+  recovery_code?: string;
+  /**
+   * Instead of the password: what navigator.credentials.get returned for the options of POST
+   * /v1/users/{id}/reauthenticate/options.
+   */
+  passkey?: { [name: string]: unknown };
+  /** Only with a passkey: the token of its options. */
+  token?: string;
+  /** Instead of the password: the one-time code of another sign-in with the provider (GET /authenticate/oidc?again=true). */
+  oidc_proof?: string;
 }
 
 export interface UserResendOutput {
   message: string;
   expires_at: string;
+}
+
+export interface UserDeleteCredentialInput {
+  /**
+   * The proof that users need to change their own ways to sign in, of an older one: the password, code, recovery_code or
+   * passkey. Without it, the error auth_m.proof_required lists what the user has.
+   */
+  password?: string;
+  /** Instead of the password: of an authenticator app. */
+  code?: string;
+  /** Instead of the password. */
+  recovery_code?: string;
+  /**
+   * Instead of the password: what navigator.credentials.get returned for the options of POST
+   * /v1/users/{id}/reauthenticate/options.
+   */
+  passkey?: { [name: string]: unknown };
+  /** Only with a passkey: the token of its options. */
+  token?: string;
+  /** Instead of the password: the one-time code of another sign-in with the provider (GET /authenticate/oidc?again=true). */
+  oidc_proof?: string;
 }
 
 export interface OidcExchangeInput {
@@ -600,6 +677,11 @@ export interface OidcIdentity {
   created_by: string;
   last_used_at: string | null;
   /**
+   * Until then the account can neither replace an older method of sign-in nor be the only proof for a sensitive change; null
+   * for one that came with the user, or existed before this rule.
+   */
+  trusted_from: string | null;
+  /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
    */
@@ -632,6 +714,45 @@ export interface OidcLinkInput {
   code?: string;
   /** Id of the account at the issuer, for callers who may create identities. */
   subject?: string;
+  /**
+   * The proof that users need for an account of their own: the password, factor_code, recovery_code or passkey. Without it,
+   * the error auth_m.proof_required lists what the user has.
+   */
+  password?: string;
+  /** Instead of the password: of an authenticator app. */
+  factor_code?: string;
+  /** Instead of the password. */
+  recovery_code?: string;
+  /**
+   * Instead of the password: what navigator.credentials.get returned for the options of POST
+   * /v1/users/{id}/reauthenticate/options.
+   */
+  passkey?: { [name: string]: unknown };
+  /** Only with a passkey: the token of its options. */
+  token?: string;
+  /** Instead of the password: the one-time code of another sign-in with an account that is linked already. */
+  oidc_proof?: string;
+}
+
+export interface OidcUnlinkInput {
+  /**
+   * The proof that users need to change their own ways to sign in, of an older one: the password, code, recovery_code or
+   * passkey. Without it, the error auth_m.proof_required lists what the user has.
+   */
+  password?: string;
+  /** Instead of the password: of an authenticator app. */
+  code?: string;
+  /** Instead of the password. */
+  recovery_code?: string;
+  /**
+   * Instead of the password: what navigator.credentials.get returned for the options of POST
+   * /v1/users/{id}/reauthenticate/options.
+   */
+  passkey?: { [name: string]: unknown };
+  /** Only with a passkey: the token of its options. */
+  token?: string;
+  /** Instead of the password: the one-time code of another sign-in with the provider (GET /authenticate/oidc?again=true). */
+  oidc_proof?: string;
 }
 
 export interface FactorPage {
@@ -660,6 +781,11 @@ export interface Factor {
   status: FactorStatus;
   created_at: string;
   last_used_at: string | null;
+  /**
+   * Until then the factor can neither replace an older method of sign-in nor be the only proof for a sensitive change; null
+   * for one that is not confirmed or existed before this rule.
+   */
+  trusted_from: string | null;
   /** How many recovery codes are unused. Only for recovery codes. */
   remaining?: number | null;
   /**
@@ -698,6 +824,24 @@ export interface FactorEnrolInput {
   type: FactorEnrolType;
   /** How the user recognises the factor; by default a name for the type. */
   name?: string;
+  /**
+   * The proof that users need to change their own ways to sign in, of an older one: the password, code, recovery_code or
+   * passkey. Without it, the error auth_m.proof_required lists what the user has.
+   */
+  password?: string;
+  /** Instead of the password: of an authenticator app. */
+  code?: string;
+  /** Instead of the password. */
+  recovery_code?: string;
+  /**
+   * Instead of the password: what navigator.credentials.get returned for the options of POST
+   * /v1/users/{id}/reauthenticate/options.
+   */
+  passkey?: { [name: string]: unknown };
+  /** Only with a passkey: the token of its options. */
+  token?: string;
+  /** Instead of the password: the one-time code of another sign-in with the provider (GET /authenticate/oidc?again=true). */
+  oidc_proof?: string;
 }
 
 export type FactorEnrolType = 'passkey' | 'totp' | 'recovery_codes';
@@ -711,6 +855,11 @@ export interface FactorEnrolled {
   status: FactorEnrolledStatus;
   created_at: string;
   last_used_at: string | null;
+  /**
+   * Until then the factor can neither replace an older method of sign-in nor be the only proof for a sensitive change; null
+   * for one that is not confirmed or existed before this rule.
+   */
+  trusted_from: string | null;
   /** How many recovery codes are unused. Only for recovery codes. */
   remaining?: number | null;
   /** Only for an authenticator app. */
@@ -764,6 +913,11 @@ export interface FactorConfirmed {
   status: FactorConfirmedStatus;
   created_at: string;
   last_used_at: string | null;
+  /**
+   * Until then the factor can neither replace an older method of sign-in nor be the only proof for a sensitive change; null
+   * for one that is not confirmed or existed before this rule.
+   */
+  trusted_from: string | null;
   /** How many recovery codes are unused. Only for recovery codes. */
   remaining?: number | null;
   /** With the first factor only. Each works once. They are not shown again. */
@@ -781,6 +935,27 @@ export type FactorConfirmedStatus = 'pending' | 'active';
 
 export interface FactorRenameInput {
   name: string;
+}
+
+export interface FactorRemoveInput {
+  /**
+   * The proof that users need to change their own ways to sign in, of an older one: the password, code, recovery_code or
+   * passkey. Without it, the error auth_m.proof_required lists what the user has.
+   */
+  password?: string;
+  /** Instead of the password: of an authenticator app. */
+  code?: string;
+  /** Instead of the password. */
+  recovery_code?: string;
+  /**
+   * Instead of the password: what navigator.credentials.get returned for the options of POST
+   * /v1/users/{id}/reauthenticate/options.
+   */
+  passkey?: { [name: string]: unknown };
+  /** Only with a passkey: the token of its options. */
+  token?: string;
+  /** Instead of the password: the one-time code of another sign-in with the provider (GET /authenticate/oidc?again=true). */
+  oidc_proof?: string;
 }
 
 export interface ServiceaccountCreateInput {
@@ -2016,7 +2191,13 @@ export interface CustomerChange {
   from: KYCStatus;
   to: KYCStatus;
   verification_level: VerificationLevel;
+  /**
+   * Of a decision that needed a second person, reviewers get its reason, and all others what it says to the customer. The
+   * customer is no reviewer of their own.
+   */
   reason: string;
+  /** For reviewers: what a decision that needed a second person says to the customer. */
+  customer_reason?: string;
   changed_at: string;
   changed_by: string;
   /** The changed members of the customer's identity; empty for callers who may not review, and for the customer. */
@@ -2059,7 +2240,10 @@ export interface CustomerPendingDecision {
   kyc_status: KYCStatus;
   /** The level that the customer gets. */
   verification_level: VerificationLevel;
+  /** For reviewers only. */
   reason: string;
+  /** What the customer reads in the history once the decision is confirmed; missing for nothing. */
+  customer_reason?: string;
   proposed_at: string;
   proposed_by: string;
   closed_at: string | null;
@@ -2081,8 +2265,10 @@ export interface CustomerSubmitInput {
   /** The time at which a reviewer verified the customer. Ignored from other callers. */
   verified_at?: string | null;
   documents?: CustomerDocumentInput[];
-  /** Of a verification that needs a second person. */
+  /** Of a verification that needs a second person, for reviewers. */
   reason?: string;
+  /** What the customer reads about a verification that needs a second person. */
+  customer_reason?: string;
 }
 
 export interface CustomerDocumentInput {
@@ -2123,8 +2309,10 @@ export type CustomerDecisionType = 'individual' | 'business';
 export interface CustomerDecideInput {
   kyc_status?: KYCStatus;
   verification_level?: VerificationLevel;
-  /** Required for a decision that needs a second person. */
+  /** The customer reads it, unless the decision needs a second person. Then it is required, and for reviewers only. */
   reason?: string;
+  /** What the customer reads about a decision that needs a second person, once it is confirmed. */
+  customer_reason?: string;
 }
 
 export interface CustomerCasePage {
@@ -2925,7 +3113,10 @@ export interface NotificationDelivery {
   subject: string;
   /** Empty for a code that was sent or waits for its gateway. */
   text: string;
-  /** The text has a code or the link of an invitation, and is masked: only people with a recent authentication see it. */
+  /**
+   * The text has a code or a secret link, and is masked: only people with a recent authentication and every right of the
+   * recipient see it.
+   */
   masked?: boolean;
   status: NotificationDeliveryStatus;
   attempts: number;
@@ -3037,7 +3228,7 @@ export interface PrivacyRelationship {
   ended_at: string | null;
   /** The last day on which the data must be kept; null until the relationship has ended. */
   retention_until: string | null;
-  /** Whether a legal hold prevents the erasure. */
+  /** Whether a legal hold prevents the erasure: on the customer, or on another one of the same person. */
   on_hold: boolean;
   /** Whether the data may be erased today. */
   erasable: boolean;
@@ -3207,6 +3398,8 @@ export interface PrivacyExport {
   /** Decisions that needed a second person, also pending ones; for reviewers and in reports only. */
   decisions?: { [name: string]: unknown }[];
   verification_history?: { [name: string]: unknown }[];
+  /** The open verification, as reviewers see it in their queue. */
+  case?: { [name: string]: unknown }[];
   payers?: { [name: string]: unknown }[];
   tasks?: { [name: string]: unknown }[];
   /** Of a customer those of documents and tasks, of a user those in chats. */
@@ -3562,11 +3755,21 @@ export interface Health {
   timestamp: string;
   /** ok or failed for each condition of readiness; warning for a condition that fails without making the service unready. */
   checks?: { [name: string]: string };
+  /** How far a start is that brings records up to date; only while the service starts. */
+  progress?: StartProgress | null;
   /** The nodes that use the same PostgreSQL database; missing with a data directory. */
   nodes?: NodeHealth[];
 }
 
 export type HealthOverallStatus = 'healthy' | 'unhealthy';
+
+export interface StartProgress {
+  /** Records that the start has brought up to date. */
+  done: number;
+  /** All records that it has to bring up to date. */
+  total: number;
+  percent: number;
+}
 
 export interface NodeHealth {
   name: string;
@@ -3595,13 +3798,17 @@ export type ErrorCode =
   | 'auth_m.invalid_credentials'
   | 'auth_m.invalid_factor'
   | 'auth_m.invalid_refresh_token'
+  | 'auth_m.method_on_trial'
   | 'auth_m.oidc_cancelled'
   | 'auth_m.oidc_expired'
   | 'auth_m.oidc_failed'
   | 'auth_m.oidc_invalid_code'
   | 'auth_m.oidc_no_account'
   | 'auth_m.oidc_unavailable'
+  | 'auth_m.older_method_kept'
+  | 'auth_m.proof_required'
   | 'auth_m.session_not_found'
+  | 'auth_m.undo_invalid'
   | 'chats.chat_not_found'
   | 'chats.fixed_participants'
   | 'chats.participant_exists'
@@ -3623,6 +3830,7 @@ export type ErrorCode =
   | 'common.rbac_no_rec_access'
   | 'common.request_timeout'
   | 'common.server_error'
+  | 'common.starting'
   | 'common.unauthorized'
   | 'common.unavailable'
   | 'common.unsupported_media_type'

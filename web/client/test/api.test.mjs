@@ -103,7 +103,7 @@ test('a wrong password is rejected; a second factor completes the sign-in', asyn
   await admin.users.roles(registered.user_id, { roles: ['Customer'] });
   const anna = new Kontor(address, quick);
   await anna.signIn(name, 'seven ducks cross a lake');
-  const factor = await anna.factors.enrol(anna.tokens.userId, { type: 'totp' });
+  const factor = await anna.factors.enrol(anna.tokens.userId, { type: 'totp', password: 'seven ducks cross a lake' });
   const { recovery_codes } = await anna.factors.confirm(anna.tokens.userId, factor.id, { code: totp(factor.totp.secret) });
   const next = new Kontor(address, quick);
   const step = await next.signIn(name, 'seven ducks cross a lake').catch((error) => error);

@@ -25,14 +25,14 @@ const factsOf = (row) => [
 
 const TextBlock = ({ title, text }) => text && html`<div><h3>${title}</h3><pre tabindex="0">${text}</pre></div>`;
 
-function DeliveryDialog({ row, close, done }) {
+function DeliveryDialog({ row, close, done, reload }) {
   const retry = useAction(async () => {
     await api.post(`/v1/notifications/deliveries/${row.id}/retry`);
     toast(t('deliveries.retried'));
     done();
   });
   const show = useAction(async () => {
-    if (await reauthenticate('fresh')) done();
+    if (await reauthenticate('fresh')) reload();
   });
   const canRetry = row.status === 'dead' || row.status === 'retrying';
   return html`<${Dialog} title=${row.subject || term('channel', row.channel)} close=${close} wide>
@@ -76,6 +76,7 @@ export default function Deliveries() {
     close();
     list.reload();
   };
+  const row = open && (list.data?.data.find(({ id }) => id === open.id) ?? open); // with its text once it was reloaded
   return html`
     <${PageHead} title=${t('nav.deliveries')} note=${t('deliveries.note')} />
     <${Filters}>
@@ -86,5 +87,5 @@ export default function Deliveries() {
     <//>
     <${RecordList} list=${list} title=${t('nav.deliveries')} columns=${columnsOf(setOpen)}
       empty=${html`<${Empty} icon="deliveries" title=${t('deliveries.none')} />`} />
-    ${open && html`<${DeliveryDialog} row=${open} close=${close} done=${done} />`}`;
+    ${row && html`<${DeliveryDialog} row=${row} close=${close} done=${done} reload=${list.reload} />`}`;
 }
