@@ -29,7 +29,6 @@ test-console: ## run the unit tests of the console's modules; needs Node.js
 
 lint: ## format check and the linters, which include go vet
 	.ci/run format
-	.ci/run staticcheck
 	.ci/run golangci
 
 words: ## check that comments, documents and texts are in plain English (see CONTRIBUTING.md)

@@ -11,13 +11,7 @@ step_format() {
     fi
 }
 
-step_staticcheck() {
-    local bin
-    bin=$(tool staticcheck "$staticcheck_version" honnef.co/go/tools/cmd/staticcheck)
-    "$bin" ./...
-}
-
-# Includes the checks of go vet.
+# Includes the checks of go vet and staticcheck.
 step_golangci() {
     local bin
     bin=$(tool golangci-lint "$golangci_version" github.com/golangci/golangci-lint/v2/cmd/golangci-lint)

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The tests of the full tier (see CONTRIBUTING.md), in three runs: with the race detector, without it, and on PostgreSQL.
+# The tests of the full tier (see CONTRIBUTING.md): with the race detector, without it, and on PostgreSQL.
 
 # The race detector watches packages whose source imports sync or sync/atomic: others share no memory between goroutines. It slows
 # tests down several times. Left out are:
@@ -8,9 +8,13 @@ not_raced=(
     kontor/modules/app/treetest        # reads sources
     kontor/locales                     # reads embedded texts
     kontor/web                         # reads embedded files; web/browser drives Chromium and a program
-    kontor/modules/invoices/qrbill     # reads files in child processes; the raced program of the tests of attacks has them, too
+    kontor/modules/invoices/qrbill     # reads files in child processes, each with one goroutine
     kontor/modules/kit/types           # only computes
 )
+
+# Tests of watched packages that run without the race detector: they compute in one goroutine, or drive processes and engines.
+unwatched='TestPortable_|TestServeDemo_|TestDatabase_FlippedByteIsAnError|TestPreview_OfDocuments|TestFiles_ForeignCallersAreRejected'
+unwatched+='|TestUnread_EqualsTheModel|TestCheck_AgreesWithStatements'
 
 # The packages whose tests run again on PostgreSQL: their statements, locks or transactions differ by engine. The contract of an
 # engine (store/engine/enginetest) and migrations run on both engines in any case. The modules left out only create, read, change
@@ -53,11 +57,19 @@ run_tests() {
 # shellcheck disable=SC2046 # one word for each package
 step_race() {
     with_race_detector
-    KONTOR_TEST=full run_tests -race $(packages yes)
+    KONTOR_TEST=full run_tests -race -skip "^($unwatched)" $(packages yes)
 }
 
 # shellcheck disable=SC2046
-step_tests() { KONTOR_TEST=full run_tests $(packages no); }
+step_unwatched() {
+    KONTOR_TEST=full run_tests -run "^($unwatched)" $(grep -rlE --include='*_test.go' "^func ($unwatched)" . | xargs -n 1 dirname | sort -u)
+}
+
+# The packages that take the longest come first, and three run at a time, because they often wait.
+# shellcheck disable=SC2046
+step_tests() {
+    KONTOR_TEST=full run_tests -p 3 ./web/browser ./modules/commands/systemtest/{nodes,hostile,crash,bills} $(packages no)
+}
 
 # Two nodes on one database run in the step race.
 step_postgres() { KONTOR_TEST_ENGINE=postgres run_tests -skip '^TestNodes_' "${on_postgres[@]}"; }

@@ -1,7 +1,6 @@
 # shellcheck shell=bash
 # Programs that the checks need beside Go. They are installed once, each version in its own directory below $XDG_CACHE_HOME or ~/.cache.
 
-staticcheck_version=v0.8.2 # the module's number for release 2026.2.2
 golangci_version=v2.15.0
 tools="${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/kontor-ci"
 

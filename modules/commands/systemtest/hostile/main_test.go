@@ -1,4 +1,4 @@
-// Package hostile_test attacks servers: forged requests, hostile files, floods.
+// Package hostile_test attacks servers: forged requests, stolen tokens, floods.
 package hostile_test
 
 import (

@@ -1,4 +1,4 @@
-package hostile_test
+package bills_test
 
 import (
 	"encoding/base64"
