@@ -40,13 +40,15 @@ npm_packages() {
         return 1
     fi
     dir="$tools/$1-$(cat "$2"/{package.json,package-lock.json} | sha256sum | cut -c 1-12)"
-    if [[ ! -e "$dir/complete" ]]; then
+    mkdir -p "$dir"
+    (
+        flock 9 # two lanes may want the same packages
+        [[ ! -e "$dir/complete" ]] || exit 0
         echo "installing the packages of $2" >&2
-        mkdir -p "$dir"
         cp "$2"/{package.json,package-lock.json} "$dir"
-        npm ci --silent --no-fund --no-audit --ignore-scripts --prefix "$dir" >&2 || return 1
+        npm ci --silent --no-fund --no-audit --ignore-scripts --prefix "$dir" >&2 || exit 1
         touch "$dir/complete"
-    fi
+    ) 9>"$dir/lock" || return 1
     echo "$dir"
 }
 

@@ -33,6 +33,7 @@ var roleWords = []string{
 	"advisor", "adviser", "Berater", "Beraterin", "Kundenberater", "Kundenberaterin", "Kundenberatung", "Beratung", "conseiller", "conseillère",
 	"conseil clientèle", "service clientèle", "consulente", "consulenza", "consulenza clienti", "customer care", "customer service", "customer support",
 	"Kundenservice", "Kundenbetreuung", "Kundenbetreuer", "Kundenbetreuerin", "relationship manager", "gestionnaire", "compliance",
+	"Filialleiter", "Filialleiterin", "branch manager", "chef de succursale", "directeur de succursale", "capofiliale", "direttore di filiale",
 }
 
 // titles are words that stand before or behind names, also without a space.

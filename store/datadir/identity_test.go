@@ -20,9 +20,6 @@ func TestIdentity_OfAFileForItsLife(t *testing.T) {
 	}
 	write(path)
 	first := datadir.Identity(path)
-	if first == "" {
-		t.Skip("the file system does not identify files")
-	}
 	write(path) // in place
 	if err := os.Rename(path, moved); err != nil {
 		t.Fatal(err)
@@ -31,7 +28,7 @@ func TestIdentity_OfAFileForItsLife(t *testing.T) {
 		t.Errorf("renamed: %q, then %q", first, got)
 	}
 	write(path)
-	if got := datadir.Identity(path); datadir.SameFile(first, got) {
+	if got := datadir.Identity(path); first != "" && datadir.SameFile(first, got) { // "" in file systems that do not identify files
 		t.Errorf("a copy has the identity %q, too", got)
 	}
 	if got := datadir.Identity(filepath.Join(dir, "missing")); got != "" {

@@ -11,18 +11,21 @@ import (
 )
 
 // ResidentKiB returns the resident memory of a process.
-func ResidentKiB(b *testing.B, pid int) int { return procNumber(b, pid, "status", "VmRSS:") }
+func ResidentKiB(tb testing.TB, pid int) int { return procNumber(tb, pid, "status", "VmRSS:") }
+
+// PeakKiB returns the largest resident memory that a process had.
+func PeakKiB(tb testing.TB, pid int) int { return procNumber(tb, pid, "status", "VmHWM:") }
 
 // procNumber returns the number after a label in a file of /proc/PID.
-func procNumber(b *testing.B, pid int, file, label string) int {
-	b.Helper()
+func procNumber(tb testing.TB, pid int, file, label string) int {
+	tb.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
 	if err != nil {
-		b.Skip("needs the /proc of Linux")
+		tb.Fatal(err) // only Linux has these files
 	}
 	n, err := strconv.Atoi(WordAfter(string(data), label))
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 	return n
 }

@@ -167,7 +167,7 @@ func TestTLS_AFloodOfSlowHandshakes(t *testing.T) {
 	id := systemtest.NewIdentity(t, t.TempDir(), time.Now().AddDate(0, 1, 0))
 	p := systemtest.Start(t, filepath.Join(t.TempDir(), "data"), "--server.tls_cert", id.Cert, "--server.tls_key", id.Key)
 	p.Secure(id.Pool).Do(t, "GET", "/healthz", "", 200)
-	before := procStatus(t, p.Cmd.Process.Pid, "VmRSS:")
+	before := systemtest.ResidentKiB(t, p.Cmd.Process.Pid)
 	const connections = 500
 	hello := clientHello(t)
 	var open []net.Conn
@@ -183,7 +183,7 @@ func TestTLS_AFloodOfSlowHandshakes(t *testing.T) {
 		open = append(open, connection)
 	}
 	p.Secure(id.Pool).Do(t, "GET", "/readyz", "", 200)
-	if grown := procStatus(t, p.Cmd.Process.Pid, "VmRSS:") - before; grown > connections*64 {
+	if grown := systemtest.ResidentKiB(t, p.Cmd.Process.Pid) - before; grown > connections*64 {
 		t.Errorf("%d handshakes hold %d KiB", connections, grown)
 	}
 	for _, connection := range open {
@@ -221,16 +221,3 @@ func (r recorder) SetDeadline(time.Time) error { return nil }
 func (r recorder) SetReadDeadline(time.Time) error { return nil }
 
 func (r recorder) SetWriteDeadline(time.Time) error { return nil }
-
-// procStatus returns a number in /proc/PID/status.
-func procStatus(t *testing.T, pid int, label string) (number int) {
-	t.Helper()
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Skip("needs the /proc of Linux")
-	}
-	if _, err := fmt.Sscan(systemtest.WordAfter(string(data), label), &number); err != nil {
-		t.Fatal(err)
-	}
-	return number
-}
