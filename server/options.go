@@ -57,7 +57,7 @@ const (
 	readTimeout   = 10 * time.Second // for a request of ordinary size to arrive
 	uploadTimeout = 60 * time.Second // for one that may be larger than DefaultMaxBody
 	writeTimeout  = 30 * time.Second // after it, an answer is dropped with its connection
-	idleTimeout   = 64 * time.Second // a minute at least: proxies keep connections as long, and a deadline may come a sixteenth early
+	idleTimeout   = 64 * time.Second // longer than the minute for which proxies keep connections
 	headerBytes   = 16 << 10
 	answerBytes   = 8 << 10 // up to which an answer is written at once: that of a list with ten rows is
 )
