@@ -113,9 +113,9 @@ type UndoInput struct {
 	Token string `json:"token"`
 }
 
-// SessionPage is part of an answer.
-type SessionPage struct {
-	Data []Session `json:"data"`
+// Page is: A page of a list.
+type Page[T any] struct {
+	Data []T `json:"data"`
 	// Number of matching rows that the caller may see.
 	Total int64 `json:"total"`
 	// Number of rows that the caller may see.
@@ -124,6 +124,9 @@ type SessionPage struct {
 	HasMore bool `json:"has_more"`
 	// The parameter cursor for the next page; missing on the last one.
 	NextCursor string `json:"next_cursor"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
 }
 
 // Session is part of an answer.
@@ -153,10 +156,10 @@ const (
 	SessionAcrAal2 SessionAcr = "aal2"
 )
 
-// SessionStackedPage is part of an answer.
-type SessionStackedPage struct {
+// StackedPage is: A page of a list whose rows are grouped.
+type StackedPage[T any] struct {
 	// The rows of each group.
-	Data map[string][]Session `json:"data"`
+	Data map[string][]T `json:"data"`
 	// The members of data, in their order.
 	Keys     []string  `json:"keys"`
 	Metadata *Metadata `json:"metadata"`
@@ -168,6 +171,9 @@ type SessionStackedPage struct {
 	HasMore bool `json:"has_more"`
 	// The parameter cursor for the next page; missing on the last one.
 	NextCursor string `json:"next_cursor"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
 }
 
 // Metadata is part of an answer.
@@ -221,22 +227,6 @@ type Person struct {
 	Staff bool `json:"staff"`
 }
 
-// APIKeyPage is part of an answer.
-type APIKeyPage struct {
-	Data []APIKey `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // APIKey is part of an answer.
 type APIKey struct {
 	ID        string    `json:"id"`
@@ -250,26 +240,6 @@ type APIKey struct {
 	Scopes []string `json:"scopes"`
 	// When the key expires; null for never.
 	ExpiresAt *time.Time `json:"expires_at"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
-// APIKeyStackedPage is part of an answer.
-type APIKeyStackedPage struct {
-	// The rows of each group.
-	Data map[string][]APIKey `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -384,22 +354,6 @@ type UserCompleteRecoveryInput struct {
 	RemoveNew Opt[bool] `json:"remove_new,omitzero"`
 }
 
-// UserPage is part of an answer.
-type UserPage struct {
-	Data []User `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // User is part of an answer.
 type User struct {
 	// ETag identifies this version, for [IfMatch] and [IfNoneMatch]. Rows of lists have none.
@@ -452,26 +406,6 @@ const (
 	LanguageFr Language = "fr"
 	LanguageIt Language = "it"
 )
-
-// UserStackedPage is part of an answer.
-type UserStackedPage struct {
-	// The rows of each group.
-	Data map[string][]User `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
 
 // UserMe is part of an answer.
 type UserMe struct {
@@ -583,42 +517,6 @@ const (
 	UserInvitationStatusExpired UserInvitationStatus = "expired"
 )
 
-// UserInvitationPage is part of an answer.
-type UserInvitationPage struct {
-	Data []UserInvitation `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
-// UserInvitationStackedPage is part of an answer.
-type UserInvitationStackedPage struct {
-	// The rows of each group.
-	Data map[string][]UserInvitation `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // UserViewInvitationInput is part of a request.
 type UserViewInvitationInput struct {
 	// From the link of the message.
@@ -645,36 +543,6 @@ type UserAccepted struct {
 	UserID string `json:"user_id"`
 	// The credential to sign in with.
 	Email string `json:"email"`
-}
-
-// UserCredentialPage is part of an answer.
-type UserCredentialPage struct {
-	Data []UserCredential `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-}
-
-// UserCredentialStackedPage is part of an answer.
-type UserCredentialStackedPage struct {
-	// The rows of each group.
-	Data map[string][]UserCredential `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
 }
 
 // UserAddCredentialInput is part of a request.
@@ -746,22 +614,6 @@ type OidcExchangeInput struct {
 	Code string `json:"code"`
 }
 
-// OidcIdentityPage is part of an answer.
-type OidcIdentityPage struct {
-	Data []OidcIdentity `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // OidcIdentity is part of an answer.
 type OidcIdentity struct {
 	ID     string `json:"id"`
@@ -777,26 +629,6 @@ type OidcIdentity struct {
 	// Until then the account can neither replace an older method of sign-in nor be the only proof for a sensitive change; null
 	// for one that came with the user, or existed before this rule.
 	TrustedFrom *time.Time `json:"trusted_from"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
-// OidcIdentityStackedPage is part of an answer.
-type OidcIdentityStackedPage struct {
-	// The rows of each group.
-	Data map[string][]OidcIdentity `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -842,22 +674,6 @@ type OidcUnlinkInput struct {
 	OIDCProof string `json:"oidc_proof,omitzero"`
 }
 
-// FactorPage is part of an answer.
-type FactorPage struct {
-	Data []Factor `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // Factor is part of an answer.
 type Factor struct {
 	// ETag identifies this version, for [IfMatch] and [IfNoneMatch]. Rows of lists have none.
@@ -899,26 +715,6 @@ const (
 	FactorStatusPending FactorStatus = "pending"
 	FactorStatusActive  FactorStatus = "active"
 )
-
-// FactorStackedPage is part of an answer.
-type FactorStackedPage struct {
-	// The rows of each group.
-	Data map[string][]Factor `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
 
 // FactorEnrolInput is part of a request.
 type FactorEnrolInput struct {
@@ -1133,42 +929,6 @@ const (
 	ServiceaccountAccountStatusDisabled ServiceaccountAccountStatus = "disabled"
 )
 
-// ServiceaccountAccountPage is part of an answer.
-type ServiceaccountAccountPage struct {
-	Data []ServiceaccountAccount `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
-// ServiceaccountAccountStackedPage is part of an answer.
-type ServiceaccountAccountStackedPage struct {
-	// The rows of each group.
-	Data map[string][]ServiceaccountAccount `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // ServiceaccountUpdateInput is part of a request.
 type ServiceaccountUpdateInput struct {
 	Name        Opt[string]               `json:"name,omitzero"`
@@ -1222,22 +982,6 @@ type ServiceaccountNewToken struct {
 
 func (r *ServiceaccountNewToken) setETag(tag string) { r.ETag = tag }
 
-// ServiceaccountTokenPage is part of an answer.
-type ServiceaccountTokenPage struct {
-	Data []ServiceaccountToken `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // ServiceaccountToken is part of an answer.
 type ServiceaccountToken struct {
 	ID        string `json:"id"`
@@ -1253,26 +997,6 @@ type ServiceaccountToken struct {
 	RevokedAt *time.Time `json:"revoked_at"`
 	// Accurate to about a minute.
 	LastUsedAt *time.Time `json:"last_used_at"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
-// ServiceaccountTokenStackedPage is part of an answer.
-type ServiceaccountTokenStackedPage struct {
-	// The rows of each group.
-	Data map[string][]ServiceaccountToken `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -1334,22 +1058,6 @@ const (
 	DecisionSourceOwner DecisionSource = "owner"
 	DecisionSourceNone  DecisionSource = ""
 )
-
-// HolderPage is part of an answer.
-type HolderPage struct {
-	Data []Holder `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
 
 // Holder is part of an answer.
 type Holder struct {
@@ -1435,26 +1143,6 @@ const (
 	ReasonGrantedNone    ReasonGranted = ""
 )
 
-// HolderStackedPage is part of an answer.
-type HolderStackedPage struct {
-	// The rows of each group.
-	Data map[string][]Holder `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // CreateRoleInput is part of a request.
 type CreateRoleInput struct {
 	Name        string      `json:"name"`
@@ -1481,42 +1169,6 @@ type Role struct {
 }
 
 func (r *Role) setETag(tag string) { r.ETag = tag }
-
-// RolePage is part of an answer.
-type RolePage struct {
-	Data []Role `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
-// RoleStackedPage is part of an answer.
-type RoleStackedPage struct {
-	// The rows of each group.
-	Data map[string][]Role `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
 
 // PutRoleInput is part of a request.
 type PutRoleInput struct {
@@ -1600,55 +1252,6 @@ type Grant struct {
 
 func (r *Grant) setETag(tag string) { r.ETag = tag }
 
-// GrantPage is part of an answer.
-type GrantPage struct {
-	Data []Grant `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
-// GrantStackedPage is part of an answer.
-type GrantStackedPage struct {
-	// The rows of each group.
-	Data map[string][]Grant `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
-// EndpointPage is part of an answer.
-type EndpointPage struct {
-	Data []Endpoint `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-}
-
 // Endpoint is part of an answer.
 type Endpoint struct {
 	Endpoint string `json:"endpoint"`
@@ -1675,73 +1278,10 @@ const (
 	EndpointRateLimitPrivate EndpointRateLimit = "private"
 )
 
-// EndpointStackedPage is part of an answer.
-type EndpointStackedPage struct {
-	// The rows of each group.
-	Data map[string][]Endpoint `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-}
-
-// RecordTypePage is part of an answer.
-type RecordTypePage struct {
-	Data []RecordType `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-}
-
 // RecordType is part of an answer.
 type RecordType struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
-}
-
-// RecordTypeStackedPage is part of an answer.
-type RecordTypeStackedPage struct {
-	// The rows of each group.
-	Data map[string][]RecordType `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-}
-
-// RateLimitPage is part of an answer.
-type RateLimitPage struct {
-	Data []RateLimit `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
 }
 
 // RateLimit is part of an answer.
@@ -1761,47 +1301,11 @@ type RateLimit struct {
 
 func (r *RateLimit) setETag(tag string) { r.ETag = tag }
 
-// RateLimitStackedPage is part of an answer.
-type RateLimitStackedPage struct {
-	// The rows of each group.
-	Data map[string][]RateLimit `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // RateLimitInput is part of a request.
 type RateLimitInput struct {
 	Endpoint string `json:"endpoint"`
 	// null removes the rule.
 	PerMinute *int64 `json:"per_minute"`
-}
-
-// AuditEntryPage is part of an answer.
-type AuditEntryPage struct {
-	Data []AuditEntry `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
 }
 
 // AuditEntry is part of an answer.
@@ -1873,26 +1377,6 @@ type AuditDetail struct {
 	Subject string `json:"subject"`
 	// A code with more about the event.
 	Note string `json:"note"`
-}
-
-// AuditEntryStackedPage is part of an answer.
-type AuditEntryStackedPage struct {
-	// The rows of each group.
-	Data map[string][]AuditEntry `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
 }
 
 // AuditChangedEntry is part of an answer.
@@ -2037,42 +1521,6 @@ type Persona struct {
 
 func (r *Persona) setETag(tag string) { r.ETag = tag }
 
-// PersonaPage is part of an answer.
-type PersonaPage struct {
-	Data []Persona `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
-// PersonaStackedPage is part of an answer.
-type PersonaStackedPage struct {
-	// The rows of each group.
-	Data map[string][]Persona `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // PersonaUpdateInput is part of a request.
 type PersonaUpdateInput struct {
 	FirstName   string              `json:"first_name"`
@@ -2083,22 +1531,6 @@ type PersonaUpdateInput struct {
 	HashID      Opt[string]         `json:"hash_id,omitzero"`
 	Active      Opt[bool]           `json:"active,omitzero"`
 	Metadata    Opt[map[string]any] `json:"metadata,omitzero"`
-}
-
-// PersonaUserLinkPage is part of an answer.
-type PersonaUserLinkPage struct {
-	Data []PersonaUserLink `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
 }
 
 // PersonaUserLink is part of an answer.
@@ -2128,45 +1560,9 @@ const (
 	PersonaUserLinkStatusActive  PersonaUserLinkStatus = "active"
 )
 
-// PersonaUserLinkStackedPage is part of an answer.
-type PersonaUserLinkStackedPage struct {
-	// The rows of each group.
-	Data map[string][]PersonaUserLink `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // PersonaAddUserInput is part of a request.
 type PersonaAddUserInput struct {
 	UserID string `json:"user_id"`
-}
-
-// PersonaOwnLinkPage is part of an answer.
-type PersonaOwnLinkPage struct {
-	Data []PersonaOwnLink `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
 }
 
 // PersonaOwnLink is part of an answer.
@@ -2193,42 +1589,6 @@ const (
 	PersonaOwnLinkStatusPending PersonaOwnLinkStatus = "pending"
 	PersonaOwnLinkStatusActive  PersonaOwnLinkStatus = "active"
 )
-
-// PersonaOwnLinkStackedPage is part of an answer.
-type PersonaOwnLinkStackedPage struct {
-	// The rows of each group.
-	Data map[string][]PersonaOwnLink `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
-// PersonaLinkPage is part of an answer.
-type PersonaLinkPage struct {
-	Data []PersonaLink `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
 
 // PersonaLink is part of an answer.
 type PersonaLink struct {
@@ -2300,26 +1660,6 @@ const (
 	PersonaLinkStatusPending PersonaLinkStatus = "pending"
 	PersonaLinkStatusActive  PersonaLinkStatus = "active"
 )
-
-// PersonaLinkStackedPage is part of an answer.
-type PersonaLinkStackedPage struct {
-	// The rows of each group.
-	Data map[string][]PersonaLink `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
 
 // PersonaLinkInput is part of a request.
 type PersonaLinkInput struct {
@@ -2422,36 +1762,6 @@ const (
 	VerificationLevelStandard VerificationLevel = "standard"
 	VerificationLevelEnhanced VerificationLevel = "enhanced"
 )
-
-// CustomerPage is part of an answer.
-type CustomerPage struct {
-	Data []Customer `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-}
-
-// CustomerStackedPage is part of an answer.
-type CustomerStackedPage struct {
-	// The rows of each group.
-	Data map[string][]Customer `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-}
 
 // CustomerUpdateInput is part of a request.
 type CustomerUpdateInput struct {
@@ -2723,22 +2033,6 @@ type CustomerDecideInput struct {
 	CustomerReason string `json:"customer_reason,omitzero"`
 }
 
-// CustomerCasePage is part of an answer.
-type CustomerCasePage struct {
-	Data []CustomerCase `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // CustomerCase is part of an answer.
 type CustomerCase struct {
 	CustomerID string           `json:"customer_id"`
@@ -2770,26 +2064,6 @@ const (
 	CustomerCaseTypeIndividual CustomerCaseType = "individual"
 	CustomerCaseTypeBusiness   CustomerCaseType = "business"
 )
-
-// CustomerCaseStackedPage is part of an answer.
-type CustomerCaseStackedPage struct {
-	// The rows of each group.
-	Data map[string][]CustomerCase `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
 
 // CustomerTakeInput is part of a request.
 type CustomerTakeInput struct {
@@ -3127,42 +2401,6 @@ const (
 	TaskAssigneeStatusDeclined  TaskAssigneeStatus = "declined"
 )
 
-// TaskPage is part of an answer.
-type TaskPage struct {
-	Data []Task `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
-// TaskStackedPage is part of an answer.
-type TaskStackedPage struct {
-	// The rows of each group.
-	Data map[string][]Task `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // TaskUpdateInput is part of a request.
 type TaskUpdateInput struct {
 	Title       Opt[string]         `json:"title,omitzero"`
@@ -3355,19 +2593,6 @@ type ProfileAvatarFormInput struct {
 	File File `json:"file"`
 }
 
-// ProfileViewPage is part of an answer.
-type ProfileViewPage struct {
-	Data []ProfileView `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-}
-
 // ProfileView is part of an answer.
 type ProfileView struct {
 	ID string `json:"id"`
@@ -3378,23 +2603,6 @@ type ProfileView struct {
 	Query      string    `json:"query"`
 	CreatedAt  time.Time `json:"created_at"`
 	ModifiedAt time.Time `json:"modified_at"`
-}
-
-// ProfileViewStackedPage is part of an answer.
-type ProfileViewStackedPage struct {
-	// The rows of each group.
-	Data map[string][]ProfileView `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
 }
 
 // ProfileViewInput is part of a request.
@@ -3508,58 +2716,12 @@ const (
 	InvoiceWarningKindOtherBill InvoiceWarningKind = "other_bill"
 )
 
-// InvoiceBillPage is part of an answer.
-type InvoiceBillPage struct {
-	Data []InvoiceBill `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-}
-
 // InvoiceBill is part of an answer.
 type InvoiceBill struct {
 	ID string `json:"id"`
 	// When it was read last.
 	ReadAt time.Time     `json:"read_at"`
 	QRInfo InvoiceQRInfo `json:"qr_info"`
-}
-
-// InvoiceBillStackedPage is part of an answer.
-type InvoiceBillStackedPage struct {
-	// The rows of each group.
-	Data map[string][]InvoiceBill `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-}
-
-// NotificationListedPage is part of an answer.
-type NotificationListedPage struct {
-	Data []NotificationListed `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
 }
 
 // NotificationListed is part of an answer.
@@ -3588,26 +2750,6 @@ type NotificationListed struct {
 	ChannelsFailed    []string `json:"channels_failed"`
 	LinkURL           string   `json:"link_url"`
 	LinkText          string   `json:"link_text"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
-// NotificationListedStackedPage is part of an answer.
-type NotificationListedStackedPage struct {
-	// The rows of each group.
-	Data map[string][]NotificationListed `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -3670,22 +2812,6 @@ type NotificationUnread struct {
 	UnreadCount int64 `json:"unread_count"`
 }
 
-// NotificationDeliveryPage is part of an answer.
-type NotificationDeliveryPage struct {
-	Data []NotificationDelivery `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // NotificationDelivery is part of an answer.
 type NotificationDelivery struct {
 	ID             string                      `json:"id"`
@@ -3728,26 +2854,6 @@ const (
 	NotificationDeliveryStatusRetrying NotificationDeliveryStatus = "retrying"
 	NotificationDeliveryStatusDead     NotificationDeliveryStatus = "dead"
 )
-
-// NotificationDeliveryStackedPage is part of an answer.
-type NotificationDeliveryStackedPage struct {
-	// The rows of each group.
-	Data map[string][]NotificationDelivery `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
 
 // NotificationOpenedFrame is part of an answer.
 type NotificationOpenedFrame struct {
@@ -3885,22 +2991,6 @@ type PrivacyHoldInput struct {
 	Until Date `json:"until,omitzero"`
 }
 
-// PrivacyErasurePage is part of an answer.
-type PrivacyErasurePage struct {
-	Data []PrivacyErasure `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // PrivacyErasure is part of an answer.
 type PrivacyErasure struct {
 	// ETag identifies this version, for [IfMatch] and [IfNoneMatch]. Rows of lists have none.
@@ -3962,61 +3052,11 @@ type PrivacyLeft struct {
 	Why string `json:"why"`
 }
 
-// PrivacyErasureStackedPage is part of an answer.
-type PrivacyErasureStackedPage struct {
-	// The rows of each group.
-	Data map[string][]PrivacyErasure `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
-// PrivacyDuePage is part of an answer.
-type PrivacyDuePage struct {
-	Data []PrivacyDue `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-}
-
 // PrivacyDue is part of an answer.
 type PrivacyDue struct {
 	CustomerID string `json:"customer_id"`
 	// When the business relationship ended.
 	EndedAt time.Time `json:"ended_at"`
-}
-
-// PrivacyDueStackedPage is part of an answer.
-type PrivacyDueStackedPage struct {
-	// The rows of each group.
-	Data map[string][]PrivacyDue `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
 }
 
 // PrivacyExport is part of an answer.
@@ -4251,22 +3291,6 @@ const (
 	WebhookNewSecretReasonNone    WebhookNewSecretReason = ""
 )
 
-// WebhookPage is part of an answer.
-type WebhookPage struct {
-	Data []Webhook `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // Webhook is part of an answer.
 type Webhook struct {
 	// ETag identifies this version, for [IfMatch] and [IfNoneMatch]. Rows of lists have none.
@@ -4319,26 +3343,6 @@ const (
 	WebhookReasonGone    WebhookReason = "gone"
 	WebhookReasonNone    WebhookReason = ""
 )
-
-// WebhookStackedPage is part of an answer.
-type WebhookStackedPage struct {
-	// The rows of each group.
-	Data map[string][]Webhook `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
 
 // WebhookUpdateInput is part of a request.
 type WebhookUpdateInput struct {
@@ -4408,36 +3412,6 @@ const (
 type WebhookReplayInput struct {
 	// The events since then are sent again, under the same ids, if the account may still read their records.
 	Since time.Time `json:"since"`
-}
-
-// WebhookDeliveryPage is part of an answer.
-type WebhookDeliveryPage struct {
-	Data []WebhookDelivery `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-}
-
-// WebhookDeliveryStackedPage is part of an answer.
-type WebhookDeliveryStackedPage struct {
-	// The rows of each group.
-	Data map[string][]WebhookDelivery `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
 }
 
 // SearchResults is part of an answer.

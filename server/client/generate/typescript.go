@@ -50,20 +50,24 @@ func (w *scriptWriter) comment(indent, text string) {
 
 // types writes the enumerations, the objects and the codes of errors.
 func (w *scriptWriter) types() {
-	for _, t := range w.model.types {
+	for _, t := range w.model.declared() {
 		w.comment("", t.doc)
 		if len(t.enum) > 0 {
 			w.line("export type %s = %s;\n", t.name, literals(t.enum))
 			continue
 		}
-		w.line("export interface %s {", t.name)
+		parameter := ""
+		if t.generics {
+			parameter = "<T>"
+		}
+		w.line("export interface %s%s {", t.name, parameter)
 		for _, f := range t.fields {
 			optional := "?"
 			if f.required {
 				optional = ""
 			}
 			w.comment("  ", f.doc)
-			w.line("  %s%s: %s;", f.wire, optional, scriptType("", f.typ))
+			w.line("  %s%s: %s;", f.wire, optional, w.scriptType("", f.typ))
 		}
 		w.line("}\n")
 	}
@@ -86,7 +90,7 @@ func scriptText(s string) string {
 }
 
 // scriptType returns a type of TypeScript. space is "t." for named types of another file.
-func scriptType(space string, t typeOf) string {
+func (w *scriptWriter) scriptType(space string, t typeOf) string {
 	var name string
 	switch t.kind {
 	case text, moment, date:
@@ -98,14 +102,14 @@ func scriptType(space string, t typeOf) string {
 	case binary:
 		name = "Blob"
 	case named:
-		name = space + t.name
+		name = w.named(space, t.name)
 	case list:
-		name = scriptType(space, *t.elem) + "[]"
+		name = w.scriptType(space, *t.elem) + "[]"
 		if t.elem.nullable {
-			name = "(" + scriptType(space, *t.elem) + ")[]"
+			name = "(" + w.scriptType(space, *t.elem) + ")[]"
 		}
 	case object:
-		name = "{ [name: string]: " + scriptType(space, *t.elem) + " }"
+		name = "{ [name: string]: " + w.scriptType(space, *t.elem) + " }"
 	default:
 		return "unknown"
 	}
@@ -113,4 +117,12 @@ func scriptType(space string, t typeOf) string {
 		name += " | null"
 	}
 	return name
+}
+
+// named returns a type that the document names: Page<Session> for SessionPage.
+func (w *scriptWriter) named(space, name string) string {
+	if generic, row := w.model.instance(name); generic != "" {
+		return space + generic + "<" + w.scriptType(space, row) + ">"
+	}
+	return space + name
 }

@@ -36,7 +36,7 @@ func (w *scriptWriter) query(o operation) {
 			filters = append(filters, strings.TrimPrefix(p.wire, "search."))
 		default:
 			w.comment("  ", p.doc)
-			w.line("  %s?: %s;", p.wire, scriptType("t.", p.typ))
+			w.line("  %s?: %s;", p.wire, w.scriptType("t.", p.typ))
 		}
 	}
 	if len(filters) > 0 {
@@ -119,7 +119,7 @@ func (w *scriptWriter) operation(o operation) {
 	w.line("    return this.connection.%s(%s, %s, options);\n  }", call, w.literal(o), o.scriptGiven(""))
 	if o.stacked != "" {
 		w.line("\n  /** The rows of {@link %s}, grouped by a field. */", method)
-		w.line("  async %sStacked(%s): Promise<t.%s> {", method, o.scriptParams("stack: string, ", "CallOptions"), o.stacked)
+		w.line("  async %sStacked(%s): Promise<%s> {", method, o.scriptParams("stack: string, ", "CallOptions"), w.named("t.", o.stacked))
 		w.line("    return this.connection.json(%s, %s, options);\n  }", w.literal(o), o.scriptGiven("{ ...query, stack }"))
 	}
 	if o.page != nil {
@@ -150,7 +150,7 @@ func (w *scriptWriter) pages(o operation, method string) {
 		all += strings.ToUpper(method[:1]) + method[1:]
 	}
 	w.line("\n  /** The rows of all pages of {@link %s}. */", method)
-	w.line("  %s(%s): AsyncGenerator<%s, void, undefined> {", all, o.scriptParams("", "CallOptions"), scriptType("t.", o.page.elem))
+	w.line("  %s(%s): AsyncGenerator<%s, void, undefined> {", all, o.scriptParams("", "CallOptions"), w.scriptType("t.", o.page.elem))
 	names := make([]string, len(o.params))
 	for i, p := range o.params {
 		names[i] = camel(p)
@@ -171,7 +171,8 @@ func (w *scriptWriter) pages(o operation, method string) {
 func (w *scriptWriter) result(o operation) (typ, call string) {
 	first := o.answers[0]
 	if len(o.answers) == 2 && o.answers[1].typ.name != first.typ.name {
-		return fmt.Sprintf("{ status: 200; data: t.%s } | { status: 202; data: t.%s }", first.typ.name, o.answers[1].typ.name), fmt.Sprintf("either<t.%s, t.%s>", first.typ.name, o.answers[1].typ.name)
+		a, b := w.named("t.", first.typ.name), w.named("t.", o.answers[1].typ.name)
+		return fmt.Sprintf("{ status: 200; data: %s } | { status: 202; data: %s }", a, b), fmt.Sprintf("either<%s, %s>", a, b)
 	}
 	switch {
 	case len(first.media) == 0: // a redirect
@@ -181,7 +182,7 @@ func (w *scriptWriter) result(o operation) (typ, call string) {
 	case first.typ.kind == binary:
 		return "Blob", "blob"
 	}
-	return scriptType("t.", first.typ), "json"
+	return w.scriptType("t.", first.typ), "json"
 }
 
 // scriptParams returns the parameters of a method.

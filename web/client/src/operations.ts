@@ -1198,12 +1198,12 @@ export class AuthOperations extends Group {
   }
 
   /** GET /v1/users/{id}/sessions: list the sessions of a user. */
-  async sessions(id: string, query: AuthSessionsQuery = {}, options: CallOptions = {}): Promise<t.SessionPage> {
+  async sessions(id: string, query: AuthSessionsQuery = {}, options: CallOptions = {}): Promise<t.Page<t.Session>> {
     return this.connection.json({ name: 'auth.sessions', method: 'GET', path: `/v1/users/${segment(id)}/sessions`, bearer: true }, { query }, options);
   }
 
   /** The rows of {@link sessions}, grouped by a field. */
-  async sessionsStacked(id: string, stack: string, query: AuthSessionsQuery = {}, options: CallOptions = {}): Promise<t.SessionStackedPage> {
+  async sessionsStacked(id: string, stack: string, query: AuthSessionsQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.Session>> {
     return this.connection.json({ name: 'auth.sessions', method: 'GET', path: `/v1/users/${segment(id)}/sessions`, bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1218,12 +1218,12 @@ export class AuthOperations extends Group {
   }
 
   /** GET /v1/api-keys: list API keys. */
-  async keys(query: AuthKeysQuery = {}, options: CallOptions = {}): Promise<t.APIKeyPage> {
+  async keys(query: AuthKeysQuery = {}, options: CallOptions = {}): Promise<t.Page<t.APIKey>> {
     return this.connection.json({ name: 'auth.keys', method: 'GET', path: '/v1/api-keys', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link keys}, grouped by a field. */
-  async keysStacked(stack: string, query: AuthKeysQuery = {}, options: CallOptions = {}): Promise<t.APIKeyStackedPage> {
+  async keysStacked(stack: string, query: AuthKeysQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.APIKey>> {
     return this.connection.json({ name: 'auth.keys', method: 'GET', path: '/v1/api-keys', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1275,12 +1275,12 @@ export class AuthOperations extends Group {
 
 export class UsersInvitationsOperations extends Group {
   /** GET /v1/invitations: list open and expired invitations. */
-  async list(query: UsersInvitationsListQuery = {}, options: CallOptions = {}): Promise<t.UserInvitationPage> {
+  async list(query: UsersInvitationsListQuery = {}, options: CallOptions = {}): Promise<t.Page<t.UserInvitation>> {
     return this.connection.json({ name: 'users.invitations.list', method: 'GET', path: '/v1/invitations', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  async listStacked(stack: string, query: UsersInvitationsListQuery = {}, options: CallOptions = {}): Promise<t.UserInvitationStackedPage> {
+  async listStacked(stack: string, query: UsersInvitationsListQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.UserInvitation>> {
     return this.connection.json({ name: 'users.invitations.list', method: 'GET', path: '/v1/invitations', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1317,12 +1317,12 @@ export class UsersInvitationsOperations extends Group {
 
 export class UsersCredentialsOperations extends Group {
   /** GET /v1/users/{id}/credentials: list the credentials of a user. */
-  async list(id: string, query: UsersCredentialsListQuery = {}, options: CallOptions = {}): Promise<t.UserCredentialPage> {
+  async list(id: string, query: UsersCredentialsListQuery = {}, options: CallOptions = {}): Promise<t.Page<t.UserCredential>> {
     return this.connection.json({ name: 'users.credentials.list', method: 'GET', path: `/v1/users/${segment(id)}/credentials`, bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  async listStacked(id: string, stack: string, query: UsersCredentialsListQuery = {}, options: CallOptions = {}): Promise<t.UserCredentialStackedPage> {
+  async listStacked(id: string, stack: string, query: UsersCredentialsListQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.UserCredential>> {
     return this.connection.json({ name: 'users.credentials.list', method: 'GET', path: `/v1/users/${segment(id)}/credentials`, bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1388,12 +1388,12 @@ export class UsersOperations extends Group {
   }
 
   /** GET /v1/users: list users. */
-  async list(query: UsersListQuery = {}, options: CallOptions = {}): Promise<t.UserPage> {
+  async list(query: UsersListQuery = {}, options: CallOptions = {}): Promise<t.Page<t.User>> {
     return this.connection.json({ name: 'users.list', method: 'GET', path: '/v1/users', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  async listStacked(stack: string, query: UsersListQuery = {}, options: CallOptions = {}): Promise<t.UserStackedPage> {
+  async listStacked(stack: string, query: UsersListQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.User>> {
     return this.connection.json({ name: 'users.list', method: 'GET', path: '/v1/users', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1445,12 +1445,12 @@ export class OIDCOperations extends Group {
   }
 
   /** GET /v1/users/{id}/identities: list the accounts at the provider with which a user may sign in. */
-  async identities(id: string, query: OIDCIdentitiesQuery = {}, options: CallOptions = {}): Promise<t.OidcIdentityPage> {
+  async identities(id: string, query: OIDCIdentitiesQuery = {}, options: CallOptions = {}): Promise<t.Page<t.OidcIdentity>> {
     return this.connection.json({ name: 'oidc.identities', method: 'GET', path: `/v1/users/${segment(id)}/identities`, bearer: true }, { query }, options);
   }
 
   /** The rows of {@link identities}, grouped by a field. */
-  async identitiesStacked(id: string, stack: string, query: OIDCIdentitiesQuery = {}, options: CallOptions = {}): Promise<t.OidcIdentityStackedPage> {
+  async identitiesStacked(id: string, stack: string, query: OIDCIdentitiesQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.OidcIdentity>> {
     return this.connection.json({ name: 'oidc.identities', method: 'GET', path: `/v1/users/${segment(id)}/identities`, bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1472,12 +1472,12 @@ export class OIDCOperations extends Group {
 
 export class FactorsOperations extends Group {
   /** GET /v1/users/{id}/factors: list the second factors of a user. */
-  async list(id: string, query: FactorsListQuery = {}, options: CallOptions = {}): Promise<t.FactorPage> {
+  async list(id: string, query: FactorsListQuery = {}, options: CallOptions = {}): Promise<t.Page<t.Factor>> {
     return this.connection.json({ name: 'factors.list', method: 'GET', path: `/v1/users/${segment(id)}/factors`, bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  async listStacked(id: string, stack: string, query: FactorsListQuery = {}, options: CallOptions = {}): Promise<t.FactorStackedPage> {
+  async listStacked(id: string, stack: string, query: FactorsListQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.Factor>> {
     return this.connection.json({ name: 'factors.list', method: 'GET', path: `/v1/users/${segment(id)}/factors`, bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1509,12 +1509,12 @@ export class FactorsOperations extends Group {
 
 export class ServiceAccountsOperations extends Group {
   /** GET /v1/service-accounts: list service accounts. */
-  async list(query: ServiceAccountsListQuery = {}, options: CallOptions = {}): Promise<t.ServiceaccountAccountPage> {
+  async list(query: ServiceAccountsListQuery = {}, options: CallOptions = {}): Promise<t.Page<t.ServiceaccountAccount>> {
     return this.connection.json({ name: 'service_accounts.list', method: 'GET', path: '/v1/service-accounts', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  async listStacked(stack: string, query: ServiceAccountsListQuery = {}, options: CallOptions = {}): Promise<t.ServiceaccountAccountStackedPage> {
+  async listStacked(stack: string, query: ServiceAccountsListQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.ServiceaccountAccount>> {
     return this.connection.json({ name: 'service_accounts.list', method: 'GET', path: '/v1/service-accounts', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1544,12 +1544,12 @@ export class ServiceAccountsOperations extends Group {
   }
 
   /** GET /v1/service-accounts/{id}/tokens: list the tokens of a service account. */
-  async tokens(id: string, query: ServiceAccountsTokensQuery = {}, options: CallOptions = {}): Promise<t.ServiceaccountTokenPage> {
+  async tokens(id: string, query: ServiceAccountsTokensQuery = {}, options: CallOptions = {}): Promise<t.Page<t.ServiceaccountToken>> {
     return this.connection.json({ name: 'service_accounts.tokens', method: 'GET', path: `/v1/service-accounts/${segment(id)}/tokens`, bearer: true }, { query }, options);
   }
 
   /** The rows of {@link tokens}, grouped by a field. */
-  async tokensStacked(id: string, stack: string, query: ServiceAccountsTokensQuery = {}, options: CallOptions = {}): Promise<t.ServiceaccountTokenStackedPage> {
+  async tokensStacked(id: string, stack: string, query: ServiceAccountsTokensQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.ServiceaccountToken>> {
     return this.connection.json({ name: 'service_accounts.tokens', method: 'GET', path: `/v1/service-accounts/${segment(id)}/tokens`, bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1590,12 +1590,12 @@ export class RBACRolesOperations extends Group {
   }
 
   /** GET /v1/rbac/roles: list roles. */
-  async list(query: RBACRolesListQuery = {}, options: CallOptions = {}): Promise<t.RolePage> {
+  async list(query: RBACRolesListQuery = {}, options: CallOptions = {}): Promise<t.Page<t.Role>> {
     return this.connection.json({ name: 'rbac.roles.list', method: 'GET', path: '/v1/rbac/roles', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  async listStacked(stack: string, query: RBACRolesListQuery = {}, options: CallOptions = {}): Promise<t.RoleStackedPage> {
+  async listStacked(stack: string, query: RBACRolesListQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.Role>> {
     return this.connection.json({ name: 'rbac.roles.list', method: 'GET', path: '/v1/rbac/roles', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1627,12 +1627,12 @@ export class RBACRolesOperations extends Group {
 
 export class RBACGrantsOperations extends Group {
   /** GET /v1/rbac/grants: list grants. */
-  async list(query: RBACGrantsListQuery = {}, options: CallOptions = {}): Promise<t.GrantPage> {
+  async list(query: RBACGrantsListQuery = {}, options: CallOptions = {}): Promise<t.Page<t.Grant>> {
     return this.connection.json({ name: 'rbac.grants.list', method: 'GET', path: '/v1/rbac/grants', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  async listStacked(stack: string, query: RBACGrantsListQuery = {}, options: CallOptions = {}): Promise<t.GrantStackedPage> {
+  async listStacked(stack: string, query: RBACGrantsListQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.Grant>> {
     return this.connection.json({ name: 'rbac.grants.list', method: 'GET', path: '/v1/rbac/grants', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1654,12 +1654,12 @@ export class RBACGrantsOperations extends Group {
 
 export class RBACEndpointsOperations extends Group {
   /** GET /v1/rbac/endpoints: list the endpoints that can be granted. */
-  async list(query: RBACEndpointsListQuery = {}, options: CallOptions = {}): Promise<t.EndpointPage> {
+  async list(query: RBACEndpointsListQuery = {}, options: CallOptions = {}): Promise<t.Page<t.Endpoint>> {
     return this.connection.json({ name: 'rbac.endpoints.list', method: 'GET', path: '/v1/rbac/endpoints', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  async listStacked(stack: string, query: RBACEndpointsListQuery = {}, options: CallOptions = {}): Promise<t.EndpointStackedPage> {
+  async listStacked(stack: string, query: RBACEndpointsListQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.Endpoint>> {
     return this.connection.json({ name: 'rbac.endpoints.list', method: 'GET', path: '/v1/rbac/endpoints', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1671,12 +1671,12 @@ export class RBACEndpointsOperations extends Group {
 
 export class RBACRecordTypesOperations extends Group {
   /** GET /v1/rbac/record-types: list record types. */
-  async list(query: RBACRecordTypesListQuery = {}, options: CallOptions = {}): Promise<t.RecordTypePage> {
+  async list(query: RBACRecordTypesListQuery = {}, options: CallOptions = {}): Promise<t.Page<t.RecordType>> {
     return this.connection.json({ name: 'rbac.record_types.list', method: 'GET', path: '/v1/rbac/record-types', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  async listStacked(stack: string, query: RBACRecordTypesListQuery = {}, options: CallOptions = {}): Promise<t.RecordTypeStackedPage> {
+  async listStacked(stack: string, query: RBACRecordTypesListQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.RecordType>> {
     return this.connection.json({ name: 'rbac.record_types.list', method: 'GET', path: '/v1/rbac/record-types', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1688,12 +1688,12 @@ export class RBACRecordTypesOperations extends Group {
 
 export class RBACRateLimitsOperations extends Group {
   /** GET /v1/rate-limits: list rate-limit rules. */
-  async list(query: RBACRateLimitsListQuery = {}, options: CallOptions = {}): Promise<t.RateLimitPage> {
+  async list(query: RBACRateLimitsListQuery = {}, options: CallOptions = {}): Promise<t.Page<t.RateLimit>> {
     return this.connection.json({ name: 'rbac.rate_limits.list', method: 'GET', path: '/v1/rate-limits', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  async listStacked(stack: string, query: RBACRateLimitsListQuery = {}, options: CallOptions = {}): Promise<t.RateLimitStackedPage> {
+  async listStacked(stack: string, query: RBACRateLimitsListQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.RateLimit>> {
     return this.connection.json({ name: 'rbac.rate_limits.list', method: 'GET', path: '/v1/rate-limits', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1730,12 +1730,12 @@ export class RBACOperations extends Group {
   }
 
   /** GET /v1/rbac/explain: list the users who have a permission on a record, with all reasons. */
-  async explain(query: RBACExplainQuery = {}, options: CallOptions = {}): Promise<t.HolderPage> {
+  async explain(query: RBACExplainQuery = {}, options: CallOptions = {}): Promise<t.Page<t.Holder>> {
     return this.connection.json({ name: 'rbac.explain', method: 'GET', path: '/v1/rbac/explain', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link explain}, grouped by a field. */
-  async explainStacked(stack: string, query: RBACExplainQuery = {}, options: CallOptions = {}): Promise<t.HolderStackedPage> {
+  async explainStacked(stack: string, query: RBACExplainQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.Holder>> {
     return this.connection.json({ name: 'rbac.explain', method: 'GET', path: '/v1/rbac/explain', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1747,12 +1747,12 @@ export class RBACOperations extends Group {
 
 export class AuditOperations extends Group {
   /** GET /v1/audit: list audit entries, newest first. */
-  async list(query: AuditListQuery = {}, options: CallOptions = {}): Promise<t.AuditEntryPage> {
+  async list(query: AuditListQuery = {}, options: CallOptions = {}): Promise<t.Page<t.AuditEntry>> {
     return this.connection.json({ name: 'audit.list', method: 'GET', path: '/v1/audit', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  async listStacked(stack: string, query: AuditListQuery = {}, options: CallOptions = {}): Promise<t.AuditEntryStackedPage> {
+  async listStacked(stack: string, query: AuditListQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.AuditEntry>> {
     return this.connection.json({ name: 'audit.list', method: 'GET', path: '/v1/audit', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1774,12 +1774,12 @@ export class AuditOperations extends Group {
 
 export class PersonasUsersOperations extends Group {
   /** GET /v1/personas/{persona_id}/users: list the users linked to a persona. */
-  async list(personaId: string, query: PersonasUsersListQuery = {}, options: CallOptions = {}): Promise<t.PersonaUserLinkPage> {
+  async list(personaId: string, query: PersonasUsersListQuery = {}, options: CallOptions = {}): Promise<t.Page<t.PersonaUserLink>> {
     return this.connection.json({ name: 'personas.users.list', method: 'GET', path: `/v1/personas/${segment(personaId)}/users`, bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  async listStacked(personaId: string, stack: string, query: PersonasUsersListQuery = {}, options: CallOptions = {}): Promise<t.PersonaUserLinkStackedPage> {
+  async listStacked(personaId: string, stack: string, query: PersonasUsersListQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.PersonaUserLink>> {
     return this.connection.json({ name: 'personas.users.list', method: 'GET', path: `/v1/personas/${segment(personaId)}/users`, bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1807,12 +1807,12 @@ export class PersonasUsersOperations extends Group {
   }
 
   /** GET /v1/profile/personas: list the caller's links to personas, including pending ones. */
-  async mine(query: PersonasUsersMineQuery = {}, options: CallOptions = {}): Promise<t.PersonaOwnLinkPage> {
+  async mine(query: PersonasUsersMineQuery = {}, options: CallOptions = {}): Promise<t.Page<t.PersonaOwnLink>> {
     return this.connection.json({ name: 'personas.users.mine', method: 'GET', path: '/v1/profile/personas', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link mine}, grouped by a field. */
-  async mineStacked(stack: string, query: PersonasUsersMineQuery = {}, options: CallOptions = {}): Promise<t.PersonaOwnLinkStackedPage> {
+  async mineStacked(stack: string, query: PersonasUsersMineQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.PersonaOwnLink>> {
     return this.connection.json({ name: 'personas.users.mine', method: 'GET', path: '/v1/profile/personas', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1824,12 +1824,12 @@ export class PersonasUsersOperations extends Group {
 
 export class PersonasLinksOperations extends Group {
   /** GET /v1/personas/{persona_id}/links: list the links between a persona and other personas. */
-  async list(personaId: string, query: PersonasLinksListQuery = {}, options: CallOptions = {}): Promise<t.PersonaLinkPage> {
+  async list(personaId: string, query: PersonasLinksListQuery = {}, options: CallOptions = {}): Promise<t.Page<t.PersonaLink>> {
     return this.connection.json({ name: 'personas.links.list', method: 'GET', path: `/v1/personas/${segment(personaId)}/links`, bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  async listStacked(personaId: string, stack: string, query: PersonasLinksListQuery = {}, options: CallOptions = {}): Promise<t.PersonaLinkStackedPage> {
+  async listStacked(personaId: string, stack: string, query: PersonasLinksListQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.PersonaLink>> {
     return this.connection.json({ name: 'personas.links.list', method: 'GET', path: `/v1/personas/${segment(personaId)}/links`, bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1871,12 +1871,12 @@ export class PersonasOperations extends Group {
   }
 
   /** GET /v1/personas: list personas. */
-  async list(query: PersonasListQuery = {}, options: CallOptions = {}): Promise<t.PersonaPage> {
+  async list(query: PersonasListQuery = {}, options: CallOptions = {}): Promise<t.Page<t.Persona>> {
     return this.connection.json({ name: 'personas.list', method: 'GET', path: '/v1/personas', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  async listStacked(stack: string, query: PersonasListQuery = {}, options: CallOptions = {}): Promise<t.PersonaStackedPage> {
+  async listStacked(stack: string, query: PersonasListQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.Persona>> {
     return this.connection.json({ name: 'personas.list', method: 'GET', path: '/v1/personas', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1908,12 +1908,12 @@ export class PersonasOperations extends Group {
 
 export class CustomersOperations extends Group {
   /** GET /v1/customers: list customers. */
-  async list(query: CustomersListQuery = {}, options: CallOptions = {}): Promise<t.CustomerPage> {
+  async list(query: CustomersListQuery = {}, options: CallOptions = {}): Promise<t.Page<t.Customer>> {
     return this.connection.json({ name: 'customers.list', method: 'GET', path: '/v1/customers', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  async listStacked(stack: string, query: CustomersListQuery = {}, options: CallOptions = {}): Promise<t.CustomerStackedPage> {
+  async listStacked(stack: string, query: CustomersListQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.Customer>> {
     return this.connection.json({ name: 'customers.list', method: 'GET', path: '/v1/customers', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1958,12 +1958,12 @@ export class CustomersOperations extends Group {
   }
 
   /** GET /v1/kyc/cases: list the open cases of the verification. sort=opened_at lists the oldest first. */
-  async cases(query: CustomersCasesQuery = {}, options: CallOptions = {}): Promise<t.CustomerCasePage> {
+  async cases(query: CustomersCasesQuery = {}, options: CallOptions = {}): Promise<t.Page<t.CustomerCase>> {
     return this.connection.json({ name: 'customers.cases', method: 'GET', path: '/v1/kyc/cases', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link cases}, grouped by a field. */
-  async casesStacked(stack: string, query: CustomersCasesQuery = {}, options: CallOptions = {}): Promise<t.CustomerCaseStackedPage> {
+  async casesStacked(stack: string, query: CustomersCasesQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.CustomerCase>> {
     return this.connection.json({ name: 'customers.cases', method: 'GET', path: '/v1/kyc/cases', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -2092,12 +2092,12 @@ export class ChatsOperations extends Group {
 
 export class TasksOperations extends Group {
   /** GET /v1/customers/{customer_id}/tasks: list the tasks of a customer. */
-  async list(customerId: string, query: TasksListQuery = {}, options: CallOptions = {}): Promise<t.TaskPage> {
+  async list(customerId: string, query: TasksListQuery = {}, options: CallOptions = {}): Promise<t.Page<t.Task>> {
     return this.connection.json({ name: 'tasks.list', method: 'GET', path: `/v1/customers/${segment(customerId)}/tasks`, bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  async listStacked(customerId: string, stack: string, query: TasksListQuery = {}, options: CallOptions = {}): Promise<t.TaskStackedPage> {
+  async listStacked(customerId: string, stack: string, query: TasksListQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.Task>> {
     return this.connection.json({ name: 'tasks.list', method: 'GET', path: `/v1/customers/${segment(customerId)}/tasks`, bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -2112,12 +2112,12 @@ export class TasksOperations extends Group {
   }
 
   /** GET /v1/tasks: list the caller's tasks, or all that the caller may read. */
-  async mine(query: TasksMineQuery = {}, options: CallOptions = {}): Promise<t.TaskPage> {
+  async mine(query: TasksMineQuery = {}, options: CallOptions = {}): Promise<t.Page<t.Task>> {
     return this.connection.json({ name: 'tasks.mine', method: 'GET', path: '/v1/tasks', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link mine}, grouped by a field. */
-  async mineStacked(stack: string, query: TasksMineQuery = {}, options: CallOptions = {}): Promise<t.TaskStackedPage> {
+  async mineStacked(stack: string, query: TasksMineQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.Task>> {
     return this.connection.json({ name: 'tasks.mine', method: 'GET', path: '/v1/tasks', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -2272,12 +2272,12 @@ export class ProfileAvatarOperations extends Group {
 
 export class ProfileViewsOperations extends Group {
   /** GET /v1/profile/views: list the caller's saved views. */
-  async list(query: ProfileViewsListQuery = {}, options: CallOptions = {}): Promise<t.ProfileViewPage> {
+  async list(query: ProfileViewsListQuery = {}, options: CallOptions = {}): Promise<t.Page<t.ProfileView>> {
     return this.connection.json({ name: 'profile.views.list', method: 'GET', path: '/v1/profile/views', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  async listStacked(stack: string, query: ProfileViewsListQuery = {}, options: CallOptions = {}): Promise<t.ProfileViewStackedPage> {
+  async listStacked(stack: string, query: ProfileViewsListQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.ProfileView>> {
     return this.connection.json({ name: 'profile.views.list', method: 'GET', path: '/v1/profile/views', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -2326,12 +2326,12 @@ export class InvoicesOperations extends Group {
   }
 
   /** GET /v1/invoices/bills: list the bills that the caller has kept. */
-  async bills(query: InvoicesBillsQuery = {}, options: CallOptions = {}): Promise<t.InvoiceBillPage> {
+  async bills(query: InvoicesBillsQuery = {}, options: CallOptions = {}): Promise<t.Page<t.InvoiceBill>> {
     return this.connection.json({ name: 'invoices.bills', method: 'GET', path: '/v1/invoices/bills', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link bills}, grouped by a field. */
-  async billsStacked(stack: string, query: InvoicesBillsQuery = {}, options: CallOptions = {}): Promise<t.InvoiceBillStackedPage> {
+  async billsStacked(stack: string, query: InvoicesBillsQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.InvoiceBill>> {
     return this.connection.json({ name: 'invoices.bills', method: 'GET', path: '/v1/invoices/bills', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -2348,12 +2348,12 @@ export class InvoicesOperations extends Group {
 
 export class NotificationsOperations extends Group {
   /** GET /v1/notifications: list notifications. */
-  async list(query: NotificationsListQuery = {}, options: CallOptions = {}): Promise<t.NotificationListedPage> {
+  async list(query: NotificationsListQuery = {}, options: CallOptions = {}): Promise<t.Page<t.NotificationListed>> {
     return this.connection.json({ name: 'notifications.list', method: 'GET', path: '/v1/notifications', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  async listStacked(stack: string, query: NotificationsListQuery = {}, options: CallOptions = {}): Promise<t.NotificationListedStackedPage> {
+  async listStacked(stack: string, query: NotificationsListQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.NotificationListed>> {
     return this.connection.json({ name: 'notifications.list', method: 'GET', path: '/v1/notifications', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -2409,12 +2409,12 @@ export class NotificationsOperations extends Group {
   }
 
   /** GET /v1/notifications/deliveries: list e-mail and SMS deliveries. */
-  async deliveries(query: NotificationsDeliveriesQuery = {}, options: CallOptions = {}): Promise<t.NotificationDeliveryPage> {
+  async deliveries(query: NotificationsDeliveriesQuery = {}, options: CallOptions = {}): Promise<t.Page<t.NotificationDelivery>> {
     return this.connection.json({ name: 'notifications.deliveries', method: 'GET', path: '/v1/notifications/deliveries', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link deliveries}, grouped by a field. */
-  async deliveriesStacked(stack: string, query: NotificationsDeliveriesQuery = {}, options: CallOptions = {}): Promise<t.NotificationDeliveryStackedPage> {
+  async deliveriesStacked(stack: string, query: NotificationsDeliveriesQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.NotificationDelivery>> {
     return this.connection.json({ name: 'notifications.deliveries', method: 'GET', path: '/v1/notifications/deliveries', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -2500,12 +2500,12 @@ export class PrivacyHoldOperations extends Group {
 
 export class PrivacyErasuresOperations extends Group {
   /** GET /v1/erasures: list erasures. */
-  async list(query: PrivacyErasuresListQuery = {}, options: CallOptions = {}): Promise<t.PrivacyErasurePage> {
+  async list(query: PrivacyErasuresListQuery = {}, options: CallOptions = {}): Promise<t.Page<t.PrivacyErasure>> {
     return this.connection.json({ name: 'privacy.erasures.list', method: 'GET', path: '/v1/erasures', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  async listStacked(stack: string, query: PrivacyErasuresListQuery = {}, options: CallOptions = {}): Promise<t.PrivacyErasureStackedPage> {
+  async listStacked(stack: string, query: PrivacyErasuresListQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.PrivacyErasure>> {
     return this.connection.json({ name: 'privacy.erasures.list', method: 'GET', path: '/v1/erasures', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -2515,12 +2515,12 @@ export class PrivacyErasuresOperations extends Group {
   }
 
   /** GET /v1/erasures/due: list customers whose retention period has ended and whose data may be erased. */
-  async due(query: PrivacyErasuresDueQuery = {}, options: CallOptions = {}): Promise<t.PrivacyDuePage> {
+  async due(query: PrivacyErasuresDueQuery = {}, options: CallOptions = {}): Promise<t.Page<t.PrivacyDue>> {
     return this.connection.json({ name: 'privacy.erasures.due', method: 'GET', path: '/v1/erasures/due', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link due}, grouped by a field. */
-  async dueStacked(stack: string, query: PrivacyErasuresDueQuery = {}, options: CallOptions = {}): Promise<t.PrivacyDueStackedPage> {
+  async dueStacked(stack: string, query: PrivacyErasuresDueQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.PrivacyDue>> {
     return this.connection.json({ name: 'privacy.erasures.due', method: 'GET', path: '/v1/erasures/due', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -2674,12 +2674,12 @@ export class EventsOperations extends Group {
 
 export class WebhooksOperations extends Group {
   /** GET /v1/webhooks: list webhooks. */
-  async list(query: WebhooksListQuery = {}, options: CallOptions = {}): Promise<t.WebhookPage> {
+  async list(query: WebhooksListQuery = {}, options: CallOptions = {}): Promise<t.Page<t.Webhook>> {
     return this.connection.json({ name: 'webhooks.list', method: 'GET', path: '/v1/webhooks', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  async listStacked(stack: string, query: WebhooksListQuery = {}, options: CallOptions = {}): Promise<t.WebhookStackedPage> {
+  async listStacked(stack: string, query: WebhooksListQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.Webhook>> {
     return this.connection.json({ name: 'webhooks.list', method: 'GET', path: '/v1/webhooks', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -2738,12 +2738,12 @@ export class WebhooksOperations extends Group {
   }
 
   /** GET /v1/webhooks/{id}/deliveries: list the deliveries of a webhook. */
-  async deliveries(id: string, query: WebhooksDeliveriesQuery = {}, options: CallOptions = {}): Promise<t.WebhookDeliveryPage> {
+  async deliveries(id: string, query: WebhooksDeliveriesQuery = {}, options: CallOptions = {}): Promise<t.Page<t.WebhookDelivery>> {
     return this.connection.json({ name: 'webhooks.deliveries', method: 'GET', path: `/v1/webhooks/${segment(id)}/deliveries`, bearer: true }, { query }, options);
   }
 
   /** The rows of {@link deliveries}, grouped by a field. */
-  async deliveriesStacked(id: string, stack: string, query: WebhooksDeliveriesQuery = {}, options: CallOptions = {}): Promise<t.WebhookDeliveryStackedPage> {
+  async deliveriesStacked(id: string, stack: string, query: WebhooksDeliveriesQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.WebhookDelivery>> {
     return this.connection.json({ name: 'webhooks.deliveries', method: 'GET', path: `/v1/webhooks/${segment(id)}/deliveries`, bearer: true }, { query: { ...query, stack } }, options);
   }
 

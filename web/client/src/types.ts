@@ -87,8 +87,9 @@ export interface UndoInput {
   token: string;
 }
 
-export interface SessionPage {
-  data: Session[];
+/** A page of a list. */
+export interface Page<T> {
+  data: T[];
   /** Number of matching rows that the caller may see. */
   total: number;
   /** Number of rows that the caller may see. */
@@ -97,6 +98,11 @@ export interface SessionPage {
   has_more: boolean;
   /** The parameter cursor for the next page; missing on the last one. */
   next_cursor?: string;
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
 }
 
 export interface Session {
@@ -119,9 +125,10 @@ export interface Session {
 
 export type SessionAcr = 'aal1' | 'aal2';
 
-export interface SessionStackedPage {
+/** A page of a list whose rows are grouped. */
+export interface StackedPage<T> {
   /** The rows of each group. */
-  data: { [name: string]: Session[] };
+  data: { [name: string]: T[] };
   /** The members of data, in their order. */
   keys?: string[];
   metadata?: Metadata | null;
@@ -133,6 +140,11 @@ export interface SessionStackedPage {
   has_more: boolean;
   /** The parameter cursor for the next page; missing on the last one. */
   next_cursor?: string;
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
 }
 
 export interface Metadata {
@@ -179,23 +191,6 @@ export interface Person {
   staff: boolean;
 }
 
-export interface APIKeyPage {
-  data: APIKey[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
 export interface APIKey {
   id: string;
   name: string;
@@ -208,27 +203,6 @@ export interface APIKey {
   scopes: string[];
   /** When the key expires; null for never. */
   expires_at: string | null;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
-export interface APIKeyStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: APIKey[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -327,23 +301,6 @@ export interface UserCompleteRecoveryInput {
   remove_new?: boolean | null;
 }
 
-export interface UserPage {
-  data: User[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
 export interface User {
   id: string;
   /** The name that the user or an administrator chose; empty for none. */
@@ -371,27 +328,6 @@ export type UserKind = 'person' | 'service';
 export type UserStatus = 'pending' | 'active' | 'disabled';
 
 export type Language = 'en' | 'de' | 'fr' | 'it';
-
-export interface UserStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: User[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
 
 export interface UserMe {
   id: string;
@@ -482,44 +418,6 @@ export interface UserInvitation {
 
 export type UserInvitationStatus = 'open' | 'expired';
 
-export interface UserInvitationPage {
-  data: UserInvitation[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
-export interface UserInvitationStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: UserInvitation[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
 export interface UserViewInvitationInput {
   /** From the link of the message. */
   token: string;
@@ -542,34 +440,6 @@ export interface UserAccepted {
   user_id: string;
   /** The credential to sign in with. */
   email: string;
-}
-
-export interface UserCredentialPage {
-  data: UserCredential[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-}
-
-export interface UserCredentialStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: UserCredential[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
 }
 
 export interface UserAddCredentialInput {
@@ -648,23 +518,6 @@ export interface OidcExchangeInput {
   code: string;
 }
 
-export interface OidcIdentityPage {
-  data: OidcIdentity[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
 export interface OidcIdentity {
   id: string;
   user_id: string;
@@ -681,27 +534,6 @@ export interface OidcIdentity {
    * for one that came with the user, or existed before this rule.
    */
   trusted_from: string | null;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
-export interface OidcIdentityStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: OidcIdentity[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -755,23 +587,6 @@ export interface OidcUnlinkInput {
   oidc_proof?: string;
 }
 
-export interface FactorPage {
-  data: Factor[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
 export interface Factor {
   id: string;
   user_id: string;
@@ -798,27 +613,6 @@ export interface Factor {
 export type FactorType = 'passkey' | 'totp' | 'recovery_codes';
 
 export type FactorStatus = 'pending' | 'active';
-
-export interface FactorStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: Factor[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
 
 export interface FactorEnrolInput {
   type: FactorEnrolType;
@@ -987,44 +781,6 @@ export interface ServiceaccountAccount {
 
 export type ServiceaccountAccountStatus = 'active' | 'disabled';
 
-export interface ServiceaccountAccountPage {
-  data: ServiceaccountAccount[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
-export interface ServiceaccountAccountStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: ServiceaccountAccount[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
 export interface ServiceaccountUpdateInput {
   name?: string | null;
   description?: string | null;
@@ -1066,23 +822,6 @@ export interface ServiceaccountNewToken {
   people?: { [name: string]: Person };
 }
 
-export interface ServiceaccountTokenPage {
-  data: ServiceaccountToken[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
 export interface ServiceaccountToken {
   id: string;
   account_id: string;
@@ -1097,27 +836,6 @@ export interface ServiceaccountToken {
   revoked_at: string | null;
   /** Accurate to about a minute. */
   last_used_at: string | null;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
-export interface ServiceaccountTokenStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: ServiceaccountToken[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -1165,23 +883,6 @@ export interface Decision {
 
 export type DecisionSource = 'role' | 'user' | 'owner' | '';
 
-export interface HolderPage {
-  data: Holder[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
 export interface Holder {
   user_id: string;
   /** Only active users can use the permission. */
@@ -1227,27 +928,6 @@ export type ReasonScope = 'record' | 'type' | '';
 
 export type ReasonGranted = 'create' | 'read' | 'update' | 'delete' | 'read_all' | '';
 
-export interface HolderStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: Holder[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
 export interface CreateRoleInput {
   name: string;
   description?: string | null;
@@ -1263,44 +943,6 @@ export interface Role {
   created_by: string;
   modified_at: string;
   modified_by: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
-export interface RolePage {
-  data: Role[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
-export interface RoleStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: Role[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -1375,56 +1017,6 @@ export interface Grant {
   people?: { [name: string]: Person };
 }
 
-export interface GrantPage {
-  data: Grant[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
-export interface GrantStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: Grant[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
-export interface EndpointPage {
-  data: Endpoint[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-}
-
 export interface Endpoint {
   endpoint: string;
   name: string;
@@ -1445,70 +1037,9 @@ export interface Endpoint {
 
 export type EndpointRateLimit = 'none' | 'public' | 'private';
 
-export interface EndpointStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: Endpoint[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-}
-
-export interface RecordTypePage {
-  data: RecordType[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-}
-
 export interface RecordType {
   id: string;
   name: string;
-}
-
-export interface RecordTypeStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: RecordType[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-}
-
-export interface RateLimitPage {
-  data: RateLimit[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
 }
 
 export interface RateLimit {
@@ -1524,48 +1055,10 @@ export interface RateLimit {
   people?: { [name: string]: Person };
 }
 
-export interface RateLimitStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: RateLimit[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
 export interface RateLimitInput {
   endpoint: string;
   /** null removes the rule. */
   per_minute: number | null;
-}
-
-export interface AuditEntryPage {
-  data: AuditEntry[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
 }
 
 export interface AuditEntry {
@@ -1630,27 +1123,6 @@ export interface AuditDetail {
   subject?: string;
   /** A code with more about the event. */
   note?: string;
-}
-
-export interface AuditEntryStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: AuditEntry[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
 }
 
 export interface AuditChangedEntry {
@@ -1787,44 +1259,6 @@ export interface Persona {
   people?: { [name: string]: Person };
 }
 
-export interface PersonaPage {
-  data: Persona[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
-export interface PersonaStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: Persona[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
 export interface PersonaUpdateInput {
   first_name: string;
   last_name: string;
@@ -1834,23 +1268,6 @@ export interface PersonaUpdateInput {
   hash_id?: string | null;
   active?: boolean | null;
   metadata?: { [name: string]: unknown } | null;
-}
-
-export interface PersonaUserLinkPage {
-  data: PersonaUserLink[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
 }
 
 export interface PersonaUserLink {
@@ -1870,46 +1287,8 @@ export interface PersonaUserLink {
 
 export type PersonaUserLinkStatus = 'pending' | 'active';
 
-export interface PersonaUserLinkStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: PersonaUserLink[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
 export interface PersonaAddUserInput {
   user_id: string;
-}
-
-export interface PersonaOwnLinkPage {
-  data: PersonaOwnLink[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
 }
 
 export interface PersonaOwnLink {
@@ -1931,44 +1310,6 @@ export interface PersonaOwnLink {
 }
 
 export type PersonaOwnLinkStatus = 'pending' | 'active';
-
-export interface PersonaOwnLinkStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: PersonaOwnLink[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
-export interface PersonaLinkPage {
-  data: PersonaLink[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
 
 export interface PersonaLink {
   id: string;
@@ -2000,27 +1341,6 @@ export type PersonaLinkInverseRelation = 'spouse' | 'parent' | 'child' | 'ward' 
 export type PersonaLinkDirection = 'outgoing' | 'incoming';
 
 export type PersonaLinkStatus = 'pending' | 'active';
-
-export interface PersonaLinkStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: PersonaLink[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
 
 export interface PersonaLinkInput {
   linked_persona_id: string;
@@ -2088,34 +1408,6 @@ export interface CustomerAddress {
 export type KYCStatus = 'not_started' | 'pending' | 'in_review' | 'verified' | 'rejected' | 'action_required' | 'expired';
 
 export type VerificationLevel = 'none' | 'basic' | 'standard' | 'enhanced';
-
-export interface CustomerPage {
-  data: Customer[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-}
-
-export interface CustomerStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: Customer[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-}
 
 export interface CustomerUpdateInput {
   type?: CustomerType | null;
@@ -2315,23 +1607,6 @@ export interface CustomerDecideInput {
   customer_reason?: string;
 }
 
-export interface CustomerCasePage {
-  data: CustomerCase[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
 export interface CustomerCase {
   customer_id: string;
   type: CustomerCaseType;
@@ -2358,27 +1633,6 @@ export interface CustomerCase {
 }
 
 export type CustomerCaseType = 'individual' | 'business';
-
-export interface CustomerCaseStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: CustomerCase[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
 
 export interface CustomerTakeInput {
   customer_ids: string[];
@@ -2641,44 +1895,6 @@ export interface TaskAssignee {
 
 export type TaskAssigneeStatus = 'assigned' | 'accepted' | 'completed' | 'declined';
 
-export interface TaskPage {
-  data: Task[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
-export interface TaskStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: Task[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
 export interface TaskUpdateInput {
   title?: string | null;
   category?: TaskCategory | null;
@@ -2801,18 +2017,6 @@ export interface ProfileAvatarFormInput {
   file: Blob;
 }
 
-export interface ProfileViewPage {
-  data: ProfileView[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-}
-
 export interface ProfileView {
   id: string;
   /** Path of the list in the console. */
@@ -2822,22 +2026,6 @@ export interface ProfileView {
   query: string;
   created_at: string;
   modified_at: string;
-}
-
-export interface ProfileViewStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: ProfileView[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
 }
 
 export interface ProfileViewInput {
@@ -2933,56 +2121,11 @@ export interface InvoiceWarning {
 
 export type InvoiceWarningKind = 'violation' | 'notice' | 'other_bill';
 
-export interface InvoiceBillPage {
-  data: InvoiceBill[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-}
-
 export interface InvoiceBill {
   id: string;
   /** When it was read last. */
   read_at: string;
   qr_info: InvoiceQRInfo;
-}
-
-export interface InvoiceBillStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: InvoiceBill[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-}
-
-export interface NotificationListedPage {
-  data: NotificationListed[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
 }
 
 export interface NotificationListed {
@@ -3010,27 +2153,6 @@ export interface NotificationListed {
   channels_failed: string[];
   link_url: string;
   link_text: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
-export interface NotificationListedStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: NotificationListed[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -3087,23 +2209,6 @@ export interface NotificationUnread {
   unread_count: number;
 }
 
-export interface NotificationDeliveryPage {
-  data: NotificationDelivery[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
 export interface NotificationDelivery {
   id: string;
   notification_id: string | null;
@@ -3134,27 +2239,6 @@ export interface NotificationDelivery {
 export type NotificationDeliveryChannel = 'email' | 'sms';
 
 export type NotificationDeliveryStatus = 'queued' | 'sending' | 'sent' | 'retrying' | 'dead';
-
-export interface NotificationDeliveryStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: NotificationDelivery[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
 
 export interface NotificationOpenedFrame {
   message: string;
@@ -3276,23 +2360,6 @@ export interface PrivacyHoldInput {
   until?: string;
 }
 
-export interface PrivacyErasurePage {
-  data: PrivacyErasure[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
 export interface PrivacyErasure {
   id: string;
   kind: PrivacyErasureKind;
@@ -3329,59 +2396,10 @@ export interface PrivacyLeft {
   why: string;
 }
 
-export interface PrivacyErasureStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: PrivacyErasure[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
-export interface PrivacyDuePage {
-  data: PrivacyDue[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-}
-
 export interface PrivacyDue {
   customer_id: string;
   /** When the business relationship ended. */
   ended_at: string;
-}
-
-export interface PrivacyDueStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: PrivacyDue[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
 }
 
 export interface PrivacyExport {
@@ -3563,23 +2581,6 @@ export type WebhookNewSecretStatus = 'active' | 'paused' | 'disabled';
 
 export type WebhookNewSecretReason = 'failing' | 'gone' | '';
 
-export interface WebhookPage {
-  data: Webhook[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
 export interface Webhook {
   id: string;
   /** The service account or user whose rights decide which events are sent. */
@@ -3614,27 +2615,6 @@ export interface Webhook {
 export type WebhookStatus = 'active' | 'paused' | 'disabled';
 
 export type WebhookReason = 'failing' | 'gone' | '';
-
-export interface WebhookStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: Webhook[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
 
 export interface WebhookUpdateInput {
   url?: string | null;
@@ -3684,34 +2664,6 @@ export type WebhookDeliveryStatus = 'queued' | 'sending' | 'retrying' | 'deliver
 export interface WebhookReplayInput {
   /** The events since then are sent again, under the same ids, if the account may still read their records. */
   since: string;
-}
-
-export interface WebhookDeliveryPage {
-  data: WebhookDelivery[];
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
-}
-
-export interface WebhookDeliveryStackedPage {
-  /** The rows of each group. */
-  data: { [name: string]: WebhookDelivery[] };
-  /** The members of data, in their order. */
-  keys?: string[];
-  metadata?: Metadata | null;
-  /** Number of matching rows that the caller may see. */
-  total: number;
-  /** Number of rows that the caller may see. */
-  total_unfiltered: number;
-  /** Whether there are further rows. */
-  has_more: boolean;
-  /** The parameter cursor for the next page; missing on the last one. */
-  next_cursor?: string;
 }
 
 export interface SearchResults {
