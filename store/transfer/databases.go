@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"kontor/store/audittrail"
 	"kontor/store/inspect"
@@ -13,21 +15,19 @@ import (
 
 // databaseSource is a PostgreSQL database that is copied, in one state.
 type databaseSource struct {
-	postgresReader
+	postgresSide
 	place Place
-	other postgresReader // sees later states
+	other postgresSide // sees later states
 	id    string
 }
 
 const (
 	beginSnapshot     = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`
-	selectSchema      = `SELECT COALESCE(MAX(version), 0)::text FROM kontor_schema`
-	selectKeyCheck    = `SELECT value FROM meta WHERE name = 'key_check'`
-	selectEndText     = `SELECT seq::text || ' ' || hash FROM audit_entries ORDER BY seq DESC LIMIT 1`
+	selectSchema      = `SELECT COALESCE(MAX(version), 0) FROM kontor_schema`
 	selectLiveNodes   = `SELECT string_agg(DISTINCT n.name, ', ') FROM kontor_nodes n JOIN pg_stat_activity a ON a.pid = n.backend`
-	selectIncomplete  = `SELECT (to_regclass('` + markTable + `') IS NOT NULL)::text`
-	selectHasSchema   = `SELECT (to_regclass('kontor_schema') IS NOT NULL)::text`
-	selectHasNodes    = `SELECT (to_regclass('kontor_nodes') IS NOT NULL)::text`
+	selectIncomplete  = `SELECT (to_regclass('` + markTable + `') IS NOT NULL)`
+	selectHasSchema   = `SELECT (to_regclass('kontor_schema') IS NOT NULL)`
+	selectHasNodes    = `SELECT (to_regclass('kontor_nodes') IS NOT NULL)`
 	selectOtherTables = `SELECT relname::text FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v', 'm') LIMIT 1`
 )
 
@@ -37,7 +37,7 @@ func openDatabase(ctx context.Context, o *Options) (_ *databaseSource, err error
 	if s.other, err = connect(ctx, o.From); err != nil {
 		return nil, err
 	}
-	if s.postgresReader, err = connect(ctx, o.From); err != nil {
+	if s.postgresSide, err = connect(ctx, o.From); err != nil {
 		s.other.close()
 		return nil, err
 	}
@@ -49,13 +49,14 @@ func openDatabase(ctx context.Context, o *Options) (_ *databaseSource, err error
 
 func (s *databaseSource) check(ctx context.Context, o *Options) error {
 	for _, c := range []struct {
-		sql, want string
-		err       error
+		sql  string
+		want bool
+		err  error
 	}{
-		{selectHasSchema, "true", fmt.Errorf("there is no data in %s", s.place.Name)},
-		{selectIncomplete, "false", fmt.Errorf("%s: %w", s.place.Name, postgres.ErrCopying)},
+		{selectHasSchema, true, fmt.Errorf("there is no data in %s", s.place.Name)},
+		{selectIncomplete, false, fmt.Errorf("%s: %w", s.place.Name, postgres.ErrCopying)},
 	} {
-		if found, _, err := s.queryText(ctx, c.sql); err != nil {
+		if found, _, err := one[bool](ctx, s, c.sql); err != nil {
 			return s.place.wrap(err)
 		} else if found != c.want {
 			return c.err
@@ -71,50 +72,26 @@ func (s *databaseSource) check(ctx context.Context, o *Options) error {
 	if err := s.run(ctx, beginSnapshot); err != nil {
 		return s.place.wrap(err)
 	}
-	text, _, err := s.queryText(ctx, selectSchema)
-	if err != nil {
-		return s.place.wrap(err)
-	}
-	schema, err := strconv.ParseInt(text, 10, 64)
+	schema, _, err := one[int64](ctx, s, selectSchema)
 	if err != nil {
 		return s.place.wrap(err)
 	}
 	if err := checkSchema(o, schema); err != nil {
 		return err
 	}
-	s.id, err = s.postgresReader.identify(ctx, schema)
+	s.id, err = identify(ctx, s, schema)
 	return s.place.wrap(err)
-}
-
-// identify returns the identity of the database as the connection sees it.
-func (p postgresReader) identify(ctx context.Context, schema int64) (string, error) {
-	check, _, err := p.queryText(ctx, selectKeyCheck)
-	if err != nil {
-		return "", err
-	}
-	end, found, err := p.queryText(ctx, selectEndText)
-	if err != nil {
-		return "", err
-	}
-	var seq int64
-	var hash string
-	if found {
-		if _, err := fmt.Sscan(end, &seq, &hash); err != nil {
-			return "", err
-		}
-	}
-	return identity(schema, check, seq, hash), nil
 }
 
 // checkNodes returns ErrInUse when a node is connected to the database. It waits for the sessions of nodes that have ended.
 func (s *databaseSource) checkNodes(ctx context.Context) error {
-	has, _, err := s.other.queryText(ctx, selectHasNodes)
-	if err != nil || has != "true" {
+	has, _, err := one[bool](ctx, s.other, selectHasNodes)
+	if err != nil || !has {
 		return s.place.wrap(err)
 	}
 	var names string
 	free, err := s.other.await(ctx, func() (_ bool, err error) {
-		names, _, err = s.other.queryText(ctx, selectLiveNodes)
+		names, _, err = one[string](ctx, s.other, selectLiveNodes)
 		return names == "", err
 	})
 	if err == nil && !free {
@@ -123,21 +100,34 @@ func (s *databaseSource) checkNodes(ctx context.Context) error {
 	return s.place.wrap(err)
 }
 
+// sessionWait is how long a copy waits for sessions of other programs to end. PostgreSQL ends the session of a program some time
+// after the program: the copy of an operator who repeats an interrupted one must not find the former one in its way.
+var sessionWait = 10 * time.Second
+
+// await asks the database until free reports true, for up to sessionWait, and returns the last answer.
+func (p postgresSide) await(ctx context.Context, free func() (bool, error)) (bool, error) {
+	for begun := time.Now(); ; {
+		ok, err := free()
+		if ok || err != nil || time.Since(begun) >= sessionWait {
+			return ok, err
+		}
+		if err := p.run(ctx, `SELECT pg_sleep(0.05)`); err != nil {
+			return false, err
+		}
+	}
+}
+
 func (s *databaseSource) identity() string { return s.id }
 
 func (s *databaseSource) unchanged(ctx context.Context) error {
 	if err := s.checkNodes(ctx); err != nil {
 		return err
 	}
-	text, _, err := s.other.queryText(ctx, selectSchema)
+	schema, _, err := one[int64](ctx, s.other, selectSchema)
 	if err != nil {
 		return s.place.wrap(err)
 	}
-	schema, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return s.place.wrap(err)
-	}
-	now, err := s.other.identify(ctx, schema)
+	now, err := identify(ctx, s.other, schema)
 	if err == nil && now != s.id {
 		err = ErrChanged
 	}
@@ -146,14 +136,14 @@ func (s *databaseSource) unchanged(ctx context.Context) error {
 
 // Close ends the connections.
 func (s *databaseSource) Close() error {
-	s.postgresReader.close()
+	s.postgresSide.close()
 	s.other.close()
 	return nil
 }
 
 // databaseTarget is an empty PostgreSQL database that is filled.
 type databaseTarget struct {
-	postgresReader
+	postgresSide
 	options *Options
 }
 
@@ -162,11 +152,34 @@ func newDatabaseTarget(ctx context.Context, o *Options) (*databaseTarget, error)
 	if err != nil {
 		return nil, err
 	}
-	t := &databaseTarget{postgresReader: conn, options: o}
-	if err := t.lock(ctx, o.To); err != nil {
+	t := &databaseTarget{postgresSide: conn, options: o}
+	if err := t.lock(ctx); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
+}
+
+// lock keeps other copies away from the database until the connection is closed. It waits for the end of an interrupted copy.
+func (t *databaseTarget) lock(ctx context.Context) error {
+	locked, err := t.await(ctx, func() (locked bool, err error) {
+		locked, _, err = one[bool](ctx, t, `SELECT pg_try_advisory_lock(hashtext('kontor copy'))`)
+		return locked, err
+	})
+	if err == nil && !locked {
+		err = fmt.Errorf("another copy uses %s; wait for its end: %w", t.options.To.Name, ErrInUse)
+	}
+	return err
+}
+
+// Empty reports whether a PostgreSQL database has no tables of Kontor.
+func Empty(ctx context.Context, p Place) (empty bool, err error) {
+	conn, err := connect(ctx, p)
+	if err != nil {
+		return false, err
+	}
+	defer conn.close()
+	found, _, err := one[bool](ctx, conn, selectHasSchema)
+	return !found, p.wrap(err)
 }
 
 // lockStarts keeps nodes from opening the database in the transaction, see store/postgres.
@@ -195,18 +208,18 @@ func (t *databaseTarget) mark(ctx context.Context, identity string) (resumed boo
 		}
 		err = errors.Join(err, t.run(ctx, end))
 	}()
-	incomplete, _, err := t.queryText(ctx, selectIncomplete)
+	incomplete, _, err := one[bool](ctx, t, selectIncomplete)
 	if err != nil {
 		return false, err
 	}
-	if incomplete == "true" {
-		found, _, err := t.queryText(ctx, selectMark)
+	if incomplete {
+		found, _, err := one[string](ctx, t, selectMark)
 		if err == nil && found != identity {
 			err = fmt.Errorf("%w, or of an earlier state; create an empty database", ErrOtherSource)
 		}
 		return true, err
 	}
-	if name, found, err := t.queryText(ctx, selectOtherTables); err != nil {
+	if name, found, err := one[string](ctx, t, selectOtherTables); err != nil {
 		return false, err
 	} else if found {
 		return false, fmt.Errorf("it holds the table %s: %w", name, ErrNotEmpty)
@@ -214,8 +227,23 @@ func (t *databaseTarget) mark(ctx context.Context, identity string) (resumed boo
 	if err := t.run(ctx, createMark); err != nil {
 		return false, err
 	}
-	_, _, err = t.queryText(ctx, insertMark, identity)
-	return false, err
+	_, err = t.Exec(ctx, insertMark, identity)
+	return false, explainPostgres(err)
+}
+
+// insert adds rows with COPY.
+func (t *databaseTarget) insert(ctx context.Context, to *table, batch [][]any) error {
+	columns := make([]string, len(to.columns))
+	for i, c := range to.columns {
+		columns[i] = c.name
+	}
+	for _, row := range batch {
+		if err := to.storable(row); err != nil {
+			return err
+		}
+	}
+	_, err := t.CopyFrom(ctx, pgx.Identifier{to.name}, columns, pgx.CopyFromRows(batch))
+	return explainPostgres(err)
 }
 
 // finish checks the database and removes the mark.

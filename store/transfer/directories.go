@@ -21,7 +21,7 @@ import (
 
 // directorySource is a locked data directory that is copied.
 type directorySource struct {
-	sqliteReader
+	sqliteSide
 	dir  *datadir.Directory
 	file *sqlite.File
 	id   string
@@ -91,7 +91,7 @@ func (s *directorySource) check(ctx context.Context, o *Options, keys *sealing.K
 	if err := s.checkErasures(ctx); err != nil {
 		return err
 	}
-	s.id, err = identify(ctx, query.NewView(s.file, 0), schema)
+	s.id, err = identify(ctx, s, schema)
 	return err
 }
 
@@ -154,7 +154,7 @@ func (s *directorySource) Close() error {
 
 // directoryTarget is an empty data directory that is filled.
 type directoryTarget struct {
-	sqliteReader
+	sqliteSide
 	options *Options
 	dir     *datadir.Directory
 	loader  *sqlite.Loader
@@ -233,33 +233,16 @@ func (t *directoryTarget) begin(ctx context.Context, identity string) (resumed b
 	})
 }
 
-func (t *directoryTarget) insert(ctx context.Context, to *table, b *batch) error {
-	sql := "INSERT INTO " + quoted(to.name) + " (" + to.names(to.allColumns()) + ") VALUES (" + parameters(len(to.columns)) + ")"
+func (t *directoryTarget) insert(ctx context.Context, to *table, batch [][]any) error {
+	sql := "INSERT INTO " + quoted(to.name) + " (" + names(to.columns, "") + ") VALUES (" + parameters(len(to.columns)) + ")"
 	return t.loader.Transact(func() error {
-		for i := range b.rows {
-			if err := ctx.Err(); err != nil {
+		for _, row := range batch {
+			if _, err := query.Exec(ctx, t.loader, sql, row); err != nil {
 				return err
 			}
-			if err := t.insertRow(ctx, to, sql, b.row(i, len(to.columns))); err != nil {
-				return fmt.Errorf("write to %s: %w", to.name, err)
-			}
 		}
-		return nil
+		return ctx.Err()
 	})
-}
-
-func (t *directoryTarget) insertRow(ctx context.Context, to *table, sql string, r row) error {
-	statement, err := t.loader.Prepare(ctx, sql)
-	if err != nil {
-		return err
-	}
-	defer statement.Close()
-	statement.Begin()
-	if err := to.bind(statement, r, to.allColumns()); err != nil {
-		return err
-	}
-	_, err = statement.Step()
-	return err
 }
 
 // finish checks the database, gives it its name and writes its mark.
