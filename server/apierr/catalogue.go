@@ -202,9 +202,7 @@ var (
 
 var catalogue []Kind
 
-// kind adds an error to the catalogue. A copy of its code in each line above would take 30 kB.
-//
-//go:noinline
+// kind adds an error to the catalogue.
 func kind(code string, status int) Kind {
 	k := Kind{code, status}
 	catalogue = append(catalogue, k)

@@ -25,7 +25,7 @@ func TestTable_ReadsByIndexes(t *testing.T) {
 		return
 	}
 	db := storetest.Open(t)
-	got := strings.Join(storetest.Plan(t, db, newCustomers().source().statement(access.Read), store.NewID(), store.NewID()), "\n")
+	got := strings.Join(storetest.Plan(t, db, newCustomers().statement(access.Read), store.NewID(), store.NewID()), "\n")
 	for _, want := range []string{
 		"SEARCH customers USING INDEX sqlite_autoindex_customers_1 (id=?)",
 		"SEARCH grants USING COVERING INDEX sqlite_autoindex_grants_2 (rec_id=? AND rec_type=? AND permission=? AND principal_id=?)",
@@ -51,7 +51,7 @@ func TestViews_HaveThePlansOfTheirTables(t *testing.T) {
 		sql  string
 		args []any
 	}{
-		"one record":         {newCustomers().source().statement(access.Update), []any{"user", "record"}},
+		"one record":         {newCustomers().statement(access.Update), []any{"user", "record"}},
 		"grants on a record": {selectGrant, []any{"user", "record", "customers", "read"}},
 		"granted records":    {granted, []any{"user"}},
 	} {

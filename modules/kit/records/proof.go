@@ -54,8 +54,8 @@ func (t *Table[T]) Proof() Proof {
 }
 
 func (t *Table[T]) readRecord(ctx context.Context, q store.Querier, id string) (store.Record, error) {
-	var row T
-	if err := t.source().read(ctx, q, id, t.into(&row)); err != nil {
+	row, err := t.read(ctx, q, id)
+	if err != nil {
 		return store.Record{}, err
 	}
 	return t.record(row), nil
