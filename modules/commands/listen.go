@@ -17,6 +17,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"kontor/modules/kit/change"
 	"kontor/modules/webhooks"
 	"kontor/server/client"
@@ -25,25 +27,34 @@ import (
 )
 
 type listenCommand struct {
-	URL     string   `name:"url" help:"Address of the server; default: the one of these settings on this machine." placeholder:"URL"`
-	Token   string   `help:"Token of a service account, or @FILE to read it from a file: other users can see flags." placeholder:"TOKEN" required:""`
-	Types   []string `help:"Types of events, or patterns such as customers.*; separated by commas. Default: all." placeholder:"TYPE"`
-	After   string   `help:"Begin after an event, by its id, or at a time. Default: with the next event." placeholder:"ID"`
-	Record  bool     `help:"Include each record as it is now."`
-	Forward string   `help:"Send each event as a webhook to this address, which may be on this machine." placeholder:"URL"`
-	Secret  string   `help:"Secret that signs what is forwarded; default: a random one, which is printed." placeholder:"whsec_…"`
-	JSON    bool     `name:"json" help:"Print each event as one line of JSON."`
+	URL, Token, After, Forward, Secret string
+	Types                              []string
+	Record, JSON                       bool
 }
 
-// Help is shown by "kontor listen --help".
-func (listenCommand) Help() string {
-	return "The command is for the development of programs that receive events. It shows what the service account of the token may read, and continues " +
-		"without a gap when the connection is cut. With --forward, an event that the receiver does not accept is sent again until it does, and later " +
-		"events wait. Servers deliver events by webhooks instead, see docs/webhooks.md."
-}
-
-func (listenCommand) examples() []string {
-	return []string{"kontor listen --token @token", "kontor listen --token @token --types 'customers.*' --forward http://localhost:3000/hooks"}
+func (l *commandLine) listen() *cobra.Command {
+	c := &listenCommand{}
+	cmd := &cobra.Command{
+		Use: "listen --token=<token>", Short: "Print the changes of a running server, or forward them as webhooks.",
+		Long: `The command is for the development of programs that receive events. It shows
+what the service account of the token may read, and continues without a gap when
+the connection is cut. With --forward, an event that the receiver does not
+accept is sent again until it does, and later events wait. Servers deliver
+events by webhooks instead, see docs/webhooks.md.`,
+		Example: "kontor listen --token @token\nkontor listen --token @token --types 'customers.*' --forward http://localhost:3000/hooks",
+		Args:    arguments(), RunE: l.run(c),
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.URL, "url", "", "Address (`URL`) of the server; default: the one of these settings on this machine.")
+	f.StringVar(&c.Token, "token", "", "`Token` of a service account, or @FILE to read it from a file: other users can see flags.")
+	f.StringSliceVar(&c.Types, "types", nil, "`Types` of events, or patterns such as customers.*; separated by commas. Default: all.")
+	f.StringVar(&c.After, "after", "", "Begin after an event, by its `id`, or at a time. Default: with the next event.")
+	f.BoolVar(&c.Record, "record", false, "Include each record as it is now.")
+	f.StringVar(&c.Forward, "forward", "", "Send each event as a webhook to this `URL`, which may be on this machine.")
+	f.StringVar(&c.Secret, "secret", "", "`Secret` that signs what is forwarded, whsec_…; default: a random one, which is printed.")
+	f.BoolVar(&c.JSON, "json", false, "Print each event as one line of JSON.")
+	required(cmd, "token")
+	return cmd
 }
 
 // Run follows the feed until it is interrupted.
