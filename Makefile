@@ -69,10 +69,9 @@ dataset: ## make a large data set for measurements in the directory DIR
 bench-lists: ## measure every list of a server at 127.0.0.1:8080 that serves a data set
 	go run ./modules/demo/listtimes
 
-golden: clients ## update the golden lists of endpoints, operations and record forms, the numbering plans, the README's table of settings, and the clients
+golden: clients ## update the golden lists of endpoints, operations and record forms, the README's table of settings, and the clients
 	go test ./modules/app -run 'TestTable_MatchesTheGoldenFile|TestForms_MatchTheGoldenFile|TestEvents_EveryChangeIsOne' -update
 	go test ./server/openapi -run TestDocument_HasTheGoldenOperations -update
-	go test ./modules/kit/types -run TestPhonePlans -update
 	go test ./modules/app/treetest -run TestReadme_ListsTheSettings -update
 
 screenshots: ## update the screenshots in docs/images from a new demo database; needs chromium
