@@ -21,7 +21,9 @@ func (s *Server) callHandler(r *call) error {
 	if wanted, mark := wantsCSV(r); wanted {
 		return s.answerCSV(ctx, r, mark)
 	}
+	s.beginExplanation(r)
 	result, err := r.row.Handle.Serve(ctx, &r.request)
+	s.answerExplanation(r)
 	if err != nil || result.Sent {
 		return err
 	}

@@ -9,10 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -59,23 +57,15 @@ events by webhooks instead, see docs/webhooks.md.`,
 
 // Run follows the feed until it is interrupted.
 func (c listenCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
-	token, err := c.token()
+	token, err := readToken(c.Token)
 	if err != nil {
 		return err
 	}
-	address, transport := c.URL, http.RoundTripper(nil)
-	if address == "" {
-		if err := recognizeServer(ctx, r.Settings); err != nil {
-			return err
-		}
-		own, origin := ownClient(r.Settings.Server.Listen, r.Settings.Server.OverTLS(), "", 0)
-		address, transport = origin, provenServer(own.Transport.(*http.Transport), r.Settings)
+	address, transport, err := serverAt(ctx, c.URL, r.Settings)
+	if err != nil {
+		return err
 	}
-	options := []client.Option{client.WithToken(token)}
-	if transport != nil {
-		options = append(options, client.WithTransport(transport))
-	}
-	server, err := client.New(address, options...)
+	server, err := client.New(address, client.WithToken(token), client.WithTransport(transport))
 	if err != nil {
 		return err
 	}
@@ -91,35 +81,6 @@ func (c listenCommand) Run(ctx context.Context, p Process, r *settings.Result) e
 		}
 	}
 	return c.follow(ctx, p, server, print)
-}
-
-// recognizeServer asks the server of the data directory, by its socket, whether it listens at the address of the settings. Another
-// program may have the port while that server does not run, and would get the token. Only those who may read the master key can
-// answer on the socket.
-func recognizeServer(ctx context.Context, s settings.Settings) error {
-	listens := ""
-	err := errNoServer
-	if s.Data.URL == "" {
-		err = askServer(ctx, s.Data.Dir, keyRequest{Command: askListen}, func(a controlAnswer) { listens = a.Text })
-	}
-	switch {
-	case err != nil:
-		return fmt.Errorf("the token is not sent, because the server of %s cannot be recognized; start it, or name the server with --url: %w", s.Data.Dir, err)
-	case listens != s.Server.Listen:
-		return fmt.Errorf("the token is not sent, because the server of %s listens on %s; name it with --url", s.Data.Dir, listens)
-	}
-	return nil
-}
-
-// provenServer makes a transport recognize the server before each connection, also when the stream is opened again.
-func provenServer(t *http.Transport, s settings.Settings) *http.Transport {
-	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if err := recognizeServer(ctx, s); err != nil {
-			return nil, err
-		}
-		return new(net.Dialer).DialContext(ctx, network, address)
-	}
-	return t
 }
 
 // follow calls use for each event.
@@ -143,18 +104,6 @@ func (c listenCommand) follow(ctx context.Context, p Process, server *client.Cli
 		}
 	}
 	return nil
-}
-
-func (c listenCommand) token() (string, error) {
-	name, ok := strings.CutPrefix(c.Token, "@")
-	if !ok {
-		return c.Token, nil
-	}
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return "", fmt.Errorf("read the token: %w", err)
-	}
-	return strings.TrimSpace(string(text)), nil
 }
 
 // printer returns a function that prints an event on one line.
