@@ -57,6 +57,7 @@ func (m *Modules) Jobs() []Job {
 			_, err := m.RBAC.Sweep(ctx)
 			return err
 		}},
+		{"notifications.seal", time.Minute, OneNode, m.Notifications.SealTexts},
 		{"notifications.nodes", time.Second, OneNode, m.Notifications.ReleaseNodes},
 		{"customers.sort_keys", time.Hour, OneNode, m.Customers.FillSortKeys},
 		{"personas.sort_keys", time.Hour, OneNode, m.Personas.FillSortKeys},

@@ -22,7 +22,7 @@ type explainCommand struct{ URL, Token, Request string }
 func (l *commandLine) explainList() *cobra.Command {
 	c := &explainCommand{}
 	cmd := &cobra.Command{
-		Use: "explain --token=<token> <request>", Short: "Explain how the running server reads a list, and what takes time.",
+		Use: "explain <request> --token=<token>", Short: "Explain how the running server reads a list, and what takes time.",
 		Long: `The request is one of a list, such as "GET /v1/customers?sort=last_name". The
 command sends it and prints each step of the server with its time: which rows it
 counted, how it chose to read the page and why, the statement, and how the

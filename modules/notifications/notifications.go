@@ -15,6 +15,7 @@ package notifications
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -105,6 +106,7 @@ type Service struct {
 func New(db *store.DB, texts Texts, o Options) *Service {
 	o.setDefaults()
 	s := &Service{Records: records.Of(db, table), db: db, options: o, texts: texts, templates: templates{texts}, queues: map[string]*queue{}}
+	db.RegisterSealed(sealedDeliveries)
 	s.sent = newSentRecorder(db, o.Log)
 	s.hub = sse.New(sse.Options{
 		Heartbeat: o.Heartbeat, PerUser: o.ConnectionsPerUser, Now: db.Clock().Now, Check: s.mayContinue, Wrote: s.recordSent,
@@ -116,7 +118,7 @@ func New(db *store.DB, texts Texts, o Options) *Service {
 	s.counts = &streamCounts{service: s, node: owner, changed: map[string]struct{}{}}
 	for channel, gateway := range map[string]Gateway{Email: o.Email, SMS: o.SMS} {
 		if gateway != nil {
-			s.queues[channel] = newQueue(db, o, channel, gateway, owner)
+			s.queues[channel] = s.newQueue(channel, gateway, owner)
 		}
 	}
 	return s
@@ -130,11 +132,13 @@ func (s *Service) SetDirectory(directory Directory) { s.directory = directory }
 
 // Start starts the queues. They resume the deliveries that an earlier process did not finish.
 func (s *Service) Start(ctx context.Context) error {
-	if err := s.recoverOutbox(ctx); err != nil {
+	if err := errors.Join(s.recoverOutbox(ctx), s.SealTexts(ctx)); err != nil {
 		return err
 	}
 	for _, q := range s.queues {
-		q.start()
+		if err := q.Start(ctx); err != nil {
+			return err
+		}
 	}
 	s.sent.start()
 	return nil
@@ -163,7 +167,7 @@ func (s *Service) Close(ctx context.Context) error {
 		s.counts.close(ctx)
 		var stopping sync.WaitGroup
 		for _, q := range s.queues {
-			stopping.Go(func() { q.stop(ctx) })
+			stopping.Go(func() { q.Stop(ctx) })
 		}
 		stopping.Wait()
 		s.sent.stop()

@@ -119,11 +119,11 @@ func New(db *store.DB, feed Feed, accounts Accounts, notifier Notifier, o Option
 }
 
 // Start starts the deliveries.
-func (s *Service) Start(ctx context.Context) error { return s.worker.start(ctx) }
+func (s *Service) Start(ctx context.Context) error { return s.worker.outbox.Start(ctx) }
 
 // Close waits for the calls that are being made, until the context ends.
 func (s *Service) Close(ctx context.Context) error {
-	s.worker.stop(ctx)
+	s.worker.outbox.Stop(ctx)
 	s.client.Close()
 	return nil
 }
