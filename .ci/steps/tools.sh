@@ -21,7 +21,7 @@ with_race_detector() {
     export CGO_ENABLED=1 GOFLAGS="${GOFLAGS//-trimpath/}$(printf ' -gcflags=%s=-race=false' "${not_watched[@]}")"
 }
 
-# use_memory: has tests keep their files in memory where there is room and programs may run: a database of PostgreSQL has a thousand files,
+# use_memory: has tests keep their files in memory where there is space and programs may run: a database of PostgreSQL has a thousand files,
 # and creating and deleting them on a disk takes ten times the processor time. Compilers stay on the disk.
 use_memory() {
     local free
