@@ -2,6 +2,7 @@ package list_test
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"slices"
 	"strings"
@@ -92,19 +93,31 @@ func expectPlan(t *testing.T, name string, x *endpoint.Explanation, want string)
 	}
 }
 
-// A request whose time is over has the step that took too long.
+// A request whose time is over ends with the error of its context, whatever the plan, and has the step that took too long.
 func TestPage_ExplainsWhatTookTooLong(t *testing.T) {
-	db := open(t, many(40)...)
-	if _, err := page(t, db, ""); err != nil { // the total is remembered
-		t.Fatal(err)
+	list.SetWalks(t, 2, 20, 50_000, 1_000_000, 2)
+	db := open(t, many(60)...)
+	for query, want := range map[string]string{"": "index", "sort=plain": "sort", "search.status=open&sort=name": "walk", "distinct=status": "firsts", "stack=status": "index"} {
+		if _, err := page(t, db, query); err != nil { // the totals are remembered
+			t.Fatal(err)
+		}
+		values, err := url.ParseQuery(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := list.Parse(values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended, end := context.WithCancel(t.Context())
+		x := &endpoint.Explanation{}
+		if _, err := things.Page(endpoint.With(ended, &endpoint.Info{Explanation: x}), &ending{Store: db, end: end}, p); !errors.Is(err, context.Canceled) {
+			t.Errorf("%q: %v", query, err)
+		}
+		if last := x.Steps[len(x.Steps)-1]; last.Plan != want {
+			t.Errorf("%q: the last step is %+v, want %s", query, last, want)
+		}
 	}
-	ended, end := context.WithCancel(t.Context())
-	x := &endpoint.Explanation{}
-	late := &ending{Store: db, end: end}
-	if _, err := things.Page(endpoint.With(ended, &endpoint.Info{Explanation: x}), late, list.Params{}); err == nil {
-		t.Fatal("the page was read")
-	}
-	expectPlan(t, "an ended request", x, "index")
 }
 
 // ending ends the request when its page is read.
