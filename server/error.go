@@ -47,6 +47,10 @@ func (s *Server) fail(r *call, err error) {
 		s.Log.Error("request failed", "request_id", r.RequestID, "code", e.Code, "cause", e.Error())
 	}
 	s.setErrorHeaders(r, e)
+	if r.row != nil && r.row.AuthZEN {
+		s.failAuthZEN(r, e)
+		return
+	}
 	body, err := json.Marshal(s.envelopeOf(r.Language, e), json.Deterministic(true))
 	if err != nil {
 		s.Log.Error("error could not be encoded", "request_id", r.RequestID, "code", e.Code, "cause", err)

@@ -16,6 +16,7 @@ import (
 	"kontor/locales"
 	"kontor/modules/audit"
 	"kontor/modules/auth"
+	"kontor/modules/authzen"
 	"kontor/modules/certificates"
 	"kontor/modules/changes"
 	"kontor/modules/chats"
@@ -69,6 +70,7 @@ type Modules struct {
 	Factors       *factors.Service
 	Services      *serviceaccounts.Service
 	RBAC          *rbac.Service
+	AuthZEN       *authzen.Service
 	Audit         *audit.Service
 	Personas      *personas.Service
 	Customers     *customers.Service
@@ -151,7 +153,9 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Webhooks = newWebhooks(m)
 	m.Search = newSearch(m)
 	m.Privacy = m.newPrivacy(o)
-	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Personas: m.Personas, Records: m.records(), SettingRoles: settingRoles(o.Settings), Texts: texts, Log: o.Log})
+	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Notifier: m.Notifications, Personas: m.Personas, Records: m.records(), SettingRoles: settingRoles(o.Settings), Texts: texts, Log: o.Log})
+	m.Users.SetTerms(m.RBAC, m.Notifications)
+	m.AuthZEN = newAuthZEN(m)
 	m.table = m.endpoints()
 	if err := m.Changes.SetTable(m.table); err != nil {
 		return nil, err
@@ -222,6 +226,7 @@ func (m *Modules) endpoints() []endpoint.Endpoint {
 		m.Factors,
 		m.Services,
 		m.RBAC,
+		m.AuthZEN,
 		m.Audit,
 		m.Personas,
 		m.Customers,

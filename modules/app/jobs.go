@@ -52,6 +52,9 @@ func (m *Modules) Jobs() []Job {
 			_, err := m.DB.PurgeIdempotency(ctx)
 			return err
 		}},
+		{"rbac.terms", 500 * time.Millisecond, EveryNode, m.RBAC.ApplyTerms},
+		{"rbac.warn", time.Minute, OneNode, m.RBAC.WarnOfTerms},
+		{"users.warn", time.Minute, OneNode, m.Users.WarnOfTerms},
 		{"rbac.counts", time.Minute, OneNode, m.RBAC.PurgeCounts},
 		{"rbac.sweep", 24 * time.Hour, OneNode, func(ctx context.Context) error {
 			_, err := m.RBAC.Sweep(ctx)

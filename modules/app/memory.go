@@ -12,8 +12,11 @@ type memory struct {
 	loads revocable.Loader
 }
 
-// Remembers reports whether this process has received all announcements, and could read the changes.
-func (m *memory) Remembers() bool { return m.DB.Remembers() && m.DB.KeysCurrent() }
+// Remembers reports whether this process has received all announcements, and could read the changes, and whether no right has begun or
+// ended since.
+func (m *memory) Remembers() bool {
+	return m.DB.Remembers() && m.DB.KeysCurrent() && !m.RBAC.TermsDue()
+}
 
 // Renew reads the keys of the database and the policy again, as far as they have changed. Concurrent requests share one try.
 func (m *memory) Renew(ctx context.Context) error {

@@ -111,6 +111,9 @@ func (s *scenario) access(p people) {
 
 	s.do(s.admin, "GET", "/v1/rbac/endpoints", nil)
 	s.do(s.admin, "GET", "/v1/rbac/record-types", nil)
+	s.do(s.admin, "DELETE", "/v1/rbac/record-types/"+s.id(s.admin, "/v1/rbac/record-types", map[string]any{"name": "invoice", "permissions": []string{"approve"}}), nil)
+	s.id(s.admin, "/v1/rbac/record-types", map[string]any{"name": "order", "permissions": []string{"approve"}})
+	s.decisions(p)
 	s.do(s.admin, "PUT", "/v1/rate-limits", map[string]any{"endpoint": "GET /v1/customers", "per_minute": 600})
 	s.do(s.admin, "GET", "/v1/rate-limits", nil)
 	s.do(s.admin, "PUT", "/v1/rate-limits", map[string]any{"endpoint": "GET /v1/customers", "per_minute": nil})

@@ -24,11 +24,23 @@ func (s *Service) setRoles(ctx context.Context, in rolesInput) (User, error) {
 		if u, err = s.getForUpdate(ctx, tx, in.UserID); err != nil {
 			return err
 		}
-		wanted, err := resolveRoles(ctx, tx, *in.Roles)
+		ids, err := resolveRoles(ctx, tx, *in.Roles)
 		if err != nil {
 			return err
 		}
-		if !slices.Contains(wanted, access.Administrator) {
+		var terms map[string]assigned
+		if in.Terms != nil {
+			if terms, err = resolveTerms(ctx, tx, *in.Terms, ids); err != nil {
+				return err
+			}
+		}
+		now, err := assignedTo(ctx, tx, u.ID)
+		if err != nil {
+			return err
+		}
+		wanted := wantedRoles(now, ids, terms)
+		stays := func(a assigned) bool { return a.roleID == access.Administrator && !a.endsOrBegins() }
+		if !slices.ContainsFunc(wanted, stays) {
 			if err := s.keepAdministrator(ctx, tx, u); err != nil {
 				return err
 			}
@@ -72,38 +84,10 @@ func resolveRoles(ctx context.Context, q store.Querier, namesOrIDs []string) ([]
 }
 
 // assign replaces the roles of a user. may reports which roles the caller may grant and revoke.
-func (s *Service) assign(ctx context.Context, tx *store.Tx, u User, wanted []string, may func(role string) bool) (User, error) {
-	now, err := s.RolesOf(ctx, tx, u.ID)
-	if err != nil {
+func (s *Service) assign(ctx context.Context, tx *store.Tx, u User, wanted []assigned, may func(role string) bool) (User, error) {
+	changed, err := s.replaceRoles(ctx, tx, u.ID, wanted, may)
+	if err != nil || !changed {
 		return u, err
-	}
-	changed := false
-	for _, role := range now {
-		if slices.Contains(wanted, role) {
-			continue
-		}
-		if !may(role) {
-			return u, apierr.GrantNotHeld
-		}
-		if _, err := tx.Exec(ctx, deleteUserRole, u.ID, role); err != nil {
-			return u, err
-		}
-		changed = true
-	}
-	for _, role := range wanted {
-		if slices.Contains(now, role) {
-			continue
-		}
-		if !may(role) {
-			return u, apierr.GrantNotHeld
-		}
-		if _, err := tx.Exec(ctx, insertUserRole, u.ID, role, tx.Now(), records.Actor(ctx)); err != nil {
-			return u, err
-		}
-		changed = true
-	}
-	if !changed {
-		return u, nil
 	}
 	was, err := readAccount(ctx, tx, u.ID)
 	if err != nil {
@@ -124,6 +108,45 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, u User, wanted []str
 	entry := store.AuditEntry{Actor: records.Actor(ctx), Action: actionUserRoles, RecType: userRolesProof.Type, RecID: u.ID}
 	entry.Changes = []store.FieldChange{store.Changed("roles", names, strings.Join(u.Roles, ", "))}
 	return u, userRolesProof.AuditEntry(ctx, tx, entry)
+}
+
+// replaceRoles writes the roles of a user that differ from the wanted ones, and reports whether there were any.
+func (s *Service) replaceRoles(ctx context.Context, tx *store.Tx, userID string, wanted []assigned, may func(role string) bool) (changed bool, err error) {
+	now, err := assignedTo(ctx, tx, userID)
+	if err != nil {
+		return false, err
+	}
+	find := func(roles []assigned, id string) int {
+		return slices.IndexFunc(roles, func(a assigned) bool { return a.roleID == id })
+	}
+	for _, a := range now {
+		if find(wanted, a.roleID) >= 0 {
+			continue
+		}
+		if !may(a.roleID) {
+			return false, apierr.GrantNotHeld
+		}
+		if _, err := tx.Exec(ctx, deleteUserRole, userID, a.roleID); err != nil {
+			return false, err
+		}
+		changed = true
+	}
+	for _, a := range wanted {
+		if i := find(now, a.roleID); i >= 0 && now[i].same(a) {
+			continue
+		}
+		if !may(a.roleID) {
+			return false, apierr.GrantNotHeld
+		}
+		if _, err := tx.Exec(ctx, upsertUserRole, userID, a.roleID, tx.Now(), records.Actor(ctx), a.starts, a.expires, a.inForce); err != nil {
+			return false, err
+		}
+		if a.endsOrBegins() && s.terms != nil {
+			s.terms.TermsChanged(tx)
+		}
+		changed = true
+	}
+	return changed, nil
 }
 
 // keepAdministrator returns apierr.LastAdministrator if the user is the last active administrator.

@@ -36,8 +36,11 @@ func describe(e endpoint.Endpoint) Endpoint {
 
 // RecordType is a type of records on which permissions can be granted.
 type RecordType struct {
-	ID   string `json:"id"`
-	Name string `json:"name" example:"customers"`
+	ID          string   `json:"id"`
+	Name        string   `json:"name" example:"customers"`
+	Description string   `json:"description" doc:"Of a type of another application; empty for those of Kontor."`
+	Permissions []string `json:"permissions" example:"read" doc:"What can be granted on records of the type."`
+	External    bool     `json:"external" doc:"true for a type of another application: Kontor decides about its records and does not have them."`
 }
 
 // serves reports whether this process serves the endpoint.

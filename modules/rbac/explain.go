@@ -200,7 +200,7 @@ func (s *Service) rolesOfAll(ctx context.Context, rows []Holder) (map[string][]h
 const selectGrantsOn = `
 	SELECT r.id, COALESCE(r.role_id, r.user_id), COALESCE(r.rec_id, ''), r.permissions
 	FROM grant_records r
-	WHERE r.rec_type = $1 AND (r.rec_id IS NULL OR r.rec_id = $2) AND COALESCE(r.role_id, r.user_id) IN (`
+	WHERE r.in_force = TRUE AND r.rec_type = $1 AND (r.rec_id IS NULL OR r.rec_id = $2) AND COALESCE(r.role_id, r.user_id) IN (`
 
 // grantsOn reads the grants that give the permission to users of a page or to their roles, by principal.
 func (s *Service) grantsOn(ctx context.Context, in explainInput, rows []Holder, held map[string][]heldRole) (map[string][]Reason, error) {

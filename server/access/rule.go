@@ -73,6 +73,18 @@ type Records interface {
 	// Related returns, by user id, the names of the relations that give users the permission on a record, see
 	// [RelationNames]. It is the inverse of Relations. exists is false for an unknown record.
 	Related(ctx context.Context, id string, wanted Permission) (users map[string][]string, exists bool, err error)
+	// Permitted returns the ids of records on which a user has a permission, by relations and by grants on single records, or of all
+	// records, in their order.
+	Permitted(ctx context.Context, sought Sought) (ids []string, err error)
+}
+
+// Sought says which records [Records.Permitted] returns.
+type Sought struct {
+	Caller *Caller    // the user with their roles
+	Wanted Permission // one permission
+	All    bool       // all records of the type, whatever the permission
+	After  string     // the last id of the page before; empty: the first page
+	Limit  int        // of the ids
 }
 
 // The names of relations to records.

@@ -110,11 +110,17 @@ var (
 	NoSecondFactor      = kind("factors.no_second_factor", http.StatusConflict)
 
 	// Access control.
-	RoleNotFound     = kind("rbac.role_not_found", http.StatusNotFound)
-	RoleExists       = kind("rbac.role_exists", http.StatusConflict)
-	RoleBuiltIn      = kind("rbac.role_built_in", http.StatusConflict)
-	RoleInSettings   = kind("rbac.role_in_settings", http.StatusForbidden)
-	GrantNotFound    = kind("rbac.grant_not_found", http.StatusNotFound)
+	RoleNotFound   = kind("rbac.role_not_found", http.StatusNotFound)
+	RoleExists     = kind("rbac.role_exists", http.StatusConflict)
+	RoleBuiltIn    = kind("rbac.role_built_in", http.StatusConflict)
+	RoleInSettings = kind("rbac.role_in_settings", http.StatusForbidden)
+	GrantNotFound  = kind("rbac.grant_not_found", http.StatusNotFound)
+
+	RecordTypeNotFound = kind("rbac.record_type_not_found", http.StatusNotFound)
+	RecordTypeExists   = kind("rbac.record_type_exists", http.StatusConflict)
+	RecordTypeBuiltIn  = kind("rbac.record_type_built_in", http.StatusConflict)
+	RecordTypeInUse    = kind("rbac.record_type_in_use", http.StatusConflict)
+
 	GrantExists      = kind("rbac.grant_exists", http.StatusConflict)
 	GrantNotHeld     = kind("rbac.grant_not_held", http.StatusForbidden)
 	GrantToSelf      = kind("rbac.grant_to_self", http.StatusForbidden)

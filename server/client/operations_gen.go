@@ -16,6 +16,7 @@ type API struct {
 	Factors         FactorsAPI
 	ServiceAccounts ServiceAccountsAPI
 	RBAC            RBACAPI
+	Authzen         AuthzenAPI
 	Audit           AuditAPI
 	Personas        PersonasAPI
 	Customers       CustomersAPI
@@ -40,6 +41,7 @@ func (a *API) bind(c *Client) {
 	a.Factors.bind(c)
 	a.ServiceAccounts.bind(c)
 	a.RBAC.bind(c)
+	a.Authzen.bind(c)
 	a.Audit.bind(c)
 	a.Personas.bind(c)
 	a.Customers.bind(c)
@@ -790,6 +792,19 @@ func (a *RBACRecordTypesAPI) All(ctx context.Context, params RBACRecordTypesList
 	})
 }
 
+// Create calls POST /v1/rbac/record-types: add a record type of another application.
+//
+// For administrators. Kontor decides about records of the type for other programs, by `POST /access/v1/evaluation`. Grants
+// on them name a record by any text of up to 200 characters.
+func (a *RBACRecordTypesAPI) Create(ctx context.Context, in ExternalTypeInput, options ...CallOption) (*RecordType, error) {
+	return fetch[RecordType](ctx, a.client, operation{name: "rbac.record_types.create", method: "POST", path: "/v1/rbac/record-types", bearer: true, keyed: true}, input{body: in}, options)
+}
+
+// Delete calls DELETE /v1/rbac/record-types/{id}: delete a record type of another application.
+func (a *RBACRecordTypesAPI) Delete(ctx context.Context, id string, options ...CallOption) (*Message, error) {
+	return fetch[Message](ctx, a.client, operation{name: "rbac.record_types.delete", method: "DELETE", path: "/v1/rbac/record-types/{id}", bearer: true}, input{path: []string{id}}, options)
+}
+
 // RBACRateLimitsAPI has the operations rbac.rate_limits.*.
 type RBACRateLimitsAPI struct {
 	client *Client
@@ -824,6 +839,76 @@ func (a *RBACRateLimitsAPI) All(ctx context.Context, params RBACRateLimitsListPa
 // Set calls PUT /v1/rate-limits: set or remove the rate-limit rule of an endpoint.
 func (a *RBACRateLimitsAPI) Set(ctx context.Context, in RateLimitInput, options ...CallOption) (*RateLimit, error) {
 	return fetch[RateLimit](ctx, a.client, operation{name: "rbac.rate_limits.set", method: "PUT", path: "/v1/rate-limits", bearer: true}, input{body: in}, options)
+}
+
+// AuthzenAPI has the operations authzen.*.
+type AuthzenAPI struct {
+	Search AuthzenSearchAPI
+	client *Client
+}
+
+func (a *AuthzenAPI) bind(c *Client) {
+	a.client = c
+	a.Search.bind(c)
+}
+
+// Evaluation calls POST /access/v1/evaluation: decide whether a subject may do something with a resource.
+//
+// An operation of the OpenID AuthZEN Authorization API 1.0. Everybody may ask about themselves; to ask about others takes
+// the permission `read_all` on `grants`. A denial is a decision, with status 200. Unknown subjects, resources and actions
+// are denied.
+func (a *AuthzenAPI) Evaluation(ctx context.Context, in AuthzenQuestionInput, options ...CallOption) (*AuthzenDecision, error) {
+	return fetch[AuthzenDecision](ctx, a.client, operation{name: "authzen.evaluation", method: "POST", path: "/access/v1/evaluation", bearer: true}, input{body: in}, options)
+}
+
+// Evaluations calls POST /access/v1/evaluations: decide several questions.
+//
+// An operation of the OpenID AuthZEN Authorization API 1.0. Everybody may ask about themselves; to ask about others takes
+// the permission `read_all` on `grants`. A denial is a decision, with status 200. Unknown subjects, resources and actions
+// are denied.
+func (a *AuthzenAPI) Evaluations(ctx context.Context, in AuthzenEvaluationsInput, options ...CallOption) (json.RawMessage, error) {
+	return fetchRaw(ctx, a.client, operation{name: "authzen.evaluations", method: "POST", path: "/access/v1/evaluations", bearer: true}, input{body: in}, options)
+}
+
+// Metadata calls GET /.well-known/authzen-configuration: get the metadata of the decision point.
+func (a *AuthzenAPI) Metadata(ctx context.Context, options ...CallOption) (*AuthzenMetadata, error) {
+	return fetch[AuthzenMetadata](ctx, a.client, operation{name: "authzen.metadata", method: "GET", path: "/.well-known/authzen-configuration"}, input{}, options)
+}
+
+// AuthzenSearchAPI has the operations authzen.search.*.
+type AuthzenSearchAPI struct {
+	client *Client
+}
+
+func (a *AuthzenSearchAPI) bind(c *Client) {
+	a.client = c
+}
+
+// Subject calls POST /access/v1/search/subject: list the subjects that may do something with a resource.
+//
+// An operation of the OpenID AuthZEN Authorization API 1.0. Everybody may ask about themselves; to ask about others takes
+// the permission `read_all` on `grants`. A denial is a decision, with status 200. Unknown subjects, resources and actions
+// are denied.
+func (a *AuthzenSearchAPI) Subject(ctx context.Context, in AuthzenSubjectSearchInput, options ...CallOption) (*AuthzenSubjectResults, error) {
+	return fetch[AuthzenSubjectResults](ctx, a.client, operation{name: "authzen.search.subject", method: "POST", path: "/access/v1/search/subject", bearer: true}, input{body: in}, options)
+}
+
+// Resource calls POST /access/v1/search/resource: list the resources with which a subject may do something.
+//
+// An operation of the OpenID AuthZEN Authorization API 1.0. Everybody may ask about themselves; to ask about others takes
+// the permission `read_all` on `grants`. A denial is a decision, with status 200. Unknown subjects, resources and actions
+// are denied.
+func (a *AuthzenSearchAPI) Resource(ctx context.Context, in AuthzenResourceSearchInput, options ...CallOption) (*AuthzenResourceResults, error) {
+	return fetch[AuthzenResourceResults](ctx, a.client, operation{name: "authzen.search.resource", method: "POST", path: "/access/v1/search/resource", bearer: true}, input{body: in}, options)
+}
+
+// Action calls POST /access/v1/search/action: list what a subject may do with a resource.
+//
+// An operation of the OpenID AuthZEN Authorization API 1.0. Everybody may ask about themselves; to ask about others takes
+// the permission `read_all` on `grants`. A denial is a decision, with status 200. Unknown subjects, resources and actions
+// are denied.
+func (a *AuthzenSearchAPI) Action(ctx context.Context, in AuthzenActionSearchInput, options ...CallOption) (*AuthzenActionResults, error) {
+	return fetch[AuthzenActionResults](ctx, a.client, operation{name: "authzen.search.action", method: "POST", path: "/access/v1/search/action", bearer: true}, input{body: in}, options)
 }
 
 // AuditAPI has the operations audit.*.

@@ -306,6 +306,8 @@ type RBACGrantsListParams struct {
 	SearchEndpoint  Filter `query:"search.endpoint"`
 	SearchCreatedAt Filter `query:"search.created_at"`
 	SearchCreatedBy Filter `query:"search.created_by"`
+	SearchStartsAt  Filter `query:"search.starts_at"`
+	SearchExpiresAt Filter `query:"search.expires_at"`
 }
 
 // RBACEndpointsListParams are the parameters of GET /v1/rbac/endpoints. Zero values are not sent.

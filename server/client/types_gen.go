@@ -367,7 +367,9 @@ type User struct {
 	Status   UserStatus `json:"status"`
 	Language Language   `json:"language"`
 	// Names, in alphabetical order.
-	Roles       []string   `json:"roles"`
+	Roles []string `json:"roles"`
+	// Roles that begin or end by themselves; missing from users without such roles.
+	RoleTerms   []UserTerm `json:"role_terms"`
 	CreatedAt   time.Time  `json:"created_at"`
 	ModifiedAt  time.Time  `json:"modified_at"`
 	LastLoginAt *time.Time `json:"last_login_at"`
@@ -407,6 +409,17 @@ const (
 	LanguageIt Language = "it"
 )
 
+// UserTerm is part of an answer.
+type UserTerm struct {
+	Role string `json:"role"`
+	// null: the user holds the role already.
+	StartsAt *time.Time `json:"starts_at"`
+	// null: the role does not end by itself.
+	ExpiresAt *time.Time `json:"expires_at"`
+	// Whether the user holds the role now.
+	InForce bool `json:"in_force"`
+}
+
 // UserMe is part of an answer.
 type UserMe struct {
 	// ETag identifies this version, for [IfMatch] and [IfNoneMatch]. Rows of lists have none.
@@ -420,7 +433,9 @@ type UserMe struct {
 	Status   UserStatus `json:"status"`
 	Language Language   `json:"language"`
 	// Names, in alphabetical order.
-	Roles       []string   `json:"roles"`
+	Roles []string `json:"roles"`
+	// Roles that begin or end by themselves; missing from users without such roles.
+	RoleTerms   []UserTerm `json:"role_terms"`
 	CreatedAt   time.Time  `json:"created_at"`
 	ModifiedAt  time.Time  `json:"modified_at"`
 	LastLoginAt *time.Time `json:"last_login_at"`
@@ -477,6 +492,19 @@ type UserPasswordInput struct {
 type UserRolesInput struct {
 	// Names or ids of all roles that the user shall have.
 	Roles []string `json:"roles"`
+	// When the user shall hold roles. Roles without an entry begin at once and do not end. Without terms, roles that the user
+	// has keep theirs, and roles that begin later stay.
+	Terms []UserTermInput `json:"terms,omitzero"`
+}
+
+// UserTermInput is part of a request.
+type UserTermInput struct {
+	// Name or id of a role in roles.
+	Role string `json:"role"`
+	// Without it, or in the past: at once.
+	StartsAt Opt[time.Time] `json:"starts_at,omitzero"`
+	// Without it, the role does not end by itself.
+	ExpiresAt Opt[time.Time] `json:"expires_at,omitzero"`
 }
 
 // UserInviteInput is part of a request.
@@ -1221,12 +1249,17 @@ type GrantInput struct {
 	// Either role_id or user_id.
 	UserID string `json:"user_id,omitzero"`
 	// Either rec_type with permissions, or endpoint.
-	RecType     string       `json:"rec_type,omitzero"`
-	Permissions []Permission `json:"permissions,omitzero"`
-	// One record. Without it the grant is on the type as a whole.
+	RecType string `json:"rec_type,omitzero"`
+	// create, read, update, delete and read_all; on a record type of another application those that it declares.
+	Permissions []string `json:"permissions,omitzero"`
+	// The id of one record; of another application's record any text. Without it the grant is on the type as a whole.
 	RecID string `json:"rec_id,omitzero"`
 	// An endpoint as GET /v1/rbac/endpoints lists it.
 	Endpoint string `json:"endpoint,omitzero"`
+	// When the grant begins; without it, or in the past, at once.
+	StartsAt Opt[time.Time] `json:"starts_at,omitzero"`
+	// When the grant ends by itself; without it, it does not.
+	ExpiresAt Opt[time.Time] `json:"expires_at,omitzero"`
 }
 
 // Grant is part of an answer.
@@ -1240,11 +1273,16 @@ type Grant struct {
 	RecType *string `json:"rec_type"`
 	// null for the type as a whole.
 	RecID *string `json:"rec_id"`
-	// Empty for a grant on an endpoint.
-	Permissions []Permission `json:"permissions"`
-	Endpoint    *string      `json:"endpoint"`
-	CreatedAt   time.Time    `json:"created_at"`
-	CreatedBy   string       `json:"created_by"`
+	// create, read, update, delete or read_all, or those of another application's record type. Empty for a grant on an
+	// endpoint.
+	Permissions []string  `json:"permissions"`
+	Endpoint    *string   `json:"endpoint"`
+	CreatedAt   time.Time `json:"created_at"`
+	CreatedBy   string    `json:"created_by"`
+	// When the grant begins; missing from grants that are in force since they were created.
+	StartsAt *time.Time `json:"starts_at"`
+	// When the grant ends by itself; missing from grants that do not.
+	ExpiresAt *time.Time `json:"expires_at"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -1282,6 +1320,12 @@ const (
 type RecordType struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
+	// Of a type of another application; empty for those of Kontor.
+	Description string `json:"description"`
+	// What can be granted on records of the type.
+	Permissions []string `json:"permissions"`
+	// true for a type of another application: Kontor decides about its records and does not have them.
+	External bool `json:"external"`
 }
 
 // RateLimit is part of an answer.
@@ -1306,6 +1350,240 @@ type RateLimitInput struct {
 	Endpoint string `json:"endpoint"`
 	// null removes the rule.
 	PerMinute *int64 `json:"per_minute"`
+}
+
+// ExternalTypeInput is part of a request.
+type ExternalTypeInput struct {
+	// A letter, then letters, digits and the characters . _ : / -. Names that Kontor uses are refused.
+	Name        string `json:"name"`
+	Description string `json:"description,omitzero"`
+	// What can be granted on records of the type, in the words of the application.
+	Permissions []string `json:"permissions"`
+}
+
+// AuthzenQuestionInput is part of a request.
+type AuthzenQuestionInput struct {
+	Subject  AuthzenSubjectInput  `json:"subject"`
+	Action   AuthzenActionInput   `json:"action"`
+	Resource AuthzenResourceInput `json:"resource"`
+	// Accepted, without influence.
+	Context map[string]any `json:"context,omitzero"`
+}
+
+// AuthzenSubjectInput is part of a request.
+type AuthzenSubjectInput struct {
+	// user or service_account; nobody of another type has a permission.
+	Type string `json:"type"`
+	// The id of a user, or one of their user names. Searches for subjects ignore it.
+	ID string `json:"id,omitzero"`
+	// Accepted, without influence.
+	Properties map[string]any `json:"properties,omitzero"`
+}
+
+// AuthzenActionInput is part of a request.
+type AuthzenActionInput struct {
+	// A permission of the record type.
+	Name string `json:"name"`
+	// Accepted, without influence.
+	Properties map[string]any `json:"properties,omitzero"`
+}
+
+// AuthzenResourceInput is part of a request.
+type AuthzenResourceInput struct {
+	// A record type, as GET /v1/rbac/record-types lists them.
+	Type string `json:"type"`
+	// The record; the nil id stands for the type as a whole. Searches for resources ignore it.
+	ID string `json:"id,omitzero"`
+	// Accepted, without influence.
+	Properties map[string]any `json:"properties,omitzero"`
+}
+
+// AuthzenDecision is part of an answer.
+type AuthzenDecision struct {
+	Decision bool                   `json:"decision"`
+	Context  AuthzenDecisionContext `json:"context"`
+}
+
+// AuthzenDecisionContext is part of an answer.
+type AuthzenDecisionContext struct {
+	// The source of the permission; empty if it is denied.
+	Source AuthzenDecisionContextSource `json:"source"`
+	// Id of the role or the user, or the nil id.
+	SourceID string `json:"source_id"`
+	// granted: by a grant. related: by a relation to the record, such as its creator. unknown_subject: there is no such active
+	// user. unknown_resource: there is no such record.
+	Reason AuthzenDecisionContextReason `json:"reason"`
+	// Why a question of a batch could not be answered; missing from other decisions.
+	Error *AuthzenDecisionError `json:"error"`
+}
+
+// AuthzenDecisionContextSource is one of the values below. Later versions of the service may add values.
+type AuthzenDecisionContextSource string
+
+const (
+	AuthzenDecisionContextSourceRole  AuthzenDecisionContextSource = "role"
+	AuthzenDecisionContextSourceUser  AuthzenDecisionContextSource = "user"
+	AuthzenDecisionContextSourceOwner AuthzenDecisionContextSource = "owner"
+	AuthzenDecisionContextSourceNone  AuthzenDecisionContextSource = ""
+)
+
+// AuthzenDecisionContextReason is one of the values below. Later versions of the service may add values.
+type AuthzenDecisionContextReason string
+
+const (
+	AuthzenDecisionContextReasonGranted         AuthzenDecisionContextReason = "granted"
+	AuthzenDecisionContextReasonRelated         AuthzenDecisionContextReason = "related"
+	AuthzenDecisionContextReasonNotGranted      AuthzenDecisionContextReason = "not_granted"
+	AuthzenDecisionContextReasonUnknownSubject  AuthzenDecisionContextReason = "unknown_subject"
+	AuthzenDecisionContextReasonUnknownResource AuthzenDecisionContextReason = "unknown_resource"
+	AuthzenDecisionContextReasonError           AuthzenDecisionContextReason = "error"
+)
+
+// AuthzenDecisionError is part of an answer.
+type AuthzenDecisionError struct {
+	Status  int64  `json:"status"`
+	Message string `json:"message"`
+}
+
+// AuthzenEvaluationsInput is part of a request.
+type AuthzenEvaluationsInput struct {
+	Subject  AuthzenSubjectInput  `json:"subject,omitzero"`
+	Action   AuthzenActionInput   `json:"action,omitzero"`
+	Resource AuthzenResourceInput `json:"resource,omitzero"`
+	// Accepted, without influence.
+	Context map[string]any `json:"context,omitzero"`
+	// Questions. A member that one of them lacks is that of the request.
+	Evaluations []AuthzenBatchedQuestionInput `json:"evaluations,omitzero"`
+	Options     AuthzenBatchOptionsInput      `json:"options,omitzero"`
+}
+
+// AuthzenBatchedQuestionInput is part of a request.
+type AuthzenBatchedQuestionInput struct {
+	Subject  AuthzenSubjectInput  `json:"subject,omitzero"`
+	Action   AuthzenActionInput   `json:"action,omitzero"`
+	Resource AuthzenResourceInput `json:"resource,omitzero"`
+	// Accepted, without influence.
+	Context map[string]any `json:"context,omitzero"`
+}
+
+// AuthzenBatchOptionsInput is part of a request.
+type AuthzenBatchOptionsInput struct {
+	// Whether the answer ends with the first denial or the first permission. Default: execute_all.
+	EvaluationsSemantic AuthzenBatchOptionsEvaluationsSemantic `json:"evaluations_semantic,omitzero"`
+}
+
+// AuthzenBatchOptionsEvaluationsSemantic is one of the values below. Later versions of the service may add values.
+type AuthzenBatchOptionsEvaluationsSemantic string
+
+const (
+	AuthzenBatchOptionsEvaluationsSemanticExecuteAll          AuthzenBatchOptionsEvaluationsSemantic = "execute_all"
+	AuthzenBatchOptionsEvaluationsSemanticDenyOnFirstDeny     AuthzenBatchOptionsEvaluationsSemantic = "deny_on_first_deny"
+	AuthzenBatchOptionsEvaluationsSemanticPermitOnFirstPermit AuthzenBatchOptionsEvaluationsSemantic = "permit_on_first_permit"
+)
+
+// AuthzenEvaluationsOutput is part of an answer.
+type AuthzenEvaluationsOutput struct {
+	// In the order of the questions. With another semantic than execute_all, questions after the decisive one are missing.
+	Evaluations []AuthzenDecision `json:"evaluations"`
+}
+
+// AuthzenSubjectSearchInput is part of a request.
+type AuthzenSubjectSearchInput struct {
+	Subject  AuthzenSubjectInput  `json:"subject"`
+	Action   AuthzenActionInput   `json:"action"`
+	Resource AuthzenResourceInput `json:"resource"`
+	// Accepted, without influence.
+	Context map[string]any   `json:"context,omitzero"`
+	Page    AuthzenPageInput `json:"page,omitzero"`
+}
+
+// AuthzenPageInput is part of a request.
+type AuthzenPageInput struct {
+	// next_token of the page before, for the same search.
+	Token string `json:"token,omitzero"`
+	// The most results of the page, up to 1000. Without it, as many as on the page before, or 100.
+	Limit Opt[json.Number] `json:"limit,omitzero"`
+}
+
+// AuthzenSubjectResults is part of an answer.
+type AuthzenSubjectResults struct {
+	Results []AuthzenFoundSubject `json:"results"`
+	Page    AuthzenPageOutput     `json:"page"`
+}
+
+// AuthzenFoundSubject is part of an answer.
+type AuthzenFoundSubject struct {
+	Type string `json:"type"`
+	// The oldest user name of the user, or their id if they have none.
+	ID         string                   `json:"id"`
+	Properties AuthzenSubjectProperties `json:"properties"`
+}
+
+// AuthzenSubjectProperties is part of an answer.
+type AuthzenSubjectProperties struct {
+	UserID string `json:"user_id"`
+}
+
+// AuthzenPageOutput is part of an answer.
+type AuthzenPageOutput struct {
+	// The token of the next page; empty at the end.
+	NextToken string `json:"next_token"`
+	// The results of this page.
+	Count int64 `json:"count"`
+}
+
+// AuthzenResourceSearchInput is part of a request.
+type AuthzenResourceSearchInput struct {
+	Subject  AuthzenSubjectInput  `json:"subject"`
+	Action   AuthzenActionInput   `json:"action"`
+	Resource AuthzenResourceInput `json:"resource"`
+	// Accepted, without influence.
+	Context map[string]any   `json:"context,omitzero"`
+	Page    AuthzenPageInput `json:"page,omitzero"`
+}
+
+// AuthzenResourceResults is part of an answer.
+type AuthzenResourceResults struct {
+	Results []AuthzenFoundResource `json:"results"`
+	Page    AuthzenPageOutput      `json:"page"`
+}
+
+// AuthzenFoundResource is part of an answer.
+type AuthzenFoundResource struct {
+	Type string `json:"type"`
+	ID   string `json:"id"`
+}
+
+// AuthzenActionSearchInput is part of a request.
+type AuthzenActionSearchInput struct {
+	Subject  AuthzenSubjectInput  `json:"subject"`
+	Resource AuthzenResourceInput `json:"resource"`
+	// Accepted, without influence.
+	Context map[string]any   `json:"context,omitzero"`
+	Page    AuthzenPageInput `json:"page,omitzero"`
+}
+
+// AuthzenActionResults is part of an answer.
+type AuthzenActionResults struct {
+	Results []AuthzenFoundAction `json:"results"`
+	Page    AuthzenPageOutput    `json:"page"`
+}
+
+// AuthzenFoundAction is part of an answer.
+type AuthzenFoundAction struct {
+	Name string `json:"name"`
+}
+
+// AuthzenMetadata is part of an answer.
+type AuthzenMetadata struct {
+	PolicyDecisionPoint       string `json:"policy_decision_point"`
+	AccessEvaluationEndpoint  string `json:"access_evaluation_endpoint"`
+	AccessEvaluationsEndpoint string `json:"access_evaluations_endpoint"`
+	SearchSubjectEndpoint     string `json:"search_subject_endpoint"`
+	SearchResourceEndpoint    string `json:"search_resource_endpoint"`
+	SearchActionEndpoint      string `json:"search_action_endpoint"`
+	// urn:kontor:authzen:properties-ignored: the members properties and context of requests have no influence on decisions.
+	Capabilities []string `json:"capabilities"`
 }
 
 // AuditEntry is part of an answer.

@@ -382,6 +382,8 @@ export interface RBACGrantsListQuery {
     endpoint?: Filter;
     created_at?: Filter;
     created_by?: Filter;
+    starts_at?: Filter;
+    expires_at?: Filter;
   };
 }
 
@@ -1684,6 +1686,21 @@ export class RBACRecordTypesOperations extends Group {
   all(query: RBACRecordTypesListQuery = {}, options: CallOptions = {}): AsyncGenerator<t.RecordType, void, undefined> {
     return pages(query, (next) => this.list(next, options), (page) => page.data);
   }
+
+  /**
+   * POST /v1/rbac/record-types: add a record type of another application.
+   *
+   * For administrators. Kontor decides about records of the type for other programs, by `POST /access/v1/evaluation`. Grants
+   * on them name a record by any text of up to 200 characters.
+   */
+  async create(input: t.ExternalTypeInput, options: CallOptions = {}): Promise<t.RecordType> {
+    return this.connection.json({ name: 'rbac.record_types.create', method: 'POST', path: '/v1/rbac/record-types', bearer: true, keyed: true }, { input }, options);
+  }
+
+  /** DELETE /v1/rbac/record-types/{id}: delete a record type of another application. */
+  async delete(id: string, options: CallOptions = {}): Promise<t.Message> {
+    return this.connection.json({ name: 'rbac.record_types.delete', method: 'DELETE', path: `/v1/rbac/record-types/${segment(id)}`, bearer: true }, {}, options);
+  }
 }
 
 export class RBACRateLimitsOperations extends Group {
@@ -1742,6 +1759,77 @@ export class RBACOperations extends Group {
   /** The rows of all pages of {@link explain}. */
   allExplain(query: RBACExplainQuery = {}, options: CallOptions = {}): AsyncGenerator<t.Holder, void, undefined> {
     return pages(query, (next) => this.explain(next, options), (page) => page.data);
+  }
+}
+
+export class AuthzenSearchOperations extends Group {
+  /**
+   * POST /access/v1/search/subject: list the subjects that may do something with a resource.
+   *
+   * An operation of the OpenID AuthZEN Authorization API 1.0. Everybody may ask about themselves; to ask about others takes
+   * the permission `read_all` on `grants`. A denial is a decision, with status 200. Unknown subjects, resources and actions
+   * are denied.
+   */
+  async subject(input: t.AuthzenSubjectSearchInput, options: CallOptions = {}): Promise<t.AuthzenSubjectResults> {
+    return this.connection.json({ name: 'authzen.search.subject', method: 'POST', path: '/access/v1/search/subject', bearer: true }, { input }, options);
+  }
+
+  /**
+   * POST /access/v1/search/resource: list the resources with which a subject may do something.
+   *
+   * An operation of the OpenID AuthZEN Authorization API 1.0. Everybody may ask about themselves; to ask about others takes
+   * the permission `read_all` on `grants`. A denial is a decision, with status 200. Unknown subjects, resources and actions
+   * are denied.
+   */
+  async resource(input: t.AuthzenResourceSearchInput, options: CallOptions = {}): Promise<t.AuthzenResourceResults> {
+    return this.connection.json({ name: 'authzen.search.resource', method: 'POST', path: '/access/v1/search/resource', bearer: true }, { input }, options);
+  }
+
+  /**
+   * POST /access/v1/search/action: list what a subject may do with a resource.
+   *
+   * An operation of the OpenID AuthZEN Authorization API 1.0. Everybody may ask about themselves; to ask about others takes
+   * the permission `read_all` on `grants`. A denial is a decision, with status 200. Unknown subjects, resources and actions
+   * are denied.
+   */
+  async action(input: t.AuthzenActionSearchInput, options: CallOptions = {}): Promise<t.AuthzenActionResults> {
+    return this.connection.json({ name: 'authzen.search.action', method: 'POST', path: '/access/v1/search/action', bearer: true }, { input }, options);
+  }
+}
+
+export class AuthzenOperations extends Group {
+  readonly search: AuthzenSearchOperations;
+
+  constructor(connection: Connection) {
+    super(connection);
+    this.search = new AuthzenSearchOperations(connection);
+  }
+
+  /**
+   * POST /access/v1/evaluation: decide whether a subject may do something with a resource.
+   *
+   * An operation of the OpenID AuthZEN Authorization API 1.0. Everybody may ask about themselves; to ask about others takes
+   * the permission `read_all` on `grants`. A denial is a decision, with status 200. Unknown subjects, resources and actions
+   * are denied.
+   */
+  async evaluation(input: t.AuthzenQuestionInput, options: CallOptions = {}): Promise<t.AuthzenDecision> {
+    return this.connection.json({ name: 'authzen.evaluation', method: 'POST', path: '/access/v1/evaluation', bearer: true }, { input }, options);
+  }
+
+  /**
+   * POST /access/v1/evaluations: decide several questions.
+   *
+   * An operation of the OpenID AuthZEN Authorization API 1.0. Everybody may ask about themselves; to ask about others takes
+   * the permission `read_all` on `grants`. A denial is a decision, with status 200. Unknown subjects, resources and actions
+   * are denied.
+   */
+  async evaluations(input: t.AuthzenEvaluationsInput, options: CallOptions = {}): Promise<unknown> {
+    return this.connection.json({ name: 'authzen.evaluations', method: 'POST', path: '/access/v1/evaluations', bearer: true }, { input }, options);
+  }
+
+  /** GET /.well-known/authzen-configuration: get the metadata of the decision point. */
+  async metadata(options: CallOptions = {}): Promise<t.AuthzenMetadata> {
+    return this.connection.json({ name: 'authzen.metadata', method: 'GET', path: '/.well-known/authzen-configuration' }, {}, options);
   }
 }
 
@@ -2813,6 +2901,7 @@ export class Operations extends Group {
   readonly factors: FactorsOperations;
   readonly serviceAccounts: ServiceAccountsOperations;
   readonly rbac: RBACOperations;
+  readonly authzen: AuthzenOperations;
   readonly audit: AuditOperations;
   readonly personas: PersonasOperations;
   readonly customers: CustomersOperations;
@@ -2837,6 +2926,7 @@ export class Operations extends Group {
     this.factors = new FactorsOperations(connection);
     this.serviceAccounts = new ServiceAccountsOperations(connection);
     this.rbac = new RBACOperations(connection);
+    this.authzen = new AuthzenOperations(connection);
     this.audit = new AuditOperations(connection);
     this.personas = new PersonasOperations(connection);
     this.customers = new CustomersOperations(connection);

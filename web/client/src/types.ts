@@ -311,6 +311,8 @@ export interface User {
   language: Language;
   /** Names, in alphabetical order. */
   roles: string[];
+  /** Roles that begin or end by themselves; missing from users without such roles. */
+  role_terms?: UserTerm[];
   created_at: string;
   modified_at: string;
   last_login_at: string | null;
@@ -329,6 +331,16 @@ export type UserStatus = 'pending' | 'active' | 'disabled';
 
 export type Language = 'en' | 'de' | 'fr' | 'it';
 
+export interface UserTerm {
+  role: string;
+  /** null: the user holds the role already. */
+  starts_at: string | null;
+  /** null: the role does not end by itself. */
+  expires_at: string | null;
+  /** Whether the user holds the role now. */
+  in_force: boolean;
+}
+
 export interface UserMe {
   id: string;
   /** The name that the user or an administrator chose; empty for none. */
@@ -339,6 +351,8 @@ export interface UserMe {
   language: Language;
   /** Names, in alphabetical order. */
   roles: string[];
+  /** Roles that begin or end by themselves; missing from users without such roles. */
+  role_terms?: UserTerm[];
   created_at: string;
   modified_at: string;
   last_login_at: string | null;
@@ -384,6 +398,20 @@ export interface UserPasswordInput {
 export interface UserRolesInput {
   /** Names or ids of all roles that the user shall have. */
   roles: string[] | null;
+  /**
+   * When the user shall hold roles. Roles without an entry begin at once and do not end. Without terms, roles that the user
+   * has keep theirs, and roles that begin later stay.
+   */
+  terms?: UserTermInput[];
+}
+
+export interface UserTermInput {
+  /** Name or id of a role in roles. */
+  role: string;
+  /** Without it, or in the past: at once. */
+  starts_at?: string | null;
+  /** Without it, the role does not end by itself. */
+  expires_at?: string | null;
 }
 
 export interface UserInviteInput {
@@ -991,11 +1019,16 @@ export interface GrantInput {
   user_id?: string;
   /** Either rec_type with permissions, or endpoint. */
   rec_type?: string;
-  permissions?: Permission[];
-  /** One record. Without it the grant is on the type as a whole. */
+  /** create, read, update, delete and read_all; on a record type of another application those that it declares. */
+  permissions?: string[];
+  /** The id of one record; of another application's record any text. Without it the grant is on the type as a whole. */
   rec_id?: string;
   /** An endpoint as GET /v1/rbac/endpoints lists it. */
   endpoint?: string;
+  /** When the grant begins; without it, or in the past, at once. */
+  starts_at?: string | null;
+  /** When the grant ends by itself; without it, it does not. */
+  expires_at?: string | null;
 }
 
 export interface Grant {
@@ -1005,11 +1038,18 @@ export interface Grant {
   rec_type: string | null;
   /** null for the type as a whole. */
   rec_id: string | null;
-  /** Empty for a grant on an endpoint. */
-  permissions: Permission[];
+  /**
+   * create, read, update, delete or read_all, or those of another application's record type. Empty for a grant on an
+   * endpoint.
+   */
+  permissions: string[];
   endpoint: string | null;
   created_at: string;
   created_by: string;
+  /** When the grant begins; missing from grants that are in force since they were created. */
+  starts_at?: string | null;
+  /** When the grant ends by itself; missing from grants that do not. */
+  expires_at?: string | null;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -1040,6 +1080,12 @@ export type EndpointRateLimit = 'none' | 'public' | 'private';
 export interface RecordType {
   id: string;
   name: string;
+  /** Of a type of another application; empty for those of Kontor. */
+  description: string;
+  /** What can be granted on records of the type. */
+  permissions: string[];
+  /** true for a type of another application: Kontor decides about its records and does not have them. */
+  external: boolean;
 }
 
 export interface RateLimit {
@@ -1059,6 +1105,192 @@ export interface RateLimitInput {
   endpoint: string;
   /** null removes the rule. */
   per_minute: number | null;
+}
+
+export interface ExternalTypeInput {
+  /** A letter, then letters, digits and the characters . _ : / -. Names that Kontor uses are refused. */
+  name: string;
+  description?: string;
+  /** What can be granted on records of the type, in the words of the application. */
+  permissions: string[];
+}
+
+export interface AuthzenQuestionInput {
+  subject: AuthzenSubjectInput;
+  action: AuthzenActionInput;
+  resource: AuthzenResourceInput;
+  /** Accepted, without influence. */
+  context?: { [name: string]: unknown };
+}
+
+export interface AuthzenSubjectInput {
+  /** user or service_account; nobody of another type has a permission. */
+  type: string;
+  /** The id of a user, or one of their user names. Searches for subjects ignore it. */
+  id?: string;
+  /** Accepted, without influence. */
+  properties?: { [name: string]: unknown };
+}
+
+export interface AuthzenActionInput {
+  /** A permission of the record type. */
+  name: string;
+  /** Accepted, without influence. */
+  properties?: { [name: string]: unknown };
+}
+
+export interface AuthzenResourceInput {
+  /** A record type, as GET /v1/rbac/record-types lists them. */
+  type: string;
+  /** The record; the nil id stands for the type as a whole. Searches for resources ignore it. */
+  id?: string;
+  /** Accepted, without influence. */
+  properties?: { [name: string]: unknown };
+}
+
+export interface AuthzenDecision {
+  decision: boolean;
+  context: AuthzenDecisionContext;
+}
+
+export interface AuthzenDecisionContext {
+  /** The source of the permission; empty if it is denied. */
+  source: AuthzenDecisionContextSource;
+  /** Id of the role or the user, or the nil id. */
+  source_id: string;
+  /**
+   * granted: by a grant. related: by a relation to the record, such as its creator. unknown_subject: there is no such active
+   * user. unknown_resource: there is no such record.
+   */
+  reason: AuthzenDecisionContextReason;
+  /** Why a question of a batch could not be answered; missing from other decisions. */
+  error?: AuthzenDecisionError | null;
+}
+
+export type AuthzenDecisionContextSource = 'role' | 'user' | 'owner' | '';
+
+export type AuthzenDecisionContextReason = 'granted' | 'related' | 'not_granted' | 'unknown_subject' | 'unknown_resource' | 'error';
+
+export interface AuthzenDecisionError {
+  status: number;
+  message: string;
+}
+
+export interface AuthzenEvaluationsInput {
+  subject?: AuthzenSubjectInput;
+  action?: AuthzenActionInput;
+  resource?: AuthzenResourceInput;
+  /** Accepted, without influence. */
+  context?: { [name: string]: unknown };
+  /** Questions. A member that one of them lacks is that of the request. */
+  evaluations?: AuthzenBatchedQuestionInput[];
+  options?: AuthzenBatchOptionsInput;
+}
+
+export interface AuthzenBatchedQuestionInput {
+  subject?: AuthzenSubjectInput;
+  action?: AuthzenActionInput;
+  resource?: AuthzenResourceInput;
+  /** Accepted, without influence. */
+  context?: { [name: string]: unknown };
+}
+
+export interface AuthzenBatchOptionsInput {
+  /** Whether the answer ends with the first denial or the first permission. Default: execute_all. */
+  evaluations_semantic?: AuthzenBatchOptionsEvaluationsSemantic;
+}
+
+export type AuthzenBatchOptionsEvaluationsSemantic = 'execute_all' | 'deny_on_first_deny' | 'permit_on_first_permit';
+
+export interface AuthzenEvaluationsOutput {
+  /** In the order of the questions. With another semantic than execute_all, questions after the decisive one are missing. */
+  evaluations: AuthzenDecision[];
+}
+
+export interface AuthzenSubjectSearchInput {
+  subject: AuthzenSubjectInput;
+  action: AuthzenActionInput;
+  resource: AuthzenResourceInput;
+  /** Accepted, without influence. */
+  context?: { [name: string]: unknown };
+  page?: AuthzenPageInput;
+}
+
+export interface AuthzenPageInput {
+  /** next_token of the page before, for the same search. */
+  token?: string;
+  /** The most results of the page, up to 1000. Without it, as many as on the page before, or 100. */
+  limit?: number | null;
+}
+
+export interface AuthzenSubjectResults {
+  results: AuthzenFoundSubject[];
+  page: AuthzenPageOutput;
+}
+
+export interface AuthzenFoundSubject {
+  type: string;
+  /** The oldest user name of the user, or their id if they have none. */
+  id: string;
+  properties: AuthzenSubjectProperties;
+}
+
+export interface AuthzenSubjectProperties {
+  user_id: string;
+}
+
+export interface AuthzenPageOutput {
+  /** The token of the next page; empty at the end. */
+  next_token: string;
+  /** The results of this page. */
+  count: number;
+}
+
+export interface AuthzenResourceSearchInput {
+  subject: AuthzenSubjectInput;
+  action: AuthzenActionInput;
+  resource: AuthzenResourceInput;
+  /** Accepted, without influence. */
+  context?: { [name: string]: unknown };
+  page?: AuthzenPageInput;
+}
+
+export interface AuthzenResourceResults {
+  results: AuthzenFoundResource[];
+  page: AuthzenPageOutput;
+}
+
+export interface AuthzenFoundResource {
+  type: string;
+  id: string;
+}
+
+export interface AuthzenActionSearchInput {
+  subject: AuthzenSubjectInput;
+  resource: AuthzenResourceInput;
+  /** Accepted, without influence. */
+  context?: { [name: string]: unknown };
+  page?: AuthzenPageInput;
+}
+
+export interface AuthzenActionResults {
+  results: AuthzenFoundAction[];
+  page: AuthzenPageOutput;
+}
+
+export interface AuthzenFoundAction {
+  name: string;
+}
+
+export interface AuthzenMetadata {
+  policy_decision_point: string;
+  access_evaluation_endpoint: string;
+  access_evaluations_endpoint: string;
+  search_subject_endpoint: string;
+  search_resource_endpoint: string;
+  search_action_endpoint: string;
+  /** urn:kontor:authzen:properties-ignored: the members properties and context of requests have no influence on decisions. */
+  capabilities: string[];
 }
 
 export interface AuditEntry {
@@ -2852,6 +3084,10 @@ export type ErrorCode =
   | 'rbac.grant_not_held'
   | 'rbac.grant_to_self'
   | 'rbac.record_not_found'
+  | 'rbac.record_type_built_in'
+  | 'rbac.record_type_exists'
+  | 'rbac.record_type_in_use'
+  | 'rbac.record_type_not_found'
   | 'rbac.rights_not_held'
   | 'rbac.role_built_in'
   | 'rbac.role_exists'
