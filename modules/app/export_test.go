@@ -1,4 +1,15 @@
 package app
 
-// FormID is the identifier of the present form of records.
-const FormID = formID
+import (
+	"context"
+
+	"kontor/modules/kit/records"
+)
+
+// UpgradeDigests is the part of a start that digests records in a new form.
+func UpgradeDigests(ctx context.Context, m *Modules, proofs []records.Proof) error {
+	return m.upgradeDigests(ctx, proofs)
+}
+
+// FormOf returns the form of the records of a type.
+func FormOf(p records.Proof) string { return formOf(p) }

@@ -75,7 +75,7 @@ func runningJob() (place, stack string) {
 		frame, more := frames.Next()
 		if name, ok := strings.CutPrefix(frame.Function, "kontor/modules/"); ok {
 			way = append(way, name)
-			if module, _, _ := strings.Cut(name, "."); module != "kit/records" { // it calls functions of other modules
+			if module, _, _ := strings.Cut(name, "."); module != "kit/records" && module != "kit/recordtype" { // it calls functions of other modules
 				place = module
 			}
 		} else if strings.HasSuffix(frame.Function, "(*writer).call") || !more {

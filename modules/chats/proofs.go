@@ -14,7 +14,7 @@ import (
 func Proofs() []records.Proof { return []records.Proof{chatProof, messageProof} }
 
 var chatProof = records.Proof{
-	Type: access.Chats.Name, From: "chats", Key: "id", Read: readChat,
+	Type: access.Chats.Name, From: "chats", Key: "id", Read: readChat, Changes: &store.ChangeRule{},
 	Outside: map[string]string{"lastMessage": "null", "unreadCount": "0", "updatedAt": `"` + store.Time(0).String() + `"`},
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // userRolesProof proves which roles a user holds.
-var userRolesProof = records.Proof{Type: "user_roles", From: "user_roles", Key: "user_id", Read: readUserRoles, Migration: 71} // which added the columns of terms
+var userRolesProof = records.Proof{Type: "user_roles", From: "user_roles", Key: "user_id", Read: readUserRoles, Migration: 71, Changes: &store.ChangeRule{}} // which added the columns of terms
 
 // actionUserRoles is the action of the audit entries about the roles of a user.
 const actionUserRoles = "user_roles.change"

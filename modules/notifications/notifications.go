@@ -87,9 +87,7 @@ type Service struct {
 	templates  templates
 	timestamps timestamps
 
-	sessions  Sessions
-	directory Directory // nil: no user has an address
-	chats     Chats     // nil: frames carry no messages
+	Peers Peers // set before the first event and stream
 
 	hub    *sse.Hub
 	feed   *feed
@@ -100,6 +98,13 @@ type Service struct {
 	missing map[string]time.Time // nodes that ReleaseNodes has not found since a time
 
 	closeOnce sync.Once
+}
+
+// Peers are what notifications need of modules that are built later.
+type Peers struct {
+	Sessions  Sessions
+	Directory Directory // nil: no user has an address
+	Chats     Chats     // nil: frames carry no messages
 }
 
 // New returns the module on a database. Nothing is sent before [Service.Start].
@@ -123,12 +128,6 @@ func New(db *store.DB, texts Texts, o Options) *Service {
 	}
 	return s
 }
-
-// SetSessions registers the module of sessions, which is built later. Call it before the first stream is opened.
-func (s *Service) SetSessions(sessions Sessions) { s.sessions = sessions }
-
-// SetDirectory registers the directory of users, which is built later. Call it before the first event.
-func (s *Service) SetDirectory(directory Directory) { s.directory = directory }
 
 // Start starts the queues. They resume the deliveries that an earlier process did not finish.
 func (s *Service) Start(ctx context.Context) error {

@@ -40,7 +40,7 @@ type streamState struct {
 // openStream opens an event stream. It returns apierr.TooManyStreams beyond the limit of a user.
 func (s *Service) openStream(ctx context.Context, r *endpoint.Request) error {
 	request := endpoint.Of(ctx)
-	expires, ok := s.sessions.Expiry(r.Fiber)
+	expires, ok := s.Peers.Sessions.Expiry(r.Fiber)
 	if !ok {
 		return apierr.Unauthorized
 	}
@@ -149,7 +149,7 @@ func (s *Service) check(stream *sse.Stream) error {
 	opened := stream.Data.(*streamState)
 	ctx, cancel := context.WithTimeout(context.Background(), checkTime)
 	defer cancel()
-	caller, err := s.sessions.Session(ctx, opened.caller.Load())
+	caller, err := s.Peers.Sessions.Session(ctx, opened.caller.Load())
 	if err != nil {
 		return err
 	}

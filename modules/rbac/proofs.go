@@ -17,7 +17,10 @@ func Proofs() []records.Proof {
 	return []records.Proof{roleProof, grantProof, limitProof, externalTypeProof}
 }
 
-var roleProof = records.Proof{Type: access.Roles.Name, From: "roles", Key: "id", Read: readRole}
+// changes are the members of roles and rules whose changes the audit trail keeps.
+var changes = &store.ChangeRule{Omit: []string{"modified_at", "modified_by"}}
+
+var roleProof = records.Proof{Type: access.Roles.Name, From: "roles", Key: "id", Read: readRole, Changes: changes}
 
 const selectNameKey = `SELECT name_key FROM roles WHERE id = $1`
 
@@ -110,7 +113,7 @@ func readGrant(ctx context.Context, q store.Querier, id string) (store.Record, e
 	return store.Record{Answer: g, Stored: inForce}, err
 }
 
-var limitProof = records.Proof{Type: access.RateLimits.Name, From: "rate_limit_rules", Key: "endpoint", Read: readLimit}
+var limitProof = records.Proof{Type: access.RateLimits.Name, From: "rate_limit_rules", Key: "endpoint", Read: readLimit, Changes: changes}
 
 // auditedLimit returns the record that audit entries of a rule digest.
 func auditedLimit(r RateLimit) store.Record {

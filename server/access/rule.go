@@ -67,6 +67,8 @@ func (r Rule) String() string {
 
 // Records answers permission checks for the records of one type. Every module with records provides one.
 type Records interface {
+	// RecordType returns the type.
+	RecordType() RecordType
 	// Relations returns, by id, the permissions that a user has by relations to records, such as creator, participant or
 	// assignee. Grants are not included. Unknown ids are missing from the result.
 	Relations(ctx context.Context, userID string, ids []string) (map[string]Permission, error)

@@ -17,6 +17,9 @@ type recordsOf[T any] struct {
 	table *Table[T]
 }
 
+// RecordType returns the type of the records.
+func (r recordsOf[T]) RecordType() access.RecordType { return r.table.Type }
+
 // Relations returns the permissions that a user has by relations.
 func (r recordsOf[T]) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
 	return r.table.RelationsOf(ctx, r.db, userID, ids)
