@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"regexp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -123,11 +124,16 @@ func (db *DB) Ready(ctx context.Context) error {
 	return db.engine.Ready(ctx)
 }
 
-// Explain returns how the database would run a statement, in its own words. It does not run it.
+// quotedValue is a value in the words of a database.
+var quotedValue = regexp.MustCompile(`'(?:[^']|'')*'`)
+
+// Explain returns how the database would run a statement, in its own words. It does not run it. Texts in quotation marks are replaced,
+// because PostgreSQL shows the values of parameters.
 func (db *DB) Explain(ctx context.Context, sql string, args ...any) ([]string, error) {
 	statement, column := db.engine.Explain(sql)
 	return All(ctx, db, func(row Scanner) (step string, err error) {
-		return step, row.Scan(append(slices.Repeat([]any{Ignored}, column), &step)...)
+		err = row.Scan(append(slices.Repeat([]any{Ignored}, column), &step)...)
+		return quotedValue.ReplaceAllString(step, "'?'"), err
 	}, statement, args...)
 }
 
