@@ -86,16 +86,16 @@ var revocations = []revocation{
 		return does(a.Admin(), "DELETE", "/v1/rbac/grants/"+grant, nil), does(at(b, u), "GET", "/v1/audit?limit=1", nil)
 	}},
 	{name: "grant ended by itself", before: 200, after: 403, prepare: func(t *testing.T, a, b *servertest.Server) (revoke, request func() servertest.Response) {
-		u, end := a.User(access.Customer), a.Clock.Now().Add(time.Minute)
+		u, end := a.User(access.Customer), a.Clock.Now().Add(time.Second)
 		a.Admin().Create("/v1/rbac/grants", map[string]any{"user_id": u.UserID, "rec_type": "audit", "permissions": []string{"read"}})
 		a.Admin().Create("/v1/rbac/grants", map[string]any{"user_id": u.UserID, "endpoint": "GET /v1/audit", "expires_at": end})
-		return passes(a, time.Minute), does(at(b, u), "GET", "/v1/audit?limit=1", nil)
+		return passes(a, time.Second), does(at(b, u), "GET", "/v1/audit?limit=1", nil)
 	}},
 	{name: "role ended by itself", before: 200, after: 403, prepare: func(t *testing.T, a, b *servertest.Server) (revoke, request func() servertest.Response) {
 		u := a.User(access.Customer)
 		a.Admin().Do("PUT", "/v1/users/"+u.UserID+"/roles", map[string]any{"roles": []string{"Customer", "Advisor"},
-			"terms": []map[string]any{{"role": "Advisor", "expires_at": a.Clock.Now().Add(time.Minute)}}}).Expect(t, 200)
-		return passes(a, time.Minute), does(at(b, u), "GET", "/v1/kyc/cases?limit=1", nil)
+			"terms": []map[string]any{{"role": "Advisor", "expires_at": a.Clock.Now().Add(time.Second)}}}).Expect(t, 200)
+		return passes(a, time.Second), does(at(b, u), "GET", "/v1/kyc/cases?limit=1", nil)
 	}},
 	{name: "API key revoked", before: 400, after: 401, prepare: func(t *testing.T, a, b *servertest.Server) (revoke, request func() servertest.Response) {
 		made := a.Admin().Do("POST", "/v1/api-keys", map[string]any{"name": "Form"}).Expect(t, 201).JSON(t)
