@@ -29,6 +29,9 @@ function GrantText({ grant }) {
     <${Validity} term=${grant} />`;
 }
 
+/** Reports whether the matrix does not show all of a grant: it is on one record, or begins or ends by itself. */
+const besideMatrix = (grant) => grant.rec_id || grant.starts_at || grant.expires_at;
+
 function Grant({ grant, remove }) {
   const what = grant.endpoint ?? term('rec_type', grant.rec_type);
   return html`<li>
@@ -94,7 +97,7 @@ export default function Role({ id }) {
     <div class="grid-2">
       <${Holders} role=${role} />
       <${Loaded} load=${grants}>${(rows) => html`
-        <${Grants} title=${t('matrix.on_records')} rows=${rows.filter((grant) => grant.rec_id || grant.starts_at || grant.expires_at)} remove=${remove} />`}<//>
+        <${Grants} title=${t('matrix.on_records')} rows=${rows.filter(besideMatrix)} remove=${remove} />`}<//>
     </div>
     ${dialog === 'grant' && html`<${GrantDialog} role=${role} close=${close} done=${saved} />`}
     ${dialog === 'edit' && html`<${RoleDialog} role=${role} etag=${etag} close=${close} done=${saved} />`}`}<//>`;

@@ -23,7 +23,8 @@ export function RoleDialog({ role, etag, close, done }) {
 }
 
 const ON_RECORDS = PERMISSIONS.filter((one) => one !== 'create' && one !== 'read_all');
-const INITIAL = { rec_type: 'customers', rec_id: '', expires_at: '', ...Object.fromEntries(ON_RECORDS.map((one) => [`may_${one}`, one === 'read'])) };
+const READ_ONLY = Object.fromEntries(ON_RECORDS.map((one) => [`may_${one}`, one === 'read']));
+const INITIAL = { rec_type: 'customers', rec_id: '', expires_at: '', ...READ_ONLY };
 
 /** Grants a role permissions on one record. Those on whole types are in the matrix. */
 export function GrantDialog({ role, close, done }) {
