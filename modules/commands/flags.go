@@ -138,7 +138,8 @@ func required(c *cobra.Command, flags ...string) {
 
 // suggest makes shells complete the values of a flag.
 func suggest(c *cobra.Command, flag string, values ...string) {
-	if err := c.RegisterFlagCompletionFunc(flag, suggestion(c.Flag(flag).Usage, values)); err != nil {
+	_, usage := pflag.UnquoteUsage(c.Flag(flag))
+	if err := c.RegisterFlagCompletionFunc(flag, suggestion(usage, values)); err != nil {
 		panic(err) // the flag does not exist, or was registered before
 	}
 }
