@@ -32,6 +32,9 @@ func Run(ctx context.Context, p Process) int {
 	l := &commandLine{process: p}
 	root := l.root()
 	args, err := l.joined(p.Args)
+	if isVersion(args) {
+		args = []string{"version"}
+	}
 	if err == nil {
 		root.SetArgs(args)
 		err = root.ExecuteContext(ctx)
@@ -40,6 +43,12 @@ func Run(ctx context.Context, p Process) int {
 		return p.fail(err)
 	}
 	return 0
+}
+
+// isVersion reports whether arguments have the flag --version, which every command has.
+func isVersion(args []string) bool {
+	version, end := slices.Index(args, "--version"), slices.Index(args, "--")
+	return version >= 0 && (end < 0 || version < end)
 }
 
 // fail prints the error as one line and returns the exit code.
@@ -81,9 +90,7 @@ func (l *commandLine) root() *cobra.Command {
 	root.SetOut(l.process.Stdout)
 	root.SetErr(l.process.Stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.SetVersionTemplate("kontor {{.Version}}\n")
-	const width = "100"
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages ", "Flags.FlagUsagesWrapped "+width+" "))
+	root.SetUsageFunc(usage)
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(c *cobra.Command, args []string) { l.printHelp(c, func() { help(c, args) }) })
 	serveFlags(root.Flags())
@@ -104,7 +111,6 @@ func (l *commandLine) root() *cobra.Command {
 
 // complete fills in what all commands below c have in common.
 func complete(c *cobra.Command) {
-	c.Version = Version()
 	c.Long = strings.TrimSpace(c.Short + "\n\n" + c.Long)
 	if c.Example != "" {
 		c.Example = "  " + strings.ReplaceAll(c.Example, "\n", "\n  ")
