@@ -120,7 +120,10 @@ type UpdateInput struct {
 }
 
 // Validate checks the members that are given. Whether a name is missing depends on the record.
-func (in *UpdateInput) Validate(v *apierr.Fields) { payers.Parse(v, in, Payer{}) }
+func (in *UpdateInput) Validate(v *apierr.Fields) {
+	some := "a name" // as long as the other one is not known
+	payers.Parse(v, in, Payer{Name: &some, Company: &some}).checkName(v)
+}
 
 // apply returns the payer with the changes.
 func (in UpdateInput) apply(before Payer) (Payer, error) {

@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -15,6 +17,8 @@ import (
 
 	"golang.org/x/crypto/argon2"
 	"golang.org/x/sys/unix"
+
+	"kontor/store/testenv"
 )
 
 func TestSum_IsThatOfArgon2id(t *testing.T) {
@@ -113,6 +117,10 @@ func TestSum_IsComputedAgainWhenTheWorkerIsKilled(t *testing.T) {
 	if err := unix.Kill(first[0], unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	testenv.Wait(t, "the worker to stop", func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", first[0]))
+		return err == nil && bytes.Contains(stat, []byte(") T "))
+	})
 	var group sync.WaitGroup
 	group.Go(func() { expectSum(t, h) })
 	if err := unix.Kill(first[0], unix.SIGKILL); err != nil {
