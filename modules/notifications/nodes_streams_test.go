@@ -127,6 +127,9 @@ func TestNodes_NothingIsDeliveredAfterARevocationOnAnotherNodeWasAnswered(t *tes
 						t.Fatalf("%s was published after the answer and delivered", f.ID)
 					}
 				}
+				if r.restore != nil {
+					r.restore(t, nodes[0], admin)
+				}
 			}
 		})
 	}
