@@ -16,6 +16,9 @@ ALTER TABLE user_roles ADD COLUMN warned BOOLEAN NOT NULL DEFAULT FALSE;
 CREATE INDEX user_roles_starts_at_idx ON user_roles (starts_at, user_id) WHERE in_force = FALSE;
 CREATE INDEX user_roles_expires_at_idx ON user_roles (expires_at, user_id) WHERE expires_at IS NOT NULL;
 
+-- Which roles does this user hold now? Each check of access asks.
+CREATE INDEX user_roles_in_force_idx ON user_roles (user_id, role_id) WHERE in_force = TRUE;
+
 DROP VIEW held_roles;
 -- Published by directory: the roles that users hold now.
 CREATE VIEW held_roles AS SELECT user_id, role_id FROM user_roles WHERE in_force = TRUE;
@@ -25,6 +28,7 @@ CREATE VIEW held_roles AS SELECT user_id, role_id FROM user_roles WHERE in_force
 DROP VIEW held_roles;
 DELETE FROM user_roles WHERE in_force = FALSE;
 CREATE VIEW held_roles AS SELECT user_id, role_id FROM user_roles;
+DROP INDEX user_roles_in_force_idx;
 DROP INDEX user_roles_expires_at_idx;
 DROP INDEX user_roles_starts_at_idx;
 ALTER TABLE user_roles DROP COLUMN warned;
