@@ -86,7 +86,7 @@ func TestValidate_AcceptsARightCodeOnceInParallel(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	if statuses[200] != 1 || statuses[409] != 3 {
+	if statuses[200] != 1 || statuses[409]+statuses[403] != 3 { // 403: the token of the registration has ended with it
 		t.Errorf("got %v, want one success", statuses)
 	}
 }
