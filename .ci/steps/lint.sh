@@ -21,6 +21,6 @@ step_golangci() {
 # Lints the console's JavaScript.
 step_eslint() {
     local dir
-    dir=$(npm_program eslint web/lint)
+    dir=$(npm_packages eslint web/lint)
     "$dir/node_modules/.bin/eslint" --config "$dir/eslint.config.mjs" --max-warnings 0 web/app web/docs web/test web/client/test web/lint
 }

@@ -48,8 +48,8 @@ run_tests() {
     postgres=$(built with-postgres)
     export KONTOR_TEST_PATIENCE="${KONTOR_TEST_PATIENCE:-5}" KONTOR_TEST_BINARY="$KONTOR_CI_WORK/kontor" \
         KONTOR_TEST_RACE_BINARY="$KONTOR_CI_WORK/kontor-race"
-    KONTOR_TEST_OIDC_PROVIDER=$(npm_program oidc-provider modules/oidc/testdata/provider)
-    KONTOR_TEST_WEBHOOK_LIBRARIES=$(npm_program webhook-libraries modules/webhooks/testdata/verify)
+    KONTOR_TEST_OIDC_PROVIDER=$(npm_packages oidc-provider modules/oidc/testdata/provider)
+    KONTOR_TEST_WEBHOOK_LIBRARIES=$(npm_packages webhook-libraries modules/webhooks/testdata/verify)
     export KONTOR_TEST_OIDC_PROVIDER KONTOR_TEST_WEBHOOK_LIBRARIES
     "$postgres" go test -vet=off -timeout 40m -json "$@" 2>&1 | "$report" "${KONTOR_CI_COUNTS:-/dev/null}"
 }

@@ -45,32 +45,27 @@ tool() {
     echo "$dir/$1"
 }
 
-# npm_packages NAME FOLDER: installs what the lock file of a folder names, in a directory of its own for each state of the lock
-# file, and prints the path.
+# npm_packages NAME FOLDER: installs what the lock file of a folder names beside a copy of the folder's modules, in a directory of its
+# own for each state of these files, and prints the path. The directory appears when it is complete: another lane, or a later run,
+# never sees a part of it.
 npm_packages() {
-    local dir
+    local dir new
     if ! command -v npm >/dev/null || [[ $(node -p 'parseInt(process.versions.node)') -lt 20 ]]; then
         echo "reason: npm and Node.js 20 or newer are needed for the packages of $2" >&2
         return 1
     fi
-    dir="$tools/$1-$(cat "$2"/{package.json,package-lock.json} | sha256sum | cut -c 1-12)"
-    mkdir -p "$dir"
+    dir="$tools/npm-$1-$(find "$2" -maxdepth 1 \( -name 'package*.json' -o -name '*.mjs' \) -print0 | sort -z | xargs -0 cat | sha256sum | cut -c 1-12)"
+    mkdir -p "$tools"
     (
         flock 9 # two lanes may want the same packages
-        [[ ! -e "$dir/complete" ]] || exit 0
+        [[ ! -d "$dir" ]] || exit 0
         echo "installing the packages of $2" >&2
-        cp "$2"/{package.json,package-lock.json} "$dir"
-        npm ci --silent --no-fund --no-audit --ignore-scripts --prefix "$dir" >&2 || exit 1
-        touch "$dir/complete"
-    ) 9>"$dir/lock" || return 1
-    echo "$dir"
-}
-
-# npm_program NAME FOLDER: as npm_packages, for a folder with modules that import the packages.
-npm_program() {
-    local dir
-    dir=$(npm_packages "$1" "$2") || return 1
-    cp "$2"/*.mjs "$dir"
+        new=$(mktemp -d -p "$tools")
+        find "$2" -maxdepth 1 \( -name 'package*.json' -o -name '*.mjs' \) -exec cp {} "$new" \;
+        npm ci --silent --no-fund --no-audit --ignore-scripts --prefix "$new" >&2 || exit 1
+        chmod 755 "$new"
+        mv -T "$new" "$dir"
+    ) 9>"$tools/npm-$1.lock" || return 1
     echo "$dir"
 }
 
