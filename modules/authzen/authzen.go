@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"kontor/server/access"
-	"kontor/store"
 )
 
 // The types of subjects.
@@ -25,9 +24,6 @@ const (
 
 // kinds are the kinds of users of the directory, by type of subject.
 var kinds = map[string]string{user: "person", serviceAccount: "service"}
-
-// wholeType is the id that stands for all records of a type, as in POST /v1/rbac/check.
-const wholeType = store.NilID
 
 // Question asks whether a subject has a permission on a record.
 type Question struct{ RecType, Permission, RecID string }

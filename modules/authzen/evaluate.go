@@ -123,8 +123,8 @@ type evaluationsOutput struct {
 // JSONSchemaOneOf describes the forms of the answer.
 func (evaluationsAnswer) JSONSchemaOneOf() []any { return []any{evaluationsOutput{}, Decision{}} }
 
-// evaluationsAnswer is one of the two forms.
-type evaluationsAnswer struct{ any }
+// evaluationsAnswer describes the answer, which is one of two forms.
+type evaluationsAnswer struct{}
 
 // evaluateAll answers a batch. Without questions it is a single evaluation.
 func (s *Service) evaluateAll(ctx context.Context, in evaluationsInput) (endpoint.Result, error) {
@@ -177,7 +177,7 @@ type asked struct {
 func (b *batch) add(ctx context.Context, i int, in *item, defaults *Evaluation) error {
 	if in.wrong != nil {
 		b.decisions[i] = failed(http.StatusBadRequest, place(i)+" "+in.wrong.Error())
-		return nil
+		return nil //nolint:nilerr // it is the answer to this question
 	}
 	e := in.completed(defaults)
 	var problems apierr.Fields

@@ -1,6 +1,7 @@
 package rbac_test
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 
@@ -26,7 +27,8 @@ func TestRecordTypes_OfOtherApplications(t *testing.T) {
 	} {
 		h.want(400, "common.invalid_input", h.root, "POST", path, wrong)
 	}
-	advisor := h.user(access.Advisor)
+	advisor, foreign := h.user(access.Advisor), h.persona(h.root)
+	h.grant(object{"user_id": advisor, "rec_type": "personas", "rec_id": foreign, "permissions": []string{"read"}})
 	h.want(403, "common.rbac_no_rec_access", advisor, "POST", path, object{"name": "order", "permissions": []string{"read"}})
 
 	// A user who may create grants is no administrator.
@@ -55,6 +57,13 @@ func TestRecordTypes_OfOtherApplications(t *testing.T) {
 	h.want(400, "common.invalid_input", h.root, "POST", grants, give(advisor, strings.Repeat("ü", 201), "read"))
 	h.grant(give(advisor, strings.Repeat("ü", 200), "read"))
 	h.grant(object{"role_id": access.Advisor, "rec_type": "invoice", "permissions": []string{"approve"}})
+
+	for search, want := range map[string]float64{"2026-17": 2, "2026-1*": 2, "2026-18": 0, "2026": 0, strings.Repeat("ü", 200): 1, strings.Repeat("Ü", 200): 0,
+		strings.ToUpper(foreign): 1, foreign: 1, "*": 4} {
+		if found := h.want(200, "", h.root, "GET", grants+"?search.rec_id="+url.QueryEscape(search), nil); found.body["total"] != want {
+			t.Errorf("%s: found %s, want %v", search, found.text, want)
+		}
+	}
 
 	h.want(409, "rbac.record_type_in_use", h.root, "DELETE", path+"/"+made.id(), nil)
 	h.want(409, "rbac.record_type_built_in", h.root, "DELETE", path+"/"+access.Customers.ID, nil)

@@ -7,6 +7,7 @@ import (
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/store"
@@ -26,7 +27,7 @@ var grantList = list.New(list.Source[Grant]{
 		{Name: "role_id", Type: list.UUID, Column: "role_id", Null: true},
 		{Name: "user_id", Type: list.UUID, Column: "user_id", Null: true},
 		{Name: "rec_type", Type: list.Text, Column: "rec_type", Key: "rec_type", Null: true},
-		{Name: "rec_id", Type: list.UUID, Column: "rec_id", Null: true},
+		{Name: "rec_id", Type: list.Text, Column: "rec_id", Key: "rec_id", Fold: types.FoldID, Null: true},
 		{Name: "endpoint", Type: list.Text, Column: "endpoint", Key: "lower(endpoint)", Null: true},
 		{Name: "created_at", Type: list.Time, Column: "created_at"},
 		{Name: "created_by", Type: list.UUID, Column: "created_by"},
