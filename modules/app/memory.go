@@ -18,6 +18,10 @@ func (m *memory) Remembers() bool {
 	return m.DB.Remembers() && m.DB.KeysCurrent() && !m.RBAC.TermsDue()
 }
 
+// termsDue reports whether a right has begun or ended that the tables do not show yet. Streams and webhooks, which no request precedes, send
+// nothing meanwhile: the job of this process writes the change.
+func (m *Modules) termsDue() bool { return m.RBAC.TermsDue() }
+
 // Renew reads the keys of the database and the policy again, as far as they have changed. Concurrent requests share one try.
 func (m *memory) Renew(ctx context.Context) error {
 	return m.loads.Do(ctx, func(ctx context.Context) error {

@@ -60,7 +60,9 @@ type Options struct {
 	SMS         Gateway // nil: the local outbox
 
 	Policy *access.Current
-	Log    *slog.Logger
+	// TermsDue reports whether a right has begun or ended that the tables do not show yet; nil: none does. Streams wait meanwhile.
+	TermsDue func() bool
+	Log      *slog.Logger
 
 	// CheckHolds returns apierr.GrantNotHeld unless the caller holds every right of a user; nil: administrators hold them.
 	CheckHolds func(ctx context.Context, q store.Querier, userID string) error
@@ -75,6 +77,9 @@ func (o *Options) setDefaults() {
 	o.MaxPause = cmp.Or(o.MaxPause, time.Hour)
 	o.Policy = cmp.Or(o.Policy, &access.Current{})
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	if o.TermsDue == nil {
+		o.TermsDue = func() bool { return false }
+	}
 }
 
 // Service keeps notifications and their deliveries. Create one with [New].
@@ -115,7 +120,7 @@ func New(db *store.DB, texts Texts, o Options) *Service {
 	s.sent = newSentRecorder(db, o.Log)
 	s.hub = sse.New(sse.Options{
 		Heartbeat: o.Heartbeat, PerUser: o.ConnectionsPerUser, Now: db.Clock().Now, Check: s.mayContinue, Wrote: s.recordSent,
-		CloseFrame: closeFrame, Log: o.Log, MayWrite: db.Remembers, Ended: s.streamEnded,
+		CloseFrame: closeFrame, Log: o.Log, MayWrite: s.mayWrite, Ended: s.streamEnded,
 	})
 	s.feed = newFeed(s)
 	o.Policy.OnChange(s.policyChanged)

@@ -137,6 +137,9 @@ func (s *Service) run(stream *sse.Stream, start streamStart, connection net.Conn
 	}
 }
 
+// mayWrite reports whether all ends of sessions and of rights have reached the streams of this process.
+func (s *Service) mayWrite() bool { return s.db.Remembers() && !s.options.TermsDue() }
+
 // checkTime is how long the check of one stream may take.
 const checkTime = 2 * time.Second
 
