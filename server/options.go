@@ -20,6 +20,7 @@ type Options struct {
 	Auth        Authenticator
 	Policy      *access.Current
 	Rights      Rights                                         // required if a row has a subject
+	Uses        Uses                                           // notes which endpoints users call; nil: none are noted
 	Memory      Memory                                         // nil: everything that is remembered may be used
 	People      People                                         // resolves the users whom answers name; nil: answers have no member people
 	Idempotency Idempotency                                    // nil: the header Idempotency-Key has no effect

@@ -295,7 +295,7 @@ func (m *Modules) Close(ctx context.Context) error {
 	workers.Go(func() { m.bills.Close(ctx) })
 	workers.Go(func() { m.Profile.Close(ctx) })
 	defer workers.Wait()
-	err := errors.Join(m.Webhooks.Close(ctx), m.Changes.Close(ctx), m.Notifications.Close(ctx), m.Auth.Close(ctx), m.Services.Close(ctx), m.Audit.Close(ctx))
+	err := errors.Join(m.Webhooks.Close(ctx), m.Changes.Close(ctx), m.Notifications.Close(ctx), m.Auth.Close(ctx), m.Services.Close(ctx), m.Audit.Close(ctx), m.RBAC.FlushUses(ctx))
 	return errors.Join(err, m.stopBackup(ctx))
 }
 

@@ -27,7 +27,7 @@ func (m *Modules) Server() (*server.Server, error) {
 		counts = m.RBAC
 	}
 	return server.New(server.Options{
-		Endpoints: m.Endpoints(), Auth: m.Auth, Policy: m.Policy, Rights: m.RBAC, Memory: &memory{Modules: m}, People: m.Users, Texts: m.Texts, Log: m.Log,
+		Endpoints: m.Endpoints(), Auth: m.Auth, Policy: m.Policy, Rights: m.RBAC, Uses: m.RBAC, Memory: &memory{Modules: m}, People: m.Users, Texts: m.Texts, Log: m.Log,
 		Now:         m.DB.Clock().Now,
 		Idempotency: Idempotency{m.DB}, Stored: Stored, Translate: translate, Fallback: console.Serve,
 		Probes:         m.probes(),

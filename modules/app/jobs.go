@@ -55,6 +55,8 @@ func (m *Modules) Jobs() []Job {
 		{"rbac.terms", 500 * time.Millisecond, EveryNode, m.RBAC.ApplyTerms},
 		{"rbac.warn", time.Minute, OneNode, m.RBAC.WarnOfTerms},
 		{"users.warn", time.Minute, OneNode, m.Users.WarnOfTerms},
+		{"rbac.uses", time.Minute, EveryNode, m.RBAC.FlushUses},
+		{"rbac.old_uses", 24 * time.Hour, OneNode, m.RBAC.PurgeUses},
 		{"rbac.counts", time.Minute, OneNode, m.RBAC.PurgeCounts},
 		{"rbac.sweep", 24 * time.Hour, OneNode, func(ctx context.Context) error {
 			_, err := m.RBAC.Sweep(ctx)

@@ -66,6 +66,7 @@ var sources = []source{
 	{RecType: "grants", Of: access.Grants, Get: "GET /v1/rbac/grants", Verbs: []string{created, deleted},
 		Created: []string{"rbac.grants.create", "rbac.seed"}, ByType: true},
 	{RecType: "record_types", Why: "they are names for grants, which have events"},
+	{RecType: "access_reviews", Why: "the rights that a review removes have events"},
 	{RecType: "rate_limits", Of: access.RateLimits, Get: "GET /v1/rate-limits", Verbs: []string{created, updated, deleted},
 		Created: []string{"rbac.rate_limits.set", "rbac.seed"}, ByType: true},
 	{RecType: "erasures", Why: "the erased records have events of their own"},

@@ -14,6 +14,7 @@
 //
 //   - people: users by id, with display_name, status, language and kind.
 //   - held_roles: one row for each role that a user holds now.
+//   - assigned_roles: the same with roles that begin later, their terms, and who gave them.
 //   - user_credentials: credentials with their type, value, value_key (see [LoginKey]), and whether and since when they are
 //     validated and trusted.
 //

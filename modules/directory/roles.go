@@ -18,46 +18,57 @@ import (
 // hold; administrators hold all. It returns apierr.UserNotFound, apierr.NoAccess, apierr.GrantNotHeld and
 // apierr.LastAdministrator.
 func (s *Service) setRoles(ctx context.Context, in rolesInput) (User, error) {
-	caller := access.From(ctx)
 	var u User
 	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		if u, err = s.getForUpdate(ctx, tx, in.UserID); err != nil {
-			return err
-		}
-		ids, err := resolveRoles(ctx, tx, *in.Roles)
-		if err != nil {
-			return err
-		}
-		var terms map[string]assigned
-		if in.Terms != nil {
-			if terms, err = resolveTerms(ctx, tx, *in.Terms, ids); err != nil {
-				return err
-			}
-		}
-		now, err := assignedTo(ctx, tx, u.ID)
-		if err != nil {
-			return err
-		}
-		wanted := wantedRoles(now, ids, terms)
-		stays := func(a assigned) bool { return a.roleID == access.Administrator && !a.endsOrBegins() }
-		if !slices.ContainsFunc(wanted, stays) {
-			if err := s.keepAdministrator(ctx, tx, u); err != nil {
-				return err
-			}
-		}
-		if caller.UserID == u.ID {
-			return apierr.NoAccess
-		}
-		held, err := s.RolesOf(ctx, tx, caller.UserID) // read now: roles may have changed since the request was authenticated
-		if err != nil {
-			return err
-		}
-		u, err = s.assign(ctx, tx, u, wanted, func(role string) bool {
-			return slices.Contains(held, access.Administrator) || slices.Contains(held, role)
-		})
+		u, err = s.setRolesIn(ctx, tx, in)
 		return err
 	})
 	return u, err
+}
+
+// RemoveRoles takes all roles from a user, also those that begin later. It returns the errors of setRoles.
+func (s *Service) RemoveRoles(ctx context.Context, tx *store.Tx, userID string) error {
+	_, err := s.setRolesIn(ctx, tx, rolesInput{UserID: userID, Roles: &[]string{}, Terms: &[]termInput{}})
+	return err
+}
+
+// setRolesIn is setRoles within a transaction.
+func (s *Service) setRolesIn(ctx context.Context, tx *store.Tx, in rolesInput) (u User, err error) {
+	caller := access.From(ctx)
+	if u, err = s.getForUpdate(ctx, tx, in.UserID); err != nil {
+		return u, err
+	}
+	ids, err := resolveRoles(ctx, tx, *in.Roles)
+	if err != nil {
+		return u, err
+	}
+	var terms map[string]assigned
+	if in.Terms != nil {
+		if terms, err = resolveTerms(ctx, tx, *in.Terms, ids); err != nil {
+			return u, err
+		}
+	}
+	now, err := assignedTo(ctx, tx, u.ID)
+	if err != nil {
+		return u, err
+	}
+	wanted := wantedRoles(now, ids, terms)
+	stays := func(a assigned) bool { return a.roleID == access.Administrator && !a.endsOrBegins() }
+	if !slices.ContainsFunc(wanted, stays) {
+		if err := s.keepAdministrator(ctx, tx, u); err != nil {
+			return u, err
+		}
+	}
+	if caller.UserID == u.ID {
+		return u, apierr.NoAccess
+	}
+	held, err := s.RolesOf(ctx, tx, caller.UserID) // read now: roles may have changed since the request was authenticated
+	if err != nil {
+		return u, err
+	}
+	return s.assign(ctx, tx, u, wanted, func(role string) bool {
+		return slices.Contains(held, access.Administrator) || slices.Contains(held, role)
+	})
 }
 
 // resolveRoles returns the distinct ids of roles given by name or id. It returns apierr.InvalidInput with the unknown ones.

@@ -93,6 +93,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle:    endpoint.JSON(http.StatusOK, s.SetRateLimit)},
 	}
 	rows = append(rows, s.externalTypeEndpoints()...)
+	rows = append(rows, s.reviewEndpoints()...)
 	for i := range rows {
 		rows[i].Tag, rows[i].Limit = "Access control", ratelimit.Private
 	}

@@ -11,10 +11,10 @@ import (
 )
 
 // Proofs declares how the audit trail reads the records of this module: roles, grants with their permissions, and rate-limit
-// rules, and record types of other applications. Endpoints and the other record types are not covered, because the program defines
+// rules, record types of other applications, and access reviews. Endpoints and the other record types are not covered, because the program defines
 // them.
 func Proofs() []records.Proof {
-	return []records.Proof{roleProof, grantProof, limitProof, externalTypeProof}
+	return []records.Proof{roleProof, grantProof, limitProof, externalTypeProof, reviewProof}
 }
 
 // changes are the members of roles and rules whose changes the audit trail keeps.

@@ -10,11 +10,12 @@
 // Other applications may have record types of their own ([Service.Ask]): Kontor decides about records that it does not have.
 //
 // The module owns the tables roles, grants, endpoint_grants, grant_records, record_types, external_grants, endpoints,
-// rate_limit_rules and rate_limit_counts. It publishes two views:
+// rate_limit_rules, rate_limit_counts, right_uses and access_reviews. It publishes three views:
 //
 //   - permissions (principal_id, rec_type, rec_id, permission): what a principal may do with a record, or with a type as a whole
 //     when rec_id is empty;
-//   - role_names (id, name, name_key): the names of roles, as written and folded.
+//   - role_names (id, name, name_key): the names of roles, as written and folded;
+//   - reviewed_rights: the roles of users and the grants of users and roles, with their last use and review.
 package rbac
 
 import (
@@ -40,6 +41,8 @@ type users interface {
 	ApplyTerms(ctx context.Context, tx *store.Tx, limit int) (int, error)
 	// RemoveRole takes a role from all users who hold it. Their sessions see the change on the next request.
 	RemoveRole(ctx context.Context, tx *store.Tx, roleID string) error
+	// RemoveRoles takes all roles from a user, by the rules of the operation that replaces them.
+	RemoveRoles(ctx context.Context, tx *store.Tx, userID string) error
 	// HolderOf returns the id of the user who has a credential, or an empty text.
 	HolderOf(ctx context.Context, q store.Querier, credentialID string) (string, error)
 	// InvitedRoles returns the ids of the roles that an invitation of another user than the caller gives.
@@ -80,6 +83,7 @@ type Service struct {
 	policy       policyLoader
 	changed      *store.Topic // the policy; the key does not matter
 	terms        terms
+	uses         uses
 	termsChanged *store.Topic
 	endpoints    map[string]Endpoint // by key, the endpoints that this process serves; set by Start
 	readers      map[string][]reader // by record type, the endpoints that read a record; set by Start

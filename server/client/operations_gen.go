@@ -577,6 +577,8 @@ type RBACAPI struct {
 	Endpoints   RBACEndpointsAPI
 	RecordTypes RBACRecordTypesAPI
 	RateLimits  RBACRateLimitsAPI
+	Review      RBACReviewAPI
+	Reviews     RBACReviewsAPI
 	client      *Client
 }
 
@@ -587,6 +589,8 @@ func (a *RBACAPI) bind(c *Client) {
 	a.Endpoints.bind(c)
 	a.RecordTypes.bind(c)
 	a.RateLimits.bind(c)
+	a.Review.bind(c)
+	a.Reviews.bind(c)
 }
 
 // Check calls POST /v1/rbac/check: check permissions on record types or records, and report their sources.
@@ -839,6 +843,79 @@ func (a *RBACRateLimitsAPI) All(ctx context.Context, params RBACRateLimitsListPa
 // Set calls PUT /v1/rate-limits: set or remove the rate-limit rule of an endpoint.
 func (a *RBACRateLimitsAPI) Set(ctx context.Context, in RateLimitInput, options ...CallOption) (*RateLimit, error) {
 	return fetch[RateLimit](ctx, a.client, operation{name: "rbac.rate_limits.set", method: "PUT", path: "/v1/rate-limits", bearer: true}, input{body: in}, options)
+}
+
+// RBACReviewAPI has the operations rbac.review.*.
+type RBACReviewAPI struct {
+	client *Client
+}
+
+func (a *RBACReviewAPI) bind(c *Client) {
+	a.client = c
+}
+
+// List calls GET /v1/rbac/review: list who holds which roles and grants.
+//
+// The roles of users, and the grants of users and roles. A user with a role has its grants, too: search for its `role_id`.
+// `last_used_at` is known by the hour. Grants on record types of other applications have none.
+func (a *RBACReviewAPI) List(ctx context.Context, params RBACReviewListParams, options ...CallOption) (*Page[HeldRight], error) {
+	return fetch[Page[HeldRight]](ctx, a.client, operation{name: "rbac.review.list", method: "GET", path: "/v1/rbac/review", bearer: true}, input{query: params}, options)
+}
+
+// ListStacked calls GET /v1/rbac/review: list who holds which roles and grants. The rows are grouped by a field.
+//
+// The roles of users, and the grants of users and roles. A user with a role has its grants, too: search for its `role_id`.
+// `last_used_at` is known by the hour. Grants on record types of other applications have none.
+func (a *RBACReviewAPI) ListStacked(ctx context.Context, stack string, params RBACReviewListParams, options ...CallOption) (*StackedPage[HeldRight], error) {
+	return fetch[StackedPage[HeldRight]](ctx, a.client, operation{name: "rbac.review.list", method: "GET", path: "/v1/rbac/review", bearer: true}, input{query: stacked{stack, params}}, options)
+}
+
+// All returns the rows of all pages of [RBACReviewAPI.List].
+func (a *RBACReviewAPI) All(ctx context.Context, params RBACReviewListParams, options ...CallOption) iter.Seq2[HeldRight, error] {
+	return rows(params.Limit, params.Offset, func(limit, offset int) ([]HeldRight, bool, error) {
+		params.Limit, params.Offset = limit, offset
+		page, err := a.List(ctx, params, options...)
+		if err != nil {
+			return nil, false, err
+		}
+		return page.Data, page.HasMore, nil
+	})
+}
+
+// RBACReviewsAPI has the operations rbac.reviews.*.
+type RBACReviewsAPI struct {
+	client *Client
+}
+
+func (a *RBACReviewsAPI) bind(c *Client) {
+	a.client = c
+}
+
+// List calls GET /v1/rbac/reviews: list access reviews.
+func (a *RBACReviewsAPI) List(ctx context.Context, params RBACReviewsListParams, options ...CallOption) (*Page[Review], error) {
+	return fetch[Page[Review]](ctx, a.client, operation{name: "rbac.reviews.list", method: "GET", path: "/v1/rbac/reviews", bearer: true}, input{query: params}, options)
+}
+
+// ListStacked calls GET /v1/rbac/reviews: list access reviews. The rows are grouped by a field.
+func (a *RBACReviewsAPI) ListStacked(ctx context.Context, stack string, params RBACReviewsListParams, options ...CallOption) (*StackedPage[Review], error) {
+	return fetch[StackedPage[Review]](ctx, a.client, operation{name: "rbac.reviews.list", method: "GET", path: "/v1/rbac/reviews", bearer: true}, input{query: stacked{stack, params}}, options)
+}
+
+// All returns the rows of all pages of [RBACReviewsAPI.List].
+func (a *RBACReviewsAPI) All(ctx context.Context, params RBACReviewsListParams, options ...CallOption) iter.Seq2[Review, error] {
+	return rows(params.Limit, params.Offset, func(limit, offset int) ([]Review, bool, error) {
+		params.Limit, params.Offset = limit, offset
+		page, err := a.List(ctx, params, options...)
+		if err != nil {
+			return nil, false, err
+		}
+		return page.Data, page.HasMore, nil
+	})
+}
+
+// Create calls POST /v1/rbac/reviews: record the review of a user or a role, and keep or remove all their rights.
+func (a *RBACReviewsAPI) Create(ctx context.Context, in ReviewInput, options ...CallOption) (*Review, error) {
+	return fetch[Review](ctx, a.client, operation{name: "rbac.reviews.create", method: "POST", path: "/v1/rbac/reviews", bearer: true, keyed: true}, input{body: in}, options)
 }
 
 // AuthzenAPI has the operations authzen.*.

@@ -1361,6 +1361,86 @@ type ExternalTypeInput struct {
 	Permissions []string `json:"permissions"`
 }
 
+// HeldRight is part of an answer.
+type HeldRight struct {
+	// The id of the grant; for a role, the ids of user and role with a colon between them.
+	ID string `json:"id"`
+	// A role of a user, or a grant on a record type, a record or an endpoint.
+	Kind HeldRightKind `json:"kind"`
+	// null for a grant of a role.
+	UserID *string `json:"user_id"`
+	// The role that the user holds; without a user, the role that has the grant.
+	RoleID *string `json:"role_id"`
+	// Empty without a role.
+	RoleName string `json:"role_name"`
+	// null for a role of a user.
+	GrantID     *string    `json:"grant_id"`
+	RecType     *string    `json:"rec_type"`
+	RecID       *string    `json:"rec_id"`
+	Permissions []string   `json:"permissions"`
+	Endpoint    *string    `json:"endpoint"`
+	CreatedAt   time.Time  `json:"created_at"`
+	CreatedBy   string     `json:"created_by"`
+	StartsAt    *time.Time `json:"starts_at"`
+	ExpiresAt   *time.Time `json:"expires_at"`
+	// false while starts_at is not reached.
+	InForce bool `json:"in_force"`
+	// The beginning of the hour in which a request last used the right; null: none has.
+	LastUsedAt *time.Time `json:"last_used_at"`
+	// When the user, or the role that has the grant, was last reviewed.
+	ReviewedAt *time.Time `json:"reviewed_at"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+// HeldRightKind is one of the values below. Later versions of the service may add values.
+type HeldRightKind string
+
+const (
+	HeldRightKindRole     HeldRightKind = "role"
+	HeldRightKindType     HeldRightKind = "type"
+	HeldRightKindRecord   HeldRightKind = "record"
+	HeldRightKindEndpoint HeldRightKind = "endpoint"
+)
+
+// Review is part of an answer.
+type Review struct {
+	ID     string  `json:"id"`
+	UserID *string `json:"user_id"`
+	RoleID *string `json:"role_id"`
+	// The name at that time; empty for a user.
+	RoleName string         `json:"role_name"`
+	Decision ReviewDecision `json:"decision"`
+	// How many roles and grants the user held, or how many grants the role had.
+	Rights int64 `json:"rights"`
+	// How many of them are left. A removal deletes at most 1000 grants: repeat it for the others.
+	Remaining int64     `json:"remaining"`
+	CreatedAt time.Time `json:"created_at"`
+	CreatedBy string    `json:"created_by"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+// ReviewDecision is one of the values below. Later versions of the service may add values.
+type ReviewDecision string
+
+const (
+	ReviewDecisionKeep   ReviewDecision = "keep"
+	ReviewDecisionRemove ReviewDecision = "remove"
+)
+
+// ReviewInput is part of a request.
+type ReviewInput struct {
+	// Either user_id or role_id.
+	UserID string `json:"user_id,omitzero"`
+	// Either user_id or role_id.
+	RoleID string `json:"role_id,omitzero"`
+	// remove takes all roles and grants from a user, or deletes a role with its grants.
+	Decision ReviewDecision `json:"decision"`
+}
+
 // AuthzenQuestionInput is part of a request.
 type AuthzenQuestionInput struct {
 	Subject  AuthzenSubjectInput  `json:"subject"`

@@ -468,6 +468,73 @@ export interface RBACRateLimitsListQuery {
   };
 }
 
+/** Parameters of GET /v1/rbac/review. */
+export interface RBACReviewListQuery {
+  /**
+   * Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+   * totals only.
+   */
+  limit?: number;
+  /** Number of rows to skip. A negative number means zero. */
+  offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
+  /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
+  sort?: string;
+  /** A field: of the rows with the same value of it, only the first in the order is returned. */
+  distinct?: string;
+  search?: {
+    id?: Filter;
+    kind?: Filter;
+    user_id?: Filter;
+    role_id?: Filter;
+    role_name?: Filter;
+    grant_id?: Filter;
+    rec_type?: Filter;
+    rec_id?: Filter;
+    endpoint?: Filter;
+    created_at?: Filter;
+    created_by?: Filter;
+    starts_at?: Filter;
+    expires_at?: Filter;
+    in_force?: Filter;
+    last_used_at?: Filter;
+    reviewed_at?: Filter;
+  };
+}
+
+/** Parameters of GET /v1/rbac/reviews. */
+export interface RBACReviewsListQuery {
+  /**
+   * Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+   * totals only.
+   */
+  limit?: number;
+  /** Number of rows to skip. A negative number means zero. */
+  offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
+  /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
+  sort?: string;
+  /** A field: of the rows with the same value of it, only the first in the order is returned. */
+  distinct?: string;
+  search?: {
+    id?: Filter;
+    user_id?: Filter;
+    role_id?: Filter;
+    role_name?: Filter;
+    decision?: Filter;
+    created_at?: Filter;
+    created_by?: Filter;
+  };
+}
+
 /** Parameters of GET /v1/audit. */
 export interface AuditListQuery {
   /**
@@ -1725,12 +1792,58 @@ export class RBACRateLimitsOperations extends Group {
   }
 }
 
+export class RBACReviewOperations extends Group {
+  /**
+   * GET /v1/rbac/review: list who holds which roles and grants.
+   *
+   * The roles of users, and the grants of users and roles. A user with a role has its grants, too: search for its `role_id`.
+   * `last_used_at` is known by the hour. Grants on record types of other applications have none.
+   */
+  async list(query: RBACReviewListQuery = {}, options: CallOptions = {}): Promise<t.Page<t.HeldRight>> {
+    return this.connection.json({ name: 'rbac.review.list', method: 'GET', path: '/v1/rbac/review', bearer: true }, { query }, options);
+  }
+
+  /** The rows of {@link list}, grouped by a field. */
+  async listStacked(stack: string, query: RBACReviewListQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.HeldRight>> {
+    return this.connection.json({ name: 'rbac.review.list', method: 'GET', path: '/v1/rbac/review', bearer: true }, { query: { ...query, stack } }, options);
+  }
+
+  /** The rows of all pages of {@link list}. */
+  all(query: RBACReviewListQuery = {}, options: CallOptions = {}): AsyncGenerator<t.HeldRight, void, undefined> {
+    return pages(query, (next) => this.list(next, options), (page) => page.data);
+  }
+}
+
+export class RBACReviewsOperations extends Group {
+  /** GET /v1/rbac/reviews: list access reviews. */
+  async list(query: RBACReviewsListQuery = {}, options: CallOptions = {}): Promise<t.Page<t.Review>> {
+    return this.connection.json({ name: 'rbac.reviews.list', method: 'GET', path: '/v1/rbac/reviews', bearer: true }, { query }, options);
+  }
+
+  /** The rows of {@link list}, grouped by a field. */
+  async listStacked(stack: string, query: RBACReviewsListQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.Review>> {
+    return this.connection.json({ name: 'rbac.reviews.list', method: 'GET', path: '/v1/rbac/reviews', bearer: true }, { query: { ...query, stack } }, options);
+  }
+
+  /** The rows of all pages of {@link list}. */
+  all(query: RBACReviewsListQuery = {}, options: CallOptions = {}): AsyncGenerator<t.Review, void, undefined> {
+    return pages(query, (next) => this.list(next, options), (page) => page.data);
+  }
+
+  /** POST /v1/rbac/reviews: record the review of a user or a role, and keep or remove all their rights. */
+  async create(input: t.ReviewInput, options: CallOptions = {}): Promise<t.Review> {
+    return this.connection.json({ name: 'rbac.reviews.create', method: 'POST', path: '/v1/rbac/reviews', bearer: true, keyed: true }, { input }, options);
+  }
+}
+
 export class RBACOperations extends Group {
   readonly roles: RBACRolesOperations;
   readonly grants: RBACGrantsOperations;
   readonly endpoints: RBACEndpointsOperations;
   readonly recordTypes: RBACRecordTypesOperations;
   readonly rateLimits: RBACRateLimitsOperations;
+  readonly review: RBACReviewOperations;
+  readonly reviews: RBACReviewsOperations;
 
   constructor(connection: Connection) {
     super(connection);
@@ -1739,6 +1852,8 @@ export class RBACOperations extends Group {
     this.endpoints = new RBACEndpointsOperations(connection);
     this.recordTypes = new RBACRecordTypesOperations(connection);
     this.rateLimits = new RBACRateLimitsOperations(connection);
+    this.review = new RBACReviewOperations(connection);
+    this.reviews = new RBACReviewsOperations(connection);
   }
 
   /** POST /v1/rbac/check: check permissions on record types or records, and report their sources. */

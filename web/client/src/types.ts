@@ -1115,6 +1115,73 @@ export interface ExternalTypeInput {
   permissions: string[];
 }
 
+export interface HeldRight {
+  /** The id of the grant; for a role, the ids of user and role with a colon between them. */
+  id: string;
+  /** A role of a user, or a grant on a record type, a record or an endpoint. */
+  kind: HeldRightKind;
+  /** null for a grant of a role. */
+  user_id: string | null;
+  /** The role that the user holds; without a user, the role that has the grant. */
+  role_id: string | null;
+  /** Empty without a role. */
+  role_name: string;
+  /** null for a role of a user. */
+  grant_id: string | null;
+  rec_type: string | null;
+  rec_id: string | null;
+  permissions: string[];
+  endpoint: string | null;
+  created_at: string;
+  created_by: string;
+  starts_at: string | null;
+  expires_at: string | null;
+  /** false while starts_at is not reached. */
+  in_force: boolean;
+  /** The beginning of the hour in which a request last used the right; null: none has. */
+  last_used_at: string | null;
+  /** When the user, or the role that has the grant, was last reviewed. */
+  reviewed_at: string | null;
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
+}
+
+export type HeldRightKind = 'role' | 'type' | 'record' | 'endpoint';
+
+export interface Review {
+  id: string;
+  user_id: string | null;
+  role_id: string | null;
+  /** The name at that time; empty for a user. */
+  role_name: string;
+  decision: ReviewDecision;
+  /** How many roles and grants the user held, or how many grants the role had. */
+  rights: number;
+  /** How many of them are left. A removal deletes at most 1000 grants: repeat it for the others. */
+  remaining: number;
+  created_at: string;
+  created_by: string;
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
+}
+
+export type ReviewDecision = 'keep' | 'remove';
+
+export interface ReviewInput {
+  /** Either user_id or role_id. */
+  user_id?: string;
+  /** Either user_id or role_id. */
+  role_id?: string;
+  /** remove takes all roles and grants from a user, or deletes a role with its grants. */
+  decision: ReviewDecision;
+}
+
 export interface AuthzenQuestionInput {
   subject: AuthzenSubjectInput;
   action: AuthzenActionInput;
