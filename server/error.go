@@ -98,9 +98,13 @@ func challenge(r *call, e *apierr.Error) string {
 
 // envelopeOf returns the body of an error in a language.
 func (s *Server) envelopeOf(lang string, e *apierr.Error) envelope {
+	text := "error." + e.Code
+	if e.Reason != "" {
+		text += "." + e.Reason
+	}
 	body := envelope{
 		Status: e.Status, Code: e.Code, Class: "business",
-		Message: s.Texts.Text(lang, "error."+e.Code, e.Args),
+		Message: s.Texts.Text(lang, text, e.Args),
 		Details: e.Details,
 	}
 	if e.Temporary() {

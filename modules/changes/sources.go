@@ -45,6 +45,8 @@ var sources = []source{
 	{RecType: "payers", Of: access.Payers, Get: "GET /v1/payers/{id}", Verbs: []string{created, updated, erased}, Created: []string{"payers.create"}},
 	{RecType: "chats", Of: access.Chats, Get: "GET /v1/chats/{id}", Verbs: []string{created, updated, erased}, Created: []string{"chats.create"}},
 	{RecType: "chat_messages", Of: access.Chats, Get: "GET /v1/chats/{id}/messages", Part: "message_posted"},
+	{RecType: "inbox_threads", Why: "the work of the bank on a chat, which its participants must not see"},
+	{RecType: "inbox_notes", Why: "internal notes, which participants of the chat must not see"},
 	{RecType: "tasks", Of: access.Tasks, Get: "GET /v1/customers/{customer_id}/tasks/{id}", Verbs: []string{created, updated, deleted, erased},
 		Created: []string{"tasks.create"}},
 	{RecType: "profiles", Of: access.Profiles, Get: "GET /v1/profile", Verbs: []string{updated, erased}},

@@ -17,7 +17,7 @@ func (s *Service) grantorOf(ctx context.Context, q store.Querier, userID string)
 	if err != nil {
 		return nil, err
 	}
-	data := access.PolicyData{Types: map[string]map[string]access.Permission{}, Endpoints: map[string][]string{}}
+	data := access.PolicyData{Types: map[string]map[string]access.Permission{}, Endpoints: map[string][]string{}, Own: s.policy.own}
 	if err := readTypeGrants(ctx, q, data.Types, selectTypeGrantsOf, userID); err != nil {
 		return nil, err
 	}

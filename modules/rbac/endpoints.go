@@ -15,7 +15,7 @@ import (
 // others.
 func (s *Service) Endpoints() []endpoint.Endpoint {
 	rows := []endpoint.Endpoint{
-		{Name: "rbac.check", Method: http.MethodPost, Path: "/v1/rbac/check", Subject: access.NoSubject("it changes nothing, and administrators alone ask about others"), Access: access.SignedIn,
+		{Name: "rbac.check", Method: http.MethodPost, Path: "/v1/rbac/check", Subject: access.NoSubject("it changes nothing, and administrators alone ask about others"), Access: access.Own,
 			Roles:   []string{access.Advisor, access.Customer},
 			Summary: "Check permissions on record types or records, and report their sources.", WithoutFactor: true, Compression: endpoint.Compressed,
 			Faults: []apierr.Kind{apierr.UserNotFound}, Handle: endpoint.JSON(http.StatusOK, s.check)},

@@ -238,10 +238,12 @@ func (s *Service) grantsOn(ctx context.Context, in explainInput, rows []Holder, 
 
 // mayCallAny reports whether a user or one of their roles has a grant on one of the endpoints, or none are known.
 func (s *Service) mayCallAny(user string, held []heldRole, endpoints []reader) bool {
-	policy := s.Policy.Load()
-	return len(endpoints) == 0 || slices.ContainsFunc(endpoints, func(e reader) bool {
-		return policy.MayCall(user, e.key) || slices.ContainsFunc(held, func(r heldRole) bool { return policy.MayCall(r.id, e.key) })
-	})
+	caller := access.Caller{UserID: user}
+	for _, role := range held {
+		caller.Roles = append(caller.Roles, role.id)
+	}
+	holder := caller.WithPolicy(s.Policy.Load())
+	return len(endpoints) == 0 || slices.ContainsFunc(endpoints, func(e reader) bool { return holder.MayCall(e.key) })
 }
 
 // reader is an endpoint that reads records of a type.

@@ -54,6 +54,9 @@ func (s *Service) Start(ctx context.Context, table []endpoint.Endpoint) error {
 	s.endpoints = make(map[string]Endpoint, len(table))
 	for _, e := range table {
 		s.endpoints[e.Key()] = describe(e)
+		if e.Access.TakesBearer() && !e.Access.NeedsGrant() {
+			s.policy.own = append(s.policy.own, e.Key())
+		}
 	}
 	s.readers = readersOf(table)
 	if err := s.seed(ctx, table); err != nil {

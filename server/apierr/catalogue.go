@@ -131,6 +131,7 @@ var (
 
 	// Customers.
 	CustomerNotFound     = kind("customers.customer_not_found", http.StatusNotFound)
+	MembersMissing       = kind("customers.members_missing", http.StatusConflict)
 	InvalidKYCTransition = kind("customers.invalid_kyc_transition", http.StatusConflict)
 	SelfVerification     = kind("customers.self_verification", http.StatusForbidden)
 	SecondPersonRequired = kind("customers.second_person_required", http.StatusForbidden)
@@ -154,6 +155,7 @@ var (
 	ChatParticipantNotFound = kind("chats.participant_not_found", http.StatusNotFound)
 	ChatParticipantExists   = kind("chats.participant_exists", http.StatusConflict)
 	ChatFixedParticipants   = kind("chats.fixed_participants", http.StatusConflict)
+	ThreadNotFound          = kind("chats.thread_not_found", http.StatusNotFound)
 	ChatFull                = kind("chats.too_many_participants", http.StatusConflict)
 
 	// Tasks.

@@ -22,6 +22,7 @@ type API struct {
 	Customers       CustomersAPI
 	Payers          PayersAPI
 	Chats           ChatsAPI
+	Inbox           InboxAPI
 	Tasks           TasksAPI
 	Files           FilesAPI
 	Profile         ProfileAPI
@@ -47,6 +48,7 @@ func (a *API) bind(c *Client) {
 	a.Customers.bind(c)
 	a.Payers.bind(c)
 	a.Chats.bind(c)
+	a.Inbox.bind(c)
 	a.Tasks.bind(c)
 	a.Files.bind(c)
 	a.Profile.bind(c)
@@ -1440,6 +1442,115 @@ func (a *ChatsAPI) AddParticipants(ctx context.Context, id string, in ChatAddInp
 // RemoveParticipant calls DELETE /v1/chats/{id}/participants/{user_id}: remove a participant from a chat, or leave it.
 func (a *ChatsAPI) RemoveParticipant(ctx context.Context, id, userID string, options ...CallOption) (*Message, error) {
 	return fetch[Message](ctx, a.client, operation{name: "chats.remove_participant", method: "DELETE", path: "/v1/chats/{id}/participants/{user_id}", bearer: true}, input{path: []string{id, userID}}, options)
+}
+
+// WriteToBank calls POST /v1/chats/bank: open the caller's chat with the bank.
+func (a *ChatsAPI) WriteToBank(ctx context.Context, options ...CallOption) (*Chat, error) {
+	return fetch[Chat](ctx, a.client, operation{name: "chats.write_to_bank", method: "POST", path: "/v1/chats/bank", bearer: true, keyed: true}, input{}, options)
+}
+
+// InboxAPI has the operations inbox.*.
+type InboxAPI struct {
+	Notes  InboxNotesAPI
+	client *Client
+}
+
+func (a *InboxAPI) bind(c *Client) {
+	a.client = c
+	a.Notes.bind(c)
+}
+
+// List calls GET /v1/inbox: list the threads of the team inbox.
+func (a *InboxAPI) List(ctx context.Context, params InboxListParams, options ...CallOption) (*Page[ChatThread], error) {
+	return fetch[Page[ChatThread]](ctx, a.client, operation{name: "inbox.list", method: "GET", path: "/v1/inbox", bearer: true}, input{query: params}, options)
+}
+
+// ListStacked calls GET /v1/inbox: list the threads of the team inbox. The rows are grouped by a field.
+func (a *InboxAPI) ListStacked(ctx context.Context, stack string, params InboxListParams, options ...CallOption) (*StackedPage[ChatThread], error) {
+	return fetch[StackedPage[ChatThread]](ctx, a.client, operation{name: "inbox.list", method: "GET", path: "/v1/inbox", bearer: true}, input{query: stacked{stack, params}}, options)
+}
+
+// All returns the rows of all pages of [InboxAPI.List].
+func (a *InboxAPI) All(ctx context.Context, params InboxListParams, options ...CallOption) iter.Seq2[ChatThread, error] {
+	return rows(params.Limit, params.Offset, func(limit, offset int) ([]ChatThread, bool, error) {
+		params.Limit, params.Offset = limit, offset
+		page, err := a.List(ctx, params, options...)
+		if err != nil {
+			return nil, false, err
+		}
+		return page.Data, page.HasMore, nil
+	})
+}
+
+// Templates calls GET /v1/inbox/templates: list the templates for answers, in all languages.
+func (a *InboxAPI) Templates(ctx context.Context, options ...CallOption) (*ChatReplyTemplates, error) {
+	return fetch[ChatReplyTemplates](ctx, a.client, operation{name: "inbox.templates", method: "GET", path: "/v1/inbox/templates", bearer: true}, input{}, options)
+}
+
+// Get calls GET /v1/inbox/{id}: get a thread of the team inbox.
+func (a *InboxAPI) Get(ctx context.Context, id string, options ...CallOption) (*ChatThread, error) {
+	return fetch[ChatThread](ctx, a.client, operation{name: "inbox.get", method: "GET", path: "/v1/inbox/{id}", bearer: true}, input{path: []string{id}}, options)
+}
+
+// Update calls PATCH /v1/inbox/{id}: change the state, the assignee or the pause of a thread.
+func (a *InboxAPI) Update(ctx context.Context, id string, in ChatThreadInput, options ...CallOption) (*ChatThread, error) {
+	return fetch[ChatThread](ctx, a.client, operation{name: "inbox.update", method: "PATCH", path: "/v1/inbox/{id}", bearer: true}, input{path: []string{id}, body: in}, options)
+}
+
+// Messages calls GET /v1/inbox/{id}/messages: list the messages of a thread, the newest first.
+func (a *InboxAPI) Messages(ctx context.Context, id string, params InboxMessagesParams, options ...CallOption) ([]ChatListedMessage, error) {
+	return fetchList[ChatListedMessage](ctx, a.client, operation{name: "inbox.messages", method: "GET", path: "/v1/inbox/{id}/messages", bearer: true}, input{path: []string{id}, query: params}, options)
+}
+
+// AllMessages returns the rows of all pages of [InboxAPI.Messages].
+func (a *InboxAPI) AllMessages(ctx context.Context, id string, params InboxMessagesParams, options ...CallOption) iter.Seq2[ChatListedMessage, error] {
+	return linked(func(before string, options []CallOption) ([]ChatListedMessage, error) {
+		if before != "" {
+			params.Before = before
+		}
+		return a.Messages(ctx, id, params, options...)
+	}, options)
+}
+
+// Answer calls POST /v1/inbox/{id}/messages: answer a customer.
+func (a *InboxAPI) Answer(ctx context.Context, id string, in ChatPostInput, options ...CallOption) (*ChatMessage, error) {
+	return fetch[ChatMessage](ctx, a.client, operation{name: "inbox.answer", method: "POST", path: "/v1/inbox/{id}/messages", bearer: true, keyed: true}, input{path: []string{id}, body: in}, options)
+}
+
+// InboxNotesAPI has the operations inbox.notes.*.
+type InboxNotesAPI struct {
+	client *Client
+}
+
+func (a *InboxNotesAPI) bind(c *Client) {
+	a.client = c
+}
+
+// List calls GET /v1/inbox/{id}/notes: list the internal notes about a thread.
+func (a *InboxNotesAPI) List(ctx context.Context, id string, params InboxNotesListParams, options ...CallOption) (*Page[ChatNote], error) {
+	return fetch[Page[ChatNote]](ctx, a.client, operation{name: "inbox.notes.list", method: "GET", path: "/v1/inbox/{id}/notes", bearer: true}, input{path: []string{id}, query: params}, options)
+}
+
+// ListStacked calls GET /v1/inbox/{id}/notes: list the internal notes about a thread. The rows are grouped by a field.
+func (a *InboxNotesAPI) ListStacked(ctx context.Context, id string, stack string, params InboxNotesListParams, options ...CallOption) (*StackedPage[ChatNote], error) {
+	return fetch[StackedPage[ChatNote]](ctx, a.client, operation{name: "inbox.notes.list", method: "GET", path: "/v1/inbox/{id}/notes", bearer: true}, input{path: []string{id}, query: stacked{stack, params}}, options)
+}
+
+// All returns the rows of all pages of [InboxNotesAPI.List].
+func (a *InboxNotesAPI) All(ctx context.Context, id string, params InboxNotesListParams, options ...CallOption) iter.Seq2[ChatNote, error] {
+	return rows(params.Limit, params.Offset, func(limit, offset int) ([]ChatNote, bool, error) {
+		params.Limit, params.Offset = limit, offset
+		page, err := a.List(ctx, id, params, options...)
+		if err != nil {
+			return nil, false, err
+		}
+		return page.Data, page.HasMore, nil
+	})
+}
+
+// Add calls POST /v1/inbox/{id}/notes: add an internal note to a thread.
+func (a *InboxNotesAPI) Add(ctx context.Context, id string, in ChatNoteInput, options ...CallOption) (*ChatNote, error) {
+	return fetch[ChatNote](ctx, a.client, operation{name: "inbox.notes.add", method: "POST", path: "/v1/inbox/{id}/notes", bearer: true, keyed: true}, input{path: []string{id}, body: in}, options)
 }
 
 // TasksAPI has the operations tasks.*.

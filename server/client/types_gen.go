@@ -1298,7 +1298,8 @@ type Endpoint struct {
 	Path     string `json:"path"`
 	Tag      string `json:"tag"`
 	Summary  string `json:"summary"`
-	// public, api-key, bearer, or bearer with record type and permission.
+	// public, api-key, bearer, or bearer with record type and permission; own instead of bearer where signed-in users need no
+	// grant.
 	Access string `json:"access"`
 	// The general rate limit of the endpoint.
 	RateLimit EndpointRateLimit `json:"rate_limit"`
@@ -2206,6 +2207,8 @@ type CustomerRequirements struct {
 	CurrentlyDue []string `json:"currently_due"`
 	// Types of documents that have expired and that no other document replaces.
 	PastDue []string `json:"past_due"`
+	// The valid documents without a scan or photo.
+	MissingScans []string `json:"missing_scans"`
 	// Types of documents that expire within 30 days and that no other document replaces.
 	ExpiringSoon []string `json:"expiring_soon"`
 }
@@ -2247,7 +2250,8 @@ const (
 // CustomerSuggestion is part of an answer.
 type CustomerSuggestion struct {
 	Level VerificationLevel `json:"level"`
-	// What a level needs: identity_document for basic, and proof_of_address for standard.
+	// What a level needs: documents, and members of the customer that must be known. A level also needs what the levels below
+	// it need.
 	Grounds []CustomerGround `json:"grounds"`
 }
 
@@ -2267,6 +2271,9 @@ type CustomerGroundRequirement string
 const (
 	CustomerGroundRequirementIdentityDocument CustomerGroundRequirement = "identity_document"
 	CustomerGroundRequirementProofOfAddress   CustomerGroundRequirement = "proof_of_address"
+	CustomerGroundRequirementDateOfBirth      CustomerGroundRequirement = "date_of_birth"
+	CustomerGroundRequirementNationality      CustomerGroundRequirement = "nationality"
+	CustomerGroundRequirementAddress          CustomerGroundRequirement = "address"
 )
 
 // CustomerGroundFor is one of the values below. Later versions of the service may add values.
@@ -2403,6 +2410,8 @@ type CustomerCase struct {
 	VerificationLevel VerificationLevel `json:"verification_level"`
 	// The level that the documents support, as of the last submission or day.
 	SuggestedLevel VerificationLevel `json:"suggested_level"`
+	// Whether there are documents, and each valid one has a scan or photo.
+	Ready bool `json:"ready"`
 	// Since when the customer waits.
 	OpenedAt time.Time `json:"opened_at"`
 	// The reviewer who works on the case. An assignment ends after 24 hours.
@@ -2652,6 +2661,81 @@ type ChatAddInput struct {
 	Participants []string `json:"participants,omitzero"`
 	// A single user to add.
 	UserID string `json:"userId,omitzero"`
+}
+
+// ChatThread is part of an answer.
+type ChatThread struct {
+	// ETag identifies this version, for [IfMatch] and [IfNoneMatch]. Rows of lists have none.
+	ETag string `json:"-"`
+
+	// The id of the chat.
+	ID string `json:"id"`
+	// The user who writes to the bank.
+	UserID string `json:"user_id"`
+	// open: the bank must answer; waiting: for the customer. A message of the customer opens the thread, an answer lets it
+	// wait.
+	State ChatThreadState `json:"state"`
+	// Who answers the customer; null for none.
+	Assignee *string `json:"assignee"`
+	// Until when the thread is left out of the open ones; a message of the customer ends it.
+	SnoozedUntil *time.Time `json:"snoozed_until"`
+	// The beginning of the last message.
+	Preview   string    `json:"preview"`
+	CreatedAt time.Time `json:"created_at"`
+	// When the customer or the staff last did something.
+	ChangedAt time.Time `json:"changed_at"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+func (r *ChatThread) setETag(tag string) { r.ETag = tag }
+
+// ChatThreadState is one of the values below. Later versions of the service may add values.
+type ChatThreadState string
+
+const (
+	ChatThreadStateOpen    ChatThreadState = "open"
+	ChatThreadStateWaiting ChatThreadState = "waiting"
+	ChatThreadStateClosed  ChatThreadState = "closed"
+)
+
+// ChatReplyTemplates is part of an answer.
+type ChatReplyTemplates struct {
+	Templates []ChatReplyTemplate `json:"templates"`
+}
+
+// ChatReplyTemplate is part of an answer.
+type ChatReplyTemplate struct {
+	ID string `json:"id"`
+	// By language: en, de, fr, it.
+	Texts map[string]string `json:"texts"`
+}
+
+// ChatThreadInput is part of a request.
+type ChatThreadInput struct {
+	State ChatThreadState `json:"state,omitzero"`
+	// A member of the staff; null for none.
+	Assignee Opt[string] `json:"assignee,omitzero"`
+	// A time within the next year; null ends the pause.
+	SnoozedUntil Opt[time.Time] `json:"snoozed_until,omitzero"`
+}
+
+// ChatNote is part of an answer.
+type ChatNote struct {
+	ID        string    `json:"id"`
+	ThreadID  string    `json:"thread_id"`
+	AuthorID  string    `json:"author_id"`
+	Content   string    `json:"content"`
+	CreatedAt time.Time `json:"created_at"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+// ChatNoteInput is part of a request.
+type ChatNoteInput struct {
+	Content string `json:"content"`
 }
 
 // TaskCreateInput is part of a request.

@@ -770,6 +770,7 @@ export interface CustomersCasesQuery {
     country?: Filter;
     kyc_status?: Filter;
     suggested_level?: Filter;
+    ready?: Filter;
     opened_at?: Filter;
     assignee?: Filter;
     second_person?: Filter;
@@ -822,6 +823,67 @@ export interface ChatsMessagesQuery {
   before?: string;
   /** Maximum number of records. */
   limit?: number;
+}
+
+/** Parameters of GET /v1/inbox. */
+export interface InboxListQuery {
+  /**
+   * Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+   * totals only.
+   */
+  limit?: number;
+  /** Number of rows to skip. A negative number means zero. */
+  offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
+  /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
+  sort?: string;
+  /** A field: of the rows with the same value of it, only the first in the order is returned. */
+  distinct?: string;
+  /** open: without those that are snoozed; mine: open or snoozed, and assigned to the caller. Without it: all. */
+  view?: string;
+  search?: {
+    user_id?: Filter;
+    state?: Filter;
+    assignee?: Filter;
+    created_at?: Filter;
+    changed_at?: Filter;
+  };
+}
+
+/** Parameters of GET /v1/inbox/{id}/messages. */
+export interface InboxMessagesQuery {
+  /** Only messages older than the one with this id. */
+  before?: string;
+  /** Maximum number of records. */
+  limit?: number;
+}
+
+/** Parameters of GET /v1/inbox/{id}/notes. */
+export interface InboxNotesListQuery {
+  /**
+   * Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+   * totals only.
+   */
+  limit?: number;
+  /** Number of rows to skip. A negative number means zero. */
+  offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
+  /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
+  sort?: string;
+  /** A field: of the rows with the same value of it, only the first in the order is returned. */
+  distinct?: string;
+  search?: {
+    author_id?: Filter;
+    created_at?: Filter;
+  };
 }
 
 /** Parameters of GET /v1/customers/{customer_id}/tasks. */
@@ -2291,6 +2353,87 @@ export class ChatsOperations extends Group {
   async removeParticipant(id: string, userId: string, options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'chats.remove_participant', method: 'DELETE', path: `/v1/chats/${segment(id)}/participants/${segment(userId)}`, bearer: true }, {}, options);
   }
+
+  /** POST /v1/chats/bank: open the caller's chat with the bank. */
+  async writeToBank(options: CallOptions = {}): Promise<t.Chat> {
+    return this.connection.json({ name: 'chats.write_to_bank', method: 'POST', path: '/v1/chats/bank', bearer: true, keyed: true }, {}, options);
+  }
+}
+
+export class InboxNotesOperations extends Group {
+  /** GET /v1/inbox/{id}/notes: list the internal notes about a thread. */
+  async list(id: string, query: InboxNotesListQuery = {}, options: CallOptions = {}): Promise<t.Page<t.ChatNote>> {
+    return this.connection.json({ name: 'inbox.notes.list', method: 'GET', path: `/v1/inbox/${segment(id)}/notes`, bearer: true }, { query }, options);
+  }
+
+  /** The rows of {@link list}, grouped by a field. */
+  async listStacked(id: string, stack: string, query: InboxNotesListQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.ChatNote>> {
+    return this.connection.json({ name: 'inbox.notes.list', method: 'GET', path: `/v1/inbox/${segment(id)}/notes`, bearer: true }, { query: { ...query, stack } }, options);
+  }
+
+  /** The rows of all pages of {@link list}. */
+  all(id: string, query: InboxNotesListQuery = {}, options: CallOptions = {}): AsyncGenerator<t.ChatNote, void, undefined> {
+    return pages(query, (next) => this.list(id, next, options), (page) => page.data);
+  }
+
+  /** POST /v1/inbox/{id}/notes: add an internal note to a thread. */
+  async add(id: string, input: t.ChatNoteInput, options: CallOptions = {}): Promise<t.ChatNote> {
+    return this.connection.json({ name: 'inbox.notes.add', method: 'POST', path: `/v1/inbox/${segment(id)}/notes`, bearer: true, keyed: true }, { input }, options);
+  }
+}
+
+export class InboxOperations extends Group {
+  readonly notes: InboxNotesOperations;
+
+  constructor(connection: Connection) {
+    super(connection);
+    this.notes = new InboxNotesOperations(connection);
+  }
+
+  /** GET /v1/inbox: list the threads of the team inbox. */
+  async list(query: InboxListQuery = {}, options: CallOptions = {}): Promise<t.Page<t.ChatThread>> {
+    return this.connection.json({ name: 'inbox.list', method: 'GET', path: '/v1/inbox', bearer: true }, { query }, options);
+  }
+
+  /** The rows of {@link list}, grouped by a field. */
+  async listStacked(stack: string, query: InboxListQuery = {}, options: CallOptions = {}): Promise<t.StackedPage<t.ChatThread>> {
+    return this.connection.json({ name: 'inbox.list', method: 'GET', path: '/v1/inbox', bearer: true }, { query: { ...query, stack } }, options);
+  }
+
+  /** The rows of all pages of {@link list}. */
+  all(query: InboxListQuery = {}, options: CallOptions = {}): AsyncGenerator<t.ChatThread, void, undefined> {
+    return pages(query, (next) => this.list(next, options), (page) => page.data);
+  }
+
+  /** GET /v1/inbox/templates: list the templates for answers, in all languages. */
+  async templates(options: CallOptions = {}): Promise<t.ChatReplyTemplates> {
+    return this.connection.json({ name: 'inbox.templates', method: 'GET', path: '/v1/inbox/templates', bearer: true }, {}, options);
+  }
+
+  /** GET /v1/inbox/{id}: get a thread of the team inbox. */
+  async get(id: string, options: CallOptions = {}): Promise<t.ChatThread> {
+    return this.connection.json({ name: 'inbox.get', method: 'GET', path: `/v1/inbox/${segment(id)}`, bearer: true }, {}, options);
+  }
+
+  /** PATCH /v1/inbox/{id}: change the state, the assignee or the pause of a thread. */
+  async update(id: string, input: t.ChatThreadInput, options: CallOptions = {}): Promise<t.ChatThread> {
+    return this.connection.json({ name: 'inbox.update', method: 'PATCH', path: `/v1/inbox/${segment(id)}`, bearer: true }, { input }, options);
+  }
+
+  /** GET /v1/inbox/{id}/messages: list the messages of a thread, the newest first. */
+  async messages(id: string, query: InboxMessagesQuery = {}, options: CallOptions = {}): Promise<t.ChatListedMessage[]> {
+    return this.connection.json({ name: 'inbox.messages', method: 'GET', path: `/v1/inbox/${segment(id)}/messages`, bearer: true }, { query }, options);
+  }
+
+  /** The rows of all pages of {@link messages}. */
+  allMessages(id: string, query: InboxMessagesQuery = {}, options: CallOptions = {}): AsyncGenerator<t.ChatListedMessage, void, undefined> {
+    return linked(query, options, (next, more) => this.messages(id, next, more));
+  }
+
+  /** POST /v1/inbox/{id}/messages: answer a customer. */
+  async answer(id: string, input: t.ChatPostInput, options: CallOptions = {}): Promise<t.ChatMessage> {
+    return this.connection.json({ name: 'inbox.answer', method: 'POST', path: `/v1/inbox/${segment(id)}/messages`, bearer: true, keyed: true }, { input }, options);
+  }
 }
 
 export class TasksOperations extends Group {
@@ -3022,6 +3165,7 @@ export class Operations extends Group {
   readonly customers: CustomersOperations;
   readonly payers: PayersOperations;
   readonly chats: ChatsOperations;
+  readonly inbox: InboxOperations;
   readonly tasks: TasksOperations;
   readonly files: FilesOperations;
   readonly profile: ProfileOperations;
@@ -3047,6 +3191,7 @@ export class Operations extends Group {
     this.customers = new CustomersOperations(connection);
     this.payers = new PayersOperations(connection);
     this.chats = new ChatsOperations(connection);
+    this.inbox = new InboxOperations(connection);
     this.tasks = new TasksOperations(connection);
     this.files = new FilesOperations(connection);
     this.profile = new ProfileOperations(connection);

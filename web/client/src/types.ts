@@ -1064,7 +1064,10 @@ export interface Endpoint {
   path: string;
   tag: string;
   summary: string;
-  /** public, api-key, bearer, or bearer with record type and permission. */
+  /**
+   * public, api-key, bearer, or bearer with record type and permission; own instead of bearer where signed-in users need no
+   * grant.
+   */
   access: string;
   /** The general rate limit of the endpoint. */
   rate_limit: EndpointRateLimit;
@@ -1774,6 +1777,8 @@ export interface CustomerRequirements {
   currently_due: string[];
   /** Types of documents that have expired and that no other document replaces. */
   past_due: string[];
+  /** The valid documents without a scan or photo. */
+  missing_scans: string[];
   /** Types of documents that expire within 30 days and that no other document replaces. */
   expiring_soon: string[];
 }
@@ -1805,7 +1810,10 @@ export type CustomerFieldField = 'type' | 'first_name' | 'last_name' | 'date_of_
 
 export interface CustomerSuggestion {
   level: VerificationLevel;
-  /** What a level needs: identity_document for basic, and proof_of_address for standard. */
+  /**
+   * What a level needs: documents, and members of the customer that must be known. A level also needs what the levels below
+   * it need.
+   */
   grounds: CustomerGround[];
 }
 
@@ -1818,7 +1826,7 @@ export interface CustomerGround {
   documents: string[];
 }
 
-export type CustomerGroundRequirement = 'identity_document' | 'proof_of_address';
+export type CustomerGroundRequirement = 'identity_document' | 'proof_of_address' | 'date_of_birth' | 'nationality' | 'address';
 
 export type CustomerGroundFor = 'basic' | 'standard';
 
@@ -1917,6 +1925,8 @@ export interface CustomerCase {
   verification_level: VerificationLevel;
   /** The level that the documents support, as of the last submission or day. */
   suggested_level: VerificationLevel;
+  /** Whether there are documents, and each valid one has a scan or photo. */
+  ready: boolean;
   /** Since when the customer waits. */
   opened_at: string;
   /** The reviewer who works on the case. An assignment ends after 24 hours. */
@@ -2122,6 +2132,69 @@ export interface ChatAddInput {
   participants?: string[];
   /** A single user to add. */
   userId?: string;
+}
+
+export interface ChatThread {
+  /** The id of the chat. */
+  id: string;
+  /** The user who writes to the bank. */
+  user_id: string;
+  /**
+   * open: the bank must answer; waiting: for the customer. A message of the customer opens the thread, an answer lets it
+   * wait.
+   */
+  state: ChatThreadState;
+  /** Who answers the customer; null for none. */
+  assignee: string | null;
+  /** Until when the thread is left out of the open ones; a message of the customer ends it. */
+  snoozed_until: string | null;
+  /** The beginning of the last message. */
+  preview: string;
+  created_at: string;
+  /** When the customer or the staff last did something. */
+  changed_at: string;
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
+}
+
+export type ChatThreadState = 'open' | 'waiting' | 'closed';
+
+export interface ChatReplyTemplates {
+  templates: ChatReplyTemplate[];
+}
+
+export interface ChatReplyTemplate {
+  id: string;
+  /** By language: en, de, fr, it. */
+  texts: { [name: string]: string };
+}
+
+export interface ChatThreadInput {
+  state?: ChatThreadState;
+  /** A member of the staff; null for none. */
+  assignee?: string | null;
+  /** A time within the next year; null ends the pause. */
+  snoozed_until?: string | null;
+}
+
+export interface ChatNote {
+  id: string;
+  thread_id: string;
+  author_id: string;
+  content: string;
+  created_at: string;
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
+}
+
+export interface ChatNoteInput {
+  content: string;
 }
 
 export interface TaskCreateInput {
@@ -3064,6 +3137,7 @@ export type ErrorCode =
   | 'chats.fixed_participants'
   | 'chats.participant_exists'
   | 'chats.participant_not_found'
+  | 'chats.thread_not_found'
   | 'chats.too_many_participants'
   | 'common.answer_too_large'
   | 'common.database_error'
@@ -3090,6 +3164,7 @@ export type ErrorCode =
   | 'customers.decision_not_pending'
   | 'customers.decision_waits'
   | 'customers.invalid_kyc_transition'
+  | 'customers.members_missing'
   | 'customers.second_person_required'
   | 'customers.self_verification'
   | 'events.cursor_expired'
