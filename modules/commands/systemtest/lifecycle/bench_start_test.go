@@ -27,7 +27,7 @@ func BenchmarkColdStart(b *testing.B) {
 }
 
 func coldStarts(b *testing.B, dir string, end os.Signal) {
-	address := systemtest.FreeAddress(b)
+	address := testenv.FreeAddress(b)
 	quickest, least := time.Hour, time.Hour
 	for range 2 { // the first start finds the database of another benchmark
 		startOnce(b, dir, address, end)
