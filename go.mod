@@ -29,6 +29,7 @@ require (
 	github.com/klippa-app/go-pdfium v1.19.8
 	github.com/makiuchi-d/gozxing v0.1.1
 	github.com/minio/minio-go/v7 v7.4.1
+	github.com/mozillazg/go-unidecode v0.2.0
 	github.com/nyaruka/phonenumbers v1.8.1
 	github.com/petermattis/goid v0.0.0-20260820044319-269ab09b5261
 	github.com/pquerna/otp v1.5.0

@@ -54,7 +54,7 @@ var layers = []layer{
 		"it copies the files of a database without opening it"},
 	{`store/backup/continuous`, []string{"store/backup", "store/inspect", "store/sqlite", "store/engine", "store/clock", "store/datadir", "store/sealing"},
 		"it ships recordings of the engine and restores them like a backup"},
-	{`locales|server/etag|server/accept|server/compression|server/csvtable|server/access|server/apierr|server/metrics|server/ratelimit|server/similar|server/sse|server/certs|modules/kit/types|modules/kit/exif|modules/sandbox`, nil,
+	{`locales|server/etag|server/accept|server/compression|server/csvtable|server/access|server/apierr|server/metrics|server/ratelimit|server/similar|server/sse|server/certs|modules/kit/types|modules/kit/names|modules/kit/exif|modules/sandbox`, nil,
 		"leaves import no other package of this module, so that everything may import them"},
 	{`web`, []string{"server/etag"}, "the console is files: it knows no API but the public one"},
 	{`server/settings`, []string{"server/similar"}, "the registry depends on no setting's use"},
