@@ -55,6 +55,7 @@ type Options struct {
 	// HashInChildren hashes passwords in child processes. For servers.
 	HashInChildren bool
 	Progress       func(done, total int) // takes the progress of a start that brings the records of an earlier version up to date; nil: none
+	Release        string                // the version of the program, such as 1.2.3; empty means a build from the sources
 	CacheDir       string                // keeps what can be rebuilt, such as the compiled PDF engine; empty means no cache
 }
 
