@@ -15,7 +15,7 @@ type Program struct {
 	lines *bufio.Scanner
 }
 
-// Background starts a program that ends with its test, and at the latest with the test process. What it prints to standard error
+// Background starts a program that ends with its test, and at the latest with the test process. Its standard error
 // appears with a test that fails. Its standard output is for [Program.Line], unless the caller has set it.
 func Background(tb testing.TB, cmd *exec.Cmd) *Program {
 	tb.Helper()

@@ -54,7 +54,7 @@ var layers = []layer{
 		"it copies the files of a database without opening it"},
 	{`store/backup/continuous`, []string{"store/backup", "store/inspect", "store/sqlite", "store/engine", "store/clock", "store/datadir", "store/sealing"},
 		"it ships recordings of the engine and restores them like a backup"},
-	{`locales|server/etag|server/accept|server/compression|server/csvtable|server/access|server/apierr|server/metrics|server/ratelimit|server/similar|server/sse|server/certs|modules/kit/types|modules/kit/names|modules/kit/exif|modules/sandbox`, nil,
+	{`licences|locales|server/etag|server/accept|server/compression|server/csvtable|server/access|server/apierr|server/metrics|server/ratelimit|server/similar|server/sse|server/certs|modules/kit/types|modules/kit/names|modules/kit/exif|modules/sandbox`, nil,
 		"leaves import no other package of this module, so that everything may import them"},
 	{`web`, []string{"server/etag"}, "the console is files: it knows no API but the public one"},
 	{`server/settings`, []string{"server/similar"}, "the registry depends on no setting's use"},
@@ -64,6 +64,7 @@ var layers = []layer{
 		"the server serves any table: it knows neither modules nor the database"},
 	{`server/openapi/openapitest`, []string{"server/openapi", "server/endpoint"}, "it compares answers with the document, whoever gave them"},
 	{`server/client|server/client/generate`, nil, "programs outside of this module import the client, so it must bring nothing along"},
+	{`server/sdk`, []string{"server/etag"}, "it packs files that it is given"},
 	{`server/client/example`, []string{"server/client"}, "it is a program like those of other modules"},
 	{`server/servertest|server/client/clienttest|web/browser(/screenshots)?`, []string{"*"}, "tests start everything"},
 	{`modules/commands/systemtest`, []string{"store/testenv"}, "it knows the program by its commands, its API and its files"},
@@ -141,6 +142,9 @@ func importsByPackage(t *testing.T) map[string][]string {
 		if entry.IsDir() && name != "." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata") {
 			return fs.SkipDir
 		}
+		if entry.IsDir() && name != "." && isModule(name) {
+			return fs.SkipDir
+		}
 		if entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 			return nil
 		}
@@ -156,6 +160,12 @@ func importsByPackage(t *testing.T) map[string][]string {
 		t.Fatal(err)
 	}
 	return found
+}
+
+// isModule reports whether a directory is a module of its own, such as a sample program.
+func isModule(directory string) bool {
+	_, err := os.Stat(filepath.Join(directory, "go.mod"))
+	return err == nil
 }
 
 // ours keeps the imports that are packages of this module.

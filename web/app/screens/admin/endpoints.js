@@ -27,10 +27,12 @@ const columns = () => [
   { key: 'limit', wide: true, minor: true, label: t('endpoints.rate'), cell: (row) => term('rate_class', row.rate_limit) },
 ];
 
+const GO_GET = 'GONOSUMDB=kontor.local go get kontor.local/client@latest';
+
 /** The lines that install the clients of the API from this service. */
 const installLines = ({ origin }) => [
   { id: 'npm', name: 'TypeScript', line: `npm install ${origin}/sdk/kontor-client.tgz` },
-  { id: 'go', name: 'Go', line: `GOPROXY=${origin}/sdk/go,https://proxy.golang.org GONOSUMDB=kontor.local go get kontor.local/client@latest` },
+  { id: 'go', name: 'Go', line: `GOPROXY=${origin}/sdk/go,https://proxy.golang.org ${GO_GET}` },
   { id: 'browser', name: t('endpoints.browser'), line: `import { Kontor } from '${origin}/sdk/kontor-client.js';` },
 ];
 
