@@ -89,6 +89,7 @@ type Modules struct {
 	Webhooks      *webhooks.Service
 	Search        *search.Service
 
+	held    held
 	table   []endpoint.Endpoint
 	backup  atomic.Pointer[continuous.Shipper] // nil before Work, and without a target
 	bills   *qrbill.Reader

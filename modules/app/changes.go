@@ -16,7 +16,7 @@ import (
 func newChanges(m *Modules) *changes.Service {
 	s := changes.New(m.DB, m.Auth, readable{m}, changes.Options{
 		Retention: m.Settings.Events.Retention, Heartbeat: m.Settings.Notifications.SSE.Heartbeat,
-		ConnectionsPerUser: m.Settings.Notifications.SSE.ConnectionsPerUser, Policy: m.Policy, TermsDue: m.termsDue, Log: m.Log,
+		ConnectionsPerUser: m.Settings.Notifications.SSE.ConnectionsPerUser, Policy: m.Policy, TermsDue: m.termsDue(&m.held.changes), Log: m.Log,
 	})
 	s.SetParents("chat_messages", chats.OfMessages)
 	s.SetParents("service_tokens", serviceaccounts.AccountsOf)

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"sync/atomic"
 
 	"kontor/modules/kit/records"
 )
@@ -13,3 +14,8 @@ func UpgradeDigests(ctx context.Context, m *Modules, proofs []records.Proof) err
 
 // FormOf returns the form of the records of a type.
 func FormOf(p records.Proof) string { return formOf(p) }
+
+// Held returns how often the feed, the streams of notifications and the webhooks were held back because a right was due to begin or end.
+func (m *Modules) Held() (changes, notifications, webhooks *atomic.Int64) {
+	return &m.held.changes, &m.held.notifications, &m.held.webhooks
+}

@@ -94,7 +94,10 @@ func scanState(row store.Scanner) (state, error) {
 // round does what is due of all webhooks. It reports whether there are further events. On a shared database one node at a time does it.
 // Cursors and leases make it safe that two do for a moment.
 func (w *worker) round(ctx context.Context) (more bool, err error) {
-	if w.following = false; !w.s.db.Leads() || !w.s.db.Remembers() || w.s.TermsDue() {
+	if w.s.TermsDue() { // the entry about the right that begins or ends wakes the worker
+		return false, nil
+	}
+	if w.following = false; !w.s.db.Leads() || !w.s.db.Remembers() {
 		return false, nil
 	}
 	w.following = true
