@@ -27,17 +27,22 @@ CREATE INDEX access_reviews_role_id_idx ON access_reviews (role_id, created_at, 
 -- Published by directory: the roles that users hold now or later, and who gave them.
 CREATE VIEW assigned_roles AS SELECT user_id, role_id, created_at, created_by, starts_at, expires_at, in_force FROM user_roles;
 
--- Published by rbac: the roles of users, and the grants of users and roles.
+-- The newest of all, in the order of the review. The expression is the id of reviewed_rights.
+CREATE INDEX user_roles_created_at_idx ON user_roles (created_at, (CAST(user_id || ':' || role_id AS TEXT)));
+
+-- Published by rbac: the roles of users, and the grants of users and roles. The casts give both parts the same types: otherwise SQLite
+-- reads them whole before it sorts and searches.
 CREATE VIEW reviewed_rights AS
-SELECT a.user_id || ':' || a.role_id AS id, 'role' AS kind, a.user_id AS user_id, a.role_id AS role_id, n.name AS role_name,
-	n.name_key AS role_name_key, NULL AS grant_id, NULL AS rec_type, NULL AS rec_id, '' AS permissions, NULL AS endpoint,
+SELECT CAST(a.user_id || ':' || a.role_id AS TEXT) AS id, 'role' AS kind, a.user_id AS user_id, a.role_id AS role_id, n.name AS role_name,
+	n.name_key AS role_name_key, CAST(NULL AS TEXT) AS grant_id, CAST(NULL AS TEXT) AS rec_type, CAST(NULL AS TEXT) AS rec_id,
+	CAST('' AS TEXT) AS permissions, CAST(NULL AS TEXT) AS endpoint,
 	a.created_at AS created_at, a.created_by AS created_by, a.starts_at AS starts_at, a.expires_at AS expires_at, a.in_force AS in_force,
-	(SELECT u.used_at FROM right_uses u WHERE u.right_id = a.user_id || ':' || a.role_id AND u.used_at > a.created_at - 3600000) AS last_used_at,
+	(SELECT u.used_at FROM right_uses u WHERE u.right_id = CAST(a.user_id || ':' || a.role_id AS TEXT) AND u.used_at > a.created_at - 3600000) AS last_used_at,
 	(SELECT MAX(v.created_at) FROM access_reviews v WHERE v.user_id = a.user_id) AS reviewed_at
-FROM assigned_roles a JOIN roles n ON n.id = a.role_id
+FROM assigned_roles a LEFT JOIN roles n ON n.id = a.role_id
 UNION ALL
 SELECT g.id, CASE WHEN g.endpoint IS NOT NULL THEN 'endpoint' WHEN g.rec_id IS NOT NULL THEN 'record' ELSE 'type' END, g.user_id, g.role_id,
-	COALESCE(n.name, ''), COALESCE(n.name_key, ''), g.id, g.rec_type, g.rec_id, g.permissions, g.endpoint,
+	CAST(COALESCE(n.name, '') AS TEXT), CAST(COALESCE(n.name_key, '') AS TEXT), g.id, g.rec_type, g.rec_id, g.permissions, g.endpoint,
 	g.created_at, g.created_by, g.starts_at, g.expires_at, g.in_force,
 	(SELECT u.used_at FROM right_uses u WHERE u.right_id = g.id),
 	CASE WHEN g.user_id IS NOT NULL THEN (SELECT MAX(v.created_at) FROM access_reviews v WHERE v.user_id = g.user_id)
@@ -47,6 +52,7 @@ FROM grant_records g LEFT JOIN roles n ON n.id = g.role_id;
 -- +goose Down
 
 DROP VIEW reviewed_rights;
+DROP INDEX user_roles_created_at_idx;
 DROP VIEW assigned_roles;
 DROP TABLE access_reviews;
 DROP TABLE right_uses;
