@@ -27,7 +27,7 @@ func renameUnseen(t testing.TB, s *servertest.Server, id string) {
 	}
 }
 
-// untilHeld repeats a change until a module has come back twice after the first one, and was held back: it has had the time to send it.
+// untilHeld repeats a change until a module was held back twice after the first one: it has had the time to send it.
 func untilHeld(t testing.TB, held *atomic.Int64, change func()) {
 	t.Helper()
 	change()
