@@ -72,6 +72,7 @@ var layers = []layer{
 	{`modules/demo/(benchtable|listtimes)`, nil, "they measure from outside"},
 	{`modules/demo(/dataset)?`, []string{"*"}, "the demonstration bank uses the modules as an operator would"},
 	{`modules/invoices/qrbill(/.*)?`, []string{"modules/kit/exif", "modules/sandbox"}, "the reader of bills is a library of its own"},
+	{`modules/screening/lists`, []string{"modules/kit/names"}, "it reads files and knows neither the database nor a customer"},
 	{`modules/auth/breached`, nil, "it searches a file and knows no other package of this module"},
 	{`modules/auth/hashing`, []string{"modules/sandbox"}, "it computes sums and knows no user"},
 	{`modules/oidc/oidctest`, nil, "it plays a provider, which knows nothing of Kontor"},
