@@ -54,6 +54,9 @@ func TestUsageErrors(t *testing.T) {
 	expectFailure(t, run(nil, "", "serve", "--demo=x"), `--demo must be true or false, not "x"`)
 	expectFailure(t, run(nil, "", "--demo", "version"), `unknown flag --demo; see "kontor version --help"`)
 	expectFailure(t, run(nil, "", "settings", "-x"), `unknown flag -x`)
+	for _, flag := range []string{"--port=8081", "--listen=:8081", "-p"} {
+		expectFailure(t, run(nil, "", "serve", flag), `(did you mean "--server.listen", such as --server.listen=127.0.0.1:8081?); see "kontor serve --help"`)
+	}
 	expectFailure(t, run(nil, "", "settings", "--data.dir", "--json"), `--data.dir needs a value; write --data.dir="--json" if "--json" is the value`)
 	expectFailure(t, run(nil, "", "user", "crate"), `unknown command "crate" (did you mean "create"?); see "kontor user --help"`)
 	expectFailure(t, run(nil, "", "user", "create", "anna", "--language=es"), `--language must be one of en, de, fr, it, not "es"`)

@@ -205,6 +205,9 @@ func usageError(c *cobra.Command, err error) error {
 	return fmt.Errorf("%w; see \"%s --help\"", err, c.CommandPath())
 }
 
+// addressFlags are the names that other programs use for the address on which they listen.
+var addressFlags = []string{"--port", "--listen", "--address", "--addr", "--bind", "--host", "--http", "-p", "-l"}
+
 // flagError returns the error of a flag as a sentence for people.
 func flagError(c *cobra.Command, err error) error {
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
@@ -227,7 +230,11 @@ func flagError(c *cobra.Command, err error) error {
 		}
 		var known []string
 		c.Flags().VisitAll(func(flag *pflag.Flag) { known = append(known, "--"+flag.Name) })
-		err = fmt.Errorf("unknown flag %s%s", name, settings.DidYouMean(name, known))
+		hint := settings.DidYouMean(name, known)
+		if slices.Contains(addressFlags, name) {
+			hint = ` (did you mean "--server.listen", such as --server.listen=127.0.0.1:8081?)`
+		}
+		err = fmt.Errorf("unknown flag %s%s", name, hint)
 	}
 	return usageError(c, err)
 }
