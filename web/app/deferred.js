@@ -6,22 +6,35 @@ import { toast } from './ui/feedback.js';
 
 const UNDO_MS = 10_000;
 
-/** The actions that wait: {key, run, undone, failed}. */
+/** The actions that were not answered yet: {key, run, undone, failed, waits}. */
 export const deferred = store([]);
 
-/** Removes an action from those that wait; returns whether it did wait. */
-function take(one) {
+const end = (one) => deferred.set((all) => all.filter((other) => other !== one));
+
+/** Ends the wait of an action; returns whether it did wait. */
+function stopWaiting(one) {
   clearTimeout(one.timer);
   one.close();
-  const waits = deferred.get().includes(one);
-  deferred.set((all) => all.filter((other) => other !== one));
+  const { waits } = one;
+  one.waits = false;
   return waits;
 }
 
-const start = (one, options) => (take(one) ? one.run(options).catch(one.failed) : Promise.resolve());
+async function start(one, options) {
+  if (!stopWaiting(one)) return;
+  try {
+    await one.run(options);
+  } catch (error) {
+    one.failed(error);
+  } finally {
+    end(one);
+  }
+}
 
 function undo(one) {
-  if (take(one)) one.undone?.();
+  if (!stopWaiting(one)) return;
+  end(one);
+  one.undone?.();
 }
 
 /**
@@ -30,7 +43,7 @@ function undo(one) {
  *   failed: (error: any) => void}} action keepalive: the page is about to close
  */
 export function defer(action) {
-  const one = { ...action };
+  const one = { ...action, waits: true };
   one.close = toast(action.text, 'good', undefined, { label: t('do.undo'), run: () => undo(one) });
   one.timer = setTimeout(() => start(one), UNDO_MS);
   deferred.set((all) => [...all, one]);
@@ -38,7 +51,7 @@ export function defer(action) {
 
 /** Undoes the latest action; returns whether there was one. */
 export function undoLast() {
-  const last = deferred.get().at(-1);
+  const last = deferred.get().findLast((one) => one.waits);
   if (last) undo(last);
   return Boolean(last);
 }
@@ -47,4 +60,7 @@ export function undoLast() {
 export const runDeferred = (options) => Promise.all(deferred.get().map((one) => start(one, options)));
 
 window.addEventListener('pagehide', () => runDeferred({ keepalive: true }));
-caller.watch((now) => now || deferred.get().forEach(take)); // The next user must not send them.
+caller.watch((now) => now || deferred.get().forEach((one) => { // The next user must not send them.
+  stopWaiting(one);
+  end(one);
+}));

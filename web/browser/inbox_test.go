@@ -31,7 +31,7 @@ func TestInbox_FromTheCustomerToTheAnswer(t *testing.T) {
 	v.clickText("Save the note")
 	v.until(`[...document.querySelectorAll('.internal-note')].some((one) => one.innerText.includes('Third loss this year'))`)
 	v.clickText("Answer")
-	v.until(`document.querySelector('.writer select option:nth-child(2)')`)
+	v.until(`document.querySelector('.writer select option[value="received"]')`)
 	v.eval(`const s = document.querySelector('.writer select'); s.value = 'received'; s.dispatchEvent(new Event('change', { bubbles: true }))`)
 	v.until(`document.querySelector('.writer textarea').value.startsWith('Thank you for your message.')`)
 	v.clickText("Send")

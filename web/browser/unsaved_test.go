@@ -40,6 +40,7 @@ func TestUnsaved_LeavingAsksAndAReloadKeepsTheInput(t *testing.T) {
 	v.until(`document.activeElement.matches('.danger')`)
 	v.keys(enter)
 	v.gone(`dialog`)
+	v.until(`Object.keys(sessionStorage).length === 0`)
 	v.open("/customers?new=1")
 	v.until(firstName + ` === ''`) // a discarded draft does not return
 }

@@ -101,28 +101,32 @@ function Templates({ pick }) {
     </select>`;
 }
 
+const KINDS = ['answer', 'note'];
+
 /** Writes an answer to the customer, or a note that customers never see. */
 function Writer({ id, done }) {
   const [kind, setKind] = useState('answer');
-  const nameOfDraft = `inbox ${kind} ${id}`;
-  const [text, setText] = useState(drafts.read(nameOfDraft) ?? '');
+  const draftOf = (one) => `inbox ${one} ${id}`;
+  const [texts, setTexts] = useState(() => Object.fromEntries(KINDS.map((one) => [one, drafts.read(draftOf(one)) ?? ''])));
+  const latest = useRef();
+  latest.current = texts;
+  const text = texts[kind]; // The text of a note must not become an answer.
   const field = useId();
   const key = useRef(idempotencyKey());
-  const type = (value) => {
-    setText(value);
-    if (value) drafts.write(nameOfDraft, value);
-    else drafts.remove(nameOfDraft);
+  const type = (value, of = kind) => {
+    setTexts((was) => ({ ...was, [of]: value }));
+    if (value) drafts.write(draftOf(of), value);
+    else drafts.remove(draftOf(of));
   };
   const choose = (next) => {
     setKind(next);
-    setText(drafts.read(`inbox ${next} ${id}`) ?? ''); // The text of a note must not become an answer.
     key.current = idempotencyKey();
   };
   const send = useAction(async () => {
     const path = `/v1/inbox/${id}/${kind === 'note' ? 'notes' : 'messages'}`;
     await api.post(path, { content: text.trim() }, { headers: { 'Idempotency-Key': key.current } });
     key.current = idempotencyKey();
-    type('');
+    if (latest.current[kind] === text) type('', kind); // not what was typed meanwhile
     done();
   });
   const submit = (event) => {
@@ -132,7 +136,7 @@ function Writer({ id, done }) {
   const onKeyDown = (event) => event.key === 'Enter' && (event.ctrlKey || event.metaKey) && submit(event);
   return html`<form class=${`writer ${kind}`} onSubmit=${submit}>
     <div class="row">
-      ${['answer', 'note'].map((one) => html`<button key=${one} type="button" class=${one === kind ? 'small' : 'quiet small'}
+      ${KINDS.map((one) => html`<button key=${one} type="button" class=${one === kind ? 'small' : 'quiet small'}
         aria-pressed=${one === kind} onClick=${() => choose(one)}>${t(`inbox.write.${one}`)}</button>`)}
       <span class="grow"></span>
       ${kind === 'answer' && html`<${Templates} pick=${type} />`}

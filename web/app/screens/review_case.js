@@ -25,11 +25,16 @@ import { CASE_FILTERS, keptQuery, READY_FIRST, reportOutcomes } from './review_q
 const QUEUE_LIMIT = 100; // cases that j and k reach; the server's limit of a page
 const CHOICE_KEYS = { verified: 'A', action_required: 'N', rejected: 'R' };
 
+const sent = new Map(); // the customers that were decided about → when, by performance.now()
+
 /** Loads the queue that the case belongs to: the filters stand in the address. */
 function useQueue(query) {
   const filters = Object.fromEntries(CASE_FILTERS.map((name) => [`search.${name}`, query.get(name) ?? '']));
   const params = { limit: QUEUE_LIMIT, sort: query.get('sort') ?? READY_FIRST, ...filters };
-  return useLoad(() => api.get('/v1/kyc/cases', params), [JSON.stringify(params)]);
+  return useLoad(async () => {
+    const asked = performance.now();
+    return { ...(await api.get('/v1/kyc/cases', params)), asked };
+  }, [JSON.stringify(params)]);
 }
 
 /** Loads one case. The row of the queue may be missing: the case was decided, or the filters leave it out. */
@@ -143,10 +148,12 @@ export function ReviewCase({ id }) {
   const queue = useQueue(query);
   const load = useLoad(() => loadCase(id), [id]);
   const waiting = useStore(deferred);
-  const ids = (queue.data?.data ?? []).map((row) => row.customer_id).filter((one) => !waiting.some(({ key }) => key === one));
+  // The queue may be older than a decision about one of its cases.
+  const isOpen = (one) => !(sent.get(one) > queue.data.asked) && !waiting.some(({ key }) => key === one);
+  const ids = (queue.data?.data ?? []).map((row) => row.customer_id).filter(isOpen);
   const kept = keptQuery(query);
-  const open = (next) => next && go(`/review/${next}${kept}`);
-  const step = (by) => () => open(neighbour(ids, id, by));
+  const show = (next) => next && go(`/review/${next}${kept}`);
+  const step = (by) => () => show(neighbour(ids, id, by));
   /** Sends a decision in ten seconds, unless it is undone, and shows the next case. A refusal is shown with a link to its case. */
   const take = (request, { choice }) => {
     const address = `/review/${id}${kept}`;
@@ -155,6 +162,7 @@ export function ReviewCase({ id }) {
       key: id, text: t('review.will_decide', { name, decision: t(`review.do.${choice}`) }),
       run: async (options) => {
         const answer = await request(options);
+        sent.set(id, performance.now());
         if (answer?.pending_decision) toast(t('review.sent_second'));
       },
       undone: () => go(address),
@@ -162,7 +170,7 @@ export function ReviewCase({ id }) {
     });
     const next = neighbour(ids, id) ?? ids.find((one) => one !== id);
     if (route.get().path !== `/review/${id}`) return; // The user has gone on meanwhile.
-    if (next) open(next);
+    if (next) show(next);
     else go(`/review${kept}`);
   };
   const { run: change } = useAction(async (path, over) => {
