@@ -1,4 +1,4 @@
-import { html, useEffect, useId, useRef, useState } from '../lib.js';
+import { html, useEffect, useId, useLayoutEffect, useRef, useState } from '../lib.js';
 import { api, ApiError } from '../api.js';
 import { date } from '../format.js';
 import { LANGUAGES, language, t, term } from '../i18n.js';
@@ -72,7 +72,7 @@ export function useDecision({ kyc, etag, customer, done, reload, take, obstacle 
   const forget = () => ['reason', 'customer_reason'].forEach((name) => form.set(name, ''));
   const two = needsSecondPerson(kyc, form.values);
   const wasTwo = useRef(two);
-  useEffect(() => {
+  useLayoutEffect(() => { // before the next key: it must not clear that
     if (wasTwo.current !== two) forget(); // They have other readers: what was written for reviewers must not reach the customer.
     wasTwo.current = two;
   }, [two]);
