@@ -2,7 +2,7 @@
 
 FUZZTIME ?= 20s
 RELEASE  ?=
-LDFLAGS  := $(if $(RELEASE),-X kontor/modules/commands.release=$(RELEASE))
+LDFLAGS  := -s -w $(if $(RELEASE),-X kontor/modules/commands.release=$(RELEASE))
 
 TARGETS  ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
 
@@ -77,6 +77,7 @@ golden: clients ## update the golden lists of endpoints, operations and record f
 	go test ./modules/app -run 'TestTable_MatchesTheGoldenFile|TestForms_MatchTheGoldenFile|TestEvents_EveryChangeIsOne' -update
 	go test ./server/openapi -run TestDocument_HasTheGoldenOperations -update
 	go test ./modules/app/treetest -run TestReadme_ListsTheSettings -update
+	go test ./licences -run TestThirdParty -update
 
 screenshots: ## update the screenshots in docs/images from a new demo database; needs chromium
 	go run ./web/browser/screenshots
