@@ -220,3 +220,17 @@ func TestReview_AsATable(t *testing.T) {
 		t.Errorf("a customer: %d %s", status, body)
 	}
 }
+
+// The last uses are written when the node stops.
+func TestReview_UsesAreWrittenAtTheStop(t *testing.T) {
+	h := newHarness(t)
+	user := h.user(access.Customer)
+	h.want(200, "", user, "GET", "/v1/users/me", nil)
+	if err := h.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	if err := h.DB.QueryRow(t.Context(), `SELECT COUNT(*) FROM right_uses WHERE right_id = $1`, user+":"+access.Customer).Scan(&n); err != nil || n != 1 {
+		t.Errorf("%d uses, %v", n, err)
+	}
+}
