@@ -19,7 +19,9 @@ const KINDS = ['role', 'type', 'record', 'endpoint'];
 
 const holderOf = (row) => (row.user_id ? { user_id: row.user_id } : { role_id: row.role_id });
 const holderName = (row) => (row.user_id ? nameOf(row.user_id) : roleName(row.role_name));
-const Holder = ({ row }) => (row.user_id ? html`<${Person} id=${row.user_id} />` : html`<${Badge} value=${roleName(row.role_name)} tone="none" />`);
+const Holder = ({ row }) => (row.user_id
+  ? html`<${Person} id=${row.user_id} />`
+  : html`<${Badge} value=${roleName(row.role_name)} tone="none" />`);
 
 /** The role, or what a grant is on, with its permissions and its term. */
 function Right({ row }) {
