@@ -60,7 +60,9 @@ function ReviewDialog({ row, close, done, showAll }) {
     <${Reviews} holder=${holder} />
     <div class="actions">
       ${!own && html`<button disabled=${decide.busy} onClick=${() => decide.run('keep')}>${t('access_review.keep')}</button>`}
-      ${!own && html`<button class="quiet danger" disabled=${decide.busy} onClick=${() => decide.run('remove')}>${t('access_review.remove')}</button>`}
+      ${!own && html`<button class="quiet danger" disabled=${decide.busy} onClick=${() => decide.run('remove')}>
+        ${t('access_review.remove')}
+      </button>`}
       <button class="quiet" onClick=${() => showAll(holder)}>${t('access_review.show_all')}</button>
       <button class="quiet" onClick=${close}>${t('do.close')}</button>
     </div>
@@ -77,7 +79,10 @@ const columnsOf = (open) => [
   { key: 'created', label: t('access_review.since'), sort: 'created_at', num: true, cell: (row) => html`<${When} at=${row.created_at} />` },
   { key: 'by', minor: true, label: t('access_review.by'), cell: (row) => html`<${Person} id=${row.created_by} />` },
   { key: 'used', label: t('access_review.used'), sort: 'last_used_at', num: true, cell: (row) => html`<${When} at=${row.last_used_at} />` },
-  { key: 'reviewed', label: t('access_review.reviewed'), sort: 'reviewed_at', num: true, cell: (row) => html`<${When} at=${row.reviewed_at} />` },
+  {
+    key: 'reviewed', label: t('access_review.reviewed'), sort: 'reviewed_at', num: true,
+    cell: (row) => html`<${When} at=${row.reviewed_at} />`,
+  },
 ];
 
 /** The list of held rights, with the decision to keep or remove all rights of a user or a role. */
