@@ -49,7 +49,9 @@ export async function meIfNew() {
   const id = session.get()?.user_id;
   if (id && localStorage.getItem(ACTIVE_KEY) === id) return undefined;
   const me = await api.get('/v1/users/me');
-  if (me.status === 'pending' || !me.roles.length) throw new ApiError({ status: 403, message: t('waiting.title'), details: { reason: NO_ROLE } });
+  if (me.status === 'pending' || !me.roles.length) {
+    throw new ApiError({ status: 403, message: t('waiting.title'), details: { reason: NO_ROLE } });
+  }
   localStorage.setItem(ACTIVE_KEY, me.id);
   return me;
 }

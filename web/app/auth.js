@@ -69,7 +69,10 @@ export async function linkProvider() {
 /** Loads the ways to sign in: {password, passkey, oidc}. */
 export const signInMethods = () => api.get('/authenticate/methods', undefined, { anonymous: true });
 
-/** Signs out on the server and in every tab, unless the user keeps what is unsaved; the tokens are deleted even when the server cannot be reached. */
+/**
+ * Signs out on the server and in every tab, unless the user keeps what is unsaved; the tokens are deleted even when the server
+ * cannot be reached.
+ */
 export async function signOut() {
   if (!(await mayDiscard())) return;
   await runDeferred();

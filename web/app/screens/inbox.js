@@ -37,7 +37,8 @@ function Entry({ thread, current, query }) {
     <span class="chat-text">
       <span class="chat-name"><bdi>${name}</bdi></span>
       <time class="fine" dateTime=${thread.changed_at}>${shortTime(thread.changed_at)}</time>
-      <span class="chat-last">${thread.assignee && html`<span class="fine">${t('inbox.answers', { name: nameOf(thread.assignee) })} · </span>`}${
+      <span class="chat-last">${thread.assignee
+        && html`<span class="fine">${t('inbox.answers', { name: nameOf(thread.assignee) })} · </span>`}${
         thread.preview || t('inbox.no_message')}</span>
     </span>
   </a></li>`;

@@ -34,7 +34,8 @@ function inOrder({ messages, notes }) {
 }
 
 const Note = ({ note }) => html`<li class="internal-note">
-  <span class="sender"><${Icon} name="audit" size=${14} /> ${t('inbox.note_by')} <${Person} id=${note.author_id} /> · ${dateTime(note.created_at)}</span>
+  <span class="sender"><${Icon} name="audit" size=${14} /> ${t('inbox.note_by')} <${Person}
+    id=${note.author_id} /> · ${dateTime(note.created_at)}</span>
   <p>${note.content}</p>
 </li>`;
 
@@ -56,18 +57,21 @@ function ThreadBar({ thread, change, busy }) {
   const mine = thread.assignee === myId();
   return html`<div class="thread-bar">
     <span class="badge info">${t(`inbox.state.${thread.state}`)}</span>
-    <span class="grow fine" id=${assign}>${thread.assignee ? t('inbox.answers', { name: nameOf(thread.assignee) }) : t('inbox.nobody')}</span>
+    <span class="grow fine" id=${assign}>${thread.assignee
+      ? t('inbox.answers', { name: nameOf(thread.assignee) }) : t('inbox.nobody')}</span>
     ${snoozed && html`<span class="fine">${t('inbox.until', { date: dateTime(thread.snoozed_until) })}</span>`}
     <button type="button" class="quiet small" disabled=${busy} aria-describedby=${assign}
       onClick=${() => change({ assignee: mine ? null : myId() })}>${t(mine ? 'inbox.give_back' : 'inbox.take')}</button>
     ${thread.state !== 'closed' && (snoozed
-      ? html`<button type="button" class="quiet small" disabled=${busy} onClick=${() => change({ snoozed_until: null })}>${t('inbox.wake')}</button>`
+      ? html`<button type="button" class="quiet small" disabled=${busy}
+        onClick=${() => change({ snoozed_until: null })}>${t('inbox.wake')}</button>`
       : html`<label class="sr" for=${rest}>${t('inbox.snooze')}</label>
         <select id=${rest} class="small" value="" disabled=${busy} onChange=${(event) => change({ snoozed_until: event.target.value })}>
           <option value="">${t('inbox.snooze')}</option>
           ${pauses().map(([value, text]) => html`<option key=${text} value=${value}>${text}</option>`)}
         </select>`)}
-    <button type="button" class="quiet small" disabled=${busy} onClick=${() => change({ state: thread.state === 'closed' ? 'open' : 'closed' })}>
+    <button type="button" class="quiet small" disabled=${busy}
+      onClick=${() => change({ state: thread.state === 'closed' ? 'open' : 'closed' })}>
       ${t(thread.state === 'closed' ? 'inbox.reopen' : 'inbox.close')}
     </button>
   </div>`;

@@ -48,7 +48,8 @@ export function useKeys(actions, resting = false) {
 }
 
 const KEYS = [['o', 'review.key_o'], ['a', 'review.key_a'], ['r', 'review.key_r'], ['n', 'review.key_n'], ['1 … 9', 'review.key_digits'],
-  ['Enter', 'review.key_enter'], ['j', 'review.key_j'], ['k', 'review.key_k'], ['t', 'review.key_t'], ['u', 'review.key_u'], ['?', 'review.key_help']];
+  ['Enter', 'review.key_enter'], ['j', 'review.key_j'], ['k', 'review.key_k'], ['t', 'review.key_t'], ['u', 'review.key_u'],
+  ['?', 'review.key_help']];
 
 /** The keys, and a switch for them. */
 export function KeysDialog({ close }) {

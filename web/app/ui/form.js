@@ -92,7 +92,8 @@ export function useForm(initial, submit, reload, notTyped = []) {
     draft.forget();
   }
   return {
-    values, errors, problem, busy, set, clear, send, element, setProblem, conflicts, acceptConflict, merged, mergeNewer: reload && mergeNewer,
+    values, errors, problem, busy, set, clear, send, element, setProblem, conflicts, acceptConflict, merged,
+    mergeNewer: reload && mergeNewer,
     discardDraft: draft.found && !done && discardDraft,
   };
 }
