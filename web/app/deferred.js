@@ -38,11 +38,13 @@ function undo(one) {
 }
 
 /**
- * Runs an action in ten seconds, with a message that offers to undo it.
+ * Runs an action in ten seconds, with a message that offers to undo it. Does nothing while another one with its key waits: the keys of
+ * a user may be faster than the screen.
  * @param {{key: string, text: string, run: (options?: {keepalive?: boolean}) => Promise<any>, undone?: () => void,
  *   failed: (error: any) => void}} action keepalive: the page is about to close
  */
 export function defer(action) {
+  if (deferred.get().some(({ key }) => key === action.key)) return;
   const one = { ...action, waits: true };
   one.close = toast(action.text, 'good', undefined, { label: t('do.undo'), run: () => undo(one) });
   one.timer = setTimeout(() => start(one), UNDO_MS);
