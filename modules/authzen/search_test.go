@@ -148,6 +148,29 @@ func TestSearch_EqualsEvaluation(t *testing.T) {
 	}
 }
 
+// TestEvaluation_EqualsTheCheck compares evaluations with the permission check of the API.
+func TestEvaluation_EqualsTheCheck(t *testing.T) {
+	b := newBank(t, 31)
+	for _, recType := range []string{"customers", "personas", "users"} {
+		var checks, items []json
+		for _, id := range b.records[recType] {
+			for _, action := range []string{"read", "update", "delete"} {
+				checks = append(checks, json{"rec_type": recType, "permission": action, "rec_id": id})
+				items = append(items, json{"action": json{"name": action}, "resource": json{"type": recType, "id": id}})
+			}
+		}
+		for _, user := range b.records["users"] {
+			checked := b.asker.Do("POST", "/v1/rbac/check", json{"user_id": user, "checks": checks}).Expect(t, 200).JSON(t)["results"].([]any)
+			body := json{"subject": json{"type": "user", "id": user}, "evaluations": items}
+			for i, d := range b.asker.Do("POST", "/access/v1/evaluations", body).Expect(t, 200).JSON(t)["evaluations"].([]any) {
+				if got, want := d.(map[string]any)["decision"], checked[i].(map[string]any)["allowed"]; got != want {
+					t.Errorf("%s %v: the evaluation says %v, the check %v", user, checks[i], got, want)
+				}
+			}
+		}
+	}
+}
+
 func (b *bank) compare(t *testing.T, recType string, actions []string) {
 	t.Helper()
 	user := func(name string) json { return json{"type": "user", "id": name} }
