@@ -5,11 +5,12 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG RELEASE
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "${RELEASE:+-X kontor/modules/commands.release=$RELEASE}" -o /kontor . \
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w ${RELEASE:+-X kontor/modules/commands.release=$RELEASE}" -o /kontor . \
     && mkdir -p /files && mkdir -m 700 /files/data && chown 65532:65532 /files/data
 
 FROM scratch
 COPY --from=build /kontor /kontor
+COPY --from=build /src/LICENSE /src/licences/THIRD_PARTY_LICENSES /licences/
 # Certificates of public authorities, for mail servers and SMS gateways over TLS.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 # Copy the parent: a copied directory gets mode 0755, its content keeps owner and mode. Other users cannot read /data.

@@ -2,11 +2,11 @@
 
 FUZZTIME ?= 20s
 RELEASE  ?=
-LDFLAGS  := $(if $(RELEASE),-X kontor/modules/commands.release=$(RELEASE))
+LDFLAGS  := -s -w $(if $(RELEASE),-X kontor/modules/commands.release=$(RELEASE))
 
 TARGETS  ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
 
-.PHONY: help run test race soak test-console lint lint-console words lint-openapi clients check-clients fuzz bench bench-all bench-lists bench-nodes dataset golden screenshots build release image ci
+.PHONY: help run test race soak test-console lint lint-console words lint-openapi clients check-clients fuzz bench bench-all bench-lists bench-names bench-nodes dataset golden screenshots build release image ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -60,6 +60,10 @@ bench: ## measure the figures that Kontor is judged by, in one table; DIR is a d
 bench-all: ## run all benchmarks
 	KONTOR_TEST=full go test -run='^$$' -bench=. -benchmem ./...
 
+bench-names: ## print precision, recall and F1 of the matcher of names for the public test sets, and the time of a check
+	@go test ./modules/kit/names -run='^$$' -bench='BenchmarkQuality' -benchtime=1x | grep -v -E '^(goos|goarch|pkg|cpu|PASS|ok|Benchmark)'
+	@go test ./modules/kit/names -run='^$$' -bench='BenchmarkSearch' -benchtime=2000x | grep '^Benchmark'
+
 bench-nodes: ## compare nodes on PostgreSQL with SQLite and a bare Fiber handler, in one table; needs PostgreSQL
 	KONTOR_TEST=full go test -run='^$$' -bench=BenchmarkNodes -benchtime=1x -timeout=30m ./modules/commands/systemtest/nodes
 
@@ -69,11 +73,11 @@ dataset: ## make a large data set for measurements in the directory DIR
 bench-lists: ## measure every list of a server at 127.0.0.1:8080 that serves a data set
 	go run ./modules/demo/listtimes
 
-golden: clients ## update the golden lists of endpoints, operations and record forms, the numbering plans, the README's table of settings, and the clients
+golden: clients ## update the golden lists of endpoints, operations and record forms, the README's table of settings, and the clients
 	go test ./modules/app -run 'TestTable_MatchesTheGoldenFile|TestForms_MatchTheGoldenFile|TestEvents_EveryChangeIsOne' -update
 	go test ./server/openapi -run TestDocument_HasTheGoldenOperations -update
-	go test ./modules/kit/types -run TestPhonePlans -update
 	go test ./modules/app/treetest -run TestReadme_ListsTheSettings -update
+	go test ./licences -run TestThirdParty -update
 
 screenshots: ## update the screenshots in docs/images from a new demo database; needs chromium
 	go run ./web/browser/screenshots

@@ -7,8 +7,7 @@ import (
 
 // text is a parsed text: literal parts and, between each two of them, the name of a placeholder.
 //
-// Texts need neither conditions nor plural forms. With a template library, the linker would have to keep every exported method
-// of every type in the executable, because a template can call any of them by its name: 5 MB.
+// Texts need neither conditions nor plural forms, so that they need no template library.
 type text struct {
 	literals []string
 	names    []string // one fewer than literals

@@ -156,7 +156,7 @@ func (l *connectionLimiter) acquire(connection net.Conn) (net.Conn, bool) {
 	l.metrics.open.Add(1)
 	release := sync.OnceFunc(func() { l.release(network, shared) })
 	if tcp, ok := connection.(*net.TCPConn); ok {
-		return &countedTCP{timedTCP: timedTCP{TCPConn: tcp}, plain: l.plain, release: release}, true
+		return &countedTCP{TCPConn: tcp, plain: l.plain, release: release}, true
 	}
 	return &counted{Conn: connection, plain: l.plain, release: release}, true
 }
@@ -251,7 +251,7 @@ func (c *counted) Close() error {
 
 // countedTCP is counted for TCP connections, whose further methods the engine and the streams use.
 type countedTCP struct {
-	timedTCP
+	*net.TCPConn
 	carried
 	framing framing
 	plain   bool // see [connectionLimiter]
@@ -261,9 +261,9 @@ type countedTCP struct {
 // Read reads what has arrived, or waits for it until the deadline.
 func (c *countedTCP) Read(b []byte) (int, error) {
 	if c.plain {
-		return c.framing.read(&c.timedTCP, b)
+		return c.framing.read(c.TCPConn, b)
 	}
-	return c.timedTCP.Read(b)
+	return c.TCPConn.Read(b)
 }
 
 // Close closes the connection.

@@ -47,6 +47,10 @@ func (s *Server) fail(r *call, err error) {
 		s.Log.Error("request failed", "request_id", r.RequestID, "code", e.Code, "cause", e.Error())
 	}
 	s.setErrorHeaders(r, e)
+	if r.row != nil && r.row.AuthZEN {
+		s.failAuthZEN(r, e)
+		return
+	}
 	body, err := json.Marshal(s.envelopeOf(r.Language, e), json.Deterministic(true))
 	if err != nil {
 		s.Log.Error("error could not be encoded", "request_id", r.RequestID, "code", e.Code, "cause", err)
@@ -94,9 +98,13 @@ func challenge(r *call, e *apierr.Error) string {
 
 // envelopeOf returns the body of an error in a language.
 func (s *Server) envelopeOf(lang string, e *apierr.Error) envelope {
+	text := "error." + e.Code
+	if e.Reason != "" {
+		text += "." + e.Reason
+	}
 	body := envelope{
 		Status: e.Status, Code: e.Code, Class: "business",
-		Message: s.Texts.Text(lang, "error."+e.Code, e.Args),
+		Message: s.Texts.Text(lang, text, e.Args),
 		Details: e.Details,
 	}
 	if e.Temporary() {

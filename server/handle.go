@@ -2,7 +2,17 @@ package server
 
 import (
 	"net/http"
+
+	"kontor/server/access"
+	"kontor/server/endpoint"
 )
+
+// Uses notes which endpoints users call.
+type Uses interface {
+	// NoteUse is called after the service behind a row has succeeded, with the key of the row and the values in its path. It must be quick
+	// and must not keep the texts.
+	NoteUse(caller *access.Caller, row *endpoint.Endpoint, key string, values []string)
+}
 
 // callHandler decodes the input, calls the service behind the row and writes its result.
 func (s *Server) callHandler(r *call) error {
@@ -19,11 +29,23 @@ func (s *Server) callHandler(r *call) error {
 	}
 	r.request.Row = &r.row.Endpoint
 	if wanted, mark := wantsCSV(r); wanted {
-		return s.answerCSV(ctx, r, mark)
+		err := s.answerCSV(ctx, r, mark)
+		s.noteUse(r, err)
+		return err
 	}
+	s.beginExplanation(r)
 	result, err := r.row.Handle.Serve(ctx, &r.request)
+	s.answerExplanation(r)
+	s.noteUse(r, err)
 	if err != nil || result.Sent {
 		return err
 	}
 	return s.answer(r, result)
+}
+
+// noteUse notes a request that succeeded.
+func (s *Server) noteUse(r *call, err error) {
+	if err == nil && s.Uses != nil && r.Caller != nil {
+		s.Uses.NoteUse(r.Caller, &r.row.Endpoint, r.row.key, r.request.Params)
+	}
 }

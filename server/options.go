@@ -20,6 +20,7 @@ type Options struct {
 	Auth        Authenticator
 	Policy      *access.Current
 	Rights      Rights                                         // required if a row has a subject
+	Uses        Uses                                           // notes which endpoints users call; nil: none are noted
 	Memory      Memory                                         // nil: everything that is remembered may be used
 	People      People                                         // resolves the users whom answers name; nil: answers have no member people
 	Idempotency Idempotency                                    // nil: the header Idempotency-Key has no effect
@@ -57,7 +58,7 @@ const (
 	readTimeout   = 10 * time.Second // for a request of ordinary size to arrive
 	uploadTimeout = 60 * time.Second // for one that may be larger than DefaultMaxBody
 	writeTimeout  = 30 * time.Second // after it, an answer is dropped with its connection
-	idleTimeout   = 64 * time.Second // a minute at least: proxies keep connections as long, and a deadline may come a sixteenth early
+	idleTimeout   = 64 * time.Second // longer than the minute for which proxies keep connections
 	headerBytes   = 16 << 10
 	answerBytes   = 8 << 10 // up to which an answer is written at once: that of a list with ten rows is
 )

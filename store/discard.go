@@ -20,7 +20,7 @@ func Discard(dir string) (err error) {
 			return err
 		}
 	}
-	if err := d.Remove(datadir.Key, datadir.NewKey, datadir.RestoringKey, sqlite.MarkName, sqlite.RestoredName, TotalsName); err != nil {
+	if err := d.Remove(datadir.Key, datadir.NewKey, datadir.RestoringKey, sqlite.MarkName, sqlite.RestoredName, keptTotals); err != nil {
 		return err
 	}
 	return datadir.Sync(dir)

@@ -127,9 +127,21 @@ func (db *DB) openEngine(ctx context.Context, o Options) (report engine.Report, 
 		db.clock = db.engine.Clock()
 		db.keysChanged = db.Topic(keysTopic, db.keysHaveChanged)
 		db.noteTime(db.guard.LastEntryAt())
-		db.takeUpTotals(ctx)
+		db.removeKeptTotals()
 	}
 	return report, err
+}
+
+// keptTotals is the file in which earlier versions have kept totals over a stop. It may have values of records.
+const keptTotals = "kontor.totals"
+
+func (db *DB) removeKeptTotals() {
+	if db.dir == nil {
+		return
+	}
+	if err := db.dir.Remove(keptTotals); err != nil {
+		db.log.Warn("a file of an earlier version cannot be removed; delete it", "file", db.dir.File(keptTotals), "cause", err)
+	}
 }
 
 // masterKeys returns the master keys that the database may have.

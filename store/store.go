@@ -17,6 +17,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"regexp"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -31,20 +33,16 @@ import (
 
 // DB is an open database. All its methods may be called from any goroutine.
 type DB struct {
-	dir        *datadir.Directory // nil with a URL
-	path       string             // names the database in messages
-	clock      Clock
-	log        *slog.Logger
-	keys       *sealing.Keys
-	digests    *audittrail.Digester
-	guard      *audittrail.Guard
-	engine     engine.Engine
-	memo       memo
-	totals     totals
-	recounting struct {
-		sync.WaitGroup
-		stop context.CancelFunc // nil unless totals are counted in the background
-	}
+	dir     *datadir.Directory // nil with a URL
+	path    string             // names the database in messages
+	clock   Clock
+	log     *slog.Logger
+	keys    *sealing.Keys
+	digests *audittrail.Digester
+	guard   *audittrail.Guard
+	engine  engine.Engine
+	memo    memo
+	totals  totals
 	origin  func(ctx context.Context) Origin
 	audited func(seq int64) // nil: nothing follows the audit trail
 	changes Changes
@@ -126,6 +124,19 @@ func (db *DB) Ready(ctx context.Context) error {
 	return db.engine.Ready(ctx)
 }
 
+// quotedValue is a value in the words of a database.
+var quotedValue = regexp.MustCompile(`'(?:[^']|'')*'`)
+
+// Explain returns how the database would run a statement, in its own words. It does not run it. Texts in quotation marks are replaced,
+// because PostgreSQL shows the values of parameters.
+func (db *DB) Explain(ctx context.Context, sql string, args ...any) ([]string, error) {
+	statement, column := db.engine.Explain(sql)
+	return All(ctx, db, func(row Scanner) (step string, err error) {
+		err = row.Scan(append(slices.Repeat([]any{Ignored}, column), &step)...)
+		return quotedValue.ReplaceAllString(step, "'?'"), err
+	}, statement, args...)
+}
+
 // Clean returns nil when no file of the database holds content that was overwritten or deleted before the call. It waits for
 // readers of earlier states, until the context ends.
 func (db *DB) Clean(ctx context.Context) error { return db.engine.Clean(ctx) }
@@ -151,13 +162,7 @@ func (db *DB) Record() (*sqlite.Recorder, error) {
 func (db *DB) Close() error {
 	var err error
 	db.closing.Do(func() {
-		db.settleTotals()
-		if err = db.engine.Close(); err == nil {
-			if failed := db.keepTotals(context.Background()); failed != nil {
-				db.log.Warn("totals were not kept; the next start counts them again", "cause", failed)
-			}
-		}
-		err = errors.Join(err, db.leave())
+		err = errors.Join(db.engine.Close(), db.leave())
 	})
 	return err
 }

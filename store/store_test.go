@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"kontor/store"
@@ -90,5 +91,23 @@ func TestInTx_DistinguishesBrokenRules(t *testing.T) {
 	}
 	if err := exec(insertMember, "u", role); !errors.Is(err, store.ErrDuplicate) {
 		t.Errorf("got %v, want ErrDuplicate", err)
+	}
+}
+
+// The words of a database about a statement have no value of its parameters, whatever is in it.
+func TestExplain_HasNoValues(t *testing.T) {
+	db := openCounted(t)
+	for _, value := range []string{"anna", "d'Arc", "''", "'x' OR 'y'"} {
+		steps, err := db.Explain(t.Context(), `SELECT id FROM counted WHERE owner = $1 AND number > $2`, value, 738051)
+		if err != nil || len(steps) == 0 {
+			t.Fatalf("%s: %v, %v", value, steps, err)
+		}
+		for _, step := range steps {
+			for _, part := range []string{"anna", "Arc", "'x'", "'y'", "738051"} {
+				if strings.Contains(step, part) {
+					t.Errorf("%q: the step %q has %s", value, step, part)
+				}
+			}
+		}
 	}
 }

@@ -29,38 +29,30 @@ const (
 	totalsLimit = 4096
 	// maxGroups bounds the groups of a total that is remembered.
 	maxGroups = 1000
-	// maxValues bounds the different values of one statement whose numbers of rows are remembered, and maxAllValues those of all: a
-	// value takes about 26 bytes.
-	maxValues, maxAllValues = 1_000_000, 2_000_000
 )
 
 // Words returns the words of a statement in lower case, without comments and quoted values.
 func Words(sql string) []string { return engine.Words(sql) }
 
-// ErrTooManyGroups is returned by [DB.Count] when there are, or lately were, more groups than Counting.MaxGroups, and by
-// [DB.CountValues] when there are more values than are remembered.
+// ErrTooManyGroups is returned by [DB.Count] when there are, or lately were, more groups than Counting.MaxGroups.
 var ErrTooManyGroups = errors.New("too many groups")
 
 // totals remembers what was counted.
 type totals struct {
 	mu      sync.Mutex
 	entries map[string]*total
-	values  int // of all entries, at most
 }
 
 // total is a count that is known as of a commit, or being found out.
 type total struct {
-	mu        sync.Mutex
-	known     bool
-	at        int64  // the commit whose state was counted
-	version   uint64 // of the tables that are not followed, taken before counting
-	groups    []Group
-	values    *engine.ValueCounts // of a number of different values, which is then the only group; nil: they are not remembered
-	counting  *Counting           // of a total of many rows or values, which is kept when the process stops
-	tooMany   bool                // there were more groups than Counting.MaxGroups
-	different bool                // the number of different values is counted
-	running   chan struct{}       // closed when the present counting ends; nil: there is none
-	used      bool                // since the last clearing; guarded by totals.mu
+	mu      sync.Mutex
+	known   bool
+	at      int64  // the commit whose state was counted
+	version uint64 // of the tables that are not followed, taken before counting
+	groups  []Group
+	tooMany bool          // there were more groups than Counting.MaxGroups
+	running chan struct{} // closed when the present counting ends; nil: there is none
+	used    bool          // since the last clearing; guarded by totals.mu
 }
 
 // Count returns the groups that c counts, in no order and without empty ones. They are remembered under the key, which must
@@ -71,11 +63,7 @@ type total struct {
 // On an engine that does not follow touched rows, the count is forgotten when one of the tables changes. More than 1000
 // groups are not remembered.
 func (db *DB) Count(ctx context.Context, key string, c *Counting) ([]Group, error) {
-	return db.counted(ctx, db.totals.entry(key), c, db.count)
-}
-
-// counted returns the groups of an entry. count counts what has changed since its argument, or everything.
-func (db *DB) counted(ctx context.Context, e *total, c *Counting, count func(context.Context, *total, *Counting) error) ([]Group, error) {
+	e := db.totals.entry(key)
 	counter, follows := db.engine.(engine.Counter)
 	needed := int64(0)
 	if follows {
@@ -106,9 +94,9 @@ func (db *DB) counted(ctx context.Context, e *total, c *Counting, count func(con
 			}
 		}
 		e.running = make(chan struct{})
-		found := total{known: e.known && e.version >= version, at: e.at, version: version, groups: e.groups, values: e.values}
+		found := total{known: e.known && e.version >= version, at: e.at, version: version, groups: e.groups}
 		e.mu.Unlock()
-		return db.bringUpToDate(ctx, e, &found, c, count)
+		return db.bringUpToDate(ctx, e, &found, c)
 	}
 }
 
@@ -138,7 +126,7 @@ func (db *DB) versionOf(ctx context.Context, c *Counting, follows bool) (uint64,
 }
 
 // bringUpToDate counts what has changed since found, or everything, and stores the result. If it fails, e keeps what it holds.
-func (db *DB) bringUpToDate(ctx context.Context, e, found *total, c *Counting, count func(context.Context, *total, *Counting) error) (groups []Group, err error) {
+func (db *DB) bringUpToDate(ctx context.Context, e, found *total, c *Counting) (groups []Group, err error) {
 	completed := false
 	defer func() { // also after a panic
 		e.mu.Lock()
@@ -147,19 +135,15 @@ func (db *DB) bringUpToDate(ctx context.Context, e, found *total, c *Counting, c
 			e.tooMany = true
 		}
 		if completed && err == nil {
-			e.known, e.at, e.version, e.groups, e.values = len(found.groups) <= maxGroups, found.at, found.version, found.groups, found.values
+			e.known, e.at, e.version, e.groups = len(found.groups) <= maxGroups, found.at, found.version, found.groups
 			if !e.known {
 				e.groups = nil
-			}
-			e.different = found.different
-			if e.counting = nil; e.known && (e.different || countedRows(e.groups) >= keptFrom) {
-				e.counting = c
 			}
 		}
 		close(e.running)
 		e.running = nil
 	}()
-	err = count(ctx, found, c)
+	err = db.count(ctx, found, c)
 	completed = true
 	return found.groups, err
 }

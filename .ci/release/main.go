@@ -21,7 +21,7 @@ import (
 )
 
 // extras are the files beside the program.
-var extras = []string{"LICENSE", "README.md", "CHANGELOG.md", "docs/kontor.service", "docs/operations.md", "docs/monitoring/alerts.yml", "docs/monitoring/dashboard.json"}
+var extras = []string{"LICENSE", "licences/THIRD_PARTY_LICENSES", "README.md", "CHANGELOG.md", "docs/kontor.service", "docs/operations.md", "docs/monitoring/alerts.yml", "docs/monitoring/dashboard.json"}
 
 func main() {
 	log.SetFlags(0)

@@ -31,8 +31,8 @@ step_openapi() {
 client_password='correct horse battery staple'
 client_key='a-key-of-the-tests-0123456789'
 
-# Packs and installs the TypeScript client (web/client), and runs the examples of both clients and the tests of that one against a
-# server. The tests of server/client/generate compare the clients with the API document.
+# Installs both clients from a running server in empty folders, and runs their examples, the programs of docs/samples and the tests
+# of the TypeScript client. The tests of server/client/generate compare the clients with the API document.
 #
 # Also generates clients from the API document with three generators of others, compiles them, and runs a small program with each.
 # .ci/clients/go is a module of its own, so that the generator does not become a dependency of Kontor.
@@ -60,22 +60,62 @@ step_clients() {
     return "$code"
 }
 
-# Packs the TypeScript client and installs the package in an empty project, which compiles the example of the package.
+# Compiles the TypeScript client again, and compares the result with the committed modules.
 build_own_clients() {
-    local dir archive
-    go build -o "$1/go-example" ./server/client/example || return 1
+    local dir
     dir=$(npm_packages web-client web/client) || return 1
-    mkdir -p "$1/web" "$1/program"
-    cp LICENSE "$1"
-    cp -r web/client "$1/web"
-    rm -rf "$1/web/client/node_modules" "$1/web/client/dist"
-    ln -s "$dir/node_modules" "$1/web/client/node_modules"
-    archive=$(cd "$1/web/client" && npm pack --silent) || return 1
+    cp -r web/client "$1/web-client"
+    (cd "$1/web-client" && find dist ! -name 'operations.*' ! -name 'types.d.ts' -type f -delete && "$dir/node_modules/.bin/tsc" -p tsconfig.json) || return 1
+    if ! diff -r web/client/dist "$1/web-client/dist"; then
+        echo 'reason: web/client/dist differs from its sources: run "npm ci && npm run build" in web/client, and commit the result'
+        return 1
+    fi
+}
+
+# install_clients WORK ADDRESS: installs both clients from a running server in empty folders, and compiles the examples and the
+# programs of docs/samples with them.
+install_clients() {
+    local dir compile
+    dir=$(npm_packages web-client web/client) || return 1
+    compile=("$dir/node_modules/.bin/tsc" --strict --noUncheckedIndexedAccess --target es2022 --module nodenext --lib 'es2023,dom,dom.iterable'
+        --typeRoots "$dir/node_modules/@types" --types node)
+    mkdir -p "$1/program" "$1/go-program/mirror" "$1/go-program/example"
     echo '{"name": "program", "private": true, "type": "module"}' >"$1/program/package.json"
-    cp -r web/client/example.ts web/client/test "$1/program"
-    (cd "$1/program" && npm install --silent --offline --no-fund --no-audit "$1/web/client/$archive" &&
-        "$dir/node_modules/.bin/tsc" --strict --noUncheckedIndexedAccess --target es2022 --module nodenext --lib es2023,dom,dom.iterable \
-            --typeRoots "$dir/node_modules/@types" --types node example.ts)
+    cp -r web/client/example.ts web/client/test docs/samples/portal/portal.ts "$1/program"
+    (cd "$1/program" && npm install --silent --no-fund --no-audit "$2/sdk/kontor-client.tgz" && "${compile[@]}" example.ts portal.ts) || return 1
+    cp docs/samples/mirror/main.go "$1/go-program/mirror"
+    sed 's|"kontor/server/client"|"kontor.local/client"|' server/client/example/main.go >"$1/go-program/example/main.go"
+    (cd "$1/go-program" && export GOWORK=off GOFLAGS=-modcacherw GOTOOLCHAIN=local GOMODCACHE="$1/modules" GOPROXY="$2/sdk/go" GONOSUMDB=kontor.local &&
+        go mod init bank.example/programs && go get kontor.local/client@latest && go build -o "$1" ./mirror ./example)
+}
+
+# check_samples WORK: runs the programs of docs/samples. The example of the Go client has created Anna Keller before.
+check_samples() {
+    local port pid code=0
+    (cd "$1" && ./mirror --once && grep -q '"Keller, Söhne"' customers.json && node program/example.js && ./mirror --once) || return 1
+    if [[ $(grep -c '"Keller, Söhne"' "$1/customers.json") -ne 2 ]]; then
+        echo "reason: the mirror lacks the second customer"
+        return 1
+    fi
+    port=$(free_port)
+    PORT=$port node "$1/program/portal.js" >"$1/portal" 2>&1 &
+    pid=$!
+    check_portal "$1" "http://127.0.0.1:$port" || code=1
+    kill -TERM "$pid" || true
+    wait "$pid" || true
+    [[ $code -eq 0 ]] || cat "$1/portal"
+    return "$code"
+}
+
+# check_portal WORK ADDRESS: signs in with a wrong and with the right password, reads the page, and signs out.
+check_portal() {
+    local jar="$1/cookies"
+    curl -sS --retry 20 --retry-connrefused --retry-delay 1 "$2/" | grep -q 'name="password"' || return 1
+    curl -sS --data-urlencode "login=$KONTOR_USER" -d password=wrong "$2/sign-in" | grep -q 'role="alert"' || return 1
+    curl -sS -c "$jar" -o /dev/null --data-urlencode "login=$KONTOR_USER" --data-urlencode "password=$KONTOR_PASSWORD" "$2/sign-in" || return 1
+    curl -sS -b "$jar" "$2/" | grep -q 'Anna Keller, Söhne: not started' || return 1
+    curl -sS -b "$jar" -X POST -o /dev/null "$2/sign-out" || return 1
+    curl -sS -b "$jar" "$2/" | grep -q 'name="password"'
 }
 
 build_go_client() {
@@ -95,6 +135,7 @@ build_typescript_clients() {
 run_clients() {
     export KONTOR_URL="$2" KONTOR_USER=admin@kontor.localhost KONTOR_PASSWORD="$client_password" KONTOR_API_KEY="$client_key"
     export KONTOR_BILL="$PWD/testdata/qr/files/png-100-b60-00.png"
-    "$1/go-example" && node "$1/program/example.js" && (cd "$1/program" && node --test --test-timeout=120000 test/*.test.mjs) || return 1
+    install_clients "$1" "$2" && "$1/example" && check_samples "$1" || return 1
+    (cd "$1/program" && node --test --test-timeout=120000 test/*.test.mjs) || return 1
     "$1/go-client" && node "$1/clients/built/openapi-fetch.js" && node "$1/clients/built/hey-api.js"
 }

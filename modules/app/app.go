@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 	"kontor/locales"
 	"kontor/modules/audit"
 	"kontor/modules/auth"
+	"kontor/modules/authzen"
 	"kontor/modules/certificates"
 	"kontor/modules/changes"
 	"kontor/modules/chats"
@@ -53,6 +55,7 @@ type Options struct {
 	// HashInChildren hashes passwords in child processes. For servers.
 	HashInChildren bool
 	Progress       func(done, total int) // takes the progress of a start that brings the records of an earlier version up to date; nil: none
+	Release        string                // the version of the program, such as 1.2.3; empty means a build from the sources
 	CacheDir       string                // keeps what can be rebuilt, such as the compiled PDF engine; empty means no cache
 }
 
@@ -69,6 +72,7 @@ type Modules struct {
 	Factors       *factors.Service
 	Services      *serviceaccounts.Service
 	RBAC          *rbac.Service
+	AuthZEN       *authzen.Service
 	Audit         *audit.Service
 	Personas      *personas.Service
 	Customers     *customers.Service
@@ -85,6 +89,7 @@ type Modules struct {
 	Webhooks      *webhooks.Service
 	Search        *search.Service
 
+	held    held
 	table   []endpoint.Endpoint
 	backup  atomic.Pointer[continuous.Shipper] // nil before Work, and without a target
 	bills   *qrbill.Reader
@@ -113,20 +118,13 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	}); err != nil {
 		return nil, err
 	}
-	m.Notifications.SetSessions(m.Auth)
 	m.Users = directory.New(db, m.Auth, outbox{m.Notifications}, texts, directory.Options{
 		OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts, InvitationLife: o.Settings.Auth.Invitation, PerHour: codesPerHour(o.Settings.RateLimits), Log: o.Log, Policy: m.Policy})
-	m.Auth.SetUsers(m.Users)
 	m.OIDC = newOIDC(m)
-	m.Auth.SetProvider(m.OIDC.Name())
 	m.Factors = factors.New(db, m.Auth, m.Notifications, texts, factors.Options{BaseURL: o.Settings.Server.BaseURL, Issuer: o.Settings.Auth.MFA.Issuer, Log: o.Log})
-	m.Auth.SetFactors(m.Factors)
-	m.Auth.SetProviderProof(m.OIDC)
-	m.Auth.SetMethods(map[signin.Kind]signin.Methods{signin.Credential: m.Users, signin.Factor: m.Factors, signin.Identity: m.OIDC})
 	if m.Services, err = newServices(m); err != nil {
 		return nil, err
 	}
-	m.Auth.SetServiceTokens(m.Services)
 	m.Personas = personas.New(db, texts)
 	m.Customers = customers.New(db, m.Notifications, m.Users, m.Personas, customers.Options{FourEyes: o.Settings.KYC.FourEyes, Texts: texts})
 	m.Users.SetCustomers(m.Customers)
@@ -134,9 +132,6 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Tasks = tasks.New(db, m.Notifications, m.Customers, m.Users, texts)
 	m.Tasks.SetReminderHour(o.Settings.Tasks.ReminderHour)
 	m.Chats = chats.New(db, inbox{m.Notifications}, people{m.Users}, texts)
-	m.Notifications.SetDirectory(m.Users)
-	m.Notifications.SetChats(m.Chats)
-	m.setQuota(records.Quota{Records: int64(o.Settings.Quotas.Records), Bytes: int64(o.Settings.Quotas.Megabytes) << 20})
 	m.Profile = profile.New(db, texts, profile.Options{MaxBytes: o.Settings.Profile.AvatarMaxBytes, MaxPixels: o.Settings.Profile.AvatarMaxPixels})
 	m.bills = qrbill.NewReader(qrbill.Config{
 		Limits:   qrbill.Limits{Bytes: int(o.Settings.Invoices.MaxBytes), Pages: o.Settings.Invoices.MaxPages, Time: o.Settings.Invoices.Timeout},
@@ -151,16 +146,43 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Webhooks = newWebhooks(m)
 	m.Search = newSearch(m)
 	m.Privacy = m.newPrivacy(o)
-	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Personas: m.Personas, Records: m.records(), SettingRoles: settingRoles(o.Settings), Texts: texts, Log: o.Log})
-	m.table = m.endpoints()
+	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Notifier: m.Notifications, Personas: m.Personas, Records: m.records(), SettingRoles: settingRoles(o.Settings), Texts: texts, Log: o.Log})
+	m.Users.SetTerms(m.RBAC, m.Notifications)
+	m.AuthZEN = newAuthZEN(m)
+	m.Privacy.Modules = m.personalModules()
+	for _, module := range offering[interface{ SetQuota(q records.Quota) }](m) {
+		module.SetQuota(records.Quota{Records: int64(o.Settings.Quotas.Records), Bytes: int64(o.Settings.Quotas.Megabytes) << 20})
+	}
+	for _, module := range offering[interface{ Endpoints() []endpoint.Endpoint }](m) {
+		m.table = append(m.table, module.Endpoints()...)
+	}
 	if err := m.Changes.SetTable(m.table); err != nil {
 		return nil, err
 	}
 	m.Search.SetTable(m.table)
-	m.Auth.SetScopes(keyScopes(m.table))
 	m.Services.SetScopes(m.table)
+	m.Auth.Peers = auth.Peers{
+		Users: m.Users, Factors: m.Factors, Provider: m.OIDC, ProviderName: m.OIDC.Name(), ServiceTokens: m.Services, Scopes: keyScopes(m.table),
+		Methods: map[signin.Kind]signin.Methods{signin.Credential: m.Users, signin.Factor: m.Factors, signin.Identity: m.OIDC},
+	}
+	m.Notifications.Peers = notifications.Peers{Sessions: m.Auth, Directory: m.Users, Chats: m.Chats}
+	if err := complete(m.Auth.Peers, m.Notifications.Peers); err != nil {
+		return nil, err
+	}
 	m.jobRuns = NewJobRuns(m.Jobs())
 	return m, nil
+}
+
+// complete returns an error for modules that lack another one. Names may be empty.
+func complete(all ...any) error {
+	for _, peers := range all {
+		for field, value := range reflect.ValueOf(peers).Fields() {
+			if value.Kind() != reflect.String && value.IsNil() {
+				return fmt.Errorf("%T.%s is missing", peers, field.Name)
+			}
+		}
+	}
+	return nil
 }
 
 // keyScopes returns the names of the endpoints that accept an API key.
@@ -183,64 +205,38 @@ func settingRoles(s settings.Settings) []string {
 	return named
 }
 
-// setQuota limits what one user may store in all modules together.
-func (m *Modules) setQuota(q records.Quota) {
-	for _, module := range []interface{ SetQuota(q records.Quota) }{m.Customers, m.Personas, m.Payers, m.Tasks, m.Chats} {
-		module.SetQuota(q)
+// modules returns all modules, in the order of the API document. The methods of a module say what it offers to all others.
+func (m *Modules) modules() []any {
+	return []any{m.Auth, m.Users, m.OIDC, m.Factors, m.Services, m.RBAC, m.AuthZEN, m.Audit, m.Personas, m.Customers, m.Payers, m.Chats, m.Tasks, m.Files,
+		m.Profile, m.Invoices, m.Notifications, m.Privacy, m.Changes, m.Webhooks, m.Search, m.Certificates}
+}
+
+// offering returns the modules that have the methods of an interface.
+func offering[I any](m *Modules) (found []I) {
+	for _, module := range m.modules() {
+		if one, ok := module.(I); ok {
+			found = append(found, one)
+		}
 	}
+	return found
 }
 
 // records returns the module that owns the records of each type.
 func (m *Modules) records() map[access.RecordType]access.Records {
-	owners := map[access.RecordType]access.Records{
-		access.Personas:      m.Personas,
-		access.Customers:     m.Customers,
-		access.Payers:        m.Payers,
-		access.Chats:         m.Chats,
-		access.Tasks:         m.Tasks,
-		access.Profiles:      m.Profile,
-		access.Notifications: m.Notifications,
-		access.Factors:       m.Factors,
+	owners := map[access.RecordType]access.Records{}
+	for _, module := range offering[access.Records](m) {
+		owners[module.RecordType()] = module
 	}
-	maps.Copy(owners, m.Auth.Records())
-	maps.Copy(owners, m.Users.Records())
-	maps.Copy(owners, m.OIDC.Records())
-	maps.Copy(owners, m.Services.Records())
-	maps.Copy(owners, m.Webhooks.Records())
+	for _, module := range offering[interface {
+		Records() map[access.RecordType]access.Records
+	}](m) {
+		maps.Copy(owners, module.Records())
+	}
 	return owners
 }
 
 // Endpoints returns the endpoints of all modules. Callers must not change the slice.
 func (m *Modules) Endpoints() []endpoint.Endpoint { return m.table }
-
-func (m *Modules) endpoints() []endpoint.Endpoint {
-	var table []endpoint.Endpoint
-	for _, module := range []interface{ Endpoints() []endpoint.Endpoint }{
-		m.Auth,
-		m.Users,
-		m.OIDC,
-		m.Factors,
-		m.Services,
-		m.RBAC,
-		m.Audit,
-		m.Personas,
-		m.Customers,
-		m.Payers,
-		m.Chats,
-		m.Tasks,
-		m.Files,
-		m.Profile,
-		m.Invoices,
-		m.Notifications,
-		m.Privacy,
-		m.Changes,
-		m.Webhooks,
-		m.Search,
-	} {
-		table = append(table, module.Endpoints()...)
-	}
-	return table
-}
 
 // codesPerHour returns how many one-time codes a network may request per hour. The default is the limit of public requests
 // per minute. 0 means no limit.
@@ -260,7 +256,7 @@ func codesPerHour(limits settings.RateLimits) int {
 func (m *Modules) Start(ctx context.Context) error { return m.DB.Exclusively(ctx, m.start) }
 
 func (m *Modules) start(ctx context.Context) error {
-	if err := m.upgradeDigests(ctx); err != nil {
+	if err := m.upgradeDigests(ctx, Proofs()); err != nil {
 		return err
 	}
 	if err := m.Auth.Start(ctx); err != nil {
@@ -301,7 +297,7 @@ func (m *Modules) Close(ctx context.Context) error {
 	workers.Go(func() { m.bills.Close(ctx) })
 	workers.Go(func() { m.Profile.Close(ctx) })
 	defer workers.Wait()
-	err := errors.Join(m.Webhooks.Close(ctx), m.Changes.Close(ctx), m.Notifications.Close(ctx), m.Auth.Close(ctx), m.Services.Close(ctx), m.Audit.Close(ctx))
+	err := errors.Join(m.Webhooks.Close(ctx), m.Changes.Close(ctx), m.Notifications.Close(ctx), m.Auth.Close(ctx), m.Services.Close(ctx), m.Audit.Close(ctx), m.RBAC.FlushUses(ctx))
 	return errors.Join(err, m.stopBackup(ctx))
 }
 

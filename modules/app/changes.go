@@ -7,8 +7,6 @@ import (
 	"kontor/modules/chats"
 	"kontor/modules/customers"
 	"kontor/modules/files"
-	"kontor/modules/payers"
-	"kontor/modules/personas"
 	"kontor/modules/rbac"
 	"kontor/modules/serviceaccounts"
 	"kontor/server/access"
@@ -18,7 +16,7 @@ import (
 func newChanges(m *Modules) *changes.Service {
 	s := changes.New(m.DB, m.Auth, readable{m}, changes.Options{
 		Retention: m.Settings.Events.Retention, Heartbeat: m.Settings.Notifications.SSE.Heartbeat,
-		ConnectionsPerUser: m.Settings.Notifications.SSE.ConnectionsPerUser, Policy: m.Policy, Log: m.Log,
+		ConnectionsPerUser: m.Settings.Notifications.SSE.ConnectionsPerUser, Policy: m.Policy, TermsDue: m.termsDue(&m.held.changes), Log: m.Log,
 	})
 	s.SetParents("chat_messages", chats.OfMessages)
 	s.SetParents("service_tokens", serviceaccounts.AccountsOf)
@@ -28,10 +26,9 @@ func newChanges(m *Modules) *changes.Service {
 	s.SetReader(access.Customers, func(ctx context.Context, id string) (any, error) {
 		return m.Customers.Get(ctx, customers.OneInput{ID: id})
 	})
-	s.SetReader(access.Personas, func(ctx context.Context, id string) (any, error) {
-		return m.Personas.Get(ctx, personas.OneInput{ID: id})
-	})
-	s.SetReader(access.Payers, func(ctx context.Context, id string) (any, error) { return m.Payers.Get(ctx, payers.OneInput{ID: id}) })
+	for _, module := range offering[declared](m) {
+		s.SetReader(module.RecordType(), module.ReadRecord)
+	}
 	s.SetReader(access.Chats, func(ctx context.Context, id string) (any, error) { return m.Chats.Get(ctx, chats.OneInput{ID: id}) })
 	s.SetReader(access.Tasks, func(ctx context.Context, id string) (any, error) { return m.Tasks.Find(ctx, id) })
 	s.SetReader(access.Users, func(ctx context.Context, id string) (any, error) { return m.Users.Get(ctx, id) })

@@ -13,6 +13,7 @@ const digestBatch = 200
 // digestUpgrade is an upgrade of the digests of all records.
 type digestUpgrade struct {
 	m       *Modules
+	form    string
 	proofs  []records.Proof
 	begun   int64                    // the entry with formBegun
 	earlier map[string]store.Digests // of starts that were interrupted, by type
@@ -22,11 +23,11 @@ type digestUpgrade struct {
 
 // begin writes the entry with formBegun, or finds that of a start that was interrupted, and counts the records.
 func (u *digestUpgrade) begin(ctx context.Context) (err error) {
-	if u.begun, err = store.LastAuditEntry(ctx, u.m.DB, formType, formBegun); err != nil {
+	if u.begun, err = store.LastAuditEntry(ctx, u.m.DB, formType, u.form+formBegun); err != nil {
 		return err
 	}
 	if u.begun == 0 {
-		err = u.m.auditForm(ctx, formBegun)
+		err = u.m.auditForm(ctx, u.form+formBegun)
 	} else {
 		u.earlier, err = store.DigestsSince(ctx, u.m.DB, u.begun)
 	}

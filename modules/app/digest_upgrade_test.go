@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"kontor/modules/app"
+	"kontor/server/servertest"
 	"kontor/store"
 	"kontor/store/storetest"
 )
@@ -84,6 +85,36 @@ func TestStart_ContinuesAnUpgradeOfDigests(t *testing.T) {
 	}
 	if n, err := checkRecords(t, o); err != nil || n < users {
 		t.Errorf("%d records, %v", n, err)
+	}
+}
+
+// A new form of one record type digests its records, once, and no other ones.
+func TestStart_DigestsTheRecordsOfATypeWithANewForm(t *testing.T) {
+	s := servertest.Start(t)
+	customer := customerOf(t, s)
+	for range 3 {
+		s.Admin().Create("/v1/payers", map[string]any{"customer_id": customer, "name": "Anna"})
+	}
+	proofs := app.Proofs()
+	for i := range proofs {
+		if proofs[i].Type == "payers" {
+			proofs[i].Form = 1
+		}
+	}
+	const digested = `SELECT COUNT(*) FROM audit_entries WHERE action = 'audit.digest' AND rec_type `
+	for range 2 {
+		if err := app.UpgradeDigests(t.Context(), s.Modules, proofs); err != nil {
+			t.Fatal(err)
+		}
+		for query, want := range map[string]int{
+			digested + `= 'payers'`: 3, digested + `<> 'payers'`: 0,
+			`SELECT COUNT(*) FROM audit_entries WHERE action = 'audit.form' AND rec_id LIKE 'record-form/payers/1%'`: 2,
+		} {
+			var n int
+			if err := s.DB.QueryRow(t.Context(), query).Scan(&n); err != nil || n != want {
+				t.Errorf("%s: %d, want %d, %v", query, n, want, err)
+			}
+		}
 	}
 }
 

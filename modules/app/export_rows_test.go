@@ -31,7 +31,8 @@ func newExportWorld(t *testing.T) *exportWorld {
 	w.owner, w.advisor, w.stranger = w.User(access.Customer), w.User(access.Advisor), w.User(access.Customer)
 	mine := func(text string) string { w.own = append(w.own, text); return text }
 	staff := func(text string) string { w.staffOnly = append(w.staffOnly, text); return text }
-	w.customer = w.owner.Create("/v1/customers", map[string]any{"first_name": mine("OwnFirst"), "last_name": mine("OwnLast"), "email": "own@example.ch"})
+	w.customer = w.owner.Create("/v1/customers", map[string]any{"first_name": mine("OwnFirst"), "last_name": mine("OwnLast"), "email": "own@example.ch",
+		"date_of_birth": "1971-03-04", "nationality": "CHE", "address": map[string]any{"city": "Zürich", "country": "CH"}})
 	customer := "/v1/customers/" + w.customer
 	w.owner.Do("PUT", customer+"/kyc", map[string]any{"documents": []map[string]any{
 		{"type": "passport", "number": mine("OWNPASS1"), "expiry_date": "2099-01-01", "country": "CHE"},

@@ -185,8 +185,14 @@ type follower struct {
 
 func follow(t testing.TB, s *servertest.Server, token, query, lastID string) *follower {
 	t.Helper()
+	return followPath(t, s, token, "/v1/events?"+query, lastID)
+}
+
+// followPath reads an event stream.
+func followPath(t testing.TB, s *servertest.Server, token, path, lastID string) *follower {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.Address+"/v1/events?"+query, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.Address+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

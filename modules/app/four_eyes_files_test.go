@@ -24,7 +24,8 @@ func TestFourEyes_FilesOfTheCustomer(t *testing.T) {
 		"deleted before a rejection":    {"rejected", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			kyc := "/v1/customers/" + owner.Create("/v1/customers", map[string]any{"first_name": "Ada", "last_name": "Muster", "email": "ada@example.ch"}) + "/kyc"
+			kyc := "/v1/customers/" + owner.Create("/v1/customers", map[string]any{"first_name": "Ada", "last_name": "Muster", "email": "ada@example.ch",
+				"date_of_birth": "1971-03-04", "nationality": "CHE", "address": map[string]any{"city": "Zürich", "country": "CH"}}) + "/kyc"
 			owner.Do("PUT", kyc, map[string]any{"documents": []map[string]any{
 				{"type": "passport", "number": "X1", "expiry_date": "2099-01-01", "country": "CHE"}}}).Expect(t, 200)
 			var k struct{ Documents []struct{ ID string } }

@@ -10,7 +10,7 @@ func newNotifications(m *Modules) (*notifications.Service, error) {
 	o := notifications.Options{
 		BaseURL: m.Settings.Server.BaseURL, Heartbeat: s.SSE.Heartbeat, ConnectionsPerUser: s.SSE.ConnectionsPerUser,
 		NoTrigger: !m.Settings.TriggerEnabled(), MaxAttempts: s.Queue.MaxAttempts, BasePause: s.Queue.Base, MaxPause: s.Queue.Max,
-		Policy: m.Policy, Log: m.Log, CheckHolds: m.checkHolds,
+		Policy: m.Policy, TermsDue: m.termsDue(&m.held.notifications), Log: m.Log, CheckHolds: m.checkHolds,
 	}
 	if address := string(s.Email.SMTPURL); address != "" {
 		gateway, err := notifications.NewSMTP(address, s.Email.From, now, nil)

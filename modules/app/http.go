@@ -3,13 +3,18 @@ package app
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net/http"
 	"os"
 
+	"github.com/gofiber/fiber/v2"
+
+	"kontor/licences"
 	"kontor/server"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
+	"kontor/server/sdk"
 	"kontor/server/settings"
 	"kontor/store"
 	"kontor/web"
@@ -22,14 +27,18 @@ func (m *Modules) Server() (*server.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	clients, err := m.clients()
+	if err != nil {
+		return nil, err
+	}
 	var counts server.Counts
 	if m.DB.Shared() {
 		counts = m.RBAC
 	}
 	return server.New(server.Options{
-		Endpoints: m.Endpoints(), Auth: m.Auth, Policy: m.Policy, Rights: m.RBAC, Memory: &memory{Modules: m}, People: m.Users, Texts: m.Texts, Log: m.Log,
+		Endpoints: m.Endpoints(), Auth: m.Auth, Policy: m.Policy, Rights: m.RBAC, Uses: m.RBAC, Memory: &memory{Modules: m}, People: m.Users, Texts: m.Texts, Log: m.Log,
 		Now:         m.DB.Clock().Now,
-		Idempotency: Idempotency{m.DB}, Stored: Stored, Translate: translate, Fallback: console.Serve,
+		Idempotency: Idempotency{m.DB}, Stored: Stored, Translate: translate, Fallback: func(c *fiber.Ctx, path string) bool { return clients.Serve(c, path) || console.Serve(c, path) },
 		Probes:         m.probes(),
 		Nodes:          m.nodes(),
 		Metrics:        m.addMetrics,
@@ -42,6 +51,19 @@ func (m *Modules) Server() (*server.Server, error) {
 		Counts: counts, LiveNodes: m.DB.LiveNodes,
 		PerCaller: perCaller(s.RateLimits),
 	})
+}
+
+// clients returns what serves the clients of the API for installation.
+func (m *Modules) clients() (*sdk.SDK, error) {
+	goClient, err := fs.Sub(server.GoClient, "client")
+	if err != nil {
+		return nil, err
+	}
+	script, err := fs.Sub(web.ScriptClient, "client")
+	if err != nil {
+		return nil, err
+	}
+	return sdk.New(sdk.Options{Release: m.Release, Go: goClient, Script: script, License: licences.Kontor}), nil
 }
 
 // probes returns the conditions of readiness. Without the sign-in provider the service is ready: people can still use passwords.

@@ -52,11 +52,17 @@ func (m *Modules) Jobs() []Job {
 			_, err := m.DB.PurgeIdempotency(ctx)
 			return err
 		}},
+		{"rbac.terms", 500 * time.Millisecond, EveryNode, m.RBAC.ApplyTerms},
+		{"rbac.warn", time.Minute, OneNode, m.RBAC.WarnOfTerms},
+		{"users.warn", time.Minute, OneNode, m.Users.WarnOfTerms},
+		{"rbac.uses", time.Minute, EveryNode, m.RBAC.FlushUses},
+		{"rbac.old_uses", 24 * time.Hour, OneNode, m.RBAC.PurgeUses},
 		{"rbac.counts", time.Minute, OneNode, m.RBAC.PurgeCounts},
 		{"rbac.sweep", 24 * time.Hour, OneNode, func(ctx context.Context) error {
 			_, err := m.RBAC.Sweep(ctx)
 			return err
 		}},
+		{"notifications.seal", time.Minute, OneNode, m.Notifications.SealTexts},
 		{"notifications.nodes", time.Second, OneNode, m.Notifications.ReleaseNodes},
 		{"customers.sort_keys", time.Hour, OneNode, m.Customers.FillSortKeys},
 		{"personas.sort_keys", time.Hour, OneNode, m.Personas.FillSortKeys},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"kontor/server/access"
 	"kontor/server/apierr"
@@ -84,6 +85,18 @@ var revocations = []revocation{
 		grant := a.Admin().Create("/v1/rbac/grants", map[string]any{"user_id": u.UserID, "endpoint": "GET /v1/audit"})
 		return does(a.Admin(), "DELETE", "/v1/rbac/grants/"+grant, nil), does(at(b, u), "GET", "/v1/audit?limit=1", nil)
 	}},
+	{name: "grant ended by itself", before: 200, after: 403, prepare: func(t *testing.T, a, b *servertest.Server) (revoke, request func() servertest.Response) {
+		u, end := a.User(access.Customer), a.Clock.Now().Add(time.Second)
+		a.Admin().Create("/v1/rbac/grants", map[string]any{"user_id": u.UserID, "rec_type": "audit", "permissions": []string{"read"}})
+		a.Admin().Create("/v1/rbac/grants", map[string]any{"user_id": u.UserID, "endpoint": "GET /v1/audit", "expires_at": end})
+		return passes(a, time.Second), does(at(b, u), "GET", "/v1/audit?limit=1", nil)
+	}},
+	{name: "role ended by itself", before: 200, after: 403, prepare: func(t *testing.T, a, b *servertest.Server) (revoke, request func() servertest.Response) {
+		u := a.User(access.Customer)
+		a.Admin().Do("PUT", "/v1/users/"+u.UserID+"/roles", map[string]any{"roles": []string{"Customer", "Advisor"},
+			"terms": []map[string]any{{"role": "Advisor", "expires_at": a.Clock.Now().Add(time.Second)}}}).Expect(t, 200)
+		return passes(a, time.Second), does(at(b, u), "GET", "/v1/kyc/cases?limit=1", nil)
+	}},
 	{name: "API key revoked", before: 400, after: 401, prepare: func(t *testing.T, a, b *servertest.Server) (revoke, request func() servertest.Response) {
 		made := a.Admin().Do("POST", "/v1/api-keys", map[string]any{"name": "Form"}).Expect(t, 201).JSON(t)
 		return does(a.Admin(), "DELETE", "/v1/api-keys/"+made["id"].(string), nil),
@@ -106,6 +119,14 @@ var revocations = []revocation{
 func serviceToken(t *testing.T, a *servertest.Server) (account string, token map[string]any) {
 	account = a.Admin().Create("/v1/service-accounts", map[string]any{"name": "Back office", "roles": []string{"Advisor"}})
 	return account, a.Admin().Do("POST", "/v1/service-accounts/"+account+"/tokens", map[string]any{"name": "Production"}).Expect(t, 201).JSON(t)
+}
+
+// passes lets time pass: a change that no request makes.
+func passes(a *servertest.Server, d time.Duration) func() servertest.Response {
+	return func() servertest.Response {
+		a.Clock.Advance(d)
+		return servertest.Response{Status: http.StatusOK}
+	}
 }
 
 func does(c *servertest.Client, method, path string, body any) func() servertest.Response {

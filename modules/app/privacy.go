@@ -1,15 +1,17 @@
 package app
 
 import (
+	"slices"
+
 	"kontor/modules/kit/personal"
 	"kontor/modules/privacy"
 )
 
-// personalModules returns the modules with tables, in the order in which they erase the data of a person: notifications and auth
-// need the credentials of a user, which directory deletes.
+// personalModules returns the modules with tables. The directory erases last: notifications and auth need the credentials of a user,
+// which it deletes.
 func (m *Modules) personalModules() []personal.Module {
-	return []personal.Module{m.Notifications, m.Auth, m.Factors, m.OIDC, m.Profile, m.Files, m.Chats, m.Tasks, m.Payers, m.Invoices, m.Customers, m.Personas, m.Users,
-		m.RBAC, m.Audit, m.Services, m.Webhooks, m.Certificates, m.Search, m.Privacy}
+	isDirectory := func(module personal.Module) bool { return module == personal.Module(m.Users) }
+	return append(slices.DeleteFunc(offering[personal.Module](m), isDirectory), m.Users)
 }
 
 // PersonalData returns what every table holds about persons.
@@ -22,14 +24,11 @@ func (m *Modules) PersonalData() []personal.Table {
 }
 
 func (m *Modules) newPrivacy(o Options) *privacy.Service {
-	s := privacy.New(m.DB, privacy.Options{
+	return privacy.New(m.DB, privacy.Options{
 		RetentionYears: o.Settings.Privacy.RetentionYears, Customers: m.Customers, Users: m.Users, Personas: m.Personas,
 		Owners: map[personal.Kind]personal.Module{personal.Customer: m.Customers, personal.User: m.Users, personal.Persona: m.Personas},
 		Texts:  m.Texts, Log: o.Log,
 	})
-	m.Privacy = s
-	s.Modules = m.personalModules()
-	return s
 }
 
 // ownTables lists the tables of the store and of package records.

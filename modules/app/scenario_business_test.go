@@ -150,6 +150,21 @@ func (s *scenario) privacy(p people) {
 	s.do(s.admin, "GET", "/v1/erasures/"+erased.ID, nil)
 }
 
+// inbox lets a customer write to the bank, and an advisor answer.
+func (s *scenario) inbox(p people) {
+	chat := s.id(p.customer, "/v1/chats/bank", nil)
+	s.do(p.customer, "POST", "/v1/chats/"+chat+"/messages", map[string]any{"content": "Grüezi"})
+	thread := "/v1/inbox/" + chat
+	for _, path := range []string{"/v1/inbox?view=open", "/v1/inbox/templates", thread, thread + "/messages"} {
+		s.do(p.advisor, "GET", path, nil)
+	}
+	s.do(p.advisor, "PATCH", thread, map[string]any{"assignee": p.advisor.UserID})
+	s.do(p.advisor, "POST", thread+"/messages", map[string]any{"content": "Grüezi"})
+	s.do(p.advisor, "POST", thread+"/notes", map[string]any{"content": "A note."})
+	s.do(p.advisor, "GET", thread+"/notes", nil)
+	s.expect(p.customer, "GET", thread, nil, 403, "common.rbac_no_rec_access")
+}
+
 // chats creates a chat of an advisor and a customer.
 func (s *scenario) chats(p people) {
 	third, fourth := s.server.User(), s.server.User()

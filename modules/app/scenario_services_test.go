@@ -20,3 +20,15 @@ func (s *scenario) services() {
 	s.expect(client, "GET", "/v1/customers", nil, 401, "common.unauthorized")
 	s.do(s.admin, "DELETE", account, nil)
 }
+
+// decisions asks for decisions by AuthZEN.
+func (s *scenario) decisions(p people) {
+	subject, action := map[string]string{"type": "user", "id": p.customer.UserID}, map[string]string{"name": "read"}
+	resource := map[string]string{"type": "users", "id": p.customer.UserID}
+	s.do(p.customer, "POST", "/access/v1/evaluation", map[string]any{"subject": subject, "action": action, "resource": resource})
+	s.do(s.admin, "POST", "/access/v1/evaluations", map[string]any{"subject": subject, "action": action, "evaluations": []any{map[string]any{"resource": resource}}})
+	s.do(s.admin, "POST", "/access/v1/search/subject", map[string]any{"subject": subject, "action": action, "resource": resource})
+	s.do(s.admin, "POST", "/access/v1/search/resource", map[string]any{"subject": subject, "action": action, "resource": resource})
+	s.do(s.server.Anonymous(), "GET", "/.well-known/authzen-configuration", nil)
+	s.do(s.admin, "POST", "/access/v1/search/action", map[string]any{"subject": subject, "resource": resource})
+}

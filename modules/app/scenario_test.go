@@ -66,6 +66,7 @@ func (s *scenario) run() {
 	s.payers(customer)
 	s.privacy(people)
 	s.chats(people)
+	s.inbox(people)
 	s.tasks(people, customer)
 	s.profile(people)
 	s.invoices()

@@ -177,8 +177,10 @@ func TestTable_StatesWhoseRightsAreCompared(t *testing.T) {
 	s := servertest.Start(t)
 	self := "auth.reauthenticate auth.reauthenticate_options factors.enrol factors.confirm factors.rename"
 	exempt := "users.invitations.create service_accounts.create rbac.roles.create rbac.roles.permissions.set rbac.grants.create " +
-		"personas.users.add personas.users.remove personas.users.accept chats.create chats.add_participants chats.remove_participant " +
-		"tasks.create tasks.assign tasks.unassign tasks.part customers.notify rbac.check auth.create_key auth.revoke_key " +
+		"personas.users.add personas.users.remove personas.users.accept chats.create chats.write_to_bank chats.add_participants " +
+		"chats.remove_participant inbox.update inbox.answer inbox.notes.add " +
+		"tasks.create tasks.assign tasks.unassign tasks.part customers.notify rbac.check rbac.record_types.create rbac.record_types.delete rbac.reviews.create " +
+		"authzen.evaluation authzen.evaluations authzen.search.subject authzen.search.resource authzen.search.action auth.create_key auth.revoke_key " +
 		"notifications.deliveries notifications.retry_delivery webhooks.create webhooks.update webhooks.delete webhooks.rotate_secret " +
 		"webhooks.test webhooks.replay webhooks.replay_delivery"
 	compared := 0

@@ -17,7 +17,7 @@ func newWebhooks(m *Modules) *webhooks.Service {
 	o := m.Settings.Webhooks
 	return webhooks.New(m.DB, feed{m.Changes}, owners{m.Users, m.Services}, m.Notifications, webhooks.Options{
 		AllowedNetworks: o.AllowedNetworks, Timeout: o.Timeout, PauseAfter: o.PauseAfter, Keep: o.Keep,
-		Policy: m.Policy, Texts: m.Texts, Log: m.Log,
+		Policy: m.Policy, TermsDue: m.termsDue(&m.held.webhooks), Texts: m.Texts, Log: m.Log,
 	})
 }
 

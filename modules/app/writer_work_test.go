@@ -19,6 +19,9 @@ var inTransaction = map[string]string{
 	"chats digest":           "participants are read in the transaction that changes them",
 	"customers digest":       "documents and entries of the history get their times in the transaction",
 	"customers template":     "a decision renders its notification",
+	"directory seal":         "the link that undoes a new address is sealed for each older one, in microseconds",
+	"factors seal":           "the link that undoes a new factor is sealed for each address, in microseconds",
+	"oidc seal":              "the link that undoes a linked account is sealed for each address, in microseconds",
 	"factors digest":         "factors are read in the transaction that changes them, which is rare",
 	"files digest":           "files are read in the transaction that deletes or opens them",
 	"oidc digest":            "the session of a sign-in is opened in the transaction that uses up its code",
@@ -72,7 +75,7 @@ func runningJob() (place, stack string) {
 		frame, more := frames.Next()
 		if name, ok := strings.CutPrefix(frame.Function, "kontor/modules/"); ok {
 			way = append(way, name)
-			if module, _, _ := strings.Cut(name, "."); module != "kit/records" { // it calls functions of other modules
+			if module, _, _ := strings.Cut(name, "."); module != "kit/records" && module != "kit/recordtype" { // it calls functions of other modules
 				place = module
 			}
 		} else if strings.HasSuffix(frame.Function, "(*writer).call") || !more {

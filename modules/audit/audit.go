@@ -132,7 +132,7 @@ var entries = list.New(list.Source[Entry]{
 		{Name: "action", Type: list.Text, Column: "action", Key: "action", Few: true},
 		{Name: "rec_type", Type: list.Text, Column: "rec_type", Key: "rec_type", Few: true},
 		// Not all ids are UUIDs: that of a rate-limit rule is its endpoint.
-		{Name: "rec_id", Type: list.Text, Column: "rec_id", Key: "rec_id", Fold: foldID},
+		{Name: "rec_id", Type: list.Text, Column: "rec_id", Key: "rec_id", Fold: types.FoldID},
 		{Name: "before_hash", Type: list.Text, Column: "before_hash", Key: "before_hash"},
 		{Name: "after_hash", Type: list.Text, Column: "after_hash", Key: "after_hash"},
 		{Name: "prev_hash", Type: list.Text, Column: "prev_hash", Key: "prev_hash"},
@@ -158,11 +158,3 @@ var entries = list.New(list.Source[Entry]{
 		return e, err
 	},
 })
-
-// foldID returns the stored form of a UUID, and other texts unchanged.
-func foldID(text string) string {
-	if id, err := types.ParseID(text); err == nil {
-		return id
-	}
-	return text
-}

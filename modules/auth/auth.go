@@ -123,15 +123,10 @@ const (
 
 // Service is the module.
 type Service struct {
-	db       *store.DB
-	options  Options
-	users    Users
-	services ServiceTokens // nil: there are none
-	factors  Factors       // nil: no user has a second factor
-	provider string        // name of the operator's provider; empty: none
+	Peers Peers // set before the first request
 
-	signInMethods map[signin.Kind]signin.Methods // set by SetMethods
-	providerProof Provider                       // nil: no provider
+	db      *store.DB
+	options Options
 
 	topics       topics
 	signing      atomic.Pointer[signingKeys] // nil before Start
@@ -152,7 +147,17 @@ type Service struct {
 	uses        *pendingUses
 	keyUse      sync.Map // id of an API key → *atomic.Int64 with the time of its latest use
 	rehash      sync.Map // id of an API key → rehashed, until it is written
-	scopes      []string // allowed for API keys
+}
+
+// Peers are what sign-in needs of modules that are built later, because they need sign-in.
+type Peers struct {
+	Users         Users
+	Factors       Factors // nil: no user has a second factor
+	Provider      Provider
+	ProviderName  string                         // of the operator's provider, for the sign-in screen; empty: none
+	Methods       map[signin.Kind]signin.Methods // the modules that own the methods of sign-in
+	ServiceTokens ServiceTokens                  // nil: there are none
+	Scopes        []string                       // the names of the endpoints that accept an API key
 }
 
 // New returns the module on a database. Close it when the server has stopped.
@@ -188,16 +193,6 @@ func New(db *store.DB, o Options) (*Service, error) {
 	}
 	return s, nil
 }
-
-// SetUsers registers the directory after construction; it breaks an initialisation cycle. Call it before the first request.
-func (s *Service) SetUsers(users Users) { s.users = users }
-
-// SetEvents registers the sign-in listener after construction; it breaks an initialisation cycle. Call it before the first
-// request.
-func (s *Service) SetEvents(events Events) { s.options.Events = events }
-
-// SetProvider registers the name of the operator's provider for the sign-in screen. Call it before the first request.
-func (s *Service) SetProvider(name string) { s.provider = name }
 
 // Close writes the pending uses of API keys and sessions, ends the processes that hash passwords, and closes the caches.
 func (s *Service) Close(ctx context.Context) error {

@@ -26,7 +26,7 @@ type session struct {
 // counts as a use of the session. from is the client's address.
 func (s *Service) Known(token string, from netip.Addr) (*access.Caller, bool) {
 	if s.isServiceToken(token) {
-		return s.services.Known(token, from)
+		return s.Peers.ServiceTokens.Known(token, from)
 	}
 	v, ok := s.tokens.Get(token)
 	if !ok || s.signingStale.Load() {
@@ -50,7 +50,7 @@ func (s *Service) Known(token string, from netip.Addr) (*access.Caller, bool) {
 func (s *Service) Bearer(c *fiber.Ctx) (*access.Caller, error) {
 	if token := endpoint.BearerToken(c); s.isServiceToken(token) {
 		ctx := c.UserContext()
-		return s.services.Verify(ctx, token, endpoint.Of(ctx).Address)
+		return s.Peers.ServiceTokens.Verify(ctx, token, endpoint.Of(ctx).Address)
 	}
 	v, err := s.verified(c)
 	if err != nil {
@@ -69,8 +69,8 @@ func (s *Service) Bearer(c *fiber.Ctx) (*access.Caller, error) {
 // and apierr.AuthUnavailable when it cannot be read. A stream does not use its session: an open one alone does not keep it from
 // becoming idle.
 func (s *Service) Session(ctx context.Context, caller *access.Caller) (*access.Caller, error) {
-	if caller.SignedIn.Machine && s.services != nil {
-		return s.services.Active(ctx, caller)
+	if caller.SignedIn.Machine && s.Peers.ServiceTokens != nil {
+		return s.Peers.ServiceTokens.Active(ctx, caller)
 	}
 	found, err := s.active(ctx, caller.UserID, caller.SessionID, func(store.Time, store.Time) bool { return true })
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *Service) Session(ctx context.Context, caller *access.Caller) (*access.C
 // Expiry returns the time at which the verified bearer token of a request expires.
 func (s *Service) Expiry(c *fiber.Ctx) (store.Time, bool) {
 	if token := endpoint.BearerToken(c); s.isServiceToken(token) {
-		return s.services.Expiry(c.UserContext(), token)
+		return s.Peers.ServiceTokens.Expiry(c.UserContext(), token)
 	}
 	v, err := s.verified(c)
 	if err != nil {

@@ -33,10 +33,10 @@ func (s *Service) requires(id, nameKey string) bool {
 // updateDuty records since when a user without a second factor has needed one, at each sign-in and refresh. A role requires it once
 // any of its users has one.
 func (s *Service) updateDuty(ctx context.Context, tx *store.Tx, userID string) error {
-	if s.factors == nil || len(s.options.RequiredRoles) == 0 {
+	if s.Peers.Factors == nil || len(s.options.RequiredRoles) == 0 {
 		return nil
 	}
-	methods, err := s.factors.Methods(ctx, tx, userID)
+	methods, err := s.Peers.Factors.Methods(ctx, tx, userID)
 	if err != nil || len(methods) > 0 {
 		return err
 	}
@@ -46,7 +46,7 @@ func (s *Service) updateDuty(ctx context.Context, tx *store.Tx, userID string) e
 	}
 	due := false
 	if len(roles) > 0 {
-		if due, err = s.factors.InUse(ctx, tx, roles); err != nil {
+		if due, err = s.Peers.Factors.InUse(ctx, tx, roles); err != nil {
 			return err
 		}
 	}
@@ -103,7 +103,7 @@ func (s *Service) completeCaller(ctx context.Context, row activeRow) error {
 		return err
 	}
 	row.caller.SignedIn.HasFactor = len(methods) > 0
-	if len(methods) > 0 || row.dutySince == nil || s.factors == nil {
+	if len(methods) > 0 || row.dutySince == nil || s.Peers.Factors == nil {
 		return nil
 	}
 	for i, name := range row.roleNames {

@@ -107,7 +107,7 @@ func (s *Service) beginPasskey(ctx context.Context, _ endpoint.None) (passkeySte
 	if !s.passkeys() {
 		return passkeyStep{}, apierr.NotFound
 	}
-	options, session, err := s.factors.PasskeyOptions(ctx, "")
+	options, session, err := s.Peers.Factors.PasskeyOptions(ctx, "")
 	if err != nil {
 		return passkeyStep{}, err
 	}
@@ -118,7 +118,7 @@ func (s *Service) beginPasskey(ctx context.Context, _ endpoint.None) (passkeySte
 	return passkeyStep{token, int64(challengeFor / time.Second), options}, s.beginChallenge(ctx, c)
 }
 
-func (s *Service) passkeys() bool { return s.factors != nil && s.factors.Passkeys() }
+func (s *Service) passkeys() bool { return s.Peers.Factors != nil && s.Peers.Factors.Passkeys() }
 
 // signInMethods are the ways to sign in.
 type signInMethods struct {
@@ -134,8 +134,8 @@ type provider struct {
 
 func (s *Service) methods(context.Context, endpoint.None) (signInMethods, error) {
 	m := signInMethods{Password: true, Passkey: s.passkeys()}
-	if s.provider != "" {
-		m.OIDC = &provider{s.provider}
+	if s.Peers.ProviderName != "" {
+		m.OIDC = &provider{s.Peers.ProviderName}
 	}
 	return m, nil
 }

@@ -39,16 +39,12 @@ type Factors interface {
 	Verify(ctx context.Context, userID string, session []byte, answer factor.Answer) (factor.Accepted, error)
 }
 
-// SetFactors registers the module of second factors after construction; it breaks an initialisation cycle. Call it before the
-// first request.
-func (s *Service) SetFactors(factors Factors) { s.factors = factors }
-
 // factorMethods returns the methods with which a user can complete a sign-in, or nothing.
 func (s *Service) factorMethods(ctx context.Context, q store.Querier, userID string) ([]string, error) {
-	if s.factors == nil {
+	if s.Peers.Factors == nil {
 		return nil, nil
 	}
-	return s.factors.Methods(ctx, q, userID)
+	return s.Peers.Factors.Methods(ctx, q, userID)
 }
 
 // newFactorAttempt returns an attempt with subjects of its own: neither does a right password delete failures of factors, nor do
@@ -63,10 +59,10 @@ func (s *Service) newFactorAttempt(ctx context.Context, userID string) attempt {
 
 // verifyFactor evaluates an answer whose attempt is reserved. It reports a wrong one.
 func (s *Service) verifyFactor(ctx context.Context, tried attempt, session []byte, answer factor.Answer) (factor.Accepted, error) {
-	if s.factors == nil {
+	if s.Peers.Factors == nil {
 		return factor.Accepted{}, apierr.InvalidFactor
 	}
-	accepted, err := s.factors.Verify(ctx, tried.user, session, answer)
+	accepted, err := s.Peers.Factors.Verify(ctx, tried.user, session, answer)
 	if err == nil && (accepted.UserID == "" || tried.user != "" && accepted.UserID != tried.user) {
 		err = apierr.InvalidFactor
 	}

@@ -85,8 +85,8 @@ func (h *harness) start(change ...func(*auth.Options)) {
 	if h.auth, err = auth.New(h.db, options); err != nil {
 		h.Fatal(err)
 	}
-	h.auth.SetUsers(users{})
-	h.auth.SetFactors(h.factors)
+	h.auth.Peers.Users = users{}
+	h.auth.Peers.Factors = h.factors
 	table := append(h.auth.Endpoints(), assured()...)
 	if err := h.auth.Start(ctx); err != nil {
 		h.Fatal(err)

@@ -17,9 +17,6 @@ type KeyLimits struct {
 // allScopes is the scope of a key that may call all endpoints that accept a key.
 const allScopes = "*"
 
-// SetScopes registers the names of all endpoints that accept an API key. Call it before the first request.
-func (s *Service) SetScopes(names []string) { s.scopes = names }
-
 // checkLimits returns the limits in their stored form. It returns apierr.InvalidInput for unknown scopes, an empty list of
 // scopes, and a time of expiry in the past.
 func (s *Service) checkLimits(l KeyLimits) (KeyLimits, error) {
@@ -32,8 +29,8 @@ func (s *Service) checkLimits(l KeyLimits) (KeyLimits, error) {
 	default:
 		l.Scopes = slices.Compact(slices.Sorted(slices.Values(l.Scopes)))
 		for _, scope := range l.Scopes {
-			if !slices.Contains(s.scopes, scope) {
-				problems.Add("scopes", "invalid.one_of", apierr.Args{"Values": strings.Join(s.scopes, ", ")})
+			if !slices.Contains(s.Peers.Scopes, scope) {
+				problems.Add("scopes", "invalid.one_of", apierr.Args{"Values": strings.Join(s.Peers.Scopes, ", ")})
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func TestAPIKeys_Expire(t *testing.T) {
 
 func TestAPIKeys_RejectInvalidLimits(t *testing.T) {
 	h := newHarness(t)
-	h.auth.SetScopes([]string{"auth.public"})
+	h.auth.Peers.Scopes = []string{"auth.public"}
 	admin := []string{"Authorization", "Bearer " + h.adminToken()}
 	for name, body := range map[string]map[string]any{
 		"a scope that does not exist": {"scopes": []string{"auth.keys"}},
@@ -58,7 +58,7 @@ func TestAPIKeys_RejectInvalidLimits(t *testing.T) {
 
 func TestAPIKeys_AreLimitedToTheirScopes(t *testing.T) {
 	h := newHarness(t)
-	h.auth.SetScopes([]string{"auth.public", "users.register"})
+	h.auth.Peers.Scopes = []string{"auth.public", "users.register"}
 	made, err := h.auth.CreateKey(t.Context(), "test", auth.KeyLimits{Scopes: []string{"users.register"}})
 	if err != nil {
 		t.Fatal(err)

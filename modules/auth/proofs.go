@@ -45,6 +45,7 @@ func auditedSession(s Session) store.Record {
 
 var keyProof = records.Proof{
 	Type: keyTable.Type.Name, From: "api_keys", Key: "id", Read: readKeyRow, Outside: map[string]string{"last_used_at": "null"},
+	Changes: &store.ChangeRule{Omit: []string{"last_used_at"}},
 }
 
 const selectKeyHash = `SELECT key_hash FROM api_keys WHERE id = $1`

@@ -22,9 +22,6 @@ type Provider interface {
 	CanProve(ctx context.Context, q store.Querier, userID string) (bool, error)
 }
 
-// SetProviderProof registers the sign-in with the provider for proofs. Call it before the first request.
-func (s *Service) SetProviderProof(p Provider) { s.providerProof = p }
-
 // Prove verifies that the request of the caller presents an older method of sign-in. It returns apierr.ProofRequired without one,
 // apierr.InvalidInput for a wrong one, apierr.MethodOnTrial for a new one, apierr.LockedOut and apierr.Unavailable.
 func (s *Service) Prove(ctx context.Context, p signin.Proof) error {
@@ -60,8 +57,8 @@ func (s *Service) checkPassword(ctx context.Context, userID, password string) er
 
 func (s *Service) proveAgain(ctx context.Context, userID, code string) error {
 	err := error(apierr.OIDCInvalidCode)
-	if s.providerProof != nil {
-		err = s.providerProof.ProveAgain(ctx, userID, code)
+	if s.Peers.Provider != nil {
+		err = s.Peers.Provider.ProveAgain(ctx, userID, code)
 	}
 	if errors.Is(err, apierr.OIDCInvalidCode) {
 		return apierr.Invalid("oidc_proof", "invalid.challenge")
@@ -94,8 +91,8 @@ func (s *Service) proofMethods(ctx context.Context, q store.Querier, userID stri
 		return nil, err
 	}
 	methods = append(methods, trusted...)
-	if s.providerProof != nil {
-		can, err := s.providerProof.CanProve(ctx, q, userID)
+	if s.Peers.Provider != nil {
+		can, err := s.Peers.Provider.CanProve(ctx, q, userID)
 		if err != nil {
 			return nil, err
 		}
@@ -108,10 +105,10 @@ func (s *Service) proofMethods(ctx context.Context, q store.Querier, userID stri
 
 // trustedFactors returns the methods of a user's second factors that are not on trial.
 func (s *Service) trustedFactors(ctx context.Context, q store.Querier, userID string) ([]string, error) {
-	if s.factors == nil {
+	if s.Peers.Factors == nil {
 		return nil, nil
 	}
-	return s.factors.Trusted(ctx, q, userID)
+	return s.Peers.Factors.Trusted(ctx, q, userID)
 }
 
 // checkStepUp returns apierr.MethodOnTrial for a factor on trial that would be the only proof of a step-up. It may add to a recent

@@ -195,7 +195,7 @@ func (s *Service) ReauthenticateOptions(ctx context.Context, userID string) (rea
 	if out.Methods = append(out.Methods, methods...); !slices.Contains(methods, factor.Passkey) {
 		return out, nil
 	}
-	options, session, err := s.factors.PasskeyOptions(ctx, userID)
+	options, session, err := s.Peers.Factors.PasskeyOptions(ctx, userID)
 	if err != nil {
 		return out, err
 	}

@@ -45,7 +45,7 @@ func (s *Service) nextStep(ctx context.Context, userID string, amr Methods, at s
 	data := challengeData{AMR: amr, At: at}
 	if slices.Contains(methods, factor.Passkey) {
 		step.Passkey = &PasskeyRequest{}
-		if step.Passkey.Options, data.Session, err = s.factors.PasskeyOptions(ctx, userID); err != nil {
+		if step.Passkey.Options, data.Session, err = s.Peers.Factors.PasskeyOptions(ctx, userID); err != nil {
 			return nil, challenge{}, err
 		}
 	}
@@ -102,7 +102,7 @@ func (s *Service) openAfter(ctx context.Context, tx *store.Tx, tried attempt, p 
 	if user.id == "" || user.id != tried.user || user.status == "disabled" {
 		return Tokens{}, apierr.InvalidCredentials
 	}
-	if err := s.users.SetLastLogin(ctx, tx, user.id); err != nil {
+	if err := s.Peers.Users.SetLastLogin(ctx, tx, user.id); err != nil {
 		return Tokens{}, err
 	}
 	tokens, session, err := s.openSession(ctx, tx, user.id, renewable, p)

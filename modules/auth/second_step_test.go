@@ -135,7 +135,7 @@ func TestMethods(t *testing.T) {
 	if got := h.call("GET", "/authenticate/methods", nil); got.body != `{"password":true,"passkey":true,"oidc":null}` {
 		t.Errorf("got %s", got.body)
 	}
-	h.auth.SetProvider("Example ID")
+	h.auth.Peers.ProviderName = "Example ID"
 	if got := h.call("GET", "/authenticate/methods", nil); got.body != `{"password":true,"passkey":true,"oidc":{"name":"Example ID"}}` {
 		t.Errorf("got %s", got.body)
 	}

@@ -23,11 +23,7 @@ type ServiceTokens interface {
 	Expiry(ctx context.Context, token string) (store.Time, bool)
 }
 
-// SetServiceTokens registers the tokens of service accounts after construction; it breaks an initialisation cycle. Call it before
-// the first request.
-func (s *Service) SetServiceTokens(services ServiceTokens) { s.services = services }
-
 // isServiceToken reports whether a bearer token claims to be that of a service account.
 func (s *Service) isServiceToken(token string) bool {
-	return s.services != nil && strings.HasPrefix(token, s.services.Prefix())
+	return s.Peers.ServiceTokens != nil && strings.HasPrefix(token, s.Peers.ServiceTokens.Prefix())
 }

@@ -31,15 +31,11 @@ const (
 
 var _ signin.Rule = (*Service)(nil)
 
-// SetMethods registers the modules that own the methods of sign-in after construction; it breaks an initialisation cycle. Call it
-// before the first request.
-func (s *Service) SetMethods(methods map[signin.Kind]signin.Methods) { s.signInMethods = methods }
-
 // onTrial returns the methods of a user that are on trial or not confirmed.
 func (s *Service) onTrial(ctx context.Context, q store.Querier, userID string) ([]signin.Method, error) {
 	var all []signin.Method
 	for _, kind := range []signin.Kind{signin.Factor, signin.Identity, signin.Credential} {
-		owner := s.signInMethods[kind]
+		owner := s.Peers.Methods[kind]
 		if owner == nil {
 			continue
 		}
@@ -99,7 +95,7 @@ func (s *Service) dropMethod(ctx context.Context, tx *store.Tx, m signin.Method,
 	if _, err := tx.Exec(ctx, deleteUndos, m.ID); err != nil {
 		return err
 	}
-	if err := s.signInMethods[m.Kind].Drop(ctx, tx, m, announce); err != nil {
+	if err := s.Peers.Methods[m.Kind].Drop(ctx, tx, m, announce); err != nil {
 		return err
 	}
 	s.Changed(tx, m.UserID)

@@ -56,7 +56,9 @@ type Options struct {
 	ConnectionsPerUser int
 
 	Policy *access.Current
-	Log    *slog.Logger
+	// TermsDue reports whether a right has begun or ended that the tables do not show yet; nil: none does. Streams wait meanwhile.
+	TermsDue func() bool
+	Log      *slog.Logger
 }
 
 // Service is the module.
@@ -83,6 +85,9 @@ func New(db *store.DB, sessions Sessions, rights Rights, o Options) *Service {
 	o.ConnectionsPerUser = cmp.Or(o.ConnectionsPerUser, 10)
 	o.Policy = cmp.Or(o.Policy, &access.Current{})
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	if o.TermsDue == nil {
+		o.TermsDue = func() bool { return false }
+	}
 	s := &Service{db: db, sessions: sessions, rights: rights, options: o,
 		readers: map[string]Reader{}, parents: map[string]Parents{}, draining: make(chan struct{})}
 	s.hub = sse.New(sse.Options{Heartbeat: o.Heartbeat, PerUser: o.ConnectionsPerUser, Now: db.Clock().Now, Check: s.mayContinue, Log: o.Log})

@@ -163,9 +163,9 @@ func (s *Service) run(stream *sse.Stream, first []byte, q Query, connection net.
 func (s *Service) follow(stream *sse.Stream, q Query) {
 	quiet := time.Now() // when the client last got a frame
 	for !stream.Ended() {
-		changed := s.Changed()
+		changed, due := s.Changed(), s.options.TermsDue()
 		b, frames, err := s.page(stream, q)
-		if !s.db.Remembers() { // a session or a right may have ended unnoticed
+		if !s.db.Remembers() || due || s.options.TermsDue() { // a session or a right may have ended unnoticed
 			if !s.pause(stream, changed) {
 				return
 			}

@@ -49,11 +49,54 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Faults: []apierr.Kind{apierr.ChatNotFound, apierr.ChatFixedParticipants, apierr.ChatParticipantNotFound},
 			Handle: endpoint.JSON(http.StatusOK, s.RemoveParticipant)},
 	}
+	rows = append(rows, s.inboxEndpoints()...)
 	for i := range rows {
 		if m := rows[i].Method; m == http.MethodPost || m == http.MethodPut { // these store more for the owner
 			rows[i].Faults = append(rows[i].Faults, apierr.QuotaExceeded)
 		}
-		rows[i].Tag, rows[i].Limit, rows[i].Roles = "Chats", ratelimit.Private, []string{access.Advisor, access.Customer}
+		rows[i].Tag, rows[i].Limit = "Chats", ratelimit.Private
+		if rows[i].Roles == nil {
+			rows[i].Roles = []string{access.Advisor, access.Customer}
+		}
 	}
 	return rows
+}
+
+// inboxEndpoints returns the rows of the inbox. The staff alone get them; the service checks that they read all customers.
+func (s *Service) inboxEndpoints() []endpoint.Endpoint {
+	write := endpoint.JSON(http.StatusCreated, s.WriteToBank)
+	write.Out = reflect.TypeFor[Chat]()
+	messages := endpoint.JSON(http.StatusOK, s.ThreadMessages)
+	messages.Out = reflect.TypeFor[[]ListedMessage]()
+	noSubject := access.NoSubject("an answer, a note and the state of a thread give no rights; an assignee already answers customers")
+	unknown := []apierr.Kind{apierr.ThreadNotFound}
+	rows := []endpoint.Endpoint{
+		{Name: "inbox.list", Method: http.MethodGet, Path: "/v1/inbox", Summary: "List the threads of the team inbox.",
+			Doc: endpoint.Doc{Search: threadList.Search()}, Handle: endpoint.JSON(http.StatusOK, s.Inbox)},
+		{Name: "inbox.templates", Method: http.MethodGet, Path: "/v1/inbox/templates", Summary: "List the templates for answers, in all languages.",
+			Handle: endpoint.JSON(http.StatusOK, s.Templates)},
+		{Name: "inbox.get", Method: http.MethodGet, Path: "/v1/inbox/{id}", Summary: "Get a thread of the team inbox.",
+			Faults: unknown, Handle: endpoint.JSON(http.StatusOK, s.Thread)},
+		{Name: "inbox.update", Method: http.MethodPatch, Path: "/v1/inbox/{id}", Subject: noSubject,
+			Summary: "Change the state, the assignee or the pause of a thread.",
+			Faults:  []apierr.Kind{apierr.ThreadNotFound, apierr.ChatFull, apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.Update)},
+		{Name: "inbox.messages", Method: http.MethodGet, Path: "/v1/inbox/{id}/messages", Summary: "List the messages of a thread, the newest first.",
+			Faults: unknown, Doc: endpoint.Doc{Linked: true}, Handle: messages},
+		{Name: "inbox.answer", Method: http.MethodPost, Path: "/v1/inbox/{id}/messages", Subject: noSubject, Summary: "Answer a customer.",
+			Faults: []apierr.Kind{apierr.ThreadNotFound, apierr.ChatFull}, Handle: endpoint.JSON(http.StatusCreated, s.Answer)},
+		{Name: "inbox.notes.list", Method: http.MethodGet, Path: "/v1/inbox/{id}/notes", Summary: "List the internal notes about a thread.",
+			Faults: unknown, Doc: endpoint.Doc{Search: noteList.Search()}, Handle: endpoint.JSON(http.StatusOK, s.Notes)},
+		{Name: "inbox.notes.add", Method: http.MethodPost, Path: "/v1/inbox/{id}/notes", Subject: noSubject, Summary: "Add an internal note to a thread.",
+			Faults: unknown, Handle: endpoint.JSON(http.StatusCreated, s.AddNote)},
+	}
+	for i := range rows {
+		rows[i].Access, rows[i].Roles = access.SignedIn, []string{access.Advisor}
+	}
+	return append(rows, endpoint.Endpoint{Name: "chats.write_to_bank", Method: http.MethodPost, Path: "/v1/chats/bank",
+		Subject: access.NoSubject("the creator gives rights to a chat of their own"), Access: access.On(access.Chats, access.Create),
+		PeopleOnly: true, Summary: "Open the caller's chat with the bank.",
+		Doc: endpoint.Doc{Answers: []endpoint.Answer{
+			{Status: http.StatusCreated, Says: "The new chat."}, {Status: http.StatusOK, Says: "The chat that the caller has with the bank already."},
+		}},
+		Faults: []apierr.Kind{apierr.ChatFull}, Handle: write})
 }

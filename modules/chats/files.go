@@ -12,12 +12,15 @@ import (
 
 const selectSender = `SELECT sender_id, type FROM chat_messages WHERE id = $1 AND chat_id = $2`
 
-// AllowFile decides about the files of messages: callers who may read the chat may read them. Participants may add files to their own
+// AllowFile decides about the files of messages: callers who may read the chat, or answer it from the inbox, may read them. Participants may add files to their own
 // messages, and delete them. Others need the permission to delete the chat.
 func (s *Service) AllowFile(ctx context.Context, q store.Querier, target attachment.Target, wanted access.Permission, file *attachment.File) error {
 	caller := access.From(ctx).UserID
 	if wanted == access.Read {
 		c, err := chatTable.Get(ctx, q, target.Parent, access.Read)
+		if errors.Is(err, apierr.NoAccess) {
+			c, err = chatOfThread(ctx, q, target.Parent)
+		}
 		if err == nil && !c.has(caller) {
 			reportReading(ctx, c.id)
 		}

@@ -58,20 +58,28 @@ func (s *Service) Post(ctx context.Context, in PostInput) (Message, error) {
 		if err != nil {
 			return err
 		}
-		if err := s.requireActive(ctx, tx, m.SenderID); err != nil {
-			return err
-		}
-		weight := records.Weight(m.Content, string(m.Metadata)) + int64(len(c.participants))*participantBytes
-		if err := s.quota.Charge(ctx, tx, access.Chats, m.SenderID, 1, weight); err != nil {
-			return err
-		}
-		if err := s.write(ctx, tx, c, &m); err != nil {
-			return err
-		}
-		tx.Respond(m)
-		return nil
+		return s.post(ctx, tx, c, &m)
 	})
 	return m, err
+}
+
+// post writes a message of a participant and answers with it.
+func (s *Service) post(ctx context.Context, tx *store.Tx, c chatState, m *Message) error {
+	if err := s.requireActive(ctx, tx, m.SenderID); err != nil {
+		return err
+	}
+	weight := records.Weight(m.Content, string(m.Metadata)) + int64(len(c.participants))*participantBytes
+	if err := s.quota.Charge(ctx, tx, access.Chats, m.SenderID, 1, weight); err != nil {
+		return err
+	}
+	if err := s.write(ctx, tx, c, m); err != nil {
+		return err
+	}
+	if err := s.followMessage(ctx, tx, c, m.SenderID); err != nil {
+		return err
+	}
+	tx.Respond(*m)
+	return nil
 }
 
 // getAsParticipant reads a chat in which the caller takes part. It returns apierr.NoAccess for others, whatever their grants.
@@ -125,6 +133,11 @@ func (s *Service) Messages(ctx context.Context, in MessagesInput) (endpoint.Resu
 	if err != nil {
 		return endpoint.Result{}, err
 	}
+	return s.messagesOf(ctx, in, c)
+}
+
+// messagesOf returns messages of a chat that the caller may read. The audit trail gets an entry about a reader who does not take part.
+func (s *Service) messagesOf(ctx context.Context, in MessagesInput, c chatState) (endpoint.Result, error) {
 	if !c.has(access.From(ctx).UserID) {
 		reportReading(ctx, in.ID)
 	}

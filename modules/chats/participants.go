@@ -2,6 +2,7 @@ package chats
 
 import (
 	"context"
+	"errors"
 	"strconv"
 
 	"kontor/server/access"
@@ -128,6 +129,15 @@ func getForParticipantChange(ctx context.Context, tx *store.Tx, id string) (chat
 	c, err := chatTable.Get(ctx, tx, id, access.Update)
 	if err == nil && c.kind == Direct {
 		err = apierr.ChatFixedParticipants
+	}
+	if err == nil && c.kind == Support && checkTeam(ctx) != nil {
+		// Those who write to the bank neither choose who answers, nor bring others into the conversation.
+		switch _, found := selectThread(ctx, tx, id); {
+		case found == nil:
+			err = apierr.ChatFixedParticipants
+		case !errors.Is(found, store.ErrNotFound):
+			err = found
+		}
 	}
 	return c, err
 }

@@ -17,6 +17,8 @@ func (s *Service) PersonalData() []personal.Table {
 		{Name: "chat_messages", Holds: "the messages that a user has written", Sections: []string{"messages"}},
 		{Name: "chats", Holds: "the metadata of the chats that a user has created", Sections: []string{"chats_created"}},
 		{Name: "chat_participants", Why: "It holds ids of users and numbers of messages; the chats belong to the other participants, too."},
+		{Name: "inbox_threads", Why: "It holds ids of users and the state of the bank's work; the chat of the thread has its messages."},
+		{Name: "inbox_notes", Why: "Notes are internal to the bank. The erasure of the user who writes to the bank blanks them."},
 	}
 }
 
@@ -77,6 +79,12 @@ const (
 	selectChatsWithMetadata = `
 		SELECT id FROM chats WHERE created_by = $1 AND id > $2 AND metadata <> '{}' ORDER BY id LIMIT $3`
 
+	selectNotesAbout = `
+		SELECT n.id FROM inbox_notes n JOIN inbox_threads t ON t.chat_id = n.chat_id
+		WHERE t.user_id = $1 AND n.id > $2 AND n.content <> '' ORDER BY n.id LIMIT $3`
+
+	eraseNote = `UPDATE inbox_notes SET content = '' WHERE id = $1`
+
 	eraseChat = `UPDATE chats SET metadata = '{}', version = version + 1 WHERE id = $1`
 )
 
@@ -87,6 +95,16 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 		return "", nil
 	}
 	return personal.Run(ctx, tx, cursor,
+		personal.EachID(selectNotesAbout, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
+			before, err := noteProof.Read(ctx, tx, id)
+			if err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, eraseNote, id); err != nil {
+				return err
+			}
+			return noteProof.Audit(ctx, tx, personal.Action, id, before)
+		}),
 		personal.EachID(selectUnerasedMessages, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
 			before, err := messageProof.Read(ctx, tx, id)
 			if err != nil {

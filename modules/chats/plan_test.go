@@ -24,7 +24,7 @@ func TestStatements_UseIndexes(t *testing.T) {
 		{"cursors", fmt.Sprintf(selectCursorsStatement, ""), []any{store.NewID(), 10, 0, 0, ""}, []string{
 			"SEARCH t USING COVERING INDEX chat_participants_user_id_idx (user_id=?)",
 			"SEARCH grants USING COVERING INDEX grants_principal_id_idx (principal_id=? AND rec_type=? AND permission=?)",
-			"SEARCH user_roles USING COVERING INDEX sqlite_autoindex_user_roles_1 (user_id=?)",
+			"SEARCH user_roles USING COVERING INDEX user_roles_in_force_idx (user_id=?)",
 		}},
 		{"chats", selectChatsStatement + store.In(2, 2) + ")", ids, []string{"SEARCH c USING INDEX sqlite_autoindex_chats_1 (id=?)"}},
 		{"frames", selectFrameMessages + store.In(2, 2) + ")", ids, []string{

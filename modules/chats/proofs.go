@@ -11,10 +11,12 @@ import (
 
 // Proofs returns how the audit trail digests the records of this module: chats with their participants, and messages. Read
 // positions are not covered, nor values that follow from the messages.
-func Proofs() []records.Proof { return []records.Proof{chatProof, messageProof} }
+func Proofs() []records.Proof {
+	return []records.Proof{chatProof, messageProof, threadProof, noteProof}
+}
 
 var chatProof = records.Proof{
-	Type: access.Chats.Name, From: "chats", Key: "id", Read: readChat,
+	Type: access.Chats.Name, From: "chats", Key: "id", Read: readChat, Changes: &store.ChangeRule{},
 	Outside: map[string]string{"lastMessage": "null", "unreadCount": "0", "updatedAt": `"` + store.Time(0).String() + `"`},
 }
 

@@ -10,31 +10,35 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"kontor/modules/app"
 	"kontor/modules/auth"
 	"kontor/server/settings"
 	"kontor/store"
 )
 
-// apiKeyCommand groups the commands about API keys. A server with a data directory
+// apiKeys returns the commands about API keys. A server with a data directory
 // must be stopped, because it holds the directory.
-type apiKeyCommand struct {
-	Create apiKeyCreateCommand `cmd:"" help:"Create an API key and print it; it cannot be shown again."`
-	List   apiKeyListCommand   `cmd:"" help:"List all API keys, without their secrets."`
-	Revoke apiKeyRevokeCommand `cmd:"" help:"Revoke an API key."`
+func (l *commandLine) apiKeys() *cobra.Command {
+	return group("apikey", "Create, list and revoke API keys.", l.createAPIKey(), l.listAPIKeys(), l.revokeAPIKey())
 }
 
 type apiKeyCreateCommand struct {
-	Name    string   `arg:"" help:"Name that says what the key is for."`
-	Scope   []string `help:"Endpoint that the key may call, such as users.register; may be repeated. Default: all endpoints that accept a key." placeholder:"NAME"`
-	Expires string   `help:"Expiry of the key, such as 2027-01-31 (UTC) or 2027-01-31T08:00:00Z. Default: never." placeholder:"TIME"`
+	Name, Expires string
+	Scope         []string
 }
 
-// Help is shown by "kontor apikey create --help".
-func (apiKeyCreateCommand) Help() string { return stoppedHelp }
-
-func (apiKeyCreateCommand) examples() []string {
-	return []string{`kontor apikey create "web site" --scope=users.register --expires=2027-01-31`}
+func (l *commandLine) createAPIKey() *cobra.Command {
+	c := &apiKeyCreateCommand{}
+	cmd := &cobra.Command{
+		Use: "create <name>", Short: "Create an API key and print it; it cannot be shown again.",
+		Long:    "The name says what the key is for.\n\n" + stoppedHelp,
+		Example: `kontor apikey create "web site" --scope=users.register --expires=2027-01-31`, Args: arguments(&c.Name), RunE: l.run(c),
+	}
+	cmd.Flags().StringSliceVar(&c.Scope, "scope", nil, "`Name` of an endpoint that the key may call, such as users.register; may be repeated. Default: all endpoints that accept a key.")
+	cmd.Flags().StringVar(&c.Expires, "expires", "", "`Time` of expiry, such as 2027-01-31 (UTC) or 2027-01-31T08:00:00Z. Default: never.")
+	return cmd
 }
 
 // limits reads the flags --scope and --expires.
@@ -79,14 +83,17 @@ func (c apiKeyCreateCommand) Run(ctx context.Context, p Process, r *settings.Res
 	})
 }
 
-type apiKeyListCommand struct {
-	JSON bool `name:"json" help:"Print JSON."`
+type apiKeyListCommand struct{ JSON bool }
+
+func (l *commandLine) listAPIKeys() *cobra.Command {
+	c := &apiKeyListCommand{}
+	cmd := &cobra.Command{
+		Use: "list", Short: "List all API keys, without their secrets.", Long: stoppedHelp,
+		Example: "kontor apikey list --json", Args: arguments(), RunE: l.run(c),
+	}
+	cmd.Flags().BoolVar(&c.JSON, "json", false, "Print JSON.")
+	return cmd
 }
-
-// Help is shown by "kontor apikey list --help".
-func (apiKeyListCommand) Help() string { return stoppedHelp }
-
-func (apiKeyListCommand) examples() []string { return []string{"kontor apikey list --json"} }
 
 // Run lists the keys.
 func (c apiKeyListCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
@@ -132,15 +139,14 @@ func allKeys(ctx context.Context, service *auth.Service) ([]auth.APIKey, error) 
 	return allRows(ctx, service.Keys)
 }
 
-type apiKeyRevokeCommand struct {
-	ID string `arg:"" help:"Id of the key, as printed by \"kontor apikey list\"."`
-}
+type apiKeyRevokeCommand struct{ ID string }
 
-// Help is shown by "kontor apikey revoke --help".
-func (apiKeyRevokeCommand) Help() string { return stoppedHelp }
-
-func (apiKeyRevokeCommand) examples() []string {
-	return []string{"kontor apikey revoke 01a1fb8a-2c0a-7d94-ab9c-5d46a808af71"}
+func (l *commandLine) revokeAPIKey() *cobra.Command {
+	c := &apiKeyRevokeCommand{}
+	return &cobra.Command{
+		Use: "revoke <id>", Short: "Revoke an API key.", Long: "\"kontor apikey list\" prints the ids of the keys.\n\n" + stoppedHelp,
+		Example: "kontor apikey revoke 01a1fb8a-2c0a-7d94-ab9c-5d46a808af71", Args: arguments(&c.ID), RunE: l.run(c),
+	}
 }
 
 // Run revokes the key.

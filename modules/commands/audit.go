@@ -8,28 +8,32 @@ import (
 	"os"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"kontor/server/settings"
 	"kontor/store/audittrail"
 	"kontor/store/inspect"
 )
 
-// auditCommand groups the commands about the audit trail. The server may be running.
-type auditCommand struct {
-	Export auditExportCommand `cmd:"" help:"Export the audit trail as JSON Lines, with a signed head."`
-	Verify auditVerifyCommand `cmd:"" help:"Verify every hash and signature of an export."`
-	Key    auditKeyCommand    `cmd:"" help:"Print the public keys that verify exports."`
+// audit returns the commands about the audit trail. The server may be running.
+func (l *commandLine) audit() *cobra.Command {
+	return group("audit", "Export the audit trail and verify an export.", l.exportAudit(), l.verifyAudit(), l.auditKey())
 }
 
 type auditExportCommand struct {
-	File string `arg:"" optional:"" default:"-" help:"New file for the export; an existing file is rejected. Default: standard output (-)."`
-	From int64  `default:"1" help:"Number of the first entry." placeholder:"SEQ"`
+	File string
+	From int64
 }
 
-// Help is shown by "kontor audit export --help".
-func (auditExportCommand) Help() string { return "The server may be running." }
-
-func (auditExportCommand) examples() []string {
-	return []string{"kontor audit export audit.jsonl --from=1000"}
+func (l *commandLine) exportAudit() *cobra.Command {
+	c := &auditExportCommand{File: standardStream}
+	cmd := &cobra.Command{
+		Use: "export [<file>]", Short: "Export the audit trail as JSON Lines, with a signed head.",
+		Long:    "An existing file is rejected. Without a file, or with \"-\", the export is written\nto standard output. The server may be running.",
+		Example: "kontor audit export audit.jsonl --from=1000", Args: arguments(&c.File), RunE: l.run(c),
+	}
+	cmd.Flags().Int64Var(&c.From, "from", 1, "`Number` of the first entry.")
+	return cmd
 }
 
 // Run writes the export. It removes an incomplete file.
@@ -58,19 +62,20 @@ func (c auditExportCommand) Run(ctx context.Context, p Process, r *settings.Resu
 	return err
 }
 
-type auditVerifyCommand struct {
-	File string `arg:"" help:"The export; - reads standard input."`
-	Key  string `help:"The public keys that \"kontor audit key\" prints on the server, with space between them. Default: the key in the file." placeholder:"KEY"`
-}
+type auditVerifyCommand struct{ File, Key string }
 
-// Help is shown by "kontor audit verify --help".
-func (auditVerifyCommand) Help() string {
-	return "Neither the database nor the master key is needed. Without --key, compare the printed key with that of the server: " +
-		"anybody can sign a file with a key of their own."
-}
-
-func (auditVerifyCommand) examples() []string {
-	return []string{`kontor audit verify audit.jsonl --key="$(ssh bank kontor audit key)"`}
+func (l *commandLine) verifyAudit() *cobra.Command {
+	c := &auditVerifyCommand{}
+	cmd := &cobra.Command{
+		Use: "verify <file>", Short: "Verify every hash and signature of an export.",
+		Long: `The file is the export; "-" reads standard input. Neither the database nor the
+master key is needed. Without --key, compare the printed key with that of the
+server: anybody can sign a file with a key of their own.`,
+		Example: `kontor audit verify audit.jsonl --key="$(ssh bank kontor audit key)"`,
+		Args:    arguments(&c.File), RunE: func(*cobra.Command, []string) error { return c.Run(l.process) },
+	}
+	cmd.Flags().StringVar(&c.Key, "key", "", "The public `keys` that \"kontor audit key\" prints on the server, with space between them. Default: the key in the file.")
+	return cmd
 }
 
 // Run verifies the export.
@@ -98,11 +103,13 @@ func (c auditVerifyCommand) Run(p Process) error {
 
 type auditKeyCommand struct{}
 
-func (auditKeyCommand) examples() []string { return []string{"kontor audit key"} }
-
-// Help is shown by "kontor audit key --help".
-func (auditKeyCommand) Help() string {
-	return "The first line is the present key. After rotations of the master key, each former key follows on a line of its own: they verify older exports."
+func (l *commandLine) auditKey() *cobra.Command {
+	return &cobra.Command{
+		Use: "key", Short: "Print the public keys that verify exports.",
+		Long: `The first line is the present key. After rotations of the master key, each
+former key follows on a line of its own: they verify older exports.`,
+		Example: "kontor audit key", Args: arguments(), RunE: l.run(auditKeyCommand{}),
+	}
 }
 
 // Run prints the public keys.

@@ -7,30 +7,38 @@ import (
 	"io"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"kontor/server/settings"
 	"kontor/store/backup"
 )
 
 type backupCommand struct {
-	File       string `arg:"" help:"New file for the backup; an existing file is rejected. \"-\" writes to standard output." type:"path"`
-	Base       string `help:"Write only what has changed since this backup of the same database. A restore needs both." type:"path" placeholder:"FILE"`
-	WithKey    bool   `help:"Put the master key into the backup. Everybody who reads the file can then read sealed values and sign in as anybody."`
-	WithoutKey bool   `help:"Leave out the master key. This is the default."`
-
-	Verify verifyCommand `cmd:"" help:"Verify that a continuous backup can be restored."`
+	File                string
+	Base                fileName
+	WithKey, WithoutKey bool
 }
 
-// Help is shown by "kontor backup --help".
-func (backupCommand) Help() string {
-	return "The server may be running. The file is compressed with zstd. It does not contain the master key: export it once with " +
-		"\"kontor key export\", and keep it elsewhere. A restored database cannot be used without it."
-}
+func (l *commandLine) backup() *cobra.Command {
+	c := &backupCommand{}
+	cmd := &cobra.Command{
+		Use: "backup <file>", Short: "Back up the data directory to one file.",
+		Long: `An existing file is rejected. "-" writes to standard output. The server may be
+running. The file is compressed with zstd.
 
-func (backupCommand) examples() []string {
-	return []string{
-		"kontor backup /backup/kontor-2027-01-31.backup", "kontor backup --base=/backup/sunday.backup /backup/monday.backup",
-		"kontor backup - | ssh backup@vault.example 'cat > kontor.backup'",
+It does not contain the master key: export it once with "kontor key export", and
+keep it elsewhere. A restored database cannot be used without it.`,
+		Example: `kontor backup /backup/kontor-2027-01-31.backup
+kontor backup --base=/backup/sunday.backup /backup/monday.backup
+kontor backup - | ssh backup@vault.example 'cat > kontor.backup'`,
+		Args: arguments(&c.File), RunE: l.run(c),
 	}
+	f := cmd.Flags()
+	f.Var(&c.Base, "base", "Write only what has changed since this backup of the same database. A restore needs both.")
+	f.BoolVar(&c.WithKey, "with-key", false, "Put the master key into the backup. Everybody who reads the file can then read sealed values and sign in as anybody.")
+	f.BoolVar(&c.WithoutKey, "without-key", false, "Leave out the master key. This is the default.")
+	cmd.AddCommand(l.verify())
+	return cmd
 }
 
 // standardStream is the file name that stands for standard input or output.
@@ -45,7 +53,7 @@ func (c backupCommand) Run(ctx context.Context, p Process, r *settings.Result) e
 	if err := notShared(r, postgresBacksUp); err != nil {
 		return err
 	}
-	o := backup.Options{WithKey: c.WithKey, Base: c.Base, Progress: progressTo(p.Stderr)}
+	o := backup.Options{WithKey: c.WithKey, Base: string(c.Base), Progress: progressTo(p.Stderr)}
 	report := p.Stdout
 	var result backup.Result
 	var err error

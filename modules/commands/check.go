@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"kontor/modules/app"
 	"kontor/modules/kit/records"
 	"kontor/server/settings"
@@ -17,18 +19,23 @@ import (
 )
 
 type checkCommand struct {
-	Files  bool   `help:"Also decrypt the content of all files and compare it with their digests, which reads all of it."`
-	Record string `help:"Check one record only, as the API returned it: its type and id, with its JSON on standard input." placeholder:"TYPE/ID"`
+	Files  bool
+	Record string
 }
 
-// Help is shown by "kontor check --help".
-func (checkCommand) Help() string {
-	return "The server may be running, and nothing is changed. " +
-		"The command prints every record that differs from the audit trail, or the first error of the database itself, and exits with 1."
-}
-
-func (checkCommand) examples() []string {
-	return []string{"kontor check", "kontor check --files", "kontor check --record=payers/01a1fb8a-2c0a-7d94-ab9c-5d46a808af71 < payer.json"}
+func (l *commandLine) check() *cobra.Command {
+	c := &checkCommand{}
+	cmd := &cobra.Command{
+		Use: "check", Short: "Check the database, the audit trail, and the records against it.",
+		Long: `The server may be running, and nothing is changed. The command prints every
+record that differs from the audit trail, or the first error of the database
+itself, and exits with 1.`,
+		Example: "kontor check\nkontor check --files\nkontor check --record=payers/01a1fb8a-2c0a-7d94-ab9c-5d46a808af71 < payer.json",
+		Args:    arguments(), RunE: l.run(c),
+	}
+	cmd.Flags().BoolVar(&c.Files, "files", false, "Also decrypt the content of all files and compare it with their digests, which reads all of it.")
+	cmd.Flags().StringVar(&c.Record, "record", "", "Check one record only, as the API returned it: its `type/id`, with its JSON on standard input.")
+	return cmd
 }
 
 // Run checks the database, the audit trail, and the records against the audit trail.

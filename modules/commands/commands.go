@@ -1,14 +1,18 @@
 // Package commands is the command line of Kontor: its commands, their output and their exit codes.
 //
-// Each command is a struct. Its fields are its flags and arguments, and its method Run does the work. Every setting is a
-// flag of every command; the flags are generated from the registry in server/settings. A command that fails prints one
-// line to standard error and exits with 1.
+// Each command is a struct with its flags and arguments, whose method Run does the work. The package cobra parses the command
+// line, prints the help and completes words in shells. Every setting is a flag of every command; the flags are generated from
+// the registry in server/settings. A command that fails prints one line to standard error and exits with 1.
 package commands
 
 import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
 
 	"kontor/server/settings"
 )
@@ -22,50 +26,29 @@ type Process struct {
 	Stderr  io.Writer
 }
 
-// tree is the tree of commands, and the flags of all of them. The flags of the settings are added to these.
-type tree struct {
-	ShowHelp    bool   `name:"help" short:"h" help:"Show context-sensitive help."`
-	Config      string `help:"YAML file with settings (environment: KONTOR_CONFIG)." placeholder:"FILE"`
-	ShowVersion bool   `name:"version" help:"Print the version."`
-
-	Serve      serveCommand      `cmd:"" help:"Start the server. This is the default command."`
-	Ready      readyCommand      `cmd:"" help:"Ask the running server whether it is ready."`
-	User       userCommand       `cmd:"" help:"Create users, set their passwords and roles, and reset their second factors."`
-	Service    serviceCommand    `cmd:"" help:"Create service accounts for programs, and their tokens."`
-	APIKey     apiKeyCommand     `cmd:"" name:"apikey" help:"Create, list and revoke API keys."`
-	Listen     listenCommand     `cmd:"" help:"Print the changes of a running server, or forward them as webhooks."`
-	QRBill     qrbillCommand     `cmd:"" name:"qrbill" help:"Read Swiss QR-bills from files and print them as JSON."`
-	Backup     backupCommand     `cmd:"" help:"Back up the data directory to one file."`
-	Restore    restoreCommand    `cmd:"" help:"Restore a backup to an empty data directory."`
-	Copy       copyCommand       `cmd:"" help:"Copy an installation between a data directory and a PostgreSQL database."`
-	Key        keyCommand        `cmd:"" help:"Rotate, export and import the master key."`
-	Check      checkCommand      `cmd:"" help:"Check the database, the audit trail, and the records against it."`
-	Privacy    privacyCommand    `cmd:"" help:"Export the ledger of erasures."`
-	Audit      auditCommand      `cmd:"" help:"Export the audit trail and verify an export."`
-	Settings   settingsCommand   `cmd:"" help:"Show the value, the source and the meaning of every setting."`
-	Completion completionCommand `cmd:"" help:"Print a script that completes commands and flags in a shell."`
-	Version    versionCommand    `cmd:"" help:"Print the version."`
-}
-
-// defaultCommand runs when no command is named.
-const defaultCommand = "serve"
-
 // Run executes the command that the arguments name and returns the exit code of the process. When the context ends, a
 // server shuts down gracefully and every other command is cancelled.
 func Run(ctx context.Context, p Process) int {
-	args := p.Args
-	if len(args) > 0 && args[0] == "help" { // "kontor help backup" is "kontor backup --help"
-		args = append(args[1:len(args):len(args)], "--help")
+	l := &commandLine{process: p}
+	root := l.root()
+	args, err := l.joined(p.Args)
+	if isVersion(args) {
+		args = []string{"version"}
 	}
-	line := newCommandLine()
-	if len(args) > 0 && args[0] == completeArgument {
-		line.complete(p.Stdout, args[1:])
-		return 0
+	if err == nil {
+		root.SetArgs(args)
+		err = root.ExecuteContext(ctx)
 	}
-	if err := line.run(ctx, p, args); err != nil {
+	if err != nil {
 		return p.fail(err)
 	}
 	return 0
+}
+
+// isVersion reports whether arguments have the flag --version, which every command has.
+func isVersion(args []string) bool {
+	version, end := slices.Index(args, "--version"), slices.Index(args, "--")
+	return version >= 0 && (end < 0 || version < end)
 }
 
 // fail prints the error as one line and returns the exit code.
@@ -74,46 +57,90 @@ func (p Process) fail(err error) int {
 	return 1
 }
 
-// commandLine is the tree of commands and the values that a command line gives to their flags. It is used once.
+// commandLine is what all commands share. It is used once.
 type commandLine struct {
-	tree  tree
-	root  *command
-	flags *settingFlags
+	process  Process
+	config   string
+	settings map[string]*settingFlag
 }
 
-func newCommandLine() *commandLine {
-	l := &commandLine{flags: newSettingFlags()}
-	l.root = newCommand("kontor", "Run the Kontor banking platform. Without a command, start the server.", &l.tree)
-	l.root.flags.AddFlagSet(l.flags.set)
-	return l
+// runner is a command that needs the settings.
+type runner interface {
+	Run(ctx context.Context, p Process, r *settings.Result) error
 }
 
-func (l *commandLine) run(ctx context.Context, p Process, args []string) error {
-	at, words, err := l.parse(args)
-	switch { // an incomplete command with --help is no error
-	case l.tree.ShowHelp:
-		return l.printHelp(p.Stdout, at)
-	case l.tree.ShowVersion:
-		return versionCommand{}.Run(p)
+// run returns the function that loads the settings and runs a command. Commands without it work with invalid settings too.
+func (l *commandLine) run(c runner) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		r, err := settings.Load(settings.Input{Flags: l.given(), Environ: l.process.Environ, File: l.config})
+		if err != nil {
+			return err
+		}
+		return c.Run(cmd.Context(), l.process, r)
 	}
-	if at == l.root && len(words) == 0 {
-		at = at.child(defaultCommand)
-	}
-	if err == nil {
-		err = at.fill(words)
-	}
-	if err != nil {
-		return at.usageError(err)
-	}
-	if command, ok := at.target.(offlineRunner); ok {
-		return command.Run(p)
-	}
-	r, err := settings.Load(settings.Input{Flags: l.flags.given(), Environ: p.Environ, File: l.tree.Config})
-	if err != nil {
-		return err
-	}
-	return at.target.(runner).Run(ctx, p, r)
 }
+
+// root returns the program with its commands. Without the name of one, it starts the server.
+func (l *commandLine) root() *cobra.Command {
+	serve, serveFlags := l.serve()
+	root := &cobra.Command{
+		Use: "kontor", Short: "Run the Kontor banking platform. Without a command, start the server.",
+		Args: commandName, RunE: serve.RunE, SilenceErrors: true, SilenceUsage: true,
+	}
+	root.SetOut(l.process.Stdout)
+	root.SetErr(l.process.Stderr)
+	root.SetFlagErrorFunc(flagError)
+	root.SetUsageFunc(usage)
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(c *cobra.Command, args []string) { l.printHelp(c, func() { help(c, args) }) })
+	serveFlags(root.Flags())
+	all := root.PersistentFlags()
+	all.BoolP("help", "h", false, "Show the help of the command.")
+	all.Bool("version", false, "Print the version.")
+	all.StringVar(&l.config, "config", "", "YAML `file` with settings (environment: KONTOR_CONFIG).")
+	l.addSettings(root)
+	root.AddCommand(serve, l.ready(), l.users(), l.services(), l.apiKeys(), l.explainList(), l.listen(), l.qrbill(), l.backup(), l.restore(), l.copy(), l.key(), l.check(),
+		l.privacy(), l.audit(), l.showSettings(), l.version())
+	complete(root)
+	root.InitDefaultCompletionCmd()
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		completion.Args, completion.RunE = commandName, nothing // an unknown shell is an error
+	}
+	return root
+}
+
+// complete fills in what all commands below c have in common.
+func complete(c *cobra.Command) {
+	c.Long = strings.TrimSpace(c.Short + "\n\n" + c.Long)
+	if c.Example != "" {
+		c.Example = "  " + strings.ReplaceAll(c.Example, "\n", "\n  ")
+	}
+	for _, child := range c.Commands() {
+		complete(child)
+	}
+}
+
+// printHelp calls show so that it lists the flags of the settings for the commands serve and settings only.
+func (l *commandLine) printHelp(c *cobra.Command, show func()) {
+	listed := slices.Contains([]string{"kontor serve", "kontor settings"}, c.CommandPath())
+	for name := range l.settings {
+		c.Root().PersistentFlags().Lookup(name).Hidden = !listed
+	}
+	show()
+	if !listed {
+		fmt.Fprintln(l.process.Stdout, "\nEvery setting is a flag of every command: see \"kontor settings --help\".")
+	}
+}
+
+// group returns a command that only groups others.
+func group(name, short string, children ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: name + " <command>", Short: short, Args: commandName, RunE: nothing}
+	c.AddCommand(children...)
+	return c
+}
+
+// nothing is what a group does: commandName has rejected it.
+func nothing(*cobra.Command, []string) error { return nil }
 
 // warn prints the warnings about the settings.
 func (p Process) warn(r *settings.Result) {

@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"kontor/server/settings"
 	"kontor/store/audittrail"
 	"kontor/store/datadir"
@@ -14,25 +16,29 @@ import (
 	"kontor/store/transfer"
 )
 
-type copyCommand struct {
-	From string `help:"Data directory, or URL of a PostgreSQL database, that is copied." required:"" placeholder:"DIR|URL"`
-	To   string `help:"Empty PostgreSQL database, or empty data directory, that is filled." required:"" placeholder:"URL|DIR"`
-}
+type copyCommand struct{ From, To string }
 
-// Help is shown by "kontor copy --help".
-func (copyCommand) Help() string {
-	return "Neither side may be served meanwhile. The target becomes usable when all tables were compared with the source and the audit trail was verified. " +
-		"After an interruption, the same command continues.\n\n" +
-		"The master key does not change. To a database: the key is that of the directory, and every node needs it in KONTOR_SECRET_KEY. " +
-		"To a directory: set KONTOR_SECRET_KEY for the command; put it into the directory with \"kontor key import\", or set it for each start. " +
-		"A password in a URL is visible to other users of the machine: set PGPASSWORD or use a password file instead."
-}
+func (l *commandLine) copy() *cobra.Command {
+	c := &copyCommand{}
+	cmd := &cobra.Command{
+		Use: "copy --from=<dir|url> --to=<url|dir>", Short: "Copy an installation between a data directory and a PostgreSQL database.",
+		Long: `Neither side may be served meanwhile. The target becomes usable when all tables
+were compared with the source and the audit trail was verified. After an
+interruption, the same command continues.
 
-func (copyCommand) examples() []string {
-	return []string{
-		"kontor copy --from /var/lib/kontor --to postgres://kontor@db.example/kontor?sslmode=verify-full",
-		"kontor copy --from postgres://kontor@db.example/kontor?sslmode=verify-full --to /var/lib/kontor-new",
+The master key does not change. To a database: the key is that of the directory,
+and every node needs it in KONTOR_SECRET_KEY. To a directory: set
+KONTOR_SECRET_KEY for the command; put it into the directory with
+"kontor key import", or set it for each start. A password in a URL is visible to
+other users of the machine: set PGPASSWORD or use a password file instead.`,
+		Example: "kontor copy --from /var/lib/kontor --to postgres://kontor@db.example/kontor?sslmode=verify-full\n" +
+			"kontor copy --from postgres://kontor@db.example/kontor?sslmode=verify-full --to /var/lib/kontor-new",
+		Args: arguments(), RunE: l.run(c),
 	}
+	cmd.Flags().StringVar(&c.From, "from", "", "Data `directory`, or URL of a PostgreSQL database, that is copied.")
+	cmd.Flags().StringVar(&c.To, "to", "", "Empty PostgreSQL `database`, or empty data directory, that is filled.")
+	required(cmd, "from", "to")
+	return cmd
 }
 
 // Run copies the database.

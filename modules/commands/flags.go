@@ -1,52 +1,71 @@
 package commands
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"kontor/server/settings"
 )
 
-// settingFlags are the flags of the settings. They hold texts only; server/settings parses them and decides which source
-// wins. They have neither defaults nor environment variables, because a flag does not record which of them a value came from.
-type settingFlags struct {
-	set    *pflag.FlagSet
-	values map[string]*texts
+// settingFlag is the value of the flag of a setting. It keeps the texts as they are: package settings parses them and decides which
+// source wins. It implements pflag.Value.
+type settingFlag struct {
+	settings.Setting
+	given []string
 }
 
-func newSettingFlags() *settingFlags {
-	f := &settingFlags{newFlagSet(), map[string]*texts{}}
+// String implements pflag.Value. A flag has no default: it does not record whether its value is one.
+func (f *settingFlag) String() string { return strings.Join(f.given, ",") }
+
+// Type implements pflag.Value. The help shows it.
+func (f *settingFlag) Type() string {
+	if f.Switch {
+		return "bool"
+	}
+	return strings.ToUpper(strings.ReplaceAll(f.Setting.Type, " ", "-"))
+}
+
+// Set implements pflag.Value.
+func (f *settingFlag) Set(given string) error {
+	f.given = append(f.given, given)
+	return nil
+}
+
+// addSettings adds a flag for each setting to all commands.
+func (l *commandLine) addSettings(root *cobra.Command) {
+	l.settings = map[string]*settingFlag{}
 	for _, s := range settings.All() {
 		if s.EnvironmentOnly {
 			continue
 		}
-		value := &texts{}
-		f.values[s.Name] = value
-		flag := f.set.VarPF(value, s.Name, "", settingHelp(s))
-		note(flag, candidatesNote, s.Choices...)
+		usage := s.Meaning
+		if s.Default != "" {
+			usage = strings.TrimSuffix(usage, ".") + " (default " + s.Default + ")."
+		}
+		value := &settingFlag{Setting: s}
+		l.settings[s.Name] = value
+		flag := root.PersistentFlags().VarPF(value, s.Name, "", usage)
 		if s.Switch {
 			flag.NoOptDefVal = "true"
-		} else {
-			note(flag, placeholderNote, strings.ToUpper(strings.ReplaceAll(s.Type, " ", "-")))
+		}
+		if len(s.Choices) > 0 {
+			suggest(root, s.Name, s.Choices...)
 		}
 	}
-	return f
-}
-
-func settingHelp(s settings.Setting) string {
-	if s.Default == "" {
-		return s.Meaning
-	}
-	return strings.TrimSuffix(s.Meaning, ".") + " (default " + s.Default + ")."
 }
 
 // given returns the values of the flags on the command line, by setting.
-func (f *settingFlags) given() map[string][]string {
+func (l *commandLine) given() map[string][]string {
 	given := map[string][]string{}
-	for name, value := range f.values {
-		if len(value.given) > 0 {
-			given[name] = value.given
+	for name, f := range l.settings {
+		if len(f.given) > 0 {
+			given[name] = f.given
 		}
 	}
 	return given
@@ -55,7 +74,167 @@ func (f *settingFlags) given() map[string][]string {
 // switchValues are the values of a switch that may be a word of their own: --name is true, and --name false is --name=false.
 var switchValues = []string{"true", "false", settings.TriggerAuto}
 
-// isSwitch reports whether the flag belongs to a setting with an optional value.
-func (f *settingFlags) isSwitch(flag *pflag.Flag) bool {
-	return f.values[flag.Name] != nil && flag.NoOptDefVal != ""
+// joined returns the words of a command line, with the value of a switch joined to it. It rejects a setting without a value, for which
+// the parser would take the next flag.
+func (l *commandLine) joined(words []string) ([]string, error) {
+	if len(words) > 0 && (words[0] == cobra.ShellCompRequestCmd || words[0] == cobra.ShellCompNoDescRequestCmd) {
+		return words, nil // the last word is not complete
+	}
+	all := make([]string, 0, len(words)) // never nil: the parser would take the arguments of the process
+	for i := 0; i < len(words); i++ {
+		if words[i] == "--" {
+			return append(all, words[i:]...), nil
+		}
+		all = append(all, words[i])
+		f := l.settings[strings.TrimPrefix(words[i], "--")]
+		if f == nil || i+1 == len(words) {
+			continue
+		}
+		next := words[i+1]
+		switch {
+		case f.Switch && slices.Contains(switchValues, next):
+			all[len(all)-1] += "=" + next
+			i++
+		case !f.Switch && strings.HasPrefix(next, "--"):
+			return nil, fmt.Errorf("%s needs a value; write %[1]s=%[2]q if %[2]q is the value", words[i], next)
+		}
+	}
+	return all, nil
+}
+
+// fileName is the value of a flag that names a file. It rejects an empty name, such as the value of a variable that is not set.
+// It implements pflag.Value.
+type fileName string
+
+// String implements pflag.Value.
+func (n *fileName) String() string { return string(*n) }
+
+// Type implements pflag.Value. The help shows it.
+func (n *fileName) Type() string { return "file" }
+
+// Set implements pflag.Value.
+func (n *fileName) Set(given string) error {
+	if *n = fileName(given); given == "" {
+		return errors.New("empty")
+	}
+	return nil
+}
+
+// required makes a command fail without the flags.
+func required(c *cobra.Command, flags ...string) {
+	c.PreRunE = func(c *cobra.Command, _ []string) error {
+		var missing []string
+		for _, name := range flags {
+			if !c.Flag(name).Changed {
+				missing = append(missing, "--"+name)
+			}
+		}
+		if missing != nil {
+			return usageError(c, fmt.Errorf("missing: %s", strings.Join(missing, " and ")))
+		}
+		return nil
+	}
+}
+
+// suggest makes shells complete the values of a flag.
+func suggest(c *cobra.Command, flag string, values ...string) {
+	_, usage := pflag.UnquoteUsage(c.Flag(flag))
+	if err := c.RegisterFlagCompletionFunc(flag, suggestion(usage, values)); err != nil {
+		panic(err) // the flag does not exist, or was registered before
+	}
+}
+
+// suggestion completes values, each with the same description.
+func suggestion(meaning string, values []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, begun string) (found []cobra.Completion, _ cobra.ShellCompDirective) {
+		for _, v := range values {
+			if strings.HasPrefix(v, begun) {
+				found = append(found, cobra.CompletionWithDesc(v, meaning))
+			}
+		}
+		return found, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// arguments returns the function that stores the arguments of a command: each *string takes one, a *[]string takes all others. The
+// command's Use names them; the name of an optional one begins with a bracket.
+func arguments(targets ...any) cobra.PositionalArgs {
+	return func(c *cobra.Command, words []string) error {
+		for i, target := range targets {
+			name := strings.Fields(c.Use)[i+1]
+			if len(words) == 0 {
+				if strings.HasPrefix(name, "[") {
+					continue
+				}
+				return usageError(c, fmt.Errorf("the argument %s is missing", strings.TrimSuffix(name, "...")))
+			}
+			switch target := target.(type) {
+			case *string:
+				*target, words = words[0], words[1:]
+			case *[]string:
+				*target, words = words, nil
+			}
+		}
+		if len(words) > 0 {
+			return usageError(c, fmt.Errorf("unexpected argument %s", words[0]))
+		}
+		return nil
+	}
+}
+
+// commandName rejects a group without the name of one of its commands. The program itself may be called without one.
+func commandName(c *cobra.Command, words []string) error {
+	var names, quoted []string
+	for _, child := range c.Commands() {
+		if child.IsAvailableCommand() {
+			names = append(names, child.Name())
+			quoted = append(quoted, strconv.Quote(child.Name()))
+		}
+	}
+	switch {
+	case len(words) > 0:
+		return usageError(c, fmt.Errorf("unknown command %q%s", words[0], settings.DidYouMean(words[0], names)))
+	case c.HasParent():
+		return usageError(c, fmt.Errorf("a command is missing: one of %s", strings.Join(quoted, ", ")))
+	}
+	return nil
+}
+
+// usageError returns the error of a wrong command line, with where to look.
+func usageError(c *cobra.Command, err error) error {
+	return fmt.Errorf("%w; see \"%s --help\"", err, c.CommandPath())
+}
+
+// addressFlags are the names that other programs use for the address on which they listen.
+var addressFlags = []string{"--port", "--listen", "--address", "--addr", "--bind", "--host", "--http", "-p", "-l"}
+
+// flagError returns the error of a flag as a sentence for people.
+func flagError(c *cobra.Command, err error) error {
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		kind := "a whole number"
+		switch invalid.GetFlag().Value.Type() {
+		case "bool":
+			kind = "true or false"
+		case "file":
+			kind = "the name of a file"
+		}
+		err = fmt.Errorf("--%s must be %s, not %q", invalid.GetFlag().Name, kind, invalid.GetValue())
+	}
+	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		err = fmt.Errorf("--%s needs a value", missing.GetFlag().Name)
+	}
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		name := "-" + unknown.GetSpecifiedShortnames()
+		if name == "-" {
+			name += "-" + unknown.GetSpecifiedName()
+		}
+		var known []string
+		c.Flags().VisitAll(func(flag *pflag.Flag) { known = append(known, "--"+flag.Name) })
+		hint := settings.DidYouMean(name, known)
+		if slices.Contains(addressFlags, name) {
+			hint = ` (did you mean "--server.listen", such as --server.listen=127.0.0.1:8081?)`
+		}
+		err = fmt.Errorf("unknown flag %s%s", name, hint)
+	}
+	return usageError(c, err)
 }

@@ -7,34 +7,38 @@ import (
 	"io"
 	"os"
 
+	"github.com/spf13/cobra"
+
 	"kontor/server/settings"
 	"kontor/store/backup"
 	"kontor/store/datadir"
 )
 
-// keyCommand groups the commands about keys.
-type keyCommand struct {
-	Rotate keyRotateCommand `cmd:"" help:"Replace the master key, or the key that signs access tokens."`
-	Status keyStatusCommand `cmd:"" help:"Show the age of the keys, and what remains of former ones."`
-	Export keyExportCommand `cmd:"" help:"Write the master key to a file, to keep it apart from the backups."`
-	Import keyImportCommand `cmd:"" help:"Put the master key into a restored data directory."`
-
-	RevokeUnused keyRevokeUnusedCommand `cmd:"" name:"revoke-unused" help:"Revoke API keys that have not been used since a rotation."`
+// key returns the commands about keys.
+func (l *commandLine) key() *cobra.Command {
+	return group("key", "Rotate, export and import the master key.", l.rotateKey(), l.keyStatus(), l.exportKey(), l.importKey(), l.revokeUnused())
 }
 
 type keyExportCommand struct {
-	File  string `arg:"" help:"New file for the key, with mode 0600; an existing file is rejected. - is standard output." type:"path"`
-	Force bool   `help:"Print the key although standard output is a terminal."`
+	File  string
+	Force bool
 }
 
-// Help is shown by "kontor key export --help".
-func (keyExportCommand) Help() string {
-	return "The server may be running. With the key and a backup, anybody can read sealed values and sign in as anybody: keep the two apart. " +
-		"The command reads the data directory without opening the database, so that the export is not in the audit trail."
-}
+func (l *commandLine) exportKey() *cobra.Command {
+	c := &keyExportCommand{}
+	cmd := &cobra.Command{
+		Use: "export <file>", Short: "Write the master key to a file, to keep it apart from the backups.",
+		Long: `The file gets the mode 0600; an existing file is rejected. "-" is standard
+output. The server may be running.
 
-func (keyExportCommand) examples() []string {
-	return []string{"kontor key export /media/safe/kontor.key", "kontor key export - | gpg --encrypt --recipient safe > kontor.key.gpg"}
+With the key and a backup, anybody can read sealed values and sign in as
+anybody: keep the two apart. The command reads the data directory without
+opening the database, so that the export is not in the audit trail.`,
+		Example: "kontor key export /media/safe/kontor.key\nkontor key export - | gpg --encrypt --recipient safe > kontor.key.gpg",
+		Args:    arguments(&c.File), RunE: l.run(c),
+	}
+	cmd.Flags().BoolVar(&c.Force, "force", false, "Print the key although standard output is a terminal.")
+	return cmd
 }
 
 // Run writes the key.
@@ -62,18 +66,18 @@ func (c keyExportCommand) Run(ctx context.Context, p Process, r *settings.Result
 	return err
 }
 
-type keyImportCommand struct {
-	File string `arg:"" help:"A file written by \"kontor key export\"; - reads standard input." type:"path"`
-}
+type keyImportCommand struct{ File string }
 
-// Help is shown by "kontor key import --help".
-func (keyImportCommand) Help() string {
-	return "The server must be stopped. The key is compared with the database first: the key of another database is rejected. " +
-		"A key that is in the directory is never replaced by another one. The import is not in the audit trail."
-}
-
-func (keyImportCommand) examples() []string {
-	return []string{"kontor key import /media/safe/kontor.key --data.dir=/var/lib/kontor"}
+func (l *commandLine) importKey() *cobra.Command {
+	c := &keyImportCommand{}
+	return &cobra.Command{
+		Use: "import <file>", Short: "Put the master key into a restored data directory.",
+		Long: `The file was written by "kontor key export"; "-" reads standard input. The
+server must be stopped. The key is compared with the database first: the key of
+another database is rejected. A key that is in the directory is never replaced
+by another one. The import is not in the audit trail.`,
+		Example: "kontor key import /media/safe/kontor.key --data.dir=/var/lib/kontor", Args: arguments(&c.File), RunE: l.run(c),
+	}
 }
 
 // maxKeyFileBytes exceeds the length of every key file.

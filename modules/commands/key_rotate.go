@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"kontor/modules/app"
 	"kontor/server/settings"
 	"kontor/store"
@@ -168,21 +170,26 @@ func askKeys(ctx context.Context, p Process, r *settings.Result, request keyRequ
 // progressStep is the number of values after which the progress of a column is printed.
 const progressStep = 10_000
 
-type keyRotateCommand struct {
-	Signing     bool `help:"Replace only the key that signs access tokens."`
-	Compromised bool `help:"The former key has leaked: reject at once every access token that was issued before. Clients refresh theirs; nobody is signed out."`
-}
+type keyRotateCommand struct{ Signing, Compromised bool }
 
-// Help is shown by "kontor key rotate --help".
-func (keyRotateCommand) Help() string {
-	return "The server may be running. Every sealed value is sealed with new keys, and from then on the former master key opens nothing of this database. " +
-		"Backups from before need the former key: keep it for as long as them, and export the new key. After an interruption, the same command or the next start continues.\n\n" +
-		"If KONTOR_SECRET_KEY holds the master key, set the new key there and the present one in KONTOR_SECRET_KEY_PREVIOUS. Either restart the server with both, " +
-		"or run the command with both and then restart the server with the new key."
-}
+func (l *commandLine) rotateKey() *cobra.Command {
+	c := &keyRotateCommand{}
+	cmd := &cobra.Command{
+		Use: "rotate", Short: "Replace the master key, or the key that signs access tokens.",
+		Long: `The server may be running. Every sealed value is sealed with new keys, and from
+then on the former master key opens nothing of this database. Backups from
+before need the former key: keep it for as long as them, and export the new key.
+After an interruption, the same command or the next start continues.
 
-func (keyRotateCommand) examples() []string {
-	return []string{"kontor key rotate", "kontor key rotate --compromised", "kontor key rotate --signing"}
+If KONTOR_SECRET_KEY holds the master key, set the new key there and the present
+one in KONTOR_SECRET_KEY_PREVIOUS. Either restart the server with both, or run
+the command with both and then restart the server with the new key.`,
+		Example: "kontor key rotate\nkontor key rotate --compromised\nkontor key rotate --signing", Args: arguments(), RunE: l.run(c),
+	}
+	cmd.Flags().BoolVar(&c.Signing, "signing", false, "Replace only the key that signs access tokens.")
+	cmd.Flags().BoolVar(&c.Compromised, "compromised", false,
+		"The former key has leaked: reject at once every access token that was issued before. Clients refresh theirs; nobody is signed out.")
+	return cmd
 }
 
 // Run rotates keys.
@@ -205,28 +212,32 @@ func (c keyRotateCommand) Run(ctx context.Context, p Process, r *settings.Result
 
 type keyStatusCommand struct{}
 
-// Help is shown by "kontor key status --help".
-func (keyStatusCommand) Help() string { return "The server may be running." }
-
-func (keyStatusCommand) examples() []string { return []string{"kontor key status"} }
+func (l *commandLine) keyStatus() *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "Show the age of the keys, and what remains of former ones.", Long: "The server may be running.",
+		Example: "kontor key status", Args: arguments(), RunE: l.run(keyStatusCommand{}),
+	}
+}
 
 // Run prints the state of the keys.
 func (keyStatusCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	return askKeys(ctx, p, r, keyRequest{Command: askStatus})
 }
 
-type keyRevokeUnusedCommand struct {
-	Days int `help:"Days since the last use." required:"" placeholder:"DAYS"`
-}
+type keyRevokeUnusedCommand struct{ Days int }
 
-// Help is shown by "kontor key revoke-unused --help".
-func (keyRevokeUnusedCommand) Help() string {
-	return "The server may be running. Only API keys that have not been used since the last rotation of the master key are revoked: " +
-		"their stored hashes are of a former key, which can be removed when none is left."
-}
-
-func (keyRevokeUnusedCommand) examples() []string {
-	return []string{"kontor key revoke-unused --days=90"}
+func (l *commandLine) revokeUnused() *cobra.Command {
+	c := &keyRevokeUnusedCommand{}
+	cmd := &cobra.Command{
+		Use: "revoke-unused --days=<n>", Short: "Revoke API keys that have not been used since a rotation.",
+		Long: `The server may be running. Only API keys that have not been used since the last
+rotation of the master key are revoked: their stored hashes are of a former key,
+which can be removed when none is left.`,
+		Example: "kontor key revoke-unused --days=90", Args: arguments(), RunE: l.run(c),
+	}
+	cmd.Flags().IntVar(&c.Days, "days", 0, "`Days` since the last use.")
+	required(cmd, "days")
+	return cmd
 }
 
 // Run revokes the keys.

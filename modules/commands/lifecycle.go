@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -26,6 +27,9 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	var cause *os.SyscallError
 	if errors.As(err, &cause) {
 		err = cause.Err // without the name of the system call
+	}
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("cannot listen on %s: %w; end the other program, or choose another address with --server.listen or --metrics.listen", address, err)
 	}
 	return nil, fmt.Errorf("cannot listen on %s: %w", address, err)
 }

@@ -81,7 +81,7 @@ func TestListen_ReportsTheCause(t *testing.T) {
 	}
 	defer first.Close()
 	_, err = listen(t.Context(), first.Addr().String())
-	if want := "cannot listen on " + first.Addr().String() + ": address already in use"; err == nil || err.Error() != want {
+	if want := "cannot listen on " + first.Addr().String() + ": address already in use; end the other program, or choose another address with --server.listen or --metrics.listen"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

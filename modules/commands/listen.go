@@ -9,13 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"kontor/modules/kit/change"
 	"kontor/modules/webhooks"
@@ -25,46 +25,47 @@ import (
 )
 
 type listenCommand struct {
-	URL     string   `name:"url" help:"Address of the server; default: the one of these settings on this machine." placeholder:"URL"`
-	Token   string   `help:"Token of a service account, or @FILE to read it from a file: other users can see flags." placeholder:"TOKEN" required:""`
-	Types   []string `help:"Types of events, or patterns such as customers.*; separated by commas. Default: all." placeholder:"TYPE"`
-	After   string   `help:"Begin after an event, by its id, or at a time. Default: with the next event." placeholder:"ID"`
-	Record  bool     `help:"Include each record as it is now."`
-	Forward string   `help:"Send each event as a webhook to this address, which may be on this machine." placeholder:"URL"`
-	Secret  string   `help:"Secret that signs what is forwarded; default: a random one, which is printed." placeholder:"whsec_…"`
-	JSON    bool     `name:"json" help:"Print each event as one line of JSON."`
+	URL, Token, After, Forward, Secret string
+	Types                              []string
+	Record, JSON                       bool
 }
 
-// Help is shown by "kontor listen --help".
-func (listenCommand) Help() string {
-	return "The command is for the development of programs that receive events. It shows what the service account of the token may read, and continues " +
-		"without a gap when the connection is cut. With --forward, an event that the receiver does not accept is sent again until it does, and later " +
-		"events wait. Servers deliver events by webhooks instead, see docs/webhooks.md."
-}
-
-func (listenCommand) examples() []string {
-	return []string{"kontor listen --token @token", "kontor listen --token @token --types 'customers.*' --forward http://localhost:3000/hooks"}
+func (l *commandLine) listen() *cobra.Command {
+	c := &listenCommand{}
+	cmd := &cobra.Command{
+		Use: "listen --token=<token>", Short: "Print the changes of a running server, or forward them as webhooks.",
+		Long: `The command is for the development of programs that receive events. It shows
+what the service account of the token may read, and continues without a gap when
+the connection is cut. With --forward, an event that the receiver does not
+accept is sent again until it does, and later events wait. Servers deliver
+events by webhooks instead, see docs/webhooks.md.`,
+		Example: "kontor listen --token @token\nkontor listen --token @token --types 'customers.*' --forward http://localhost:3000/hooks",
+		Args:    arguments(), RunE: l.run(c),
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.URL, "url", "", "Address (`URL`) of the server; default: the one of these settings on this machine.")
+	f.StringVar(&c.Token, "token", "", "`Token` of a service account, or @FILE to read it from a file: other users can see flags.")
+	f.StringSliceVar(&c.Types, "types", nil, "`Types` of events, or patterns such as customers.*; separated by commas. Default: all.")
+	f.StringVar(&c.After, "after", "", "Begin after an event, by its `id`, or at a time. Default: with the next event.")
+	f.BoolVar(&c.Record, "record", false, "Include each record as it is now.")
+	f.StringVar(&c.Forward, "forward", "", "Send each event as a webhook to this `URL`, which may be on this machine.")
+	f.StringVar(&c.Secret, "secret", "", "`Secret` that signs what is forwarded, whsec_…; default: a random one, which is printed.")
+	f.BoolVar(&c.JSON, "json", false, "Print each event as one line of JSON.")
+	required(cmd, "token")
+	return cmd
 }
 
 // Run follows the feed until it is interrupted.
 func (c listenCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
-	token, err := c.token()
+	token, err := readToken(c.Token)
 	if err != nil {
 		return err
 	}
-	address, transport := c.URL, http.RoundTripper(nil)
-	if address == "" {
-		if err := recognizeServer(ctx, r.Settings); err != nil {
-			return err
-		}
-		own, origin := ownClient(r.Settings.Server.Listen, r.Settings.Server.OverTLS(), "", 0)
-		address, transport = origin, provenServer(own.Transport.(*http.Transport), r.Settings)
+	address, transport, err := serverAt(ctx, c.URL, r.Settings)
+	if err != nil {
+		return err
 	}
-	options := []client.Option{client.WithToken(token)}
-	if transport != nil {
-		options = append(options, client.WithTransport(transport))
-	}
-	server, err := client.New(address, options...)
+	server, err := client.New(address, client.WithToken(token), client.WithTransport(transport))
 	if err != nil {
 		return err
 	}
@@ -80,35 +81,6 @@ func (c listenCommand) Run(ctx context.Context, p Process, r *settings.Result) e
 		}
 	}
 	return c.follow(ctx, p, server, print)
-}
-
-// recognizeServer asks the server of the data directory, by its socket, whether it listens at the address of the settings. Another
-// program may have the port while that server does not run, and would get the token. Only those who may read the master key can
-// answer on the socket.
-func recognizeServer(ctx context.Context, s settings.Settings) error {
-	listens := ""
-	err := errNoServer
-	if s.Data.URL == "" {
-		err = askServer(ctx, s.Data.Dir, keyRequest{Command: askListen}, func(a controlAnswer) { listens = a.Text })
-	}
-	switch {
-	case err != nil:
-		return fmt.Errorf("the token is not sent, because the server of %s cannot be recognized; start it, or name the server with --url: %w", s.Data.Dir, err)
-	case listens != s.Server.Listen:
-		return fmt.Errorf("the token is not sent, because the server of %s listens on %s; name it with --url", s.Data.Dir, listens)
-	}
-	return nil
-}
-
-// provenServer makes a transport recognize the server before each connection, also when the stream is opened again.
-func provenServer(t *http.Transport, s settings.Settings) *http.Transport {
-	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if err := recognizeServer(ctx, s); err != nil {
-			return nil, err
-		}
-		return new(net.Dialer).DialContext(ctx, network, address)
-	}
-	return t
 }
 
 // follow calls use for each event.
@@ -132,18 +104,6 @@ func (c listenCommand) follow(ctx context.Context, p Process, server *client.Cli
 		}
 	}
 	return nil
-}
-
-func (c listenCommand) token() (string, error) {
-	name, ok := strings.CutPrefix(c.Token, "@")
-	if !ok {
-		return c.Token, nil
-	}
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return "", fmt.Errorf("read the token: %w", err)
-	}
-	return strings.TrimSpace(string(text)), nil
 }
 
 // printer returns a function that prints an event on one line.

@@ -20,6 +20,7 @@ import (
 
 	"kontor/modules/commands"
 	"kontor/server/servertest"
+	"kontor/store/testenv"
 )
 
 // listenToken creates a service account with the role Advisor, and returns the name of a file with a token of it.
@@ -113,7 +114,7 @@ func TestListen_ForwardsSignedEventsUntilTheyAreAccepted(t *testing.T) {
 
 // Without --url, the command finds the server of the data directory, and recognizes it before it sends the token.
 func TestListen_FindsTheServerOfTheDataDirectory(t *testing.T) {
-	dir, address := filepath.Join(t.TempDir(), "data"), freeAddress(t)
+	dir, address := filepath.Join(t.TempDir(), "data"), testenv.FreeAddress(t)
 	p := start(t, nil, "--data.dir", dir, "--server.listen", address)
 	admin := "Bearer " + p.signIn(t, wordAfter(p.stdout.String(), "administrator"), wordAfter(p.stdout.String(), "password"))
 	send := func(path, body, member string) string {
@@ -143,17 +144,6 @@ func TestListen_FindsTheServerOfTheDataDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	refusesOthers(t, listener, flags...)
-}
-
-// freeAddress returns an address on which no program listens.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 // Without --url, the token goes to no program that merely has the port.

@@ -33,7 +33,7 @@ func withModules(ctx context.Context, r *settings.Result, o openOptions, work fu
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	m, err := app.New(db, app.Options{Settings: r.Settings, Log: o.log, HashInChildren: !o.command, CacheDir: cacheDir(r), Progress: o.progress})
+	m, err := app.New(db, app.Options{Settings: r.Settings, Log: o.log, Release: release, HashInChildren: !o.command, CacheDir: cacheDir(r), Progress: o.progress})
 	if err != nil {
 		return err
 	}

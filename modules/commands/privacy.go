@@ -6,31 +6,33 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/spf13/cobra"
+
 	"kontor/modules/app"
 	"kontor/server/settings"
 	"kontor/store/backup"
 	"kontor/store/datadir"
 )
 
-// privacyCommand groups the commands about personal data.
-type privacyCommand struct {
-	Ledger privacyLedgerCommand `cmd:"" help:"Write the ledger of erasures to a file, to keep it with the backups."`
-	Apply  privacyApplyCommand  `cmd:"" help:"Repeat the erasures of a ledger in a PostgreSQL database that was restored."`
+// privacy returns the commands about personal data.
+func (l *commandLine) privacy() *cobra.Command {
+	return group("privacy", "Export the ledger of erasures.", l.exportLedger(), l.applyLedger())
 }
 
-type privacyLedgerCommand struct {
-	File string `arg:"" help:"New file for the ledger; an existing file is rejected. - is standard output." type:"path"`
-}
+type privacyLedgerCommand struct{ File string }
 
-// Help is shown by "kontor privacy ledger --help".
-func (privacyLedgerCommand) Help() string {
-	return "The server may be running. The ledger holds ids and times, no personal data. After the loss of the data directory, " +
-		"pass it to \"kontor restore --erasures\", so that data that were erased after the backup are erased again. " +
-		"For a PostgreSQL database, pass it to \"kontor privacy apply\" after the restore."
-}
+func (l *commandLine) exportLedger() *cobra.Command {
+	c := &privacyLedgerCommand{}
+	return &cobra.Command{
+		Use: "ledger <file>", Short: "Write the ledger of erasures to a file, to keep it with the backups.",
+		Long: `An existing file is rejected. "-" is standard output. The server may be running.
 
-func (privacyLedgerCommand) examples() []string {
-	return []string{"kontor privacy ledger /backup/kontor.erasures"}
+The ledger holds ids and times, no personal data. After the loss of the data
+directory, pass it to "kontor restore --erasures", so that data that were erased
+after the backup are erased again. For a PostgreSQL database, pass it to
+"kontor privacy apply" after the restore.`,
+		Example: "kontor privacy ledger /backup/kontor.erasures", Args: arguments(&c.File), RunE: l.run(c),
+	}
 }
 
 // Run writes the ledger.
@@ -69,19 +71,19 @@ func readLedger(ctx context.Context, p Process, r *settings.Result) (ledger []by
 	return ledger, err
 }
 
-type privacyApplyCommand struct {
-	File string `arg:"" help:"The ledger that \"kontor privacy ledger\" has written." type:"path"`
-}
+type privacyApplyCommand struct{ File string }
 
-// Help is shown by "kontor privacy apply --help".
-func (privacyApplyCommand) Help() string {
-	return "A backup of the database from before an erasure still holds the data. After its restore, and before a node serves " +
-		"requests, apply the newest ledger: the data are erased again. Erasures that the database has are skipped. With a data " +
-		"directory, use \"kontor restore --erasures\" instead."
-}
-
-func (privacyApplyCommand) examples() []string {
-	return []string{"kontor privacy apply /backup/kontor.erasures"}
+func (l *commandLine) applyLedger() *cobra.Command {
+	c := &privacyApplyCommand{}
+	return &cobra.Command{
+		Use: "apply <file>", Short: "Repeat the erasures of a ledger in a PostgreSQL database that was restored.",
+		Long: `"kontor privacy ledger" has written the file. A backup of the database from
+before an erasure still holds the data. After its restore, and before a node
+serves requests, apply the newest ledger: the data are erased again. Erasures
+that the database has are skipped. With a data directory, use
+"kontor restore --erasures" instead.`,
+		Example: "kontor privacy apply /backup/kontor.erasures", Args: arguments(&c.File), RunE: l.run(c),
+	}
 }
 
 // Run applies the ledger.

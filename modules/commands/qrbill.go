@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"kontor/locales"
 	"kontor/modules/invoices"
 	"kontor/modules/invoices/qrbill"
@@ -13,19 +15,25 @@ import (
 )
 
 type qrbillCommand struct {
-	Files  []string `arg:"" help:"PDF documents or images; - reads standard input."`
-	Page   int      `help:"Search only this page, counted from 1; 0 means all pages." default:"0" placeholder:"N"`
-	Strict bool     `help:"Reject bills that violate the Swiss standard."`
+	Files  []string
+	Page   int
+	Strict bool
 }
 
-// Help is shown by "kontor qrbill --help".
-func (qrbillCommand) Help() string {
-	return "The command prints one line of JSON per file. It needs neither a server nor a data directory. " +
-		"It exits with 1 when a file contains no readable bill; the file's line states the reason."
-}
-
-func (qrbillCommand) examples() []string {
-	return []string{"kontor qrbill --strict invoice.pdf scan.jpg", "curl -s https://shop.example/invoice.pdf | kontor qrbill -"}
+func (l *commandLine) qrbill() *cobra.Command {
+	c := &qrbillCommand{}
+	cmd := &cobra.Command{
+		Use: "qrbill <files>...", Short: "Read Swiss QR-bills from files and print them as JSON.",
+		Long: `The files are PDF documents or images; "-" reads standard input. The command
+prints one line of JSON per file. It needs neither a server nor a data
+directory. It exits with 1 when a file contains no readable bill; the file's
+line states the reason.`,
+		Example: "kontor qrbill --strict invoice.pdf scan.jpg\ncurl -s https://shop.example/invoice.pdf | kontor qrbill -",
+		Args:    arguments(&c.Files), RunE: l.run(c),
+	}
+	cmd.Flags().IntVar(&c.Page, "page", 0, "Search only this `page`, counted from 1; 0 means all pages.")
+	cmd.Flags().BoolVar(&c.Strict, "strict", false, "Reject bills that violate the Swiss standard.")
+	return cmd
 }
 
 // Run reads the files.

@@ -12,22 +12,24 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/spf13/cobra"
 
 	"kontor/server/settings"
 )
 
-type readyCommand struct {
-	Timeout int `help:"Seconds to wait for the answer." default:"5" placeholder:"N"`
-}
+type readyCommand struct{ Timeout int }
 
-// Help is shown by "kontor ready --help".
-func (readyCommand) Help() string {
-	return "The command asks the server of the same settings on this machine. It exits with 0 when the server is ready, and with 1 when " +
-		"it is not or does not answer. It needs no sign-in. Health checks of containers use it."
-}
-
-func (readyCommand) examples() []string {
-	return []string{"kontor ready", "kontor ready --server.listen 127.0.0.1:9000"}
+func (l *commandLine) ready() *cobra.Command {
+	c := &readyCommand{}
+	cmd := &cobra.Command{
+		Use: "ready", Short: "Ask the running server whether it is ready.",
+		Long: `The command asks the server of the same settings on this machine. It exits with
+0 when the server is ready, and with 1 when it is not or does not answer. It
+needs no sign-in. Health checks of containers use it.`,
+		Example: "kontor ready\nkontor ready --server.listen 127.0.0.1:9000", Args: arguments(), RunE: l.run(c),
+	}
+	cmd.Flags().IntVar(&c.Timeout, "timeout", 5, "`Seconds` to wait for the answer.")
+	return cmd
 }
 
 const maxReadyTimeout = 3600

@@ -8,35 +8,43 @@ import (
 	"os"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"kontor/server/settings"
 	"kontor/store/backup"
 	"kontor/store/backup/continuous"
-	"kontor/store/clock"
 	"kontor/store/datadir"
 )
 
 type restoreCommand struct {
-	From        []string `arg:"" name:"file" help:"A file written by \"kontor backup\", and then the increments after it in their order; or the address of a continuous backup (backup.url). \"-\" reads from standard input."`
-	At          string   `help:"Restore the state of this time from a continuous backup, such as 2027-01-31T08:00:00Z; without it the latest." placeholder:"TIME"`
-	List        bool     `help:"Only list the lines that a continuous backup holds, with their commits, gaps and forks. With the master key it says whose lines they are."`
-	Incarnation string   `help:"Restore from the line of this incarnation, or from this chain; needed when a continuous backup holds several histories." placeholder:"NAME"`
-	AllowGap    bool     `help:"Restore the newest complete state, although parts of a continuous backup are missing or damaged."`
-	Erasures    string   `help:"Ledger of erasures written by \"kontor privacy ledger\"; the next start applies it again." type:"path" placeholder:"FILE"`
+	stateFlags
+	From     []string
+	List     bool
+	Erasures fileName
 }
 
-// Help is shown by "kontor restore --help".
-func (restoreCommand) Help() string {
-	return "The data directory must be missing or empty, apart from a ledger of erasures: nothing is overwritten. The backup is checked before it is put in place. " +
-		"After the restore of a backup without the master key, run \"kontor key import\", or set KONTOR_SECRET_KEY."
-}
+func (l *commandLine) restore() *cobra.Command {
+	c := &restoreCommand{}
+	cmd := &cobra.Command{
+		Use: "restore <file>...", Short: "Restore a backup to an empty data directory.",
+		Long: `The files were written by "kontor backup": a backup, and then the increments
+after it in their order. "-" reads standard input. The address of a continuous
+backup (backup.url) stands in place of them.
 
-func (restoreCommand) examples() []string {
-	return []string{
-		"kontor restore /backup/kontor-2027-01-31.backup --data.dir=/var/lib/kontor",
-		"kontor restore /backup/sunday.backup /backup/monday.backup --data.dir=/var/lib/kontor",
-		"kontor restore --list s3://vault/kontor",
-		"KONTOR_SECRET_KEY=$(cat secret.key) kontor restore --at=2027-01-31T08:00:00Z s3://vault/kontor --data.dir=/var/lib/kontor",
+The data directory must be missing or empty, apart from a ledger of erasures:
+nothing is overwritten. The backup is checked before it is put in place. After
+the restore of a backup without the master key, run "kontor key import", or set
+KONTOR_SECRET_KEY.`,
+		Example: `kontor restore /backup/kontor-2027-01-31.backup --data.dir=/var/lib/kontor
+kontor restore /backup/sunday.backup /backup/monday.backup --data.dir=/var/lib/kontor
+kontor restore --list s3://vault/kontor
+KONTOR_SECRET_KEY=$(cat secret.key) kontor restore --at=2027-01-31T08:00:00Z s3://vault/kontor --data.dir=/var/lib/kontor`,
+		Args: arguments(&c.From), RunE: l.run(c),
 	}
+	c.add(cmd.Flags())
+	cmd.Flags().BoolVar(&c.List, "list", false, "Only list the lines that a continuous backup holds, with their commits, gaps and forks. With the master key it says whose lines they are.")
+	cmd.Flags().Var(&c.Erasures, "erasures", "Ledger of erasures written by \"kontor privacy ledger\"; the next start applies it again.")
+	return cmd
 }
 
 // Run restores the backup.
@@ -52,7 +60,7 @@ func (c restoreCommand) Run(ctx context.Context, p Process, r *settings.Result) 
 	if c.List {
 		return listLines(ctx, p, target, r)
 	}
-	erased, err := backup.PutLedger(r.Settings.Data.Dir, c.Erasures)
+	erased, err := backup.PutLedger(r.Settings.Data.Dir, string(c.Erasures))
 	if err != nil {
 		return err
 	}
@@ -107,26 +115,15 @@ func (c restoreCommand) target() (continuous.Target, error) {
 }
 
 func (c restoreCommand) fromTarget(ctx context.Context, p Process, target continuous.Target, r *settings.Result) (continuous.Restored, error) {
-	at, err := parseAt(c.At)
+	wanted, err := c.wanted()
 	if err != nil {
 		return continuous.Restored{}, err
 	}
-	restored, err := continuous.Restore(ctx, target, continuous.Wanted{At: at, Line: c.Incarnation, AllowGap: c.AllowGap}, databaseOf(r))
+	restored, err := continuous.Restore(ctx, target, wanted, databaseOf(r))
 	if err == nil {
 		printNotes(p.Stderr, restored)
 	}
 	return restored, err
-}
-
-// parseAt reads the flag --at; empty is 0.
-func parseAt(text string) (at clock.Time, err error) {
-	if text == "" {
-		return 0, nil
-	}
-	if at, err = clock.Parse(text); err != nil {
-		return 0, fmt.Errorf("--at must be a time such as 2027-01-31T08:00:00Z, with its zone: %q", text)
-	}
-	return at, nil
 }
 
 // printNotes prints what else a continuous backup holds, and what is missing.

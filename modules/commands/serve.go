@@ -15,18 +15,29 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"kontor/modules/app"
 	"kontor/server/settings"
 )
 
-type serveCommand struct {
-	Demo       bool `help:"Fill an empty data directory with demo data, and print its sign-ins."`
-	AcceptLoss bool `help:"Start although acknowledged writes are missing, after a start was rejected for that reason. The loss is logged and audited."`
-	DemoPublic bool `help:"Allow other machines to reach the demo. Its passwords are printed at every start."`
-}
+type serveCommand struct{ Demo, AcceptLoss, DemoPublic bool }
 
-func (serveCommand) examples() []string {
-	return []string{"kontor", "kontor serve --demo", "kontor serve --config=/etc/kontor.yaml --data.dir=/var/lib/kontor"}
+// serve returns the command, and the function that adds its flags.
+func (l *commandLine) serve() (cmd *cobra.Command, addFlags func(*pflag.FlagSet)) {
+	c := &serveCommand{}
+	addFlags = func(f *pflag.FlagSet) {
+		f.BoolVar(&c.Demo, "demo", false, "Fill an empty data directory with demo data, and print its sign-ins.")
+		f.BoolVar(&c.AcceptLoss, "accept-loss", false, "Start although acknowledged writes are missing, after a start was rejected for that reason. The loss is logged and audited.")
+		f.BoolVar(&c.DemoPublic, "demo-public", false, "Allow other machines to reach the demo. Its passwords are printed at every start.")
+	}
+	cmd = &cobra.Command{
+		Use: "serve", Short: "Start the server. This is the default command.",
+		Example: "kontor\nkontor serve --demo\nkontor serve --config=/etc/kontor.yaml --data.dir=/var/lib/kontor", Args: arguments(), RunE: l.run(c),
+	}
+	addFlags(cmd.Flags())
+	return cmd, addFlags
 }
 
 // Run serves until the context ends.

@@ -8,8 +8,11 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/spf13/cobra"
+
 	"kontor/modules/app"
 	"kontor/modules/kit/list"
+	"kontor/modules/rbac"
 	"kontor/modules/serviceaccounts"
 	"kontor/server/apierr"
 	"kontor/server/settings"
@@ -17,24 +20,25 @@ import (
 
 // serviceCommand groups the commands about service accounts. A server with a data
 // directory must be stopped, because it holds the directory.
-type serviceCommand struct {
-	Create serviceCreateCommand `cmd:"" help:"Create a service account and print its id."`
-	List   serviceListCommand   `cmd:"" help:"List all service accounts with their tokens, without secrets."`
-	Token  serviceTokenCommand  `cmd:"" help:"Create a token of a service account and print it; it cannot be shown again."`
-	Revoke serviceRevokeCommand `cmd:"" help:"Revoke a token."`
+func (l *commandLine) services() *cobra.Command {
+	return group("service", "Create service accounts for programs, and their tokens.", l.createService(), l.listServices(), l.createToken(), l.revokeToken())
 }
 
 type serviceCreateCommand struct {
-	Name        string   `arg:"" help:"Name of the program."`
-	Description string   `help:"What the program does." placeholder:"TEXT"`
-	Role        []string `help:"Role of the account, by name or id; may be repeated. Default: none." placeholder:"ROLE"`
+	Name, Description string
+	Role              []string
 }
 
-// Help is shown by "kontor service create --help".
-func (serviceCreateCommand) Help() string { return stoppedHelp }
-
-func (serviceCreateCommand) examples() []string {
-	return []string{`kontor service create "Back office" --role=Advisor`}
+func (l *commandLine) createService() *cobra.Command {
+	c := &serviceCreateCommand{}
+	cmd := &cobra.Command{
+		Use: "create <name>", Short: "Create a service account and print its id.", Long: "The name is that of the program.\n\n" + stoppedHelp,
+		Example: `kontor service create "Back office" --role=Advisor`, Args: arguments(&c.Name), RunE: l.run(c),
+	}
+	cmd.Flags().StringVar(&c.Description, "description", "", "`Text` that says what the program does.")
+	cmd.Flags().StringSliceVar(&c.Role, "role", nil, "`Role` of the account, by name or id; may be repeated. Default: none.")
+	suggest(cmd, "role", rbac.BuiltInNames()...)
+	return cmd
 }
 
 // Run creates an account. It prints only the id, so that a script can read it.
@@ -61,18 +65,24 @@ func validated(in interface{ Validate(v *apierr.Fields) }) error {
 }
 
 type serviceTokenCommand struct {
-	ID      string   `arg:"" help:"Id of the account, as printed by \"kontor service list\"."`
-	Name    string   `help:"What the token is for." default:"Command line" placeholder:"TEXT"`
-	Scope   []string `help:"Endpoint that the token may call, such as customers.list; may be repeated. Default: all that the account may call." placeholder:"NAME"`
-	Network []string `help:"Network from which the token is accepted, such as 192.0.2.0/24; may be repeated. Default: all." placeholder:"NETWORK"`
-	Expires string   `help:"Expiry, such as 2027-01-31 (UTC) or 2027-01-31T08:00:00Z, at most 400 days from now. Default: in 90 days." placeholder:"TIME"`
+	ID, Name, Expires string
+	Scope, Network    []string
 }
 
-// Help is shown by "kontor service token --help".
-func (serviceTokenCommand) Help() string { return stoppedHelp }
-
-func (serviceTokenCommand) examples() []string {
-	return []string{"kontor service token 01a1fb8a-2c0a-7d94-ab9c-5d46a808af71 --scope=customers.list --network=192.0.2.0/24"}
+func (l *commandLine) createToken() *cobra.Command {
+	c := &serviceTokenCommand{}
+	cmd := &cobra.Command{
+		Use: "token <id>", Short: "Create a token of a service account and print it; it cannot be shown again.",
+		Long:    "\"kontor service list\" prints the ids of the accounts.\n\n" + stoppedHelp,
+		Example: "kontor service token 01a1fb8a-2c0a-7d94-ab9c-5d46a808af71 --scope=customers.list --network=192.0.2.0/24",
+		Args:    arguments(&c.ID), RunE: l.run(c),
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.Name, "name", "Command line", "`Text` that says what the token is for.")
+	f.StringSliceVar(&c.Scope, "scope", nil, "`Name` of an endpoint that the token may call, such as customers.list; may be repeated. Default: all that the account may call.")
+	f.StringSliceVar(&c.Network, "network", nil, "`Network` from which the token is accepted, such as 192.0.2.0/24; may be repeated. Default: all.")
+	f.StringVar(&c.Expires, "expires", "", "`Time` of expiry, such as 2027-01-31 (UTC) or 2027-01-31T08:00:00Z, at most 400 days from now. Default: in 90 days.")
+	return cmd
 }
 
 // Run creates a token. It prints only the token, so that a script can read it.
@@ -95,14 +105,17 @@ func (c serviceTokenCommand) Run(ctx context.Context, p Process, r *settings.Res
 	})
 }
 
-type serviceListCommand struct {
-	JSON bool `name:"json" help:"Print JSON."`
+type serviceListCommand struct{ JSON bool }
+
+func (l *commandLine) listServices() *cobra.Command {
+	c := &serviceListCommand{}
+	cmd := &cobra.Command{
+		Use: "list", Short: "List all service accounts with their tokens, without secrets.", Long: stoppedHelp,
+		Example: "kontor service list --json", Args: arguments(), RunE: l.run(c),
+	}
+	cmd.Flags().BoolVar(&c.JSON, "json", false, "Print JSON.")
+	return cmd
 }
-
-// Help is shown by "kontor service list --help".
-func (serviceListCommand) Help() string { return stoppedHelp }
-
-func (serviceListCommand) examples() []string { return []string{"kontor service list --json"} }
 
 // listedAccount is an account with its tokens.
 type listedAccount struct {
@@ -171,16 +184,16 @@ func allRows[T any](ctx context.Context, page func(context.Context, list.Params)
 	}
 }
 
-type serviceRevokeCommand struct {
-	Account string `arg:"" help:"Id of the account."`
-	Token   string `arg:"" help:"Id of the token, as printed by \"kontor service list\"."`
-}
+type serviceRevokeCommand struct{ Account, Token string }
 
-// Help is shown by "kontor service revoke --help".
-func (serviceRevokeCommand) Help() string { return stoppedHelp }
-
-func (serviceRevokeCommand) examples() []string {
-	return []string{"kontor service revoke 01a1fb8a-2c0a-7d94-ab9c-5d46a808af71 01a1fb8a-2c0a-7d94-ab9c-5d46a808af72"}
+func (l *commandLine) revokeToken() *cobra.Command {
+	c := &serviceRevokeCommand{}
+	return &cobra.Command{
+		Use: "revoke <account> <token>", Short: "Revoke a token.",
+		Long:    "\"kontor service list\" prints the ids of accounts and tokens.\n\n" + stoppedHelp,
+		Example: "kontor service revoke 01a1fb8a-2c0a-7d94-ab9c-5d46a808af71 01a1fb8a-2c0a-7d94-ab9c-5d46a808af72",
+		Args:    arguments(&c.Account, &c.Token), RunE: l.run(c),
+	}
 }
 
 // Run revokes the token.

@@ -6,15 +6,21 @@ import (
 	"fmt"
 	"text/tabwriter"
 
+	"github.com/spf13/cobra"
+
 	"kontor/server/settings"
 )
 
-type settingsCommand struct {
-	JSON bool `name:"json" help:"Print JSON."`
-}
+type settingsCommand struct{ JSON bool }
 
-func (settingsCommand) examples() []string {
-	return []string{"kontor settings --config=/etc/kontor.yaml", "kontor settings --json"}
+func (l *commandLine) showSettings() *cobra.Command {
+	c := &settingsCommand{}
+	cmd := &cobra.Command{
+		Use: "settings", Short: "Show the value, the source and the meaning of every setting.",
+		Example: "kontor settings --config=/etc/kontor.yaml\nkontor settings --json", Args: arguments(), RunE: l.run(c),
+	}
+	cmd.Flags().BoolVar(&c.JSON, "json", false, "Print JSON.")
+	return cmd
 }
 
 // Run prints every setting. Secrets are masked.

@@ -1,58 +1,40 @@
 package commands
 
 import (
-	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
-	"github.com/spf13/pflag"
-
-	"kontor/server/settings"
+	"github.com/spf13/cobra"
 )
 
-// usageError returns the error of a wrong command line as a sentence for people.
-func (c *command) usageError(err error) error {
-	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		err = fmt.Errorf("--%s %s", invalid.GetFlag().Name, describeInvalid(invalid))
-	}
-	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
-		err = fmt.Errorf("--%s needs a value", missing.GetFlag().Name)
-	}
-	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		err = c.unknownFlag(unknown)
-	}
-	return fmt.Errorf("%w; see \"%s --help\"", err, c.path())
-}
+// usageWidth is the longest line of the help, in characters.
+const usageWidth = 100
 
-func describeInvalid(err *pflag.InvalidValueError) string {
-	switch err.GetFlag().Value.Type() {
-	case "bool":
-		return "must be true or false, not " + strconv.Quote(err.GetValue())
-	case "int", "int64":
-		return "must be a whole number, not " + strconv.Quote(err.GetValue())
+// usage prints how a command is used. With a template of cobra, the program would be 10 MB larger: the linker keeps all methods that a
+// template could call.
+func usage(c *cobra.Command) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "Usage:\n  %s\n", c.UseLine())
+	if c.HasExample() {
+		fmt.Fprintf(&text, "\nExamples:\n%s\n", c.Example)
 	}
-	return errors.Unwrap(err).Error()
-}
-
-func (c *command) unknownFlag(err *pflag.NotExistError) error {
-	if letters := err.GetSpecifiedShortnames(); letters != "" {
-		return fmt.Errorf("unknown flag -%s", letters)
+	if c.HasAvailableSubCommands() {
+		text.WriteString("\nCommands:\n")
+		for _, child := range c.Commands() {
+			if child.IsAvailableCommand() {
+				fmt.Fprintf(&text, "  %-*s %s\n", child.NamePadding(), child.Name(), child.Short)
+			}
+		}
 	}
-	var known []string
-	c.accepted().VisitAll(func(flag *pflag.Flag) { known = append(known, "--"+flag.Name) })
-	name := "--" + err.GetSpecifiedName()
-	return fmt.Errorf("unknown flag %s%s", name, settings.DidYouMean(name, known))
-}
-
-// missingCommand returns the error of a group without the name of one of its commands.
-func (c *command) missingCommand(words []string) error {
-	names := c.childNames()
-	if len(words) > 0 {
-		return fmt.Errorf("unknown command %q%s", words[0], settings.DidYouMean(words[0], names))
+	if c.HasAvailableLocalFlags() {
+		fmt.Fprintf(&text, "\nFlags:\n%s\n", strings.TrimRight(c.LocalFlags().FlagUsagesWrapped(usageWidth), " \n"))
 	}
-	for i, name := range names {
-		names[i] = strconv.Quote(name)
+	if c.HasAvailableInheritedFlags() {
+		fmt.Fprintf(&text, "\nFlags of every command:\n%s\n", strings.TrimRight(c.InheritedFlags().FlagUsagesWrapped(usageWidth), " \n"))
 	}
-	return fmt.Errorf("a command is missing: one of %s", strings.Join(names, ", "))
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(&text, "\n\"%s <command> --help\" describes a command.\n", c.CommandPath())
+	}
+	_, err := fmt.Fprint(c.OutOrStderr(), text.String())
+	return err
 }

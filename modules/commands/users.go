@@ -4,45 +4,62 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"kontor/modules/app"
 	"kontor/modules/directory"
+	"kontor/modules/rbac"
 	"kontor/server/settings"
 )
 
-// userCommand groups the commands about users. A server with a data directory must be stopped, because it holds the directory.
-type userCommand struct {
-	Create   userCreateCommand   `cmd:"" help:"Create a user who can sign in at once."`
-	Password userPasswordCommand `cmd:"" help:"Set the password of a user and end all their sessions."`
-	Role     userRoleCommand     `cmd:"" help:"Show or replace the roles of a user."`
-
-	Factors      userFactorsCommand      `cmd:"" help:"List the second factors of a user."`
-	ResetFactors userResetFactorsCommand `cmd:"" help:"Remove all second factors of a user who has lost them, and end all their sessions."`
+// users returns the commands about users. A server with a data directory must be stopped, because it holds the directory.
+func (l *commandLine) users() *cobra.Command {
+	return group("user", "Create users, set their passwords and roles, and reset their second factors.",
+		l.createUser(), l.setPassword(), l.setRoles(), l.listFactors(), l.resetFactors())
 }
 
 const (
-	stoppedHelp  = "Stop the server first. While it runs, use the API instead. With data.url the nodes may be running."
-	passwordHelp = "At a terminal, the command prompts for the password. Otherwise it reads the first line of standard input.\n\n" + stoppedHelp
+	stoppedHelp = `Stop the server first. While it runs, use the API instead. With data.url the
+nodes may be running.`
+	loginHelp    = "The login is an e-mail address, a phone number, a user name or an id.\n\n"
+	passwordHelp = `At a terminal, the command prompts for the password. Otherwise it reads the
+first line of standard input.
+
+` + stoppedHelp
 )
 
-type userCreateCommand struct {
-	Login    string   `arg:"" help:"E-mail address, phone number or user name."`
-	Role     []string `help:"Role, such as Administrator, Advisor or Customer; may be repeated." default:"Customer" placeholder:"NAME" complete:"roles"`
-	Language string   `help:"Language of messages to the user." enum:"en,de,fr,it" default:"en" placeholder:"LANGUAGE"`
+// languages are the languages of messages.
+var languages = []string{"en", "de", "fr", "it"}
 
-	DisplayName string `help:"Name that others see, such as \"Anna Keller\"." placeholder:"NAME"`
+type userCreateCommand struct {
+	Login, Language, DisplayName string
+	Role                         []string
 }
 
-// Help is shown by "kontor user create --help".
-func (userCreateCommand) Help() string { return passwordHelp }
-
-func (userCreateCommand) examples() []string {
-	return []string{"kontor user create anna@bank.example --role=Advisor --language=de"}
+func (l *commandLine) createUser() *cobra.Command {
+	c := &userCreateCommand{}
+	cmd := &cobra.Command{
+		Use: "create <login>", Short: "Create a user who can sign in at once.",
+		Long:    "The login is an e-mail address, a phone number or a user name.\n\n" + passwordHelp,
+		Example: "kontor user create anna@bank.example --role=Advisor --language=de",
+		Args:    arguments(&c.Login), RunE: l.run(c),
+	}
+	cmd.Flags().StringSliceVar(&c.Role, "role", []string{"Customer"}, "Role `name`, such as Administrator, Advisor or Customer; may be repeated.")
+	cmd.Flags().StringVar(&c.Language, "language", "en", "Language of messages to the user: en, de, fr or it.")
+	cmd.Flags().StringVar(&c.DisplayName, "display-name", "", "`Name` that others see, such as \"Anna Keller\".")
+	suggest(cmd, "role", rbac.BuiltInNames()...)
+	suggest(cmd, "language", languages...)
+	return cmd
 }
 
 // Run creates the user.
 func (c userCreateCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	if !slices.Contains(languages, c.Language) {
+		return fmt.Errorf("--language must be one of %s, not %q", strings.Join(languages, ", "), c.Language)
+	}
 	password, err := p.readPassword()
 	if err != nil {
 		return err
@@ -57,15 +74,14 @@ func (c userCreateCommand) Run(ctx context.Context, p Process, r *settings.Resul
 	})
 }
 
-type userPasswordCommand struct {
-	Login string `arg:"" help:"E-mail address, phone number, user name or id."`
-}
+type userPasswordCommand struct{ Login string }
 
-// Help is shown by "kontor user password --help".
-func (userPasswordCommand) Help() string { return passwordHelp }
-
-func (userPasswordCommand) examples() []string {
-	return []string{"kontor user password anna@bank.example"}
+func (l *commandLine) setPassword() *cobra.Command {
+	c := &userPasswordCommand{}
+	return &cobra.Command{
+		Use: "password <login>", Short: "Set the password of a user and end all their sessions.", Long: loginHelp + passwordHelp,
+		Example: "kontor user password anna@bank.example", Args: arguments(&c.Login), RunE: l.run(c),
+	}
 }
 
 // Run sets the password.
@@ -84,16 +100,27 @@ func (c userPasswordCommand) Run(ctx context.Context, p Process, r *settings.Res
 }
 
 type userRoleCommand struct {
-	Login string   `arg:"" help:"E-mail address, phone number, user name or id."`
-	Roles []string `arg:"" optional:"" help:"New roles, which replace all present ones. Without roles, the command prints the present ones." complete:"roles"`
-	None  bool     `help:"Remove all roles."`
+	Login string
+	Roles []string
+	None  bool
 }
 
-// Help is shown by "kontor user role --help".
-func (userRoleCommand) Help() string { return stoppedHelp }
-
-func (userRoleCommand) examples() []string {
-	return []string{"kontor user role anna@bank.example", "kontor user role anna@bank.example Advisor Customer"}
+func (l *commandLine) setRoles() *cobra.Command {
+	c := &userRoleCommand{}
+	cmd := &cobra.Command{
+		Use: "role <login> [<role>...]", Short: "Show or replace the roles of a user.",
+		Long:    loginHelp + "The given roles replace all present ones. Without roles, the command prints\nthe present ones.\n\n" + stoppedHelp,
+		Example: "kontor user role anna@bank.example\nkontor user role anna@bank.example Advisor Customer",
+		Args:    arguments(&c.Login, &c.Roles), RunE: l.run(c),
+		ValidArgsFunction: func(cmd *cobra.Command, words []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(words) == 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return suggestion("Role", rbac.BuiltInNames())(cmd, words, begun)
+		},
+	}
+	cmd.Flags().BoolVar(&c.None, "none", false, "Remove all roles.")
+	return cmd
 }
 
 // Run shows or replaces the roles.

@@ -4,20 +4,21 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/spf13/cobra"
+
 	"kontor/modules/app"
 	"kontor/modules/factors"
 	"kontor/server/settings"
 )
 
-type userFactorsCommand struct {
-	Login string `arg:"" help:"E-mail address, phone number, user name or id."`
-}
+type userFactorsCommand struct{ Login string }
 
-// Help is shown by "kontor user factors --help".
-func (userFactorsCommand) Help() string { return stoppedHelp }
-
-func (userFactorsCommand) examples() []string {
-	return []string{"kontor user factors anna@bank.example"}
+func (l *commandLine) listFactors() *cobra.Command {
+	c := &userFactorsCommand{}
+	return &cobra.Command{
+		Use: "factors <login>", Short: "List the second factors of a user.", Long: loginHelp + stoppedHelp,
+		Example: "kontor user factors anna@bank.example", Args: arguments(&c.Login), RunE: l.run(c),
+	}
 }
 
 // Run lists the factors.
@@ -58,17 +59,18 @@ func (p Process) printFactor(f factors.Factor) error {
 	return err
 }
 
-type userResetFactorsCommand struct {
-	Login string `arg:"" help:"E-mail address, phone number, user name or id."`
-}
+type userResetFactorsCommand struct{ Login string }
 
-// Help is shown by "kontor user reset-factors --help".
-func (userResetFactorsCommand) Help() string {
-	return "Make sure first that the request comes from the user: afterwards the password alone is enough to sign in. The user is told.\n\n" + stoppedHelp
-}
+func (l *commandLine) resetFactors() *cobra.Command {
+	c := &userResetFactorsCommand{}
+	return &cobra.Command{
+		Use: "reset-factors <login>", Short: "Remove all second factors of a user who has lost them, and end all their sessions.",
+		Long: `Make sure first that the request comes from the user: afterwards the password
+alone is enough to sign in. The user is told.
 
-func (userResetFactorsCommand) examples() []string {
-	return []string{"kontor user reset-factors anna@bank.example"}
+` + loginHelp + stoppedHelp,
+		Example: "kontor user reset-factors anna@bank.example", Args: arguments(&c.Login), RunE: l.run(c),
+	}
 }
 
 // Run removes the factors.

@@ -4,19 +4,19 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/spf13/cobra"
 )
 
 // release is the version, set by the linker: -ldflags "-X kontor/modules/commands.release=1.2.3".
 var release string
 
-type versionCommand struct{}
-
-func (versionCommand) examples() []string { return []string{"kontor version"} }
-
-// Run prints the version.
-func (versionCommand) Run(p Process) error {
-	_, err := fmt.Fprintln(p.Stdout, "kontor", Version())
-	return err
+// version returns the command that prints the version, as the flag --version of every command does.
+func (l *commandLine) version() *cobra.Command {
+	return &cobra.Command{Use: "version", Short: "Print the version.", Example: "kontor version", Args: arguments(), RunE: func(*cobra.Command, []string) error {
+		_, err := fmt.Fprintln(l.process.Stdout, "kontor", Version())
+		return err
+	}}
 }
 
 // Version describes this build, for example "1.2.3 (commit 1a2b3c4d5e6f, 2026-01-31T08:15:30Z, go1.26.8 linux/amd64)".

@@ -12,10 +12,10 @@ import (
 )
 
 const upsertCaseStatement = `
-	INSERT INTO kyc_cases (customer_id, opened_at, suggested_level, country, decision_id)
-	VALUES ($1, $2, $3, $4, $5)
-	ON CONFLICT (customer_id) DO UPDATE SET
-		suggested_level = excluded.suggested_level, country = excluded.country, decision_id = excluded.decision_id`
+	INSERT INTO kyc_cases (customer_id, opened_at, suggested_level, country, decision_id, ready)
+	VALUES ($1, $2, $3, $4, $5, $6)
+	ON CONFLICT (customer_id) DO UPDATE SET suggested_level = excluded.suggested_level, country = excluded.country,
+		decision_id = excluded.decision_id, ready = excluded.ready`
 
 const selectCaseStatement = `SELECT assignee, decision_id FROM kyc_cases WHERE customer_id = $1`
 
@@ -31,7 +31,7 @@ const (
 
 	caseColumns = `
 		kyc_cases.customer_id, customers.type, customers.first_name, customers.last_name, kyc_cases.country, customers.kyc_status,
-		customers.verification_level, kyc_cases.suggested_level, kyc_cases.opened_at, kyc_cases.assignee, kyc_cases.assigned_at,
+		customers.verification_level, kyc_cases.suggested_level, kyc_cases.ready, kyc_cases.opened_at, kyc_cases.assignee, kyc_cases.assigned_at,
 		d.id, d.kyc_status, d.verification_level, d.reason, d.customer_reason, d.proposed_at, d.proposed_by`
 
 	selectCaseOf = `SELECT ` + caseColumns + ` FROM ` + caseTables + ` WHERE kyc_cases.customer_id = $1`
@@ -49,6 +49,7 @@ var caseList = list.New(list.Source[Case]{
 		{Name: "country", Type: list.Text, Column: "kyc_cases.country", Key: "kyc_cases.country", Fold: strings.ToUpper},
 		{Name: "kyc_status", Type: list.Text, Column: "customers.kyc_status", Key: "customers.kyc_status"},
 		{Name: "suggested_level", Type: list.Text, Column: "kyc_cases.suggested_level", Key: "kyc_cases.suggested_level"},
+		{Name: "ready", Type: list.Bool, Column: "kyc_cases.ready"},
 		{Name: "opened_at", Type: list.Time, Column: "kyc_cases.opened_at"},
 		{Name: "assignee", Type: list.UUID, Column: "kyc_cases.assignee", Null: true},
 		{Name: "second_person", Type: list.Bool, Column: "(kyc_cases.decision_id IS NOT NULL)"},
@@ -64,7 +65,7 @@ func scanCase(row records.Row) (Case, error) {
 		at                                            *store.Time
 	}
 	err := row.Scan(&c.CustomerID, &c.Type, &c.FirstName, &c.LastName, &c.Country, (*string)(&c.KYCStatus), (*string)(&c.VerificationLevel),
-		(*string)(&c.SuggestedLevel), &c.OpenedAt, &c.Assignee, &c.AssignedAt, &d.id, &d.status, &d.level, &d.reason, &d.customerReason, &d.at, &d.by)
+		(*string)(&c.SuggestedLevel), &c.Ready, &c.OpenedAt, &c.Assignee, &c.AssignedAt, &d.id, &d.status, &d.level, &d.reason, &d.customerReason, &d.at, &d.by)
 	if err == nil && d.id != nil {
 		c.PendingDecision = &PendingDecision{ID: *d.id, State: DecisionPending, KYCStatus: Status(*d.status), VerificationLevel: Level(*d.level),
 			Reason: *d.reason, CustomerReason: *d.customerReason, ProposedAt: *d.at, ProposedBy: *d.by}
@@ -72,8 +73,8 @@ func scanCase(row records.Row) (Case, error) {
 	return c, err
 }
 
-func upsertCase(ctx context.Context, tx *store.Tx, c Customer, level Level, decisionID *string) error {
-	_, err := tx.Exec(ctx, upsertCaseStatement, c.ID, tx.Now(), string(level), c.residence(), decisionID)
+func upsertCase(ctx context.Context, tx *store.Tx, c Customer, level Level, ready bool, decisionID *string) error {
+	_, err := tx.Exec(ctx, upsertCaseStatement, c.ID, tx.Now(), string(level), c.residence(), decisionID, ready)
 	return err
 }
 

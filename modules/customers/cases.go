@@ -3,6 +3,7 @@ package customers
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 
 	"kontor/modules/kit/list"
@@ -24,6 +25,7 @@ type Case struct {
 	KYCStatus         Status           `json:"kyc_status"`
 	VerificationLevel Level            `json:"verification_level"`
 	SuggestedLevel    Level            `json:"suggested_level" doc:"The level that the documents support, as of the last submission or day."`
+	Ready             bool             `json:"ready" doc:"Whether there are documents, and each valid one has a scan or photo."`
 	OpenedAt          store.Time       `json:"opened_at" doc:"Since when the customer waits."`
 	Assignee          *string          `json:"assignee" doc:"The reviewer who works on the case. An assignment ends after 24 hours."`
 	AssignedAt        *store.Time      `json:"assigned_at"`
@@ -236,8 +238,9 @@ func (s *Service) refreshCase(ctx context.Context, tx *store.Tx, c Customer) err
 	if waits {
 		decisionID = &pending.ID
 	}
-	level := supportedLevel(documents, types.DateOf(tx.Now().Std()))
-	return upsertCase(ctx, tx, c, level, decisionID)
+	today := types.DateOf(tx.Now().Std())
+	ready := slices.ContainsFunc(documents, Document.hasFiles) && len(missingScans(documents, today)) == 0
+	return upsertCase(ctx, tx, c, supportedLevel(documents, today), ready, decisionID)
 }
 
 // residence returns the country of a customer: alpha-3, of the address or else the nationality; empty for none.

@@ -112,7 +112,7 @@ type Service struct {
 	texts      endpoint.Texts
 	fourEyes   string
 	cached     *records.Cached[Customer]
-	encoded    *list.Kept // customerList with encoded rows
+	encoded    *list.Kept[Customer] // customerList with encoded rows
 }
 
 // Options are the settings of the module.

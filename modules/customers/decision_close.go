@@ -51,6 +51,9 @@ func (s *Service) Confirm(ctx context.Context, in DecisionInput) (Decision, erro
 		if d.verifiedAt != nil {
 			after.verifiedAt = d.verifiedAt
 		}
+		if err := after.checkMembers(); err != nil { // something was removed since the proposal
+			return preparedChange{}, err
+		}
 		change := s.prepareVerification(before, after, "customers.kyc_confirm", reasons{forCustomer: d.CustomerReason, decisionID: &d.ID})
 		change.closing = s.closing(ctx, d, DecisionConfirmed, "")
 		return change, nil

@@ -81,7 +81,7 @@ func documentValidity(ctx context.Context, q store.Querier, customerID string, s
 	for rows.Next() {
 		var d Document
 		var k key
-		if err := rows.Scan(&d.ID, &k.kind, &k.number, &k.country, &d.ExpiryDate); err != nil {
+		if err := rows.Scan(&d.ID, &k.kind, &k.number, &k.country, &d.ExpiryDate, &d.files); err != nil {
 			return nil, fmt.Errorf("read document: %w", err)
 		}
 		d.Type = DocumentType(k.kind)
@@ -136,7 +136,7 @@ func (s *Service) documents(ctx context.Context, q store.Querier, customerID str
 	for rows.Next() {
 		var d Document
 		var kind, sealed, key string
-		if err := rows.Scan(&d.ID, &kind, &sealed, &key, &d.Country, &d.ExpiryDate, &d.CreatedAt); err != nil {
+		if err := rows.Scan(&d.ID, &kind, &sealed, &key, &d.Country, &d.ExpiryDate, &d.CreatedAt, &d.files); err != nil {
 			return nil, fmt.Errorf("read document: %w", err)
 		}
 		if sealed != "" { // not erased

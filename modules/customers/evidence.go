@@ -122,18 +122,23 @@ func documentsAdded(d PendingDecision, documents []Document) ([]string, error) {
 
 // FilesChanged follows a change of the files of a document. A deleted file makes a waiting verification void.
 func (s *Service) FilesChanged(ctx context.Context, tx *store.Tx, target attachment.Target, added bool) error {
-	d, found, err := selectPending(ctx, tx, target.Parent)
-	if err != nil || !found {
-		return err
-	}
-	if added || !d.verifies() {
-		return markChanged(ctx, tx, d)
-	}
 	c, err := table.GetUnchecked(ctx, tx, target.Parent)
 	if err != nil {
 		return err
 	}
-	return s.void(ctx, tx, c, d)
+	d, found, err := selectPending(ctx, tx, target.Parent)
+	if err != nil {
+		return err
+	}
+	if found && !added && d.verifies() {
+		return s.void(ctx, tx, c, d)
+	}
+	if found {
+		if err := markChanged(ctx, tx, d); err != nil {
+			return err
+		}
+	}
+	return s.refreshCase(ctx, tx, c)
 }
 
 // followPending stores what a change means for the pending decision of the customer: it becomes void, or shows that there is

@@ -114,6 +114,8 @@ type Document struct {
 	Country    string       `json:"country"`
 	Expired    bool         `json:"expired"`
 	CreatedAt  store.Time   `json:"created_at"`
+
+	files int64 // scans and photos
 }
 
 // validOn reports whether the document is valid on a day. It is valid on its last day.
@@ -121,10 +123,13 @@ func (d Document) validOn(today types.Date) bool {
 	return d.ExpiryDate.IsZero() || !d.ExpiryDate.Before(today)
 }
 
+func (d Document) hasFiles() bool { return d.files > 0 }
+
 // Requirements lists what is missing for the next level, and the types of expired and expiring documents.
 type Requirements struct {
 	CurrentlyDue []string `json:"currently_due" example:"proof_of_address" doc:"identity_document, proof_of_address or enhanced_review."`
 	PastDue      []string `json:"past_due" example:"passport" doc:"Types of documents that have expired and that no other document replaces."`
+	MissingScans []string `json:"missing_scans" format:"uuid" doc:"The valid documents without a scan or photo."`
 	ExpiringSoon []string `json:"expiring_soon" example:"identity_card" doc:"Types of documents that expire within 30 days and that no other document replaces."`
 }
 
@@ -141,7 +146,7 @@ const expiringSoonDays = 30
 // requirements returns the requirements of a customer on a day. An expired document is past due unless another valid
 // document replaces it.
 func requirements(c Customer, documents []Document, today types.Date) Requirements {
-	r := Requirements{CurrentlyDue: []string{}, PastDue: []string{}, ExpiringSoon: []string{}}
+	r := Requirements{CurrentlyDue: []string{}, PastDue: []string{}, ExpiringSoon: []string{}, MissingScans: missingScans(documents, today)}
 	supported := supportedLevel(documents, today)
 	switch {
 	case supported == LevelNone:
@@ -163,6 +168,17 @@ func requirements(c Customer, documents []Document, today types.Date) Requiremen
 		}
 	}
 	return r
+}
+
+// missingScans returns the ids of the valid documents without a file. It never returns nil.
+func missingScans(documents []Document, today types.Date) []string {
+	ids := []string{}
+	for _, d := range documents {
+		if d.validOn(today) && !d.hasFiles() {
+			ids = append(ids, d.ID)
+		}
+	}
+	return ids
 }
 
 // replaced reports whether another document that serves the same purpose is valid on the day.

@@ -13,10 +13,12 @@ const updateVerificationStatement = `
 	WHERE id = $1`
 
 const selectDocuments = `
-	SELECT id, type, number_sealed, number_key, country, expiry_date, created_at
+	SELECT id, type, number_sealed, number_key, country, expiry_date, created_at, ` + countFiles + `
 	FROM kyc_documents
 	WHERE customer_id = $1
 	ORDER BY created_at, id`
+
+const countFiles = `(SELECT COUNT(*) FROM attached_files a WHERE a.record_id = kyc_documents.id AND a.record_type = 'kyc_documents')`
 
 const upsertDocumentStatement = `
 	INSERT INTO kyc_documents (
@@ -66,7 +68,7 @@ const hasDecidedStatement = `
 	LIMIT 1`
 
 const selectValidity = `
-	SELECT id, type, number_key, country_key, expiry_date FROM kyc_documents WHERE customer_id = $1`
+	SELECT id, type, number_key, country_key, expiry_date, ` + countFiles + ` FROM kyc_documents WHERE customer_id = $1`
 
 const selectIdentitiesStatement = `SELECT name_hash, birth_hash FROM customer_identities WHERE customer_id = $1`
 

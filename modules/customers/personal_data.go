@@ -129,10 +129,10 @@ const (
 
 	selectUnerasedDecisions = `
 		SELECT id FROM kyc_decisions
-		WHERE customer_id = $1 AND id > $2 AND (reason <> '' OR customer_reason <> '' OR closing_reason <> '' OR documents <> '' OR state = 'pending') ORDER BY id LIMIT $3`
+		WHERE customer_id = $1 AND id > $2 AND (reason <> '' OR customer_reason <> '' OR closing_reason <> '' OR evidence_key <> '' OR documents <> '' OR state = 'pending') ORDER BY id LIMIT $3`
 
 	eraseDecision = `
-		UPDATE kyc_decisions SET reason = '', customer_reason = '', closing_reason = '', documents = '', state = CASE WHEN state = 'pending' THEN 'void' ELSE state END
+		UPDATE kyc_decisions SET reason = '', customer_reason = '', closing_reason = '', evidence_key = '', documents = '', state = CASE WHEN state = 'pending' THEN 'void' ELSE state END
 		WHERE id = $1`
 
 	eraseCase = `DELETE FROM kyc_cases WHERE customer_id = $1`

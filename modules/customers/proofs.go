@@ -13,7 +13,7 @@ import (
 // which follow from the customers, except for who works on them.
 func Proofs() []records.Proof {
 	customers := table.Proof()
-	customers.Read = readCustomer
+	customers.Read, customers.Changes = readCustomer, &store.ChangeRule{Omit: []string{"updated_at", "erased_at"}}
 	return []records.Proof{customers, documentProof, changeProof, decisionProof}
 }
 

@@ -36,14 +36,17 @@ type KYC struct {
 	version int64
 }
 
-// ETag returns the version of the customer. For reviewers it also names the state of the decisions, which change without the customer:
+// ETag returns the version of the customer, and names the number of files, which change without it. For reviewers it also names the state of the decisions, which change without the customer:
 // to all others nothing must show them.
 func (k KYC) ETag() string {
 	tag := endpoint.VersionTag(k.version)
-	if k.PendingDecision == nil && len(k.Decisions) == 0 {
+	if k.PendingDecision == nil && len(k.Decisions) == 0 && !slices.ContainsFunc(k.Documents, Document.hasFiles) {
 		return tag
 	}
 	state := sha256.New()
+	for _, d := range k.Documents {
+		fmt.Fprintln(state, d.files)
+	}
 	if d := k.PendingDecision; d != nil {
 		fmt.Fprintln(state, d.ID)
 		if d.ChangedSince != nil {
@@ -110,7 +113,7 @@ func (s *Service) GetKYC(ctx context.Context, in OneInput) (KYC, error) {
 	if k.Documents, err = s.documents(ctx, s.db, c.ID, today); err != nil {
 		return KYC{}, err
 	}
-	k.Requirements, k.Suggestion, k.FourEyes = requirements(c, k.Documents, today), suggest(k.Documents, today), s.fourEyes
+	k.Requirements, k.Suggestion, k.FourEyes = requirements(c, k.Documents, today), suggest(c, k.Documents, today), s.fourEyes
 	if err := s.addReview(ctx, &k, c); err != nil {
 		return KYC{}, err
 	}
@@ -259,8 +262,8 @@ func (s *Service) verify(ctx context.Context, q store.Querier, c *Customer, subm
 	if c.VerificationLevel == LevelEnhanced {
 		level = LevelEnhanced
 	}
-	c.KYCStatus, c.VerificationLevel, c.verifiedAt = Verified, level, &at
-	return nil
+	c.KYCStatus, c.VerificationLevel, c.verifiedAt = Verified, c.knownLevel(level), &at
+	return c.checkMembers()
 }
 
 // nextStatuses returns the states that a reviewer may choose. It never returns nil.
@@ -281,6 +284,9 @@ func (s *Service) Decide(ctx context.Context, in DecideInput) (endpoint.Result, 
 			return preparedChange{}, cmp.Or(err, error(apierr.DecisionWaits))
 		}
 		c, err := s.applyDecision(ctx, q, before, in)
+		if err == nil {
+			err = c.checkMembers()
+		}
 		if err != nil {
 			return preparedChange{}, err
 		}
@@ -328,7 +334,7 @@ func (s *Service) applyDecision(ctx context.Context, q store.Querier, c Customer
 	if err != nil {
 		return c, err
 	}
-	if c.VerificationLevel = supportedLevel(documents, today); c.VerificationLevel == LevelNone {
+	if c.VerificationLevel = c.knownLevel(supportedLevel(documents, today)); c.VerificationLevel == LevelNone {
 		c.VerificationLevel = LevelBasic
 	}
 	return c, nil

@@ -40,7 +40,7 @@ func holdersOf(ctx context.Context, q store.Querier, role string) (list.Where, e
 		}
 		return list.Where{}, err
 	}
-	return list.Where{SQL: `id IN (SELECT user_id FROM user_roles WHERE role_id = $1)`, Args: []any{ids[0]}, Tables: []string{"user_roles"}}, nil
+	return list.Where{SQL: `id IN (SELECT user_id FROM held_roles WHERE role_id = $1)`, Args: []any{ids[0]}, Tables: []string{"user_roles"}}, nil
 }
 
 // get reads a user. It returns apierr.UserNotFound and apierr.NoAccess.

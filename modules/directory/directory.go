@@ -13,7 +13,8 @@
 // Other modules may name these views in their statements, but none of the tables:
 //
 //   - people: users by id, with display_name, status, language and kind.
-//   - held_roles: one row for each role of a user.
+//   - held_roles: one row for each role that a user holds now.
+//   - assigned_roles: the same with roles that begin later, their terms, and who gave them.
 //   - user_credentials: credentials with their type, value, value_key (see [LoginKey]), and whether and since when they are
 //     validated and trusted.
 //
@@ -55,6 +56,7 @@ type User struct {
 	Status      string      `json:"status" enum:"pending,active,disabled"`
 	Language    string      `json:"language" enum:"en,de,fr,it"`
 	Roles       []string    `json:"roles" example:"Customer" doc:"Names, in alphabetical order."`
+	Terms       []Term      `json:"role_terms,omitzero" form:"later" doc:"Roles that begin or end by themselves; missing from users without such roles."`
 	CreatedAt   store.Time  `json:"created_at"`
 	ModifiedAt  store.Time  `json:"modified_at"`
 	LastLoginAt *store.Time `json:"last_login_at"`
@@ -75,6 +77,9 @@ func (u User) ETag() string {
 	h := fnv.New32a()
 	for _, role := range u.Roles {
 		fmt.Fprintf(h, "%q", role)
+	}
+	for _, t := range u.Terms {
+		fmt.Fprintf(h, "%q %v %v %v", t.Role, t.StartsAt, t.ExpiresAt, t.InForce)
 	}
 	if u.LastLoginAt != nil {
 		fmt.Fprintf(h, "%d", int64(*u.LastLoginAt))
@@ -156,6 +161,8 @@ type Service struct {
 	texts  endpoint.Texts
 	people *peopleCache
 
+	terms     terms     // nil before SetTerms
+	notifier  notifier  // nil before SetTerms
 	customers customers // nil before SetCustomers
 
 	peopleTopic *store.Topic // users whose name, roles or sign-in names have changed

@@ -51,12 +51,16 @@ func (s *Service) SyncRoles(ctx context.Context, tx *store.Tx, userID string, ma
 	if err != nil {
 		return false, err
 	}
-	held, err := s.RolesOf(ctx, tx, userID)
+	now, err := assignedTo(ctx, tx, userID)
 	if err != nil {
 		return false, err
 	}
 	target := slices.Clone(wanted)
-	for _, role := range held {
+	for _, a := range now {
+		role := a.roleID
+		if !a.inForce {
+			continue
+		}
 		if !slices.Contains(managed, role) && !slices.Contains(target, role) {
 			target = append(target, role)
 		}
@@ -71,6 +75,6 @@ func (s *Service) SyncRoles(ctx context.Context, tx *store.Tx, userID string, ma
 			return false, err
 		}
 	}
-	_, err = s.assign(ctx, tx, u, target, func(string) bool { return true })
+	_, err = s.assign(ctx, tx, u, wantedRoles(now, target, nil), func(string) bool { return true })
 	return keptAdministrator, err
 }

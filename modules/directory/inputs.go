@@ -168,6 +168,8 @@ type passwordInput struct {
 type rolesInput struct {
 	UserID string    `path:"id"`
 	Roles  *[]string `json:"roles" maxItems:"50" example:"Customer" doc:"Names or ids of all roles that the user shall have."`
+	// nil keeps the terms of roles that the user has
+	Terms *[]termInput `json:"terms" required:"false" nullable:"false" maxItems:"50" doc:"When the user shall hold roles. Roles without an entry begin at once and do not end. Without terms, roles that the user has keep theirs, and roles that begin later stay."`
 }
 
 const maxRoles = 50
@@ -179,6 +181,10 @@ func (in *rolesInput) Validate(v *apierr.Fields) {
 		v.Add("roles", "invalid.required")
 	case len(*in.Roles) > maxRoles:
 		v.Add("roles", "invalid.max_items", apierr.Args{"Max": maxRoles})
+	}
+	if in.Terms != nil && len(*in.Terms) > maxRoles {
+		v.Add("terms", "invalid.max_items", apierr.Args{"Max": maxRoles})
+		in.Terms = nil
 	}
 }
 

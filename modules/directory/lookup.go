@@ -19,7 +19,7 @@ import (
 const idsAtOnce = 64
 
 const (
-	selectRolesOf = `SELECT role_id FROM user_roles WHERE user_id = $1 ORDER BY role_id`
+	selectRolesOf = `SELECT role_id FROM held_roles WHERE user_id = $1 ORDER BY role_id`
 
 	selectHolders = `SELECT user_id FROM user_roles WHERE role_id = $1 ORDER BY user_id`
 
@@ -30,7 +30,7 @@ const (
 	selectActivePeople = `SELECT id FROM users WHERE status = 'active' AND kind = 'person' AND id IN (%s)`
 
 	selectAdministrators = `
-		SELECT u.id FROM user_roles r JOIN users u ON u.id = r.user_id
+		SELECT u.id FROM held_roles r JOIN users u ON u.id = r.user_id
 		WHERE r.role_id = $1 AND u.status = 'active' AND u.kind = 'person' ORDER BY u.id`
 
 	selectAddresses = `

@@ -132,7 +132,11 @@ func (s *Service) SetRoles(ctx context.Context, login string, namesOrIDs []strin
 				return err
 			}
 		}
-		u, err = s.assign(ctx, tx, u, wanted, func(string) bool { return true })
+		now, err := assignedTo(ctx, tx, u.ID)
+		if err != nil {
+			return err
+		}
+		u, err = s.assign(ctx, tx, u, wantedRoles(now, wanted, nil), func(string) bool { return true })
 		return err
 	})
 	return u, err

@@ -20,7 +20,7 @@ const selectPeople = `
 			SELECT min(CASE c.type WHEN 'username' THEN '1' WHEN 'email' THEN '2' ELSE '3' END || c.value)
 			FROM credentials c WHERE c.user_id = u.id AND c.validated = TRUE), '')
 	FROM users u
-	LEFT JOIN user_roles r ON r.user_id = u.id
+	LEFT JOIN held_roles r ON r.user_id = u.id
 	WHERE u.id IN (%s)`
 
 // person is what [Service.People] keeps of a user. Whether they are staff depends on the policy and is decided each time.

@@ -16,6 +16,7 @@ func Proofs() []records.Proof {
 
 var accountProof = records.Proof{
 	Type: userTable.Type.Name, From: "users", Key: "id", Read: readAccount, Outside: map[string]string{"roles": "[]", "last_login_at": "null"},
+	Changes: &store.ChangeRule{Omit: []string{"modified_at", "roles", "last_login_at"}},
 }
 
 const selectAuthors = `SELECT created_by, modified_by FROM users WHERE id = $1`
@@ -40,7 +41,7 @@ func readAccount(ctx context.Context, q store.Querier, id string) (store.Record,
 }
 
 var credentialProof = records.Proof{
-	Type: credentialTable.Type.Name, From: "credentials", Key: "id", Read: readCredential,
+	Type: credentialTable.Type.Name, From: "credentials", Key: "id", Read: readCredential, Changes: &store.ChangeRule{Forget: true},
 }
 
 const selectCredentialAuthor = `SELECT created_by FROM credentials WHERE id = $1`

@@ -18,34 +18,57 @@ import (
 // hold; administrators hold all. It returns apierr.UserNotFound, apierr.NoAccess, apierr.GrantNotHeld and
 // apierr.LastAdministrator.
 func (s *Service) setRoles(ctx context.Context, in rolesInput) (User, error) {
-	caller := access.From(ctx)
 	var u User
 	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		if u, err = s.getForUpdate(ctx, tx, in.UserID); err != nil {
-			return err
-		}
-		wanted, err := resolveRoles(ctx, tx, *in.Roles)
-		if err != nil {
-			return err
-		}
-		if !slices.Contains(wanted, access.Administrator) {
-			if err := s.keepAdministrator(ctx, tx, u); err != nil {
-				return err
-			}
-		}
-		if caller.UserID == u.ID {
-			return apierr.NoAccess
-		}
-		held, err := s.RolesOf(ctx, tx, caller.UserID) // read now: roles may have changed since the request was authenticated
-		if err != nil {
-			return err
-		}
-		u, err = s.assign(ctx, tx, u, wanted, func(role string) bool {
-			return slices.Contains(held, access.Administrator) || slices.Contains(held, role)
-		})
+		u, err = s.setRolesIn(ctx, tx, in)
 		return err
 	})
 	return u, err
+}
+
+// RemoveRoles takes all roles from a user, also those that begin later. It returns the errors of setRoles.
+func (s *Service) RemoveRoles(ctx context.Context, tx *store.Tx, userID string) error {
+	_, err := s.setRolesIn(ctx, tx, rolesInput{UserID: userID, Roles: &[]string{}, Terms: &[]termInput{}})
+	return err
+}
+
+// setRolesIn is setRoles within a transaction.
+func (s *Service) setRolesIn(ctx context.Context, tx *store.Tx, in rolesInput) (u User, err error) {
+	caller := access.From(ctx)
+	if u, err = s.getForUpdate(ctx, tx, in.UserID); err != nil {
+		return u, err
+	}
+	ids, err := resolveRoles(ctx, tx, *in.Roles)
+	if err != nil {
+		return u, err
+	}
+	var terms map[string]assigned
+	if in.Terms != nil {
+		if terms, err = resolveTerms(ctx, tx, *in.Terms, ids); err != nil {
+			return u, err
+		}
+	}
+	now, err := assignedTo(ctx, tx, u.ID)
+	if err != nil {
+		return u, err
+	}
+	wanted := wantedRoles(now, ids, terms)
+	stays := func(a assigned) bool { return a.roleID == access.Administrator && !a.endsOrBegins() }
+	if !slices.ContainsFunc(wanted, stays) {
+		if err := s.keepAdministrator(ctx, tx, u); err != nil {
+			return u, err
+		}
+	}
+	if caller.UserID == u.ID {
+		return u, apierr.NoAccess
+	}
+	held, err := s.RolesOf(ctx, tx, caller.UserID) // read now: roles may have changed since the request was authenticated
+	if err != nil {
+		return u, err
+	}
+	return s.assign(ctx, tx, u, wanted, func(role string) bool {
+		return slices.Contains(held, access.Administrator) || slices.Contains(held, role)
+	})
 }
 
 // resolveRoles returns the distinct ids of roles given by name or id. It returns apierr.InvalidInput with the unknown ones.
@@ -72,38 +95,10 @@ func resolveRoles(ctx context.Context, q store.Querier, namesOrIDs []string) ([]
 }
 
 // assign replaces the roles of a user. may reports which roles the caller may grant and revoke.
-func (s *Service) assign(ctx context.Context, tx *store.Tx, u User, wanted []string, may func(role string) bool) (User, error) {
-	now, err := s.RolesOf(ctx, tx, u.ID)
-	if err != nil {
+func (s *Service) assign(ctx context.Context, tx *store.Tx, u User, wanted []assigned, may func(role string) bool) (User, error) {
+	changed, err := s.replaceRoles(ctx, tx, u.ID, wanted, may)
+	if err != nil || !changed {
 		return u, err
-	}
-	changed := false
-	for _, role := range now {
-		if slices.Contains(wanted, role) {
-			continue
-		}
-		if !may(role) {
-			return u, apierr.GrantNotHeld
-		}
-		if _, err := tx.Exec(ctx, deleteUserRole, u.ID, role); err != nil {
-			return u, err
-		}
-		changed = true
-	}
-	for _, role := range wanted {
-		if slices.Contains(now, role) {
-			continue
-		}
-		if !may(role) {
-			return u, apierr.GrantNotHeld
-		}
-		if _, err := tx.Exec(ctx, insertUserRole, u.ID, role, tx.Now(), records.Actor(ctx)); err != nil {
-			return u, err
-		}
-		changed = true
-	}
-	if !changed {
-		return u, nil
 	}
 	was, err := readAccount(ctx, tx, u.ID)
 	if err != nil {
@@ -124,6 +119,45 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, u User, wanted []str
 	entry := store.AuditEntry{Actor: records.Actor(ctx), Action: actionUserRoles, RecType: userRolesProof.Type, RecID: u.ID}
 	entry.Changes = []store.FieldChange{store.Changed("roles", names, strings.Join(u.Roles, ", "))}
 	return u, userRolesProof.AuditEntry(ctx, tx, entry)
+}
+
+// replaceRoles writes the roles of a user that differ from the wanted ones, and reports whether there were any.
+func (s *Service) replaceRoles(ctx context.Context, tx *store.Tx, userID string, wanted []assigned, may func(role string) bool) (changed bool, err error) {
+	now, err := assignedTo(ctx, tx, userID)
+	if err != nil {
+		return false, err
+	}
+	find := func(roles []assigned, id string) int {
+		return slices.IndexFunc(roles, func(a assigned) bool { return a.roleID == id })
+	}
+	for _, a := range now {
+		if find(wanted, a.roleID) >= 0 {
+			continue
+		}
+		if !may(a.roleID) {
+			return false, apierr.GrantNotHeld
+		}
+		if _, err := tx.Exec(ctx, deleteUserRole, userID, a.roleID); err != nil {
+			return false, err
+		}
+		changed = true
+	}
+	for _, a := range wanted {
+		if i := find(now, a.roleID); i >= 0 && now[i].same(a) {
+			continue
+		}
+		if !may(a.roleID) {
+			return false, apierr.GrantNotHeld
+		}
+		if _, err := tx.Exec(ctx, upsertUserRole, userID, a.roleID, tx.Now(), records.Actor(ctx), a.starts, a.expires, a.inForce); err != nil {
+			return false, err
+		}
+		if a.endsOrBegins() && s.terms != nil {
+			s.terms.TermsChanged(tx)
+		}
+		changed = true
+	}
+	return changed, nil
 }
 
 // keepAdministrator returns apierr.LastAdministrator if the user is the last active administrator.

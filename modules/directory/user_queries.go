@@ -71,7 +71,7 @@ const (
 	touchUser = `UPDATE users SET modified_at = $2, modified_by = $3, version = version + 1 WHERE id = $1`
 
 	selectRoleNames = `
-		SELECT ur.user_id, r.name FROM user_roles ur JOIN role_names r ON r.id = ur.role_id
+		SELECT ur.user_id, r.name FROM held_roles ur JOIN role_names r ON r.id = ur.role_id
 		WHERE ur.user_id IN (%s) ORDER BY r.name_key`
 
 	selectRole = `SELECT id FROM role_names WHERE id = $1 OR name_key = $2`
@@ -82,10 +82,10 @@ const (
 
 	deleteUserRole = `DELETE FROM user_roles WHERE user_id = $1 AND role_id = $2`
 
-	// Service accounts do not count: they cannot sign in, nor change roles.
+	// Service accounts do not count: they cannot sign in, nor change roles. Nor do administrators whose role ends by itself.
 	countOtherAdministrators = `
 		SELECT count(*) FROM user_roles ur JOIN users u ON u.id = ur.user_id
-		WHERE ur.role_id = $1 AND u.status = 'active' AND u.kind = 'person' AND u.id <> $2`
+		WHERE ur.role_id = $1 AND ur.in_force = TRUE AND ur.expires_at IS NULL AND u.status = 'active' AND u.kind = 'person' AND u.id <> $2`
 )
 
 // fillRoles adds the names of their roles to users.
@@ -103,6 +103,9 @@ func fillRoles(ctx context.Context, q store.Querier, users []User) error {
 		u.Roles = append(u.Roles, name)
 		return nil
 	})
+	if err == nil {
+		err = fillTerms(ctx, q, users)
+	}
 	if err != nil {
 		return fmt.Errorf("read roles of users: %w", err)
 	}

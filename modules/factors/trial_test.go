@@ -1,7 +1,6 @@
 package factors_test
 
 import (
-	"context"
 	"regexp"
 	"strings"
 	"testing"
@@ -90,16 +89,7 @@ func TestNewMethod_IsConfirmedByItsSession(t *testing.T) {
 func (b *bank) sent(t *testing.T, userID, to, pattern string) string {
 	t.Helper()
 	var text string
-	rows, err := b.DB.Query(context.Background(), `SELECT text FROM deliveries WHERE user_id = $1 AND recipient = $2 ORDER BY created_at, id`, userID, to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var body string
-		if err := rows.Scan(&body); err != nil {
-			t.Fatal(err)
-		}
+	for _, body := range b.Messages(userID, to) {
 		if found := regexp.MustCompile(pattern).FindString(body); found != "" {
 			text = found
 		}

@@ -9,7 +9,8 @@
 // file cannot be opened until it was scanned, and only its uploader sees that it exists. The content is only served as a
 // download. Previews are pictures that a worker process renders; they are not stored.
 //
-// The module owns the tables files and file_chunks.
+// The module owns the tables files and file_chunks. It publishes the view attached_files (id, record_type, record_id, parent_id): the
+// files of records that are or will be readable.
 package files
 
 import (

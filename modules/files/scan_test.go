@@ -37,26 +37,10 @@ func startClamd(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	command := exec.CommandContext(t.Context(), path, "-c", filepath.Join(dir, "clamd.conf"))
-	out, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	command.Stderr = command.Stdout
-	testenv.Child(command)
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if strings.HasPrefix(lines.Text(), "Self checking") { // it accepts connections
-			go io.Copy(io.Discard, out) // the rest of its log
-			t.Cleanup(func() { _ = command.Wait() })
-			return socket
-		}
-	}
-	t.Fatalf("clamd has ended: %v", command.Wait())
-	return ""
+	scanner := testenv.Background(t, exec.Command(path, "-c", filepath.Join(dir, "clamd.conf")))
+	scanner.Line("Self checking") // it accepts connections
+	scanner.IgnoreOutput()
+	return socket
 }
 
 func scannedBy(address string) servertest.Option {

@@ -10,10 +10,10 @@ import (
 
 // addresses returns the addresses of the active users for the channels: the first of each user and channel, or all.
 func (s *Service) addresses(ctx context.Context, q store.Querier, userIDs, channels []string, all bool) ([]types.Address, error) {
-	if s.directory == nil || len(userIDs) == 0 {
+	if s.Peers.Directory == nil || len(userIDs) == 0 {
 		return nil, nil
 	}
-	known, err := s.directory.Addresses(ctx, q, userIDs...)
+	known, err := s.Peers.Directory.Addresses(ctx, q, userIDs...)
 	if err != nil {
 		return nil, fmt.Errorf("read addresses: %w", err)
 	}

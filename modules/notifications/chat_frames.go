@@ -19,10 +19,6 @@ type Chats interface {
 	ReadableMessages(ctx context.Context, q store.Querier, ids []string) (map[string]event.ReadableMessage, error)
 }
 
-// SetChats registers the chats whose messages frames carry. Chats are built later. Call it before the first stream is
-// opened.
-func (s *Service) SetChats(chats Chats) { s.chats = chats }
-
 // maxFrameText is how many characters of a message a frame carries. Streams keep frames in memory until their clients
 // have read them; clients read the rest of a long message from the chat.
 const maxFrameText = 2000
@@ -102,7 +98,7 @@ func truncate(text string, n int) (string, bool) {
 // liveMessage returns the message of an event for the frames of its recipients, or nil. It looks the author up once for all
 // of them, and only if one of them has an open stream.
 func (s *Service) liveMessage(parent parentEvent, recipients []string) *frameMessage {
-	if parent.chatMessage == nil || s.directory == nil || !s.hub.Connected(recipients) {
+	if parent.chatMessage == nil || s.Peers.Directory == nil || !s.hub.Connected(recipients) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), checkTime)
@@ -118,7 +114,7 @@ func (s *Service) liveMessage(parent parentEvent, recipients []string) *frameMes
 // same look-up. [Service.addMessage] removes the user names for others.
 func (s *Service) peopleForStaff(ctx context.Context, ids ...string) (peopleByID, error) {
 	staff := access.Caller{Roles: []string{access.Administrator}, UserID: store.NilID}.WithPolicy(s.options.Policy.Load())
-	return s.directory.People(access.With(ctx, staff), ids)
+	return s.Peers.Directory.People(access.With(ctx, staff), ids)
 }
 
 // replayedMessages reads the messages that copies of one user are about, with their authors, by the ids of the messages.
@@ -130,10 +126,10 @@ func (s *Service) replayedMessages(ctx context.Context, stream *sse.Stream, copi
 			ids = append(ids, id)
 		}
 	}
-	if len(ids) == 0 || s.chats == nil || !s.callerOf(stream).MayCall(readMessagesEndpoint) {
+	if len(ids) == 0 || s.Peers.Chats == nil || !s.callerOf(stream).MayCall(readMessagesEndpoint) {
 		return nil, nil
 	}
-	messages, err := s.chats.FrameMessages(ctx, s.db, stream.User, ids)
+	messages, err := s.Peers.Chats.FrameMessages(ctx, s.db, stream.User, ids)
 	if err != nil {
 		return nil, err
 	}

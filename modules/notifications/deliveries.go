@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kontor/modules/kit/list"
+	"kontor/modules/kit/outbox"
 	"kontor/modules/kit/records"
 	"kontor/server/access"
 	"kontor/server/apierr"
@@ -48,7 +49,7 @@ func (s *Service) mask(ctx context.Context, rows []Delivery) error {
 	stale, holds := endpoint.RequireAssurance(ctx, seesSecrets) != nil, map[string]bool{}
 	for i := range rows {
 		d := &rows[i]
-		if !d.Secret || d.Text == "" {
+		if !d.Secret || d.Text == "" && d.sealed == "" {
 			continue
 		}
 		if _, known := holds[d.UserID]; !known && !stale {
@@ -59,6 +60,8 @@ func (s *Service) mask(ctx context.Context, rows []Delivery) error {
 		}
 		if !holds[d.UserID] {
 			d.Text, d.Masked = textMask, true
+		} else if err := unseal(s.db, d); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -96,7 +99,7 @@ func (s *Service) Retry(ctx context.Context, in DeliveryInput) (Delivery, error)
 		if err != nil {
 			return err
 		}
-		if before.Status != Dead {
+		if before.Status != outbox.Dead {
 			return apierr.DeliveryNotDead
 		}
 		statement := retryDeadLocally
@@ -121,28 +124,26 @@ func (s *Service) Retry(ctx context.Context, in DeliveryInput) (Delivery, error)
 // wakeUp wakes all queues.
 func (s *Service) wakeUp() {
 	for _, q := range s.queues {
-		q.wakeUp()
+		q.WakeUp()
 	}
 }
 
-// recoverOutbox prepares the outbox before the queues start. It releases the leases of earlier processes, and moves the
-// deliveries of channels without a gateway to the local outbox. Leases of other nodes stay, see [Service.ReleaseNodes].
+// recoverOutbox moves the deliveries of channels without a gateway to the local outbox, also those that an earlier process has leased.
+// Leases of other nodes stay, see [Service.ReleaseNodes].
 func (s *Service) recoverOutbox(ctx context.Context) error {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		release, args := releaseAllLeases, []any{tx.Now()}
+		var owners []string
 		if s.db.Shared() {
-			release, args = releaseLeasesOf+"$2)", append(args, s.counts.node)
-		}
-		if _, err := tx.Exec(ctx, release, args...); err != nil {
-			return err
+			owners = append(owners, s.counts.node)
 		}
 		for _, channel := range []string{Email, SMS} {
-			if s.queues[channel] == nil {
-				if _, err := tx.Exec(ctx, moveToLocalOutbox, tx.Now(), channel); err != nil {
-					return err
-				}
+			if s.queues[channel] != nil {
+				continue
 			}
-			if _, err := tx.Exec(ctx, limitWaits, tx.Now(), channel, tx.Now().Add(max(maxRetryAfter, s.options.MaxPause))); err != nil {
+			if err := outbox.Release(ctx, tx, deliveriesTable, "channel = '"+channel+"'", owners...); err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, moveToLocalOutbox, tx.Now(), channel); err != nil {
 				return err
 			}
 		}
@@ -161,11 +162,11 @@ const stalledTime = 5 * time.Minute
 func (s *Service) Ready(ctx context.Context) error {
 	now := s.db.Now()
 	for channel, q := range s.queues {
-		if lastRun := store.Time(q.lastRun.Load()); now >= lastRun && now < lastRun.Add(stalledTime) {
+		if lastRun := q.LastRun(); now >= lastRun && now < lastRun.Add(stalledTime) {
 			continue
 		}
 		var id string
-		err := s.db.QueryRow(ctx, selectDue, channel, now.Add(-stalledTime), 1).Scan(&id)
+		err := s.db.QueryRow(ctx, selectDue, now.Add(-stalledTime), 1, channel).Scan(&id)
 		if errors.Is(err, store.ErrNotFound) {
 			continue
 		}

@@ -9,22 +9,22 @@ const (
 	// Administrators must not see a secret that has not been sent yet.
 	deliveryColumns = `id, notification_id, user_id, channel, recipient, subject,
 	CASE WHEN secret = TRUE AND status <> 'sent' THEN '' ELSE text END,
-	status, attempts, last_error, next_attempt_at, created_at, sent_at, secret`
+	status, attempts, last_error, next_attempt_at, created_at, sent_at, secret, CASE WHEN status = 'sent' THEN sealed ELSE '' END`
 
 	claimedColumns = `id, notification_id, user_id, channel, recipient, subject, text,
-	status, attempts, last_error, next_attempt_at, created_at, sent_at, html, secret`
+	status, attempts, last_error, next_attempt_at, created_at, sent_at, html, secret, sealed`
 )
 
 func scanDelivery(row list.Row) (Delivery, error) {
 	var d Delivery
-	err := row.Scan(append(d.fields(), &d.Secret)...)
+	err := row.Scan(append(d.fields(), &d.Secret, &d.sealed)...)
 	return d, err
 }
 
 // scanClaimed reads a delivery with the columns that the API does not show.
 func scanClaimed(row list.Row) (Delivery, error) {
 	var d Delivery
-	err := row.Scan(append(d.fields(), &d.HTML, &d.Secret)...)
+	err := row.Scan(append(d.fields(), &d.HTML, &d.Secret, &d.sealed)...)
 	return d, err
 }
 
@@ -55,12 +55,12 @@ var deliveryList = list.New(list.Source[Delivery]{
 	Scan: scanDelivery,
 })
 
-const deliveryArgs = 15
+const deliveryArgs = 16
 
 func insertDeliveriesStatement(n int) string {
 	return statement("deliveries", n, func() string {
 		return `
-	INSERT INTO deliveries (id, notification_id, user_id, channel, recipient, recipient_key, subject, text, html, secret,
+	INSERT INTO deliveries (id, notification_id, user_id, channel, recipient, recipient_key, subject, text, html, sealed, secret,
 		status, attempts, next_attempt_at, created_at, sent_at)
 	VALUES ` + placeholders(n, deliveryArgs, 0)
 	})

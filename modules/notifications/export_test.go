@@ -21,7 +21,10 @@ func (s *Service) HoldFrames() (release func()) {
 }
 
 // Pause returns the pause after the n-th failed attempt.
-func (s *Service) Pause(channel string, n int) time.Duration { return s.queues[channel].pause(n) }
+func (s *Service) Pause(n int) time.Duration {
+	pause, _ := s.pause(n)
+	return pause
+}
 
 // Connected returns the users with an open stream.
 func (s *Service) Connected() []string { return s.hub.Users() }
@@ -62,7 +65,9 @@ func Statements() map[string]string {
 
 // Enqueue writes a delivery to the outbox.
 func (s *Service) Enqueue(ctx context.Context, tx *store.Tx, d Delivery) (Delivery, error) {
-	return s.enqueueOne(ctx, tx, d)
+	all := []Delivery{d}
+	err := s.enqueue(ctx, tx, all)
+	return all[0], err
 }
 
 // ParallelSends is how many deliveries of a channel are sent at the same time.

@@ -149,7 +149,7 @@ func (m messagesOfCopies) of(n *storedCopy) *frameMessage {
 
 // storedMessages reads the messages that notifications are about, if one of the recipients has a stream here.
 func (s *Service) storedMessages(ctx context.Context, page []storedCopy) (found messagesOfCopies, err error) {
-	if s.chats == nil || s.directory == nil {
+	if s.Peers.Chats == nil || s.Peers.Directory == nil {
 		return found, nil
 	}
 	var ids []string
@@ -161,7 +161,7 @@ func (s *Service) storedMessages(ctx context.Context, page []storedCopy) (found 
 	if len(ids) == 0 {
 		return found, nil
 	}
-	if found.messages, err = s.chats.ReadableMessages(ctx, s.db, unique(ids)); err != nil {
+	if found.messages, err = s.Peers.Chats.ReadableMessages(ctx, s.db, unique(ids)); err != nil {
 		return found, err
 	}
 	authors := make([]string, 0, len(found.messages))

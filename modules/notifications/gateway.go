@@ -2,8 +2,8 @@ package notifications
 
 import (
 	"context"
-	"errors"
-	"time"
+
+	"kontor/modules/kit/outbox"
 )
 
 // Gateway sends the deliveries of one channel.
@@ -14,22 +14,4 @@ type Gateway interface {
 }
 
 // SendError is an error of a gateway that says how to go on.
-type SendError struct {
-	Permanent  bool          // another attempt would fail, too
-	RetryAfter time.Duration // before the next attempt; zero if the gateway does not say
-	Cause      error
-}
-
-// Error returns the text of the cause.
-func (e *SendError) Error() string { return e.Cause.Error() }
-
-// Unwrap returns the cause, for errors.Is and errors.As.
-func (e *SendError) Unwrap() error { return e.Cause }
-
-// sendErrorOf returns an error of a gateway as a SendError.
-func sendErrorOf(err error) SendError {
-	if e, ok := errors.AsType[*SendError](err); ok {
-		return *e
-	}
-	return SendError{Cause: err}
-}
+type SendError = outbox.Error

@@ -38,6 +38,7 @@ var kinds = withKeys(map[event.Kind]kind{
 	event.CredentialRemoved:     {system: true, channels: []string{Email, SMS}, everywhere: true, ownAccount: true},
 	event.FactorChanged:         {system: true, channels: []string{Email, SMS}, everywhere: true, ownAccount: true},
 	event.ServiceTokenExpiring:  {system: true, channels: []string{Email}},
+	event.AccessExpiring:        {system: true, channels: []string{Email}},
 	event.WebhookPaused:         {system: true, channels: []string{Email}},
 	event.WebhookDisabled:       {system: true, channels: []string{Email}},
 	event.NewDeviceLogin:        {system: true, channels: []string{Email}, ownAccount: true},

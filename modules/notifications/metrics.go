@@ -29,7 +29,7 @@ func (s *Service) AddMetrics(scrape *metrics.Scrape) {
 		var attempts, failures, dead uint64
 		var depth, age float64
 		if q := s.queues[channel]; q != nil { // without a gateway, messages stay in the outbox and do not wait
-			attempts, failures, dead = q.attempts.Load(), q.failures.Load(), q.dead.Load()
+			attempts, failures, dead = q.Counts()
 			depth, age = s.waiting(channel)
 		}
 		gauge("queue_depth", "Deliveries that wait, by channel.", depth, "channel", channel)

@@ -6,12 +6,13 @@ import (
 	"slices"
 	"time"
 
+	"kontor/modules/kit/outbox"
 	"kontor/store"
 )
 
 // selectNodes returns the nodes that have leases or open streams.
 const selectNodes = `
-	SELECT leased_by FROM deliveries WHERE status = 'sending' AND leased_by IS NOT NULL
+	SELECT leased_by FROM deliveries WHERE status = 'sending' AND leased_by <> ''
 	UNION
 	SELECT node_id FROM open_streams`
 
@@ -50,7 +51,7 @@ func (s *Service) ReleaseNodes(ctx context.Context) error {
 	}
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
 		tx.AfterCommit(s.wakeUp)
-		if _, err := tx.Exec(ctx, releaseLeasesOf+store.In(2, len(gone))+")", store.AppendIn([]any{tx.Now()}, gone)...); err != nil {
+		if err := outbox.Release(ctx, tx, deliveriesTable, "", gone...); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, deleteStreamsOfNodes+store.In(1, len(gone))+")", store.AppendIn(nil, gone)...)

@@ -143,3 +143,38 @@ func TestNodes_ANodeWithoutTheDatabaseCancelsItsAttempts(t *testing.T) {
 		t.Errorf("got %+v, sent %q", s, g.accepted())
 	}
 }
+
+// While a node of another version uses the database, secrets are not sealed: it would send empty messages. They are afterwards.
+func TestNodes_SealSecretsWhenAllNodesCanReadThem(t *testing.T) {
+	first := newSharedQueueTest(t)
+	down := &fakeGateway{answer: func(notifications.Delivery) error { return errors.New("down") }}
+	first.restart(notifications.Options{Email: down})
+	o := storetest.OptionsOf(t, first.db)
+	o.Program = "the version before"
+	before := storetest.OpenAgain(t, o)
+	eventually(t, func() bool { return len(first.db.Nodes()) == 2 })
+	id := first.enqueue("email", "secret 738051")
+	if err := first.SealTexts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s := first.state(id); s.text != "secret 738051" {
+		t.Errorf("with another version, the text is %q", s.text)
+	}
+	if err := before.Close(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool {
+		if err := first.SealTexts(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return plainSecrets(t, first.db) == 0
+	})
+	down.mu.Lock()
+	var got string
+	down.answer = func(d notifications.Delivery) error { got = d.Text; return nil }
+	down.mu.Unlock()
+	first.untilItEnds(id)
+	if s := first.state(id); s.status != "sent" || got != "secret 738051" {
+		t.Errorf("the delivery is %+v, and the gateway got %q", s, got)
+	}
+}

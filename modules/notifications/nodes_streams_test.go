@@ -127,9 +127,6 @@ func TestNodes_NothingIsDeliveredAfterARevocationOnAnotherNodeWasAnswered(t *tes
 						t.Fatalf("%s was published after the answer and delivered", f.ID)
 					}
 				}
-				if r.restore != nil {
-					r.restore(t, nodes[0], admin)
-				}
 			}
 		})
 	}

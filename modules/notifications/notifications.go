@@ -15,6 +15,7 @@ package notifications
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -59,7 +60,9 @@ type Options struct {
 	SMS         Gateway // nil: the local outbox
 
 	Policy *access.Current
-	Log    *slog.Logger
+	// TermsDue reports whether a right has begun or ended that the tables do not show yet; nil: none does. Streams wait meanwhile.
+	TermsDue func() bool
+	Log      *slog.Logger
 
 	// CheckHolds returns apierr.GrantNotHeld unless the caller holds every right of a user; nil: administrators hold them.
 	CheckHolds func(ctx context.Context, q store.Querier, userID string) error
@@ -74,6 +77,9 @@ func (o *Options) setDefaults() {
 	o.MaxPause = cmp.Or(o.MaxPause, time.Hour)
 	o.Policy = cmp.Or(o.Policy, &access.Current{})
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	if o.TermsDue == nil {
+		o.TermsDue = func() bool { return false }
+	}
 }
 
 // Service keeps notifications and their deliveries. Create one with [New].
@@ -86,9 +92,7 @@ type Service struct {
 	templates  templates
 	timestamps timestamps
 
-	sessions  Sessions
-	directory Directory // nil: no user has an address
-	chats     Chats     // nil: frames carry no messages
+	Peers Peers // set before the first event and stream
 
 	hub    *sse.Hub
 	feed   *feed
@@ -101,14 +105,22 @@ type Service struct {
 	closeOnce sync.Once
 }
 
+// Peers are what notifications need of modules that are built later.
+type Peers struct {
+	Sessions  Sessions
+	Directory Directory // nil: no user has an address
+	Chats     Chats     // nil: frames carry no messages
+}
+
 // New returns the module on a database. Nothing is sent before [Service.Start].
 func New(db *store.DB, texts Texts, o Options) *Service {
 	o.setDefaults()
 	s := &Service{Records: records.Of(db, table), db: db, options: o, texts: texts, templates: templates{texts}, queues: map[string]*queue{}}
+	db.RegisterSealed(sealedDeliveries)
 	s.sent = newSentRecorder(db, o.Log)
 	s.hub = sse.New(sse.Options{
 		Heartbeat: o.Heartbeat, PerUser: o.ConnectionsPerUser, Now: db.Clock().Now, Check: s.mayContinue, Wrote: s.recordSent,
-		CloseFrame: closeFrame, Log: o.Log, MayWrite: db.Remembers, Ended: s.streamEnded,
+		CloseFrame: closeFrame, Log: o.Log, MayWrite: s.mayWrite, Ended: s.streamEnded,
 	})
 	s.feed = newFeed(s)
 	o.Policy.OnChange(s.policyChanged)
@@ -116,25 +128,21 @@ func New(db *store.DB, texts Texts, o Options) *Service {
 	s.counts = &streamCounts{service: s, node: owner, changed: map[string]struct{}{}}
 	for channel, gateway := range map[string]Gateway{Email: o.Email, SMS: o.SMS} {
 		if gateway != nil {
-			s.queues[channel] = newQueue(db, o, channel, gateway, owner)
+			s.queues[channel] = s.newQueue(channel, gateway, owner)
 		}
 	}
 	return s
 }
 
-// SetSessions registers the module of sessions, which is built later. Call it before the first stream is opened.
-func (s *Service) SetSessions(sessions Sessions) { s.sessions = sessions }
-
-// SetDirectory registers the directory of users, which is built later. Call it before the first event.
-func (s *Service) SetDirectory(directory Directory) { s.directory = directory }
-
 // Start starts the queues. They resume the deliveries that an earlier process did not finish.
 func (s *Service) Start(ctx context.Context) error {
-	if err := s.recoverOutbox(ctx); err != nil {
+	if err := errors.Join(s.recoverOutbox(ctx), s.SealTexts(ctx)); err != nil {
 		return err
 	}
 	for _, q := range s.queues {
-		q.start()
+		if err := q.Start(ctx); err != nil {
+			return err
+		}
 	}
 	s.sent.start()
 	return nil
@@ -163,7 +171,7 @@ func (s *Service) Close(ctx context.Context) error {
 		s.counts.close(ctx)
 		var stopping sync.WaitGroup
 		for _, q := range s.queues {
-			stopping.Go(func() { q.stop(ctx) })
+			stopping.Go(func() { q.Stop(ctx) })
 		}
 		stopping.Wait()
 		s.sent.stop()

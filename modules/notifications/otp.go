@@ -33,15 +33,21 @@ func (s *Service) PrepareOTP(m OTPMessage) func(ctx context.Context, tx *store.T
 		args = map[string]any{"Link": s.options.BaseURL + "/invitation#" + m.Code, "Days": max(1, m.Minutes/minutesPerDay)}
 	}
 	d := Delivery{
-		UserID: m.UserID, Channel: m.Channel, Recipient: m.Recipient, Secret: true,
+		ID: store.NewID(), UserID: m.UserID, Channel: m.Channel, Recipient: m.Recipient, Secret: true,
 		Text: s.texts.Text(m.Language, key+"text", args),
 	}
 	if m.Channel == Email {
 		d.Subject = s.texts.Text(m.Language, key+"subject", args)
 		d.HTML = s.texts.Text(m.Language, key+"html", args)
 	}
+	var err error
+	if s.seals() {
+		err = s.seal(&d)
+	}
 	return func(ctx context.Context, tx *store.Tx) error {
-		_, err := s.enqueueOne(ctx, tx, d)
-		return err
+		if err != nil {
+			return err
+		}
+		return s.enqueue(ctx, tx, []Delivery{d})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 
+	"kontor/modules/kit/outbox"
 	"kontor/modules/kit/types"
 	"kontor/store"
 )
@@ -15,14 +16,9 @@ const (
 	SMS   = "sms"
 )
 
-// The states of a delivery.
-const (
-	Queued   = "queued"   // waiting for the first attempt
-	Sending  = "sending"  // leased by a worker
-	Sent     = "sent"     // accepted by the gateway, or kept in the local outbox
-	Retrying = "retrying" // an attempt failed, another follows
-	Dead     = "dead"     // not tried again by itself
-)
+// Sent is the state of a delivery that the gateway has accepted, or that is kept in the local outbox. The others are those of
+// [outbox.Outbox].
+const Sent = "sent"
 
 // Delivery is one message to one address.
 type Delivery struct {
@@ -43,17 +39,12 @@ type Delivery struct {
 
 	HTML   string `json:"-"`
 	Secret bool   `json:"-"` // the text is for the recipient alone, and is removed once it was sent
+
+	sealed string // the texts of a secret delivery; empty: they are in Text and HTML
 }
 
 // EachUser calls add with the recipient.
 func (d Delivery) EachUser(add func(id string)) { add(d.UserID) }
-
-// enqueueOne writes a delivery to the outbox. The caller sets recipient, channel and texts; enqueueOne sets the rest.
-func (s *Service) enqueueOne(ctx context.Context, tx *store.Tx, d Delivery) (Delivery, error) {
-	deliveries := []Delivery{d}
-	err := s.enqueue(ctx, tx, deliveries)
-	return deliveries[0], err
-}
 
 // enqueueAll writes the deliveries of an event to the outbox, each in the language of its recipient. It omits channels for
 // which the event has no template.
@@ -90,16 +81,21 @@ func (s *Service) enqueueAll(ctx context.Context, tx *store.Tx, parent parentEve
 	return s.enqueue(ctx, tx, deliveries)
 }
 
-// enqueue writes deliveries in few statements.
+// enqueue writes deliveries in few statements. The caller sets recipient, channel and texts; enqueue sets the rest.
 func (s *Service) enqueue(ctx context.Context, tx *store.Tx, deliveries []Delivery) error {
 	now := tx.Now()
 	for i := range deliveries {
 		d := &deliveries[i]
-		d.ID, d.CreatedAt = store.NewID(), now
+		if d.CreatedAt = now; d.ID == "" {
+			d.ID = store.NewID()
+		}
+		if err := s.sealIn(tx, d); err != nil {
+			return err
+		}
 		if s.queues[d.Channel] == nil {
 			d.Status, d.SentAt, d.Attempts = Sent, &now, 1 // Keeping it in the local outbox is the attempt.
 		} else {
-			d.Status, d.NextAttemptAt = Queued, &now
+			d.Status, d.NextAttemptAt = outbox.Queued, &now
 		}
 	}
 	if len(deliveries) > 0 {
@@ -109,7 +105,7 @@ func (s *Service) enqueue(ctx context.Context, tx *store.Tx, deliveries []Delive
 		args := make([]any, 0, deliveryArgs*len(part))
 		for _, d := range part {
 			args = append(args, d.ID, d.NotificationID, d.UserID, d.Channel, d.Recipient, types.Fold(d.Recipient),
-				d.Subject, d.Text, d.HTML, d.Secret, d.Status, d.Attempts, d.NextAttemptAt, d.CreatedAt, d.SentAt)
+				d.Subject, d.Text, d.HTML, d.sealed, d.Secret, d.Status, d.Attempts, d.NextAttemptAt, d.CreatedAt, d.SentAt)
 		}
 		if _, err := tx.Exec(ctx, insertDeliveriesStatement(len(part)), args...); err != nil {
 			return fmt.Errorf("write to the outbox: %w", err)

@@ -29,14 +29,22 @@ func TestPrepareOTP_WritesToTheLocalOutbox(t *testing.T) {
 	if err := db.InTx(t.Context(), func(tx *store.Tx) error { return send(t.Context(), tx) }); err != nil {
 		t.Fatal(err)
 	}
-	var channel, recipient, subject, text, status, recipientKey string
+	var channel, recipient, subject, text, status, recipientKey, id, sealed string
 	var secret bool
 	var sentAt *store.Time
-	err := db.QueryRow(t.Context(), `SELECT channel, recipient, recipient_key, subject, text, status, secret, sent_at FROM deliveries WHERE user_id = $1`, userID).
-		Scan(&channel, &recipient, &recipientKey, &subject, &text, &status, &secret, &sentAt)
+	err := db.QueryRow(t.Context(), `SELECT channel, recipient, recipient_key, subject, text || html, status, secret, sent_at, id, sealed FROM deliveries WHERE user_id = $1`, userID).
+		Scan(&channel, &recipient, &recipientKey, &subject, &text, &status, &secret, &sentAt, &id, &sealed)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if text != "" || strings.Contains(sealed, "012345") {
+		t.Errorf("the code is in plain text: %s %s", text, sealed)
+	}
+	plain, err := db.Unseal("deliveries", "sealed", id, sealed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = string(plain)
 	if channel != "email" || recipient != "Anna@bank.example" || recipientKey != "anna@bank.example" || subject != "Ihr Code für Kontor" ||
 		!strings.Contains(text, "012345") || !strings.Contains(text, "10 Min.") || status != "sent" || !secret || sentAt == nil {
 		t.Errorf("got %s to %s: %s / %s, %s, secret %t, at %v", channel, recipient, subject, text, status, secret, sentAt)

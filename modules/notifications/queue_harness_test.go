@@ -134,7 +134,7 @@ func (h *queueTest) enqueue(channel, text string) string {
 
 // state is a delivery as it is stored.
 type state struct {
-	status, text string
+	status, text string // text is the sealed one of a secret
 	attempts     int
 	lastError    *string
 	next         *store.Time
@@ -143,7 +143,7 @@ type state struct {
 func (h *queueTest) state(id string) state {
 	h.t.Helper()
 	var s state
-	err := h.db.QueryRow(context.Background(), `SELECT status, text, attempts, last_error, next_attempt_at FROM deliveries WHERE id = $1`, id).
+	err := h.db.QueryRow(context.Background(), `SELECT status, text || sealed, attempts, last_error, next_attempt_at FROM deliveries WHERE id = $1`, id).
 		Scan(&s.status, &s.text, &s.attempts, &s.lastError, &s.next)
 	if err != nil {
 		h.t.Fatal(err)

@@ -47,7 +47,7 @@ func TestQueue_BoundsPauses(t *testing.T) {
 		if n < 9 {
 			whole = min(longest, base<<max(n-1, 0))
 		}
-		if pause := h.Pause("email", n); pause < whole/2 || pause > whole {
+		if pause := h.Pause(n); pause < whole/2 || pause > whole {
 			t.Errorf("after attempt %d: got %s, want %s to %s", n, pause, whole/2, whole)
 		}
 	}

@@ -97,7 +97,7 @@ func (s *Service) catchUp(stream *sse.Stream, position sse.Position) error {
 		if err != nil {
 			return err
 		}
-		for !s.db.Remembers() && !stream.Ended() { // the session may have ended unnoticed
+		for !s.mayWrite() && !stream.Ended() { // the session or the right may have ended unnoticed
 			<-time.After(feedPause)
 		}
 		if len(missed) > 0 {

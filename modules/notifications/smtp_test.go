@@ -169,7 +169,7 @@ func TestQueue_SendsDespiteAMailServerThatIsDownRejectsOrDisconnects(t *testing.
 	}
 }
 
-func TestQueue_LeavesNoSentCodeInTheDataDirectory(t *testing.T) {
+func TestQueue_LeavesNoCodeInTheDataDirectory(t *testing.T) {
 	p := newMailServer(t, false)
 	h := newQueueTest(t, notifications.Options{})
 	const code = "738051"
@@ -185,15 +185,20 @@ func TestQueue_LeavesNoSentCodeInTheDataDirectory(t *testing.T) {
 	h.restart(notifications.Options{Email: p.gateway(t, "smtp://")})
 	id := h.enqueue("email", "secret "+code)
 	h.until(id, "retrying")
-	if !stored() {
-		t.Error("the code is not in the data directory before it is sent")
+	if stored() {
+		t.Error("the code is in plain text in the data directory before it is sent")
 	}
 	p.set(func(p *mailServer) { p.die = false })
 	h.untilItEnds(id)
 	if s := h.state(id); s.status != "sent" {
 		t.Fatalf("got %+v", s)
 	}
-	eventually(t, func() bool { return !stored() })
+	if stored() {
+		t.Error("the code is in plain text in the data directory after it was sent")
+	}
+	if mails := p.received(); !strings.Contains(mails[len(mails)-1], "secret "+code) {
+		t.Error("the mail does not have the code")
+	}
 }
 
 func idOf(t testing.TB, text string) string {

@@ -40,7 +40,7 @@ type streamState struct {
 // openStream opens an event stream. It returns apierr.TooManyStreams beyond the limit of a user.
 func (s *Service) openStream(ctx context.Context, r *endpoint.Request) error {
 	request := endpoint.Of(ctx)
-	expires, ok := s.sessions.Expiry(r.Fiber)
+	expires, ok := s.Peers.Sessions.Expiry(r.Fiber)
 	if !ok {
 		return apierr.Unauthorized
 	}
@@ -137,6 +137,9 @@ func (s *Service) run(stream *sse.Stream, start streamStart, connection net.Conn
 	}
 }
 
+// mayWrite reports whether all ends of sessions and of rights have reached the streams of this process.
+func (s *Service) mayWrite() bool { return s.db.Remembers() && !s.options.TermsDue() }
+
 // checkTime is how long the check of one stream may take.
 const checkTime = 2 * time.Second
 
@@ -149,7 +152,7 @@ func (s *Service) check(stream *sse.Stream) error {
 	opened := stream.Data.(*streamState)
 	ctx, cancel := context.WithTimeout(context.Background(), checkTime)
 	defer cancel()
-	caller, err := s.sessions.Session(ctx, opened.caller.Load())
+	caller, err := s.Peers.Sessions.Session(ctx, opened.caller.Load())
 	if err != nil {
 		return err
 	}

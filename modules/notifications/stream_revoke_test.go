@@ -9,12 +9,11 @@ import (
 	"kontor/server/settings"
 )
 
-// revocations are the changes that end a stream, each with the role of its user. The user or an administrator makes the change;
-// restore prepares the next round.
+// revocations are the changes that end a stream, each with the role of its user. The user or an administrator makes the change. The
+// stream needs no grant.
 var revocations = map[string]struct {
-	role    string
-	change  func(t *testing.T, s *servertest.Server, admin, user *servertest.Client)
-	restore func(t *testing.T, s *servertest.Server, admin *servertest.Client)
+	role   string
+	change func(t *testing.T, s *servertest.Server, admin, user *servertest.Client)
 }{
 	"sign-out": {role: access.Customer, change: func(t *testing.T, _ *servertest.Server, _, user *servertest.Client) {
 		user.Do("POST", "/v1/logout", nil).Expect(t, 200)
@@ -38,15 +37,6 @@ var revocations = map[string]struct {
 	// The role carries read_all on notifications and all other rights.
 	"an administrator loses the role": {role: access.Administrator, change: func(t *testing.T, _ *servertest.Server, admin, user *servertest.Client) {
 		admin.Do("PUT", "/v1/users/"+user.UserID+"/roles", map[string]any{"roles": []string{"Registrant"}}).Expect(t, 200)
-	}},
-	"the grant on the endpoint is removed": {role: access.Customer, change: func(t *testing.T, s *servertest.Server, admin, _ *servertest.Client) {
-		var id string
-		if err := s.DB.QueryRow(t.Context(), `SELECT id FROM grant_records WHERE role_id = $1 AND endpoint = $2`, access.Customer, "GET /v1/notifications/sse").Scan(&id); err != nil {
-			t.Fatal(err)
-		}
-		admin.Do("DELETE", "/v1/rbac/grants/"+id, nil).Expect(t, 200)
-	}, restore: func(t *testing.T, _ *servertest.Server, admin *servertest.Client) {
-		admin.Do("POST", "/v1/rbac/grants", map[string]any{"role_id": access.Customer, "endpoint": "GET /v1/notifications/sse"}).Expect(t, 201)
 	}},
 }
 
@@ -73,9 +63,6 @@ func TestStream_DeliversNothingAfterARevocationWasAnswered(t *testing.T) {
 					if late[f.ID] {
 						t.Fatalf("%s was published after the answer and delivered", f.ID)
 					}
-				}
-				if r.restore != nil {
-					r.restore(t, s, admin)
 				}
 			}
 		})

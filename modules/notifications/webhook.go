@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+
+	"kontor/modules/kit/outbox"
 )
 
 // Webhook is the gateway for SMS. It posts each message to a URL as a JSON object.
@@ -79,7 +81,7 @@ func (g *Webhook) check(response *http.Response) error {
 // retryAfter returns the pause of the header Retry-After, which holds seconds or a date (RFC 9110, section 10.2.3).
 func (g *Webhook) retryAfter(header string) time.Duration {
 	if seconds, err := strconv.Atoi(header); err == nil && seconds > 0 {
-		return time.Duration(min(seconds, int(maxRetryAfter/time.Second))) * time.Second
+		return time.Duration(min(seconds, int(outbox.MaxRetryAfter/time.Second))) * time.Second
 	}
 	if at, err := http.ParseTime(header); err == nil {
 		return max(0, at.Sub(g.now()))

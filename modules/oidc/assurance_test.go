@@ -41,7 +41,7 @@ func TestSignIn_AsksForTheSecondFactor(t *testing.T) {
 	h := start(t)
 	advisor := h.User("Advisor")
 	h.link(advisor.UserID, "sub-1")
-	h.Auth.SetFactors(everyoneHas(factor.TOTP))
+	h.Auth.Peers.Factors = everyoneHas(factor.TOTP)
 	exchange := func(amr ...string) (status int, body string) {
 		t.Helper()
 		b := h.browser()

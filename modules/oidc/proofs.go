@@ -13,6 +13,7 @@ func Proofs() []records.Proof { return []records.Proof{identityProof} }
 
 var identityProof = records.Proof{
 	Type: identityTable.Type.Name, From: "identities", Key: "id", Read: readIdentity, Outside: map[string]string{"last_used_at": "null"},
+	Changes: &store.ChangeRule{Omit: []string{"last_used_at"}, Forget: true},
 }
 
 // readIdentity reads an identity for a digest, without the last use.

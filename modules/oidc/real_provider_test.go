@@ -1,7 +1,6 @@
 package oidc_test
 
 import (
-	"bufio"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -22,46 +21,22 @@ const providerDir = "KONTOR_TEST_OIDC_PROVIDER"
 
 // realProvider is a running oidc-provider, which is certified by the OpenID Foundation.
 type realProvider struct {
-	t      *testing.T
-	issuer string
-	lines  *bufio.Scanner
-	input  io.Writer
+	t       *testing.T
+	issuer  string
+	program *testenv.Program
+	input   io.Writer
 }
 
 func startRealProvider(t *testing.T, dir string) *realProvider {
 	t.Helper()
 	cmd := exec.Command(testenv.Tool(t, "node"), filepath.Join(dir, "provider.mjs"), baseURL+"/authenticate/oidc/callback")
-	output, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	testenv.Child(cmd)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it has no state
-		_ = cmd.Wait()
-	})
-	p := &realProvider{t: t, lines: bufio.NewScanner(output), input: input}
-	p.issuer = p.line("http://")
+	p := &realProvider{t: t, program: testenv.Background(t, cmd), input: input}
+	p.issuer = p.program.Line("http://")
 	return p
-}
-
-// line returns the next line of the output that begins with a text.
-func (p *realProvider) line(prefix string) string {
-	p.t.Helper()
-	for p.lines.Scan() {
-		if strings.HasPrefix(p.lines.Text(), prefix) {
-			return p.lines.Text()
-		}
-	}
-	p.t.Fatal("the provider has ended")
-	return ""
 }
 
 // restart replaces the signing key.
@@ -70,7 +45,7 @@ func (p *realProvider) restart() {
 	if _, err := io.WriteString(p.input, "restart\n"); err != nil {
 		p.t.Fatal(err)
 	}
-	p.line("restarted")
+	p.program.Line("restarted")
 }
 
 var formAction = regexp.MustCompile(`action="([^"]+)"`)

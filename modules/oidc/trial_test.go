@@ -124,12 +124,11 @@ func (h *harness) linked(t *testing.T, subject string) (advisor, federated *serv
 // sent returns the first text of a pattern in the newest message to a user.
 func (h *harness) sent(t *testing.T, userID, pattern string) string {
 	t.Helper()
-	var text string
-	err := h.DB.QueryRow(t.Context(), `SELECT text FROM deliveries WHERE user_id = $1 AND recipient = $2 ORDER BY created_at DESC, id DESC LIMIT 1`,
-		userID, h.email(userID)).Scan(&text)
-	if err != nil {
-		t.Fatal(err)
+	messages := h.Messages(userID, h.email(userID))
+	if len(messages) == 0 {
+		t.Fatal("there is no message")
 	}
+	text := messages[len(messages)-1]
 	found := regexp.MustCompile(pattern).FindString(text)
 	if found == "" {
 		t.Fatalf("the message has no %s: %s", pattern, text)

@@ -15,8 +15,8 @@ func Fill(ctx context.Context, tx *store.Tx, customerID string, n int) ([]string
 	for i := range n {
 		company := fmt.Sprintf("Muster %d AG", i)
 		p := Payer{ID: store.NewID(), CustomerID: customerID, Email: &email, Name: &name, Company: &company, Country: &countries[i%len(countries)],
-			Active: true, Metadata: []byte("{}"), CreatedAt: tx.Now(), CreatedBy: store.NilID, ModifiedAt: tx.Now(), ModifiedBy: store.NilID, version: 1}
-		if err := insertPayer(ctx, tx, p); err != nil {
+			Active: true, Metadata: []byte("{}"), CreatedAt: tx.Now(), CreatedBy: store.NilID, ModifiedAt: tx.Now(), ModifiedBy: store.NilID, Version: 1}
+		if err := payers.Insert(ctx, tx, p); err != nil {
 			return nil, err
 		}
 		ids = append(ids, p.ID)

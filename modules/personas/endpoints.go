@@ -17,7 +17,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "personas.create", Method: http.MethodPost, Path: "/v1/personas", Access: create, Tag: "Personal Identity",
 			Summary: "Create a persona.", Handle: endpoint.JSON(http.StatusCreated, s.Create)},
 		{Name: "personas.list", Method: http.MethodGet, Path: "/v1/personas", Access: read, Tag: "Personal Identity",
-			Summary: "List personas.", Doc: endpoint.Doc{Search: personaList.Search()},
+			Summary: "List personas.", Doc: endpoint.Doc{Search: personas.List.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.List)},
 		{Name: "personas.get", Method: http.MethodGet, Path: "/v1/personas/{persona_id}", Access: read, Tag: "Personal Identity",
 			Summary: "Get a persona.", Faults: []apierr.Kind{apierr.PersonaNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Get)},

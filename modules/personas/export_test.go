@@ -19,8 +19,8 @@ func Fill(ctx context.Context, tx *store.Tx, n int) ([]string, error) {
 	for i := range n {
 		p := Persona{ID: store.NewID(), FirstName: "Vreni", LastName: fmt.Sprintf("Muster %d", i), DateOfBirth: born,
 			Nationality: &nationalities[i%len(nationalities)], Active: i%len(nationalities) == 0, Metadata: []byte("{}"),
-			CreatedAt: tx.Now(), CreatedBy: store.NilID, ModifiedAt: tx.Now(), ModifiedBy: store.NilID, version: 1}
-		if err := insertPersona(ctx, tx, p); err != nil {
+			CreatedAt: tx.Now(), CreatedBy: store.NilID, ModifiedAt: tx.Now(), ModifiedBy: store.NilID, Version: 1}
+		if err := personas.Insert(ctx, tx, p); err != nil {
 			return nil, err
 		}
 		ids = append(ids, p.ID)

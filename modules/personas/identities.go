@@ -69,6 +69,9 @@ func isStaff(caller *access.Caller) bool { return caller.May(access.Personas, ac
 // keepNames stores the names of a persona before it is renamed. Users who accepted the old identity have not accepted the new
 // one. Their links become pending again, unless staff or they themselves rename the persona. It returns apierr.OwnPersona.
 func keepNames(ctx context.Context, tx *store.Tx, before, after Persona) error {
+	if after.FirstName == before.FirstName && after.LastName == before.LastName && after.DateOfBirth == before.DateOfBirth {
+		return nil
+	}
 	caller := access.From(ctx)
 	if err := rejectOwn(ctx, tx, before.ID); err != nil {
 		return err
@@ -91,7 +94,7 @@ func keepNames(ctx context.Context, tx *store.Tx, before, after Persona) error {
 		if _, err := tx.Exec(ctx, suspendStatement, l.ID, l.version+1); err != nil {
 			return err
 		}
-		table.Audit(ctx, tx, "personas.suspend_user", before.ID, nil, nil) // the entry of the change contains the links
+		personas.Audit(ctx, tx, "personas.suspend_user", before.ID, nil, nil) // the entry of the change contains the links
 	}
 	return nil
 }

@@ -7,15 +7,8 @@ import (
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/types"
-	"kontor/modules/kit/validate"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
-)
-
-// Lengths in characters.
-const (
-	maxName   = 100
-	maxHashID = 256
 )
 
 // OneInput is the id of a persona.
@@ -48,21 +41,11 @@ type CreateInput struct {
 
 // Validate checks all data and prepares the persona. It compares dates with the day of the request.
 func (in *CreateInput) Validate(ctx context.Context, v *apierr.Fields) {
-	in.persona = in.check(v, types.DateOf(endpoint.Of(ctx).Now.UTC()))
+	in.persona = personas.Parse(v, in, Persona{Active: in.Active == nil || *in.Active})
+	in.persona.checkDates(v, types.DateOf(endpoint.Of(ctx).Now.UTC()))
 }
 
-func (in *CreateInput) check(v *apierr.Fields, today types.Date) Persona {
-	p := Persona{
-		FirstName: validate.Required(v, "first_name", in.FirstName, maxName),
-		LastName:  validate.Required(v, "last_name", in.LastName, maxName),
-		Active:    in.Active == nil || *in.Active,
-		Metadata:  jsontext.Value(validate.Metadata(v, "metadata", in.Metadata)),
-	}
-	if in.DateOfBirth == "" {
-		v.Add("date_of_birth", "invalid.required")
-	}
-	p.DateOfBirth = validate.Parsed(v, "date_of_birth", in.DateOfBirth, types.ParseDate)
-	p.DateOfDeath = parseOptional(v, "date_of_death", in.DateOfDeath, types.ParseDate)
+func (p Persona) checkDates(v *apierr.Fields, today types.Date) {
 	if p.DateOfBirth.After(today) {
 		v.Add("date_of_birth", "invalid.date_future")
 	}
@@ -73,29 +56,6 @@ func (in *CreateInput) check(v *apierr.Fields, today types.Date) Persona {
 	case !p.DateOfBirth.IsZero() && p.DateOfDeath.Before(p.DateOfBirth):
 		v.Add("date_of_death", "personas.death_before_birth")
 	}
-	if nationality := parseOptional(v, "nationality", in.Nationality, types.ParseCountry).String(); nationality != "" {
-		p.Nationality = &nationality
-	}
-	if in.HashID != nil {
-		if hash := validate.Line(v, "hash_id", *in.HashID, maxHashID); hash != "" {
-			p.HashID = &hash
-		}
-	}
-	return p
-}
-
-// parseOptional parses a member that may be missing or null. It rejects the empty text.
-func parseOptional[T any](v *apierr.Fields, field string, text *string, parse func(string) (T, error)) T {
-	var zero T
-	if text == nil {
-		return zero
-	}
-	parsed, err := parse(*text)
-	if err != nil {
-		validate.Note(v, field, err)
-		return zero
-	}
-	return parsed
 }
 
 // UpdateInput contains the new data of a persona, which replace the old data. Missing optional members are removed, except
@@ -110,27 +70,18 @@ type UpdateInput struct {
 	HashID      *string                           `json:"hash_id" format:"-"`
 	Active      *bool                             `json:"active"`
 	Metadata    endpoint.Optional[jsontext.Value] `json:"metadata"`
-
-	persona Persona
 }
 
 // Validate checks all data.
 func (in *UpdateInput) Validate(ctx context.Context, v *apierr.Fields) {
-	data := CreateInput{FirstName: in.FirstName, LastName: in.LastName, DateOfBirth: in.DateOfBirth, DateOfDeath: in.DateOfDeath,
-		Nationality: in.Nationality, HashID: in.HashID, Active: in.Active, Metadata: in.Metadata.Value}
-	data.Validate(ctx, v)
-	in.persona = data.persona
+	personas.Parse(v, in, Persona{}).checkDates(v, types.DateOf(endpoint.Of(ctx).Now.UTC()))
 }
 
-// apply returns the persona with the new data.
+// apply returns the persona with the new data, which Validate has checked.
 func (in UpdateInput) apply(before Persona) Persona {
-	p := in.persona
-	p.ID, p.CreatedAt, p.CreatedBy = before.ID, before.CreatedAt, before.CreatedBy
-	if in.Active == nil {
-		p.Active = before.Active
-	}
-	if !in.Metadata.Given {
-		p.Metadata = before.Metadata
+	p := personas.Parse(&apierr.Fields{}, &in, before)
+	if in.Active != nil {
+		p.Active = *in.Active
 	}
 	return p
 }

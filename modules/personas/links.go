@@ -116,7 +116,7 @@ type LinkIDInput struct {
 
 // Links returns the links of a persona in both directions, for callers who may read the persona.
 func (s *Service) Links(ctx context.Context, in OfPersonaInput) (list.Page[Link], error) {
-	if _, err := table.Get(ctx, s.db, in.ID, access.Read); err != nil {
+	if _, err := personas.Get(ctx, s.db, in.ID, access.Read); err != nil {
 		return list.Page[Link]{}, err
 	}
 	page, err := linkList.Page(ctx, s.db, in.Query, list.Where{
@@ -141,10 +141,10 @@ func (s *Service) Link(ctx context.Context, in LinkInput) (Link, error) {
 	l.Status = statusOf(l.acceptedAt)
 	l = l.seenFrom(in.ID)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		if _, err := table.Get(ctx, tx, in.ID, access.Update); err != nil {
+		if _, err := personas.Get(ctx, tx, in.ID, access.Update); err != nil {
 			return err
 		}
-		if _, err := table.Get(ctx, tx, in.LinkedPersonaID, access.Read); err != nil {
+		if _, err := personas.Get(ctx, tx, in.LinkedPersonaID, access.Read); err != nil {
 			return err
 		}
 		exists, err := linkExists(ctx, tx, l)
@@ -169,7 +169,7 @@ func (s *Service) Link(ctx context.Context, in LinkInput) (Link, error) {
 func (s *Service) AcceptLink(ctx context.Context, in LinkIDInput) (Link, error) {
 	var accepted Link
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		if _, err := table.Get(ctx, tx, in.ID, access.Update); err != nil {
+		if _, err := personas.Get(ctx, tx, in.ID, access.Update); err != nil {
 			return err
 		}
 		l, err := findLink(ctx, tx, in)
@@ -200,7 +200,7 @@ func (s *Service) AcceptLink(ctx context.Context, in LinkIDInput) (Link, error) 
 // other persona writes an entry for that one, too.
 func auditLink(ctx context.Context, tx *store.Tx, action, from string, l Link) error {
 	if from != l.PersonaID {
-		table.Audit(ctx, tx, action, from, nil, nil)
+		personas.Audit(ctx, tx, action, from, nil, nil)
 	}
 	return proof.Audit(ctx, tx, action, l.PersonaID, nil)
 }
@@ -218,7 +218,7 @@ func findLink(ctx context.Context, q store.Querier, in LinkIDInput) (Link, error
 // apierr.OwnPersona.
 func (s *Service) Unlink(ctx context.Context, in LinkIDInput) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		if _, err := table.Get(ctx, tx, in.ID, access.Update); err != nil {
+		if _, err := personas.Get(ctx, tx, in.ID, access.Update); err != nil {
 			return err
 		}
 		l, err := findLink(ctx, tx, in)

@@ -11,15 +11,14 @@ import (
 
 // PersonalData lists the tables of the module.
 func (s *Service) PersonalData() []personal.Table {
-	return []personal.Table{
-		{Name: "personas", Holds: "names, dates, nationality and metadata of a natural person", Sections: []string{"persona"}},
+	return append(s.Service.PersonalData(), []personal.Table{
 		{Name: "persona_names", Holds: "former names and dates of birth of a persona", Sections: []string{"former_names"}},
 		{Name: "persona_users", Holds: "the users who are a persona", Sections: []string{"users", "personas"}},
 		{Name: "persona_links", Holds: "the relations of a persona to others", Sections: []string{"links"}},
 		{Name: "former_persona_users", Holds: "the users who were a persona, as ids", Unexported: "It says who was related to whom, which is data on others."},
 		{Name: "former_persona_links", Holds: "the relations of a persona that have ended, as ids", Unexported: "It says who was related to whom, which is data on others."},
 		{Name: "former_identities", Holds: "names and dates of birth of personas to which a user was linked", Sections: []string{"former_identities"}},
-	}
+	}...)
 }
 
 const (
@@ -64,7 +63,7 @@ func scanFormer(row store.Scanner) (n formerName, place string, err error) {
 // PersonalSections declares a persona with its former names and links, and the links and former identities of a user.
 func (s *Service) PersonalSections() []personal.Section {
 	mayRead := func(ctx context.Context, q store.Querier, personaID string) error {
-		_, err := table.Get(ctx, q, personaID, access.Read)
+		_, err := personas.Get(ctx, q, personaID, access.Read)
 		return err
 	}
 	ofReadable := func(ctx context.Context, q store.Querier, of personal.Subject) error { return mayRead(ctx, q, of.ID) }
@@ -72,9 +71,7 @@ func (s *Service) PersonalSections() []personal.Section {
 		l, err := scanUserLink(row)
 		return l, l.ID, err
 	}
-	return []personal.Section{
-		personal.Records(personal.About{Name: "persona", Kind: personal.Persona, Endpoint: "GET /v1/personas/{persona_id}"},
-			personal.Of[Persona]{Table: table, All: access.Read, Condition: "personas.id = $2"}),
+	return append(s.Service.PersonalSections(),
 		personal.All(personal.About{Name: "former_names", Kind: personal.Persona, Rule: personal.OfParent},
 			personal.Query(selectPersonaNames, scanFormer), ofReadable, nil),
 		personal.All(personal.About{Name: "users", Kind: personal.Persona, Endpoint: "GET /v1/personas/{persona_id}/users"},
@@ -95,20 +92,10 @@ func (s *Service) PersonalSections() []personal.Section {
 				return mayRead(ctx, q, l.PersonaID)
 			}, nil),
 		personal.Own(personal.About{Name: "former_identities", Kind: personal.User, Rule: personal.OwnUser},
-			personal.Query(selectFormerIdentities, scanFormer), nil),
-	}
+			personal.Query(selectFormerIdentities, scanFormer), nil))
 }
 
 const (
-	// A date of birth is required; this one stands for none.
-	erasePersona = `
-		UPDATE personas SET
-			first_name = '', first_name_key = '', first_name_order = '', last_name = '', last_name_key = '', last_name_order = '',
-			date_of_birth = '1900-01-01', date_of_death = NULL,
-			nationality = NULL, hash_id = NULL, active = FALSE, metadata = '{}', modified_at = $2, modified_by = $3,
-			version = version + 1, erased_at = $2
-		WHERE id = $1 AND erased_at IS NULL`
-
 	deleteNames = `DELETE FROM persona_names WHERE persona_id = $1`
 
 	deleteFormerUsers = `DELETE FROM former_persona_users WHERE persona_id = $1`
@@ -147,7 +134,7 @@ const (
 // AllowPersona checks for other modules that the caller has a permission on a persona. It returns apierr.PersonaNotFound and
 // apierr.NoAccess.
 func (s *Service) AllowPersona(ctx context.Context, q store.Querier, id string, wanted access.Permission) error {
-	_, err := table.Get(ctx, q, id, wanted)
+	_, err := personas.Get(ctx, q, id, wanted)
 	return err
 }
 
@@ -222,25 +209,16 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 }
 
 func (s *Service) erasePersona(ctx context.Context, tx *store.Tx, id string) error {
-	p, err := table.GetUnchecked(ctx, tx, id)
+	p, err := personas.GetUnchecked(ctx, tx, id)
 	if err != nil || p.Erased() {
 		return err
 	}
-	return auditChange(ctx, tx, personal.Action, id, func() error {
-		for _, statement := range []string{deleteIdentitiesOfPersona, deleteNames, deleteFormerUsers, deleteFormerLinks} {
-			if _, err := tx.Exec(ctx, statement, id); err != nil {
-				return err
-			}
-		}
-		if _, err := tx.Exec(ctx, erasePersona, id, tx.Now(), personal.Actor(ctx)); err != nil {
+	for _, statement := range []string{deleteIdentitiesOfPersona, deleteNames, deleteFormerUsers, deleteFormerLinks} {
+		if _, err := tx.Exec(ctx, statement, id); err != nil {
 			return err
 		}
-		after, err := table.GetUnchecked(ctx, tx, id)
-		if err != nil {
-			return err
-		}
-		return s.quota.Count(ctx, tx, p.CreatedBy, 0, after.weight()-p.weight())
-	})
+	}
+	return s.EraseRecord(ctx, tx, id)
 }
 
 // eraseLink deletes a link. It belongs to the record of the persona at which it was created.

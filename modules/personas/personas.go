@@ -19,6 +19,7 @@ import (
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
+	"kontor/modules/kit/recordtype"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/endpoint"
@@ -41,12 +42,11 @@ type Persona struct {
 	ModifiedAt  store.Time     `json:"modified_at"`
 	ModifiedBy  string         `json:"modified_by"`
 	ErasedAt    *store.Time    `json:"erased_at,omitzero" doc:"When the personal data was erased; missing from all other personas."`
-
-	version int64
+	Version     int64          `json:"-" column:"version"`
 }
 
 // ETag returns the version of the record.
-func (p Persona) ETag() string { return endpoint.VersionTag(p.version) }
+func (p Persona) ETag() string { return endpoint.VersionTag(p.Version) }
 
 // Erased reports whether the personal data was erased. The record does not change any more.
 func (p Persona) Erased() bool { return p.ErasedAt != nil }
@@ -59,75 +59,44 @@ func (p Persona) EachUser(add func(id string)) {
 
 // Service manages personas. Create one with [New].
 type Service struct {
-	access.Records // answers permission checks from the relations of the table
+	recordtype.Service[Persona]
 
 	db    *store.DB
 	texts endpoint.Texts
-	quota records.Quota
 }
 
 // New returns a service on a database.
 func New(db *store.DB, texts endpoint.Texts) *Service {
-	return &Service{Records: records.Of(db, table), db: db, texts: texts}
+	return &Service{Service: recordtype.NewService(db, personas, recordtype.Hooks[Persona]{Before: keepNames, Audited: auditChange}), db: db, texts: texts}
 }
-
-// SetQuota limits the storage of each user. Without a quota nothing is counted.
-func (s *Service) SetQuota(q records.Quota) { s.quota = q }
 
 // Create creates a persona.
 func (s *Service) Create(ctx context.Context, in CreateInput) (Persona, error) {
-	p := in.persona
-	p.ID, p.CreatedBy, p.version = store.NewID(), access.From(ctx).UserID, 1
-	p.ModifiedBy, p.CreatedAt = p.CreatedBy, s.db.Now()
-	p.ModifiedAt = p.CreatedAt
-	answer := s.db.Answer(ctx, p)
-	after := s.db.Digest(audited(p, nil, nil).As(answer))
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		if err := s.quota.Charge(ctx, tx, access.Personas, p.CreatedBy, 1, p.weight()); err != nil {
-			return err
-		}
-		if err := insertPersona(ctx, tx, p); err != nil {
-			return err
-		}
-		table.Audit(ctx, tx, "personas.create", p.ID, nil, after)
-		tx.Respond(answer)
-		return nil
-	})
-	return p, err
+	return s.Service.Create(ctx, in.persona, nil)
 }
 
 // Get returns a persona. It returns apierr.PersonaNotFound and apierr.NoAccess.
 func (s *Service) Get(ctx context.Context, in OneInput) (Persona, error) {
-	return table.Get(ctx, s.db, in.ID, access.Read)
+	return s.Service.Get(ctx, in.ID)
 }
 
 // List returns the personas that the caller may read, including inactive ones.
 func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Persona], error) {
-	return personaList.Page(ctx, s.db, in.Query.WithText(in.Text, source), table.Visible(access.From(ctx)))
-}
-
-// editor updates and archives personas. Their audit entries cover several tables.
-var editor = records.Editor[Persona]{
-	Table: table, Write: updatePersona, Audited: auditChange,
-	Owner:  func(p Persona) string { return p.CreatedBy },
-	Weight: Persona.weight,
-	Active: func(p *Persona) *bool { return &p.Active },
-	Stamp: func(before, after Persona, now store.Time, editor string) Persona {
-		after.ModifiedAt, after.ModifiedBy, after.version = now, editor, before.version+1
-		return after
-	},
+	return personas.List.Page(ctx, s.db, in.Query.WithText(in.Text, personas.From), personas.Visible(access.From(ctx)))
 }
 
 // Update replaces the data of a persona.
 func (s *Service) Update(ctx context.Context, in UpdateInput) (Persona, error) {
-	return editor.Update(ctx, s.db, s.quota, in.ID, "personas.update", func(before Persona) (Persona, error) { return in.apply(before), nil })
+	return s.Service.Update(ctx, in.ID, func(before Persona) (Persona, error) { return in.apply(before), nil })
 }
 
 // Archive makes a persona inactive. An inactive persona stays unchanged.
 func (s *Service) Archive(ctx context.Context, in OneInput) (endpoint.Message, error) {
-	err := editor.Archive(ctx, s.db, s.quota, in.ID, "personas.archive")
+	err := s.Service.Archive(ctx, in.ID)
 	return endpoint.Confirm(ctx, s.texts, "personas.archived"), err
 }
 
-// weight returns how many bytes of its creator's quota the persona uses.
-func (p Persona) weight() int64 { return records.Weight(p.FirstName, p.LastName, string(p.Metadata)) }
+// FillSortKeys computes the sort keys of names that earlier versions have stored. It runs regularly.
+func (s *Service) FillSortKeys(ctx context.Context) error {
+	return records.FillSortKeys(ctx, s.db, records.SortKeys{From: "personas", Names: []string{"first_name", "last_name"}})
+}

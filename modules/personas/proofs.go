@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"kontor/modules/kit/records"
+	"kontor/modules/kit/recordtype"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/store"
@@ -14,7 +15,7 @@ import (
 func Proofs() []records.Proof { return []records.Proof{proof} }
 
 // proof covers a persona, its users and the links that were created at it.
-var proof = records.Proof{Type: access.Personas.Name, From: "personas", Key: "id", Read: readPersona}
+var proof = records.Proof{Type: access.Personas.Name, From: "personas", Key: "id", Read: readPersona, Changes: recordtype.Changes}
 
 // auditChange runs a change of a persona and writes its audit entry, with the state of persona, users and links before and after.
 func auditChange(ctx context.Context, tx *store.Tx, action, id string, change func() error) error {
@@ -39,25 +40,21 @@ type storedPersona struct {
 
 // audited returns the record that audit entries of a persona digest.
 func audited(p Persona, users []UserLink, links []Link) store.Record {
-	return store.Record{Answer: p, Stored: storedPersona{p.version, types.Fold(p.FirstName), types.Fold(p.LastName), users, links}}
+	return store.Record{Answer: p, Stored: storedPersona{p.Version, types.Fold(p.FirstName), types.Fold(p.LastName), users, links}}
 }
 
 const (
-	selectNameKeys     = `SELECT first_name_key, last_name_key FROM personas WHERE id = $1`
 	selectAllUserLinks = `SELECT ` + userLinkColumns + ` FROM persona_users WHERE persona_id = $1 ORDER BY id`
 	selectAllLinks     = `SELECT ` + linkColumns + ` FROM persona_links WHERE persona_id = $1 ORDER BY id`
 )
 
 // readPersona reads a persona with its users and links, and with its search keys as they are stored.
 func readPersona(ctx context.Context, q store.Querier, id string) (store.Record, error) {
-	p, err := scanPersona(q.QueryRow(ctx, `SELECT `+columns+` FROM personas WHERE id = $1`, id))
+	p, keys, err := personas.Read(ctx, q, id)
 	if err != nil {
 		return store.Record{}, err
 	}
-	s := storedPersona{Version: p.version}
-	if err := q.QueryRow(ctx, selectNameKeys, id).Scan(&s.FirstNameKey, &s.LastNameKey); err != nil {
-		return store.Record{}, err
-	}
+	s := storedPersona{Version: p.Version, FirstNameKey: keys[0], LastNameKey: keys[1]}
 	if s.Users, err = store.All(ctx, q, scanUserLink, selectAllUserLinks, id); err != nil {
 		return store.Record{}, fmt.Errorf("read users of a persona: %w", err)
 	}

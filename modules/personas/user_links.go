@@ -88,7 +88,7 @@ type UserLinkInput struct {
 
 // Users returns the links of a persona to users, for callers who may read the persona.
 func (s *Service) Users(ctx context.Context, in OfPersonaInput) (list.Page[UserLink], error) {
-	if _, err := table.Get(ctx, s.db, in.ID, access.Read); err != nil {
+	if _, err := personas.Get(ctx, s.db, in.ID, access.Read); err != nil {
 		return list.Page[UserLink]{}, err
 	}
 	return userLinkList.Page(ctx, s.db, in.Query, in.ofPersona())
@@ -105,10 +105,10 @@ func (s *Service) AddUser(ctx context.Context, in AddUserInput) (UserLink, error
 	}
 	l.Status = statusOf(l.acceptedAt)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		if _, err := table.Get(ctx, tx, in.ID, access.Update); err != nil {
+		if _, err := personas.Get(ctx, tx, in.ID, access.Update); err != nil {
 			return err
 		}
-		if _, err := table.Get(ctx, tx, in.ID, access.Read); err != nil {
+		if _, err := personas.Get(ctx, tx, in.ID, access.Read); err != nil {
 			return err // linked users read the persona: callers give no more than they hold
 		}
 		if err := insertUserLink(ctx, tx, l); err != nil {
@@ -132,7 +132,7 @@ func (s *Service) AcceptUser(ctx context.Context, in UserLinkInput) (UserLink, e
 	caller := access.From(ctx)
 	var link UserLink
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		if _, err := table.GetUnchecked(ctx, tx, in.ID); err != nil {
+		if _, err := personas.GetUnchecked(ctx, tx, in.ID); err != nil {
 			return err
 		}
 		if caller.UserID != in.UserID && !isStaff(caller) {
@@ -140,7 +140,7 @@ func (s *Service) AcceptUser(ctx context.Context, in UserLinkInput) (UserLink, e
 		}
 		var err error
 		if caller.UserID != in.UserID {
-			if _, err = table.Get(ctx, tx, in.ID, access.Read); err != nil {
+			if _, err = personas.Get(ctx, tx, in.ID, access.Read); err != nil {
 				return err // as in AddUser
 			}
 		}
@@ -171,7 +171,7 @@ func findUserLink(ctx context.Context, q store.Querier, personaID, userID string
 
 // checkUnlink checks that the caller may remove a link: callers who may update the persona, and the user of a pending link.
 func checkUnlink(ctx context.Context, q store.Querier, in UserLinkInput) error {
-	_, err := table.Get(ctx, q, in.ID, access.Update)
+	_, err := personas.Get(ctx, q, in.ID, access.Update)
 	if !errors.Is(err, apierr.NoAccess) || access.From(ctx).UserID != in.UserID {
 		return err
 	}

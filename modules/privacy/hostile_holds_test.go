@@ -1,6 +1,7 @@
 package privacy_test
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -176,7 +177,8 @@ func TestDue_IsWhatTheErasureAllows(t *testing.T) {
 	number := 0
 	former := func(ended time.Time, members map[string]any) string {
 		number++
-		all := map[string]any{"first_name": "Ada", "last_name": "Muster", "email": strings.Repeat("d", number) + "@due.example"}
+		all := map[string]any{"first_name": "Ada", "last_name": "Muster", "email": strings.Repeat("d", number) + "@due.example",
+			"date_of_birth": fmt.Sprintf("19%02d-03-04", number), "nationality": "CHE"}
 		for name, value := range members {
 			all[name] = value
 		}

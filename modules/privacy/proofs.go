@@ -15,7 +15,7 @@ var (
 	erasureProof = records.Proof{Type: "erasures", From: "erasures", Key: "id", Read: readErasure,
 		Outside: map[string]string{"left": "[]"}}
 	relationshipProof = records.Proof{Type: "relationships", From: "relationships", Key: "customer_id", Read: readRelationship, Migration: 50}
-	holdProof         = records.Proof{Type: "legal_holds", From: "legal_holds", Key: "customer_id", Read: readHold}
+	holdProof         = records.Proof{Type: "legal_holds", From: "legal_holds", Key: "customer_id", Read: readHold, Changes: &store.ChangeRule{Forget: true}}
 )
 
 // storedVersion is the version of a record, which the API shows as ETag only.

@@ -19,7 +19,7 @@ type Endpoint struct {
 	Path      string `json:"path"`
 	Tag       string `json:"tag" example:"Customers"`
 	Summary   string `json:"summary"`
-	Access    string `json:"access" example:"bearer customers:read" doc:"public, api-key, bearer, or bearer with record type and permission."`
+	Access    string `json:"access" example:"bearer customers:read" doc:"public, api-key, bearer, or bearer with record type and permission; own instead of bearer where signed-in users need no grant."`
 	RateLimit string `json:"rate_limit" enum:"none,public,private" doc:"The general rate limit of the endpoint."`
 	Assurance string `json:"assurance" example:"second_factor" doc:"How recently the caller must have authenticated: any, fresh or second_factor; with a condition if only some requests need it."`
 
@@ -36,8 +36,11 @@ func describe(e endpoint.Endpoint) Endpoint {
 
 // RecordType is a type of records on which permissions can be granted.
 type RecordType struct {
-	ID   string `json:"id"`
-	Name string `json:"name" example:"customers"`
+	ID          string   `json:"id"`
+	Name        string   `json:"name" example:"customers"`
+	Description string   `json:"description" doc:"Of a type of another application; empty for those of Kontor."`
+	Permissions []string `json:"permissions" example:"read" doc:"What can be granted on records of the type."`
+	External    bool     `json:"external" doc:"true for a type of another application: Kontor decides about its records and does not have them."`
 }
 
 // serves reports whether this process serves the endpoint.

@@ -32,13 +32,8 @@ func scanEndpoint(row list.Row) (Endpoint, error) {
 }
 
 var typeList = list.New(list.Source[RecordType]{
-	From: "record_types", Columns: "id, name", ID: "id", Created: "created_at", Tables: []string{"record_types"},
+	From: "record_types", Columns: typeColumns, ID: "id", Created: "created_at", Tables: []string{"record_types"}, Scan: scanType,
 	Fields: list.Fields{{Name: "id", Type: list.UUID, Column: "id"}, {Name: "name", Type: list.Text, Column: "name"}},
-	Scan: func(row list.Row) (RecordType, error) {
-		var t RecordType
-		err := row.Scan(&t.ID, &t.Name)
-		return t, err
-	},
 })
 
 const (

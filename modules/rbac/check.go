@@ -217,6 +217,16 @@ type grantHolders struct {
 	role string // the first in the caller's order; empty for none
 }
 
+// with returns the holders with a further principal of the caller.
+func (h grantHolders) with(caller *access.Caller, principal string) grantHolders {
+	if principal == caller.UserID {
+		h.user = true
+	} else if h.role == "" || slices.Index(caller.Roles, principal) < slices.Index(caller.Roles, h.role) {
+		h.role = principal
+	}
+	return h
+}
+
 func (k *facts) decide(q parsedCheck) Decision {
 	if !q.valid {
 		return denied

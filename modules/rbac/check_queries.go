@@ -28,13 +28,7 @@ func recordGrants(ctx context.Context, q store.Querier, caller *access.Caller, i
 			return err
 		}
 		right.permission, _ = access.ParsePermission(name)
-		held := found[right]
-		if principal == caller.UserID {
-			held.user = true
-		} else if held.role == "" || slices.Index(caller.Roles, principal) < slices.Index(caller.Roles, held.role) {
-			held.role = principal
-		}
-		found[right] = held
+		found[right] = found[right].with(caller, principal)
 		return nil
 	}, statement, args...)
 	return found, err

@@ -17,7 +17,7 @@ func (s *Service) grantorOf(ctx context.Context, q store.Querier, userID string)
 	if err != nil {
 		return nil, err
 	}
-	data := access.PolicyData{Types: map[string]map[string]access.Permission{}, Endpoints: map[string][]string{}}
+	data := access.PolicyData{Types: map[string]map[string]access.Permission{}, Endpoints: map[string][]string{}, Own: s.policy.own}
 	if err := readTypeGrants(ctx, q, data.Types, selectTypeGrantsOf, userID); err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func (s *Service) grantorOf(ctx context.Context, q store.Querier, userID string)
 
 // ownPermissions returns what a user may do with the record of a grant by their relation to it.
 func (s *Service) ownPermissions(ctx context.Context, userID string, in GrantInput) (access.Permission, error) {
-	if in.RecID == "" {
+	if in.RecID == "" || in.external {
 		return access.None, nil
 	}
 	t, _ := access.LookupType(in.RecType)
@@ -52,20 +52,45 @@ func (s *Service) checkDelegation(ctx context.Context, q store.Querier, userID s
 	if in.UserID == userID || slices.Contains(grantor.Roles, in.RoleID) {
 		return apierr.GrantToSelf
 	}
+	return s.checkHeld(ctx, q, grantor, own, in)
+}
+
+// checkHeld returns apierr.GrantNotHeld unless a caller holds all that a grant gives.
+func (s *Service) checkHeld(ctx context.Context, q store.Querier, grantor *access.Caller, own access.Permission, in GrantInput) (err error) {
 	if in.Endpoint != "" {
 		if !grantor.MayCall(in.Endpoint) {
 			return apierr.GrantNotHeld
 		}
 		return nil
 	}
+	if in.external {
+		return checkExternalDelegation(ctx, q, grantor, in)
+	}
 	t, _ := access.LookupType(in.RecType)
 	for _, name := range in.Permissions {
 		wanted, _ := access.ParsePermission(name)
 		held := grantor.May(t, wanted) || own.Has(wanted)
 		if !held && in.RecID != "" {
-			if held, err = hasRecordGrant(ctx, q, userID, t, wanted, in.RecID); err != nil {
+			if held, err = hasRecordGrant(ctx, q, grantor.UserID, t, wanted, in.RecID); err != nil {
 				return err
 			}
+		}
+		if !held {
+			return apierr.GrantNotHeld.Detail("permission", name)
+		}
+	}
+	return nil
+}
+
+// checkExternalDelegation checks that a user holds the permissions that they grant on another application's records.
+func checkExternalDelegation(ctx context.Context, q store.Querier, grantor *access.Caller, in GrantInput) error {
+	if grantor.Administrator() {
+		return nil
+	}
+	for _, name := range in.Permissions {
+		held, err := holdsExternal(ctx, q, grantor.UserID, in.RecType, in.RecID, name)
+		if err != nil {
+			return err
 		}
 		if !held {
 			return apierr.GrantNotHeld.Detail("permission", name)

@@ -15,7 +15,7 @@ import (
 // others.
 func (s *Service) Endpoints() []endpoint.Endpoint {
 	rows := []endpoint.Endpoint{
-		{Name: "rbac.check", Method: http.MethodPost, Path: "/v1/rbac/check", Subject: access.NoSubject("it changes nothing, and administrators alone ask about others"), Access: access.SignedIn,
+		{Name: "rbac.check", Method: http.MethodPost, Path: "/v1/rbac/check", Subject: access.NoSubject("it changes nothing, and administrators alone ask about others"), Access: access.Own,
 			Roles:   []string{access.Advisor, access.Customer},
 			Summary: "Check permissions on record types or records, and report their sources.", WithoutFactor: true, Compression: endpoint.Compressed,
 			Faults: []apierr.Kind{apierr.UserNotFound}, Handle: endpoint.JSON(http.StatusOK, s.check)},
@@ -55,7 +55,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "rbac.roles.permissions.set", Method: http.MethodPut, Path: "/v1/rbac/roles/{id}/permissions", Subject: access.NoSubject("each grant that is added or removed is compared"), Access: access.On(access.Grants, access.Create),
 			Assurance: endpoint.SecondFactor,
 			Summary:   "Replace the permissions and endpoints of a role at once.",
-			Faults: []apierr.Kind{apierr.RoleNotFound, apierr.EndpointNotFound, apierr.FixedPermissions, apierr.GrantToSelf, apierr.GrantNotHeld,
+			Faults: []apierr.Kind{apierr.RoleNotFound, apierr.EndpointNotFound, apierr.FixedPermissions, apierr.GrantToSelf, apierr.GrantNotHeld, apierr.GrantExists,
 				apierr.RightsNotHeld, apierr.PreconditionFailed},
 			Handle: endpoint.JSON(http.StatusOK, s.setMatrix)},
 
@@ -92,6 +92,8 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Faults:    []apierr.Kind{apierr.EndpointNotFound, apierr.PreconditionFailed},
 			Handle:    endpoint.JSON(http.StatusOK, s.SetRateLimit)},
 	}
+	rows = append(rows, s.externalTypeEndpoints()...)
+	rows = append(rows, s.reviewEndpoints()...)
 	for i := range rows {
 		rows[i].Tag, rows[i].Limit = "Access control", ratelimit.Private
 	}

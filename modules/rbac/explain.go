@@ -200,7 +200,7 @@ func (s *Service) rolesOfAll(ctx context.Context, rows []Holder) (map[string][]h
 const selectGrantsOn = `
 	SELECT r.id, COALESCE(r.role_id, r.user_id), COALESCE(r.rec_id, ''), r.permissions
 	FROM grant_records r
-	WHERE r.rec_type = $1 AND (r.rec_id IS NULL OR r.rec_id = $2) AND COALESCE(r.role_id, r.user_id) IN (`
+	WHERE r.in_force = TRUE AND r.rec_type = $1 AND (r.rec_id IS NULL OR r.rec_id = $2) AND COALESCE(r.role_id, r.user_id) IN (`
 
 // grantsOn reads the grants that give the permission to users of a page or to their roles, by principal.
 func (s *Service) grantsOn(ctx context.Context, in explainInput, rows []Holder, held map[string][]heldRole) (map[string][]Reason, error) {
@@ -238,10 +238,12 @@ func (s *Service) grantsOn(ctx context.Context, in explainInput, rows []Holder, 
 
 // mayCallAny reports whether a user or one of their roles has a grant on one of the endpoints, or none are known.
 func (s *Service) mayCallAny(user string, held []heldRole, endpoints []reader) bool {
-	policy := s.Policy.Load()
-	return len(endpoints) == 0 || slices.ContainsFunc(endpoints, func(e reader) bool {
-		return policy.MayCall(user, e.key) || slices.ContainsFunc(held, func(r heldRole) bool { return policy.MayCall(r.id, e.key) })
-	})
+	caller := access.Caller{UserID: user}
+	for _, role := range held {
+		caller.Roles = append(caller.Roles, role.id)
+	}
+	holder := caller.WithPolicy(s.Policy.Load())
+	return len(endpoints) == 0 || slices.ContainsFunc(endpoints, func(e reader) bool { return holder.MayCall(e.key) })
 }
 
 // reader is an endpoint that reads records of a type.

@@ -13,9 +13,14 @@ type GrantInput struct {
 	RoleID      string   `json:"role_id" required:"false" doc:"Either role_id or user_id."`
 	UserID      string   `json:"user_id" required:"false" doc:"Either role_id or user_id."`
 	RecType     string   `json:"rec_type" required:"false" doc:"Either rec_type with permissions, or endpoint."`
-	Permissions []string `json:"permissions" enum:"create,read,update,delete,read_all"`
-	RecID       string   `json:"rec_id" doc:"One record. Without it the grant is on the type as a whole."`
+	Permissions []string `json:"permissions" example:"read" doc:"create, read, update, delete and read_all; on a record type of another application those that it declares."`
+	RecID       string   `json:"rec_id" format:"-" maxLength:"200" doc:"The id of one record; of another application's record any text. Without it the grant is on the type as a whole."`
 	Endpoint    string   `json:"endpoint" doc:"An endpoint as GET /v1/rbac/endpoints lists it."`
+
+	StartsAt  *store.Time `json:"starts_at" doc:"When the grant begins; without it, or in the past, at once."`
+	ExpiresAt *store.Time `json:"expires_at" doc:"When the grant ends by itself; without it, it does not."`
+
+	external bool // on a record type that is not of Kontor
 }
 
 // Validate checks that the members fit together, and normalizes ids.
@@ -41,7 +46,8 @@ func (in *GrantInput) Validate(v *apierr.Fields) {
 		return
 	}
 	if _, known := access.LookupType(in.RecType); !known {
-		v.Add("rec_type", "invalid.unknown_record_type")
+		in.validateExternal(v)
+		return
 	}
 	canonicalID(v, "rec_id", &in.RecID)
 	if in.RecID == store.NilID {
@@ -92,5 +98,6 @@ func (in GrantInput) grant() Grant {
 	return Grant{
 		ID: store.NewID(), RoleID: types.NilIfEmpty(in.RoleID), UserID: types.NilIfEmpty(in.UserID), RecType: types.NilIfEmpty(in.RecType),
 		RecID: types.NilIfEmpty(in.RecID), Permissions: in.Permissions, Endpoint: types.NilIfEmpty(in.Endpoint),
+		StartsAt: in.StartsAt, ExpiresAt: in.ExpiresAt,
 	}
 }

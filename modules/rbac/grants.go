@@ -18,11 +18,16 @@ type Grant struct {
 	RoleID      *string    `json:"role_id"`
 	UserID      *string    `json:"user_id"`
 	RecType     *string    `json:"rec_type"`
-	RecID       *string    `json:"rec_id" doc:"null for the type as a whole."`
-	Permissions []string   `json:"permissions" enum:"create,read,update,delete,read_all" doc:"Empty for a grant on an endpoint."`
+	RecID       *string    `json:"rec_id" format:"-" doc:"null for the type as a whole."`
+	Permissions []string   `json:"permissions" example:"read" doc:"create, read, update, delete or read_all, or those of another application's record type. Empty for a grant on an endpoint."`
 	Endpoint    *string    `json:"endpoint"`
 	CreatedAt   store.Time `json:"created_at"`
 	CreatedBy   string     `json:"created_by"`
+	// The digests of grants without a term are those of earlier versions, which had no such members.
+	StartsAt  *store.Time `json:"starts_at,omitzero" form:"later" doc:"When the grant begins; missing from grants that are in force since they were created."`
+	ExpiresAt *store.Time `json:"expires_at,omitzero" form:"later" doc:"When the grant ends by itself; missing from grants that do not."`
+
+	later bool // starts_at is not reached
 }
 
 // EachUser names the creator and the user whom the grant is for.
@@ -65,10 +70,18 @@ func (s *Service) CreateGrant(ctx context.Context, in GrantInput) (Grant, error)
 	unknown := s.checkRecord(ctx, in)
 	grant := in.grant()
 	grant.CreatedBy, grant.CreatedAt = caller.UserID, s.db.Now()
+	if grant.later, err = checkTerm(in.StartsAt, in.ExpiresAt, grant.CreatedAt); err != nil {
+		return Grant{}, err
+	}
 	after, answer := grantTable.Answer(ctx, s.db, grant)
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
 		if in.RoleID != "" {
 			if _, err := roleTable.GetUnchecked(ctx, tx, in.RoleID); err != nil {
+				return err
+			}
+		}
+		if in.external {
+			if err := checkExternal(ctx, tx, in); err != nil {
 				return err
 			}
 		}
@@ -84,6 +97,9 @@ func (s *Service) CreateGrant(ctx context.Context, in GrantInput) (Grant, error)
 		grantTable.Audit(ctx, tx, "rbac.grants.create", grant.ID, nil, after)
 		tx.Respond(answer)
 		s.applyGrant(tx, grant)
+		if grant.StartsAt != nil || grant.ExpiresAt != nil {
+			s.TermsChanged(tx)
+		}
 		return nil
 	})
 	return grant, err
@@ -115,7 +131,7 @@ func (s *Service) checkReferences(ctx context.Context, in GrantInput) error {
 
 // checkRecord checks that the record of a grant exists. Callers learn it only about types of which they hold the permissions.
 func (s *Service) checkRecord(ctx context.Context, in GrantInput) error {
-	if in.RecID == "" {
+	if in.RecID == "" || in.external {
 		return nil
 	}
 	t, _ := access.LookupType(in.RecType)

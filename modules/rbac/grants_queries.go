@@ -7,12 +7,13 @@ import (
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/store"
 )
 
-const grantColumns = "id, role_id, user_id, rec_type, rec_id, permissions, endpoint, created_at, created_by"
+const grantColumns = "id, role_id, user_id, rec_type, rec_id, permissions, endpoint, created_at, created_by, starts_at, expires_at, in_force"
 
 var grantTable = &records.Table[Grant]{
 	Type: access.Grants, From: "grant_records", Columns: grantColumns, Scan: scanGrant,
@@ -26,17 +27,22 @@ var grantList = list.New(list.Source[Grant]{
 		{Name: "role_id", Type: list.UUID, Column: "role_id", Null: true},
 		{Name: "user_id", Type: list.UUID, Column: "user_id", Null: true},
 		{Name: "rec_type", Type: list.Text, Column: "rec_type", Key: "rec_type", Null: true},
-		{Name: "rec_id", Type: list.UUID, Column: "rec_id", Null: true},
+		{Name: "rec_id", Type: list.Text, Column: "rec_id", Key: "rec_id", Fold: types.FoldID, Null: true},
 		{Name: "endpoint", Type: list.Text, Column: "endpoint", Key: "lower(endpoint)", Null: true},
 		{Name: "created_at", Type: list.Time, Column: "created_at"},
 		{Name: "created_by", Type: list.UUID, Column: "created_by"},
+		{Name: "starts_at", Type: list.Time, Column: "starts_at", Null: true},
+		{Name: "expires_at", Type: list.Time, Column: "expires_at", Null: true},
 	},
 })
 
 func scanGrant(row list.Row) (Grant, error) {
 	var g Grant
 	var permissions string
-	err := row.Scan(&g.ID, &g.RoleID, &g.UserID, &g.RecType, &g.RecID, &permissions, &g.Endpoint, &g.CreatedAt, &g.CreatedBy)
+	var inForce bool
+	err := row.Scan(&g.ID, &g.RoleID, &g.UserID, &g.RecType, &g.RecID, &permissions, &g.Endpoint, &g.CreatedAt, &g.CreatedBy,
+		&g.StartsAt, &g.ExpiresAt, &inForce)
+	g.later = !inForce
 	g.Permissions = []string{}
 	if permissions != "" {
 		g.Permissions = strings.Split(permissions, ",")
@@ -47,8 +53,8 @@ func scanGrant(row list.Row) (Grant, error) {
 func names(p access.Permission) string { return strings.Join(p.Names(), ", ") }
 
 const insertGrantRecord = `
-	INSERT INTO grant_records (id, role_id, user_id, rec_type, rec_id, permissions, endpoint, created_at, created_by)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
+	INSERT INTO grant_records (id, role_id, user_id, rec_type, rec_id, permissions, endpoint, created_at, created_by, starts_at, expires_at, in_force)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
 
 const insertPermission = `
 	INSERT INTO grants (id, principal_kind, principal_id, rec_type, permission, rec_id, created_at, created_by)
@@ -66,6 +72,20 @@ const (
 // insertGrant stores a grant and its permissions. A principal has each permission by at most one grant, so that deleting this
 // grant takes it away. insertGrant returns apierr.GrantExists with the permissions that the principal already has.
 func insertGrant(ctx context.Context, tx *store.Tx, g Grant) error {
+	if err := checkLater(ctx, tx, g); err != nil {
+		return err
+	}
+	if err := insertRights(ctx, tx, g); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, insertGrantRecord, g.ID, g.RoleID, g.UserID, g.RecType, g.RecID, strings.Join(g.Permissions, ","),
+		g.Endpoint, g.CreatedAt, g.CreatedBy, g.StartsAt, g.ExpiresAt, !g.later)
+	return err
+}
+
+// insertRights puts the permissions or the endpoint of a grant in force. Of a grant that begins later it only checks that no other
+// grant gives them.
+func insertRights(ctx context.Context, tx *store.Tx, g Grant) error {
 	kind, principal := g.principal()
 	if g.Endpoint != nil {
 		var n int
@@ -75,15 +95,16 @@ func insertGrant(ctx context.Context, tx *store.Tx, g Grant) error {
 		if n > 0 {
 			return apierr.GrantExists
 		}
-		if _, err := tx.Exec(ctx, insertEndpointGrant, g.ID, kind, principal, *g.Endpoint, g.CreatedAt, g.CreatedBy); err != nil {
-			return err
+		if g.later {
+			return nil
 		}
-	} else if err := insertPermissions(ctx, tx, g, kind, principal); err != nil {
+		_, err := tx.Exec(ctx, insertEndpointGrant, g.ID, kind, principal, *g.Endpoint, g.CreatedAt, g.CreatedBy)
 		return err
 	}
-	_, err := tx.Exec(ctx, insertGrantRecord, g.ID, g.RoleID, g.UserID, g.RecType, g.RecID, strings.Join(g.Permissions, ","),
-		g.Endpoint, g.CreatedAt, g.CreatedBy)
-	return err
+	if g.external() {
+		return insertExternal(ctx, tx, g, kind, principal)
+	}
+	return insertPermissions(ctx, tx, g, kind, principal)
 }
 
 func insertPermissions(ctx context.Context, tx *store.Tx, g Grant, kind, principal string) error {
@@ -104,6 +125,9 @@ func insertPermissions(ctx context.Context, tx *store.Tx, g Grant, kind, princip
 	if len(existing) > 0 {
 		slices.Sort(existing)
 		return apierr.GrantExists.Detail("permissions", existing)
+	}
+	if g.later {
+		return nil
 	}
 	for _, permission := range g.Permissions {
 		_, err := tx.Exec(ctx, insertPermission, store.NewID(), kind, principal, *g.RecType, permission, g.recID(), g.CreatedAt, g.CreatedBy)
@@ -130,6 +154,13 @@ func deleteGrant(ctx context.Context, tx *store.Tx, g Grant) error {
 		}
 	}
 	_, principal := g.principal()
+	if g.external() {
+		if err := deleteExternal(ctx, tx, g, principal); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, deleteGrantRecord, g.ID)
+		return err
+	}
 	for _, permission := range g.Permissions {
 		if _, err := tx.Exec(ctx, deletePermission, g.recID(), *g.RecType, permission, principal); err != nil {
 			return err

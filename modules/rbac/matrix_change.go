@@ -60,7 +60,7 @@ func (c *matrixChange) apply(ctx context.Context, tx *store.Tx) error {
 		}
 		if t.removed != access.None {
 			kept, err := c.remove(ctx, tx, selectGrantsOfRole+` AND rec_type = $2 AND rec_id IS NULL`, t.recType,
-				func(g Grant) bool { return parsePermissions(g.Permissions)&t.removed != 0 })
+				t.removed, func(g Grant) bool { return !g.later && parsePermissions(g.Permissions)&t.removed != 0 })
 			if err != nil {
 				return err
 			}
@@ -74,7 +74,7 @@ func (c *matrixChange) apply(ctx context.Context, tx *store.Tx) error {
 		}
 	}
 	for _, key := range c.removed {
-		if _, err := c.remove(ctx, tx, selectGrantsOfRole+` AND endpoint = $2`, key, func(Grant) bool { return true }); err != nil {
+		if _, err := c.remove(ctx, tx, selectGrantsOfRole+` AND endpoint = $2`, key, access.None, func(g Grant) bool { return !g.later }); err != nil {
 			return err
 		}
 	}
@@ -93,8 +93,20 @@ func (c *matrixChange) apply(ctx context.Context, tx *store.Tx) error {
 	return nil
 }
 
-// remove deletes those grants that a statement selects and that match. It returns their permissions.
-func (c *matrixChange) remove(ctx context.Context, tx *store.Tx, statement, of string, matches func(Grant) bool) (access.Permission, error) {
+// keepRest replaces a grant with an end by one with the permissions that are not gone, and with the same end.
+func (c *matrixChange) keepRest(ctx context.Context, tx *store.Tx, g Grant, gone access.Permission) error {
+	rest := parsePermissions(g.Permissions) &^ gone
+	if rest == access.None {
+		return nil
+	}
+	in := g.input()
+	in.Permissions = rest.Names()
+	return c.insert(ctx, tx, in)
+}
+
+// remove deletes those grants that a statement selects and that match. gone are the permissions that the role loses. It returns
+// the permissions of the deleted grants, without those that have an end: of these it keeps the rest.
+func (c *matrixChange) remove(ctx context.Context, tx *store.Tx, statement, of string, gone access.Permission, matches func(Grant) bool) (access.Permission, error) {
 	found, err := store.All(ctx, tx, scanGrant, statement, c.roleID, of)
 	if err != nil {
 		return access.None, err
@@ -114,7 +126,11 @@ func (c *matrixChange) remove(ctx context.Context, tx *store.Tx, statement, of s
 			return access.None, err
 		}
 		grantTable.Audit(ctx, tx, "rbac.grants.delete", g.ID, g, nil)
-		removed |= parsePermissions(g.Permissions)
+		if g.ExpiresAt == nil {
+			removed |= parsePermissions(g.Permissions)
+		} else if err := c.keepRest(ctx, tx, g, gone); err != nil {
+			return access.None, err
+		}
 	}
 	return removed, nil
 }

@@ -20,6 +20,7 @@ type policyLoader struct {
 	db      *store.DB
 	current *access.Current
 	log     *slog.Logger
+	own     []string // endpoints that need no grant; set by Start
 
 	mu      sync.Mutex
 	loaded  bool
@@ -41,7 +42,7 @@ func (p *policyLoader) load(ctx context.Context) error {
 	var policy *access.Policy
 	err = p.db.View(ctx, func(v *store.View) error {
 		var err error
-		policy, err = readPolicy(ctx, v)
+		policy, err = readPolicy(ctx, v, p.own)
 		return err
 	})
 	if err != nil {
@@ -79,9 +80,9 @@ func (p *policyLoader) reload() {
 }
 
 // readPolicy returns the policy with all grants on types and endpoints and all rate-limit rules.
-func readPolicy(ctx context.Context, q store.Querier) (*access.Policy, error) {
+func readPolicy(ctx context.Context, q store.Querier, own []string) (*access.Policy, error) {
 	data := access.PolicyData{
-		Types: map[string]map[string]access.Permission{}, Endpoints: map[string][]string{}, Limits: map[string]int{},
+		Types: map[string]map[string]access.Permission{}, Endpoints: map[string][]string{}, Own: own, Limits: map[string]int{},
 	}
 	err := readTypeGrants(ctx, q, data.Types, selectTypeGrants)
 	if err == nil {

@@ -7,16 +7,20 @@
 // The module directory stores which user holds which role. The modules that own records answer for the relations of users to
 // them, through [access.Records].
 //
-// The module owns the tables roles, grants, endpoint_grants, grant_records, record_types, endpoints, rate_limit_rules and
-// rate_limit_counts. It publishes two views:
+// Other applications may have record types of their own ([Service.Ask]): Kontor decides about records that it does not have.
+//
+// The module owns the tables roles, grants, endpoint_grants, grant_records, record_types, external_grants, endpoints,
+// rate_limit_rules, rate_limit_counts, right_uses and access_reviews. It publishes three views:
 //
 //   - permissions (principal_id, rec_type, rec_id, permission): what a principal may do with a record, or with a type as a whole
 //     when rec_id is empty;
-//   - role_names (id, name, name_key): the names of roles, as written and folded.
+//   - role_names (id, name, name_key): the names of roles, as written and folded;
+//   - reviewed_rights: the roles of users and the grants of users and roles, with their last use and review.
 package rbac
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
 	"kontor/modules/kit/records"
@@ -29,8 +33,16 @@ import (
 type users interface {
 	// RolesOf returns the ids of the roles that a user holds, in their order.
 	RolesOf(ctx context.Context, q store.Querier, userID string) ([]string, error)
+	// AssignedRoles returns the ids of the roles that a user holds now or later, in their order.
+	AssignedRoles(ctx context.Context, q store.Querier, userID string) ([]string, error)
+	// NextTerm returns when the next role of a user begins or ends; nil: none does.
+	NextTerm(ctx context.Context, q store.Querier) (*store.Time, error)
+	// ApplyTerms begins and ends roles that are due, at most limit of them, and returns their number.
+	ApplyTerms(ctx context.Context, tx *store.Tx, limit int) (int, error)
 	// RemoveRole takes a role from all users who hold it. Their sessions see the change on the next request.
 	RemoveRole(ctx context.Context, tx *store.Tx, roleID string) error
+	// RemoveRoles takes all roles from a user, by the rules of the operation that replaces them.
+	RemoveRoles(ctx context.Context, tx *store.Tx, userID string) error
 	// HolderOf returns the id of the user who has a credential, or an empty text.
 	HolderOf(ctx context.Context, q store.Querier, credentialID string) (string, error)
 	// InvitedRoles returns the ids of the roles that an invitation of another user than the caller gives.
@@ -49,6 +61,8 @@ type Options struct {
 	Policy *access.Current
 	// Users stores the roles that users hold.
 	Users users
+	// Notifier notifies users that a grant ends.
+	Notifier notifier
 	// Personas stores who a persona is; nil: there are none.
 	Personas personas
 	// SettingRoles are the names or ids of the roles that settings name: see [Service.checkSettingRole].
@@ -65,11 +79,14 @@ type Options struct {
 // Service manages roles, grants and rate-limit rules and answers permission checks.
 type Service struct {
 	Options
-	db        *store.DB
-	policy    policyLoader
-	changed   *store.Topic        // the policy; the key does not matter
-	endpoints map[string]Endpoint // by key, the endpoints that this process serves; set by Start
-	readers   map[string][]reader // by record type, the endpoints that read a record; set by Start
+	db           *store.DB
+	policy       policyLoader
+	changed      *store.Topic // the policy; the key does not matter
+	terms        terms
+	uses         uses
+	termsChanged *store.Topic
+	endpoints    map[string]Endpoint // by key, the endpoints that this process serves; set by Start
+	readers      map[string][]reader // by record type, the endpoints that read a record; set by Start
 }
 
 // New returns a service. No policy is in force before [Service.Start].
@@ -82,11 +99,27 @@ func New(db *store.DB, o Options) *Service {
 		policy: policyLoader{db: db, current: o.Policy, log: o.Log},
 	}
 	s.changed = db.Topic("rbac.policy", func(string) { s.policy.reload() })
+	s.terms.next.Store(never)
+	s.termsChanged = db.Topic("rbac.terms", func(string) {
+		if err := s.retime(context.Background()); err != nil && !errors.Is(err, store.ErrClosed) {
+			s.Log.Error("cannot read when rights begin and end; it is tried again", "cause", err)
+		}
+	})
 	return s
 }
 
-// Renew reads the policy again if it has changed, for a node that does not hear changes.
-func (s *Service) Renew(ctx context.Context) error { return s.policy.load(ctx) }
+// Renew begins and ends the rights that are due, and reads the policy again if it has changed, for a node that does not hear changes.
+func (s *Service) Renew(ctx context.Context) error {
+	if !s.db.Remembers() {
+		if err := s.retime(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.ApplyTerms(ctx); err != nil {
+		return err
+	}
+	return s.policy.load(ctx)
+}
 
 // recordsOf returns the [access.Records] that answers for a type, or nil.
 func (s *Service) recordsOf(t access.RecordType) access.Records {

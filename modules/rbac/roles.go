@@ -192,36 +192,38 @@ func (s *Service) UpdateRole(ctx context.Context, id string, in RoleInput) (Role
 // delete a role that they hold, because that would change their own roles. It returns apierr.RoleNotFound, apierr.NoAccess,
 // apierr.RoleBuiltIn, apierr.RoleInSettings, apierr.GrantToSelf and apierr.PreconditionFailed.
 func (s *Service) DeleteRole(ctx context.Context, id string) error {
-	caller := access.From(ctx)
-	return s.db.InTx(ctx, func(tx *store.Tx) error {
-		role, err := roleTable.Get(ctx, tx, id, access.Delete)
-		if err != nil {
-			return err
-		}
-		if err := endpoint.CheckMatch(ctx, role.ETag()); err != nil {
-			return err
-		}
-		if role.BuiltIn {
-			return apierr.RoleBuiltIn
-		}
-		if err := s.checkSettingRole(ctx, role); err != nil {
-			return err
-		}
-		own, err := s.Users.RolesOf(ctx, tx, caller.UserID)
-		if err != nil {
-			return err
-		}
-		if slices.Contains(own, id) {
-			return apierr.GrantToSelf
-		}
-		if err := s.Users.RemoveRole(ctx, tx, id); err != nil {
-			return fmt.Errorf("take role %s from its holders: %w", id, err)
-		}
-		if err := deleteRole(ctx, tx, id); err != nil {
-			return fmt.Errorf("delete role %s: %w", id, err)
-		}
-		roleTable.Audit(ctx, tx, "rbac.roles.delete", id, role, nil)
-		tx.Announce(s.changed, "")
-		return nil
-	})
+	return s.db.InTx(ctx, func(tx *store.Tx) error { return s.removeRole(ctx, tx, id) })
+}
+
+// removeRole is [Service.DeleteRole] within a transaction.
+func (s *Service) removeRole(ctx context.Context, tx *store.Tx, id string) error {
+	role, err := roleTable.Get(ctx, tx, id, access.Delete)
+	if err != nil {
+		return err
+	}
+	if err := endpoint.CheckMatch(ctx, role.ETag()); err != nil {
+		return err
+	}
+	if role.BuiltIn {
+		return apierr.RoleBuiltIn
+	}
+	if err := s.checkSettingRole(ctx, role); err != nil {
+		return err
+	}
+	own, err := s.Users.RolesOf(ctx, tx, access.From(ctx).UserID)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(own, id) {
+		return apierr.GrantToSelf
+	}
+	if err := s.Users.RemoveRole(ctx, tx, id); err != nil {
+		return fmt.Errorf("take role %s from its holders: %w", id, err)
+	}
+	if err := deleteRole(ctx, tx, id); err != nil {
+		return fmt.Errorf("delete role %s: %w", id, err)
+	}
+	roleTable.Audit(ctx, tx, "rbac.roles.delete", id, role, nil)
+	tx.Announce(s.changed, "")
+	return nil
 }

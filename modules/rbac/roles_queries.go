@@ -60,6 +60,7 @@ func updateRole(ctx context.Context, tx *store.Tx, r Role) error {
 var deleteRoleRows = []string{
 	`DELETE FROM grants WHERE principal_id = $1`,
 	`DELETE FROM endpoint_grants WHERE principal_id = $1`,
+	`DELETE FROM external_grants WHERE principal_id = $1`,
 	`DELETE FROM grant_records WHERE role_id = $1`,
 	`DELETE FROM roles WHERE id = $1`,
 }

@@ -54,10 +54,19 @@ func (s *Service) Start(ctx context.Context, table []endpoint.Endpoint) error {
 	s.endpoints = make(map[string]Endpoint, len(table))
 	for _, e := range table {
 		s.endpoints[e.Key()] = describe(e)
+		if e.Access.TakesBearer() && !e.Access.NeedsGrant() {
+			s.policy.own = append(s.policy.own, e.Key())
+		}
 	}
 	s.readers = readersOf(table)
 	if err := s.seed(ctx, table); err != nil {
 		return fmt.Errorf("initial grants: %w", err)
+	}
+	if err := s.retime(ctx); err != nil {
+		return err
+	}
+	if err := s.ApplyTerms(ctx); err != nil {
+		return err
 	}
 	return s.policy.load(ctx)
 }
@@ -166,7 +175,11 @@ func seedRole(ctx context.Context, tx *store.Tx, role Role) error {
 }
 
 func seedType(ctx context.Context, tx *store.Tx, t access.RecordType) error {
-	if _, err := tx.Exec(ctx, insertRecordType, t.ID, t.Name, tx.Now()); err != nil {
+	_, err := tx.Exec(ctx, insertRecordType, t.ID, t.Name, tx.Now())
+	if errors.Is(err, store.ErrDuplicate) { // grants on that type must not become grants on records of Kontor
+		err = fmt.Errorf("a record type of another application has this name; delete it with the former version of Kontor: %w", err)
+	}
+	if err != nil {
 		return err
 	}
 	for _, role := range builtIn {

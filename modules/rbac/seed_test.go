@@ -114,7 +114,8 @@ func TestCatalogue_ListsEndpointsAndRecordTypes(t *testing.T) {
 		t.Errorf("endpoint is %v", first)
 	}
 	types := h.want(200, "", h.root, "GET", "/v1/rbac/record-types", nil)
-	if len(types.data()) != len(access.RecordTypes()) || !equal(types.data()[0], object{"id": access.APIKeys.ID, "name": "api_keys"}) {
+	if len(types.data()) != len(access.RecordTypes()) || !equal(types.data()[0], object{"id": access.APIKeys.ID, "name": "api_keys", "description": "",
+		"permissions": []any{"create", "read", "update", "delete", "read_all"}, "external": false}) {
 		t.Errorf("record types are %s", types.text)
 	}
 	if got := h.do(h.root, "GET", "/v1/rbac/record-types?limit=2&sort=-name", nil); len(got.data()) != 2 || got.body["has_more"] != true || got.data()[0]["name"] != "webhooks" {

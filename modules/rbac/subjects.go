@@ -129,7 +129,7 @@ func (s *Service) subject(ctx context.Context, subject access.Subject, id string
 	if holder.UserID == access.From(ctx).UserID {
 		return access.Caller{}, nil // what is one's own
 	}
-	holder.Roles, err = s.Users.RolesOf(ctx, s.db, holder.UserID)
+	holder.Roles, err = s.Users.AssignedRoles(ctx, s.db, holder.UserID) // with those that begin later
 	return holder, err
 }
 
@@ -161,7 +161,18 @@ func (s *Service) lacking(ctx context.Context, q store.Querier, caller, holder *
 	if len(lacking) > 0 || caller.Administrator() {
 		return lacking, nil
 	}
-	return s.lackingOnRecords(ctx, q, caller, holder)
+	lacking, err := s.lackingOnRecords(ctx, q, caller, holder)
+	if len(lacking) > 0 || err != nil {
+		return lacking, err
+	}
+	external, err := lackingExternal(ctx, q, caller, holder)
+	if external == "" && err == nil {
+		external, err = s.lackingLater(ctx, q, caller, holder)
+	}
+	if external != "" {
+		lacking = []string{external}
+	}
+	return lacking, err
 }
 
 // lackingOnRecords compares the grants on single records. A caller holds one also by a relation to the record, as for giving it on.

@@ -14,6 +14,7 @@ func Proofs() []records.Proof { return []records.Proof{accountProof, tokenProof}
 var accountProof = records.Proof{
 	Type: accountTable.Type.Name, From: "service_accounts", Key: "id", Read: readAccount,
 	Outside: map[string]string{"name": `""`, "status": `""`, "roles": "[]"},
+	Changes: &store.ChangeRule{Omit: []string{"modified_at", "modified_by", "name", "status", "roles"}},
 }
 
 // stored holds what the API does not show of a row.

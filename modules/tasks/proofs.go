@@ -15,7 +15,7 @@ func Proofs() []records.Proof { return []records.Proof{proof()} }
 
 func proof() records.Proof {
 	p := table.Proof()
-	p.Read = readRecord
+	p.Read, p.Changes = readRecord, &store.ChangeRule{Omit: []string{"metadata.logs", "erased_at"}, Forget: true}
 	return p
 }
 

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"runtime/debug"
 	"strconv"
 	"time"
 
 	"kontor/modules/kit/outbound"
+	"kontor/modules/kit/outbox"
 	"kontor/server/access"
 	"kontor/store"
 )
@@ -18,55 +18,41 @@ import (
 const (
 	// probeAfter is the number of failures in a row after which a webhook is called once at a time.
 	probeAfter = 3
-	// maxProbePause is the longest pause between such calls, and maxRetryAfter the longest that a receiver may request.
+	// maxProbePause is the longest pause between such calls.
 	maxProbePause = 5 * time.Minute
-	maxRetryAfter = day
-	// recordTries is how often the outcome of an attempt is written before its lease decides.
-	recordTries = 5
-	recordPause = 100 * time.Millisecond
 )
 
 // pauses are the pauses after failed attempts, each varied by up to a fifth: ten attempts over three days.
 var pauses = []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 18 * time.Hour,
 	22 * time.Hour}
 
-// outcome is the result of an attempt.
-type outcome struct {
-	withheld bool
+// call is an attempt at a delivery.
+type call struct {
+	Delivery
+
+	withheld bool // the account may no longer read the record
 	answer   outbound.Answer
-	took     time.Duration
-	err      error // nil: accepted or withheld
 }
 
-// deliver makes one attempt and records its outcome.
-func (s *Service) deliver(w Webhook, d Delivery, owner string) {
-	if !s.db.Remembers() {
-		return // rights may have ended unnoticed: the lease expires, and the leading node sends it
-	}
-	began := time.Now()
-	o := s.attempt(w, d)
-	o.took = time.Since(began)
-	if errors.Is(o.err, context.Canceled) {
-		return // the service closes: the lease expires
-	}
-	s.record(w, d, owner, o)
+func scanCall(row store.Scanner) (*call, error) {
+	d, err := scanDelivery(row)
+	return &call{Delivery: d}, err
 }
 
-// attempt sends a delivery, if the account may read the record now. A panic is a failed attempt of this delivery and of no other.
-func (s *Service) attempt(w Webhook, d Delivery) (o outcome) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			s.Log.Error("panic while calling a webhook", "delivery", d.ID, "cause", cause, "stack", string(debug.Stack()))
-			o.err = errors.New("an error of the server")
-		}
-	}()
-	ctx, cancel := context.WithTimeout(context.Background(), leaseTime/2)
-	defer cancel()
-	e := d.event()
-	if d.Type != testType {
+// Lease returns the id and the number of attempts, see [outbox.Row].
+func (c *call) Lease() (id string, attempts int) { return c.ID, int(c.Attempts) }
+
+// send sends a delivery, if the account may read the record now.
+func (s *Service) send(ctx context.Context, c *call) error {
+	e := c.event()
+	w, err := table.GetUnchecked(ctx, s.db, c.WebhookID)
+	if err != nil {
+		return s.unreadable(err)
+	}
+	if c.Type != testType {
 		caller, ok, err := s.accounts.CallerOf(ctx, s.db, w.AccountID)
 		if err != nil {
-			return outcome{err: s.unreadable(err)}
+			return s.unreadable(err)
 		}
 		if ok {
 			ctx = access.With(ctx, caller.WithPolicy(s.Policy.Load()))
@@ -74,30 +60,35 @@ func (s *Service) attempt(w Webhook, d Delivery) (o outcome) {
 			ok = ok && s.feed.MayFollow(access.From(ctx))
 		}
 		if err != nil {
-			return outcome{err: s.unreadable(err)}
+			return s.unreadable(err)
 		}
-		if !ok {
-			return outcome{withheld: true}
+		if c.withheld = !ok; c.withheld {
+			return nil
 		}
 		if w.IncludeRecord {
 			if e.Record, err = s.feed.Record(ctx, e); err != nil {
-				return outcome{err: s.unreadable(err)}
+				return s.unreadable(err)
 			}
 		}
 	}
 	body, err := e.Payload()
 	if err != nil {
-		return outcome{err: fmt.Errorf("encode an event: %w", err)}
+		return fmt.Errorf("encode an event: %w", err)
 	}
-	header, err := s.headers(ctx, w.ID, d.EventID, body)
+	header, err := s.headers(ctx, w.ID, c.EventID, body)
 	if err != nil {
-		return outcome{err: s.unreadable(err)}
+		return s.unreadable(err)
 	}
-	o.answer, o.err = s.client.Post(ctx, w.URL, header, body)
-	if o.err == nil {
-		o.err = checkStatus(o.answer.Status)
+	if c.answer, err = s.client.Post(ctx, w.URL, header, body); err == nil {
+		err = checkStatus(c.answer.Status)
 	}
-	return o
+	switch {
+	case errors.Is(err, context.Canceled):
+		return outbox.ErrLeft // the service closes
+	case err != nil:
+		return &outbox.Error{RetryAfter: c.answer.RetryAfter, Cause: err}
+	}
+	return nil
 }
 
 // unreadable returns the error of an attempt that failed because the database could not be read.
@@ -131,33 +122,9 @@ func checkStatus(status int) error {
 	return fmt.Errorf("the receiver answered %d", status)
 }
 
-// record records an outcome. If it cannot be written, the lease expires and the event is sent again.
-func (s *Service) record(w Webhook, d Delivery, owner string, o outcome) {
-	ctx := context.Background()
-	var err error
-	for try := range recordTries {
-		err = s.db.InTx(ctx, func(tx *store.Tx) error { return s.recordIn(ctx, tx, w.ID, d, owner, o) })
-		if err == nil || !store.Temporary(err) {
-			break
-		}
-		<-time.After(time.Duration(try+1) * recordPause)
-	}
-	if err != nil {
-		s.Log.Error("could not record a call of a webhook", "delivery", d.ID, "cause", err)
-	}
-}
-
 const (
-	// whereLeased excludes deliveries whose lease has expired and that another attempt took over.
-	whereLeased = ` WHERE id = $1 AND status = 'sending' AND leased_by = $2 AND attempts = $3`
-
-	finish = `
-		UPDATE webhook_deliveries
-		SET status = $4, response_status = $5, last_error = $6, duration_ms = $7, next_attempt_at = NULL, finished_at = $8, lease_until = 0, leased_by = ''` + whereLeased
-
-	postpone = `
-		UPDATE webhook_deliveries
-		SET status = 'retrying', response_status = $4, last_error = $5, duration_ms = $6, next_attempt_at = $7, lease_until = 0, leased_by = ''` + whereLeased
+	setFinished  = `status = $1, response_status = $2, last_error = $3, duration_ms = $4, next_attempt_at = NULL, finished_at = $5`
+	setPostponed = `status = 'retrying', response_status = $1, last_error = $2, duration_ms = $3, next_attempt_at = $4`
 
 	selectProgress = `SELECT failures, failing_since FROM webhook_progress WHERE webhook_id = $1`
 
@@ -167,42 +134,47 @@ const (
 		UPDATE webhook_progress SET failures = failures + 1, failing_since = COALESCE(failing_since, $2), not_before = $3 WHERE webhook_id = $1`
 )
 
-func (s *Service) recordIn(ctx context.Context, tx *store.Tx, webhookID string, d Delivery, owner string, o outcome) error {
+// record stores the outcome of a call, and what it means for the webhook.
+func (s *Service) record(ctx context.Context, tx *store.Tx, c *call, o outbox.Outcome) error {
 	var status *int64
-	if o.answer.Status != 0 {
-		n := int64(o.answer.Status)
+	if c.answer.Status != 0 {
+		n := int64(c.answer.Status)
 		status = &n
 	}
-	took := o.took.Milliseconds()
-	leased := []any{d.ID, owner, d.Attempts}
-	switch {
-	case o.withheld:
-		_, err := tx.Exec(ctx, finish, append(leased, withheld, status, "", took, tx.Now())...)
+	took := o.Took.Milliseconds()
+	finish := func(as, cause string) (bool, error) {
+		return s.worker.outbox.Finish(ctx, tx, c, setFinished, as, status, cause, took, tx.Now())
+	}
+	if o.Err == nil && c.withheld {
+		_, err := finish(withheld, "")
 		return err
-	case o.err == nil:
-		changed, err := tx.Exec(ctx, finish, append(leased, delivered, status, "", took, tx.Now())...)
-		if err != nil || changed == 0 {
+	}
+	if o.Err == nil {
+		if held, err := finish(delivered, ""); err != nil || !held {
 			return err
 		}
-		return s.recordSuccess(ctx, tx, webhookID)
+		return s.recordSuccess(ctx, tx, c.WebhookID)
 	}
-	var changed int64
+	var held bool
 	var err error
-	if int(d.Attempts) > len(s.Pauses) {
-		changed, err = tx.Exec(ctx, finish, append(leased, dead, status, o.err.Error(), took, tx.Now())...)
+	if o.Next == nil {
+		held, err = finish(outbox.Dead, o.Err.Error())
 	} else {
-		pause := max(vary(s.Pauses[d.Attempts-1]), min(o.answer.RetryAfter, maxRetryAfter))
-		changed, err = tx.Exec(ctx, postpone, append(leased, status, o.err.Error(), took, tx.Now().Add(pause))...)
+		held, err = s.worker.outbox.Finish(ctx, tx, c, setPostponed, status, o.Err.Error(), took, o.Next)
 	}
-	if err != nil || changed == 0 {
+	if err != nil || !held {
 		return err
 	}
-	return s.recordFailure(ctx, tx, webhookID, o.answer)
+	return s.recordFailure(ctx, tx, c.WebhookID, c.answer)
 }
 
-// vary returns a pause varied by up to a fifth, so that deliveries that failed together are not repeated together.
-func vary(pause time.Duration) time.Duration {
-	return time.Duration(float64(pause) * (0.8 + 0.4*rand.Float64())) //nolint:gosec // jitter, not a secret
+// pause returns the pause after the n-th failed attempt, varied by up to a fifth, so that deliveries that failed together are not repeated
+// together.
+func (s *Service) pause(n int) (time.Duration, bool) {
+	if n > len(s.Pauses) {
+		return 0, false
+	}
+	return time.Duration(float64(s.Pauses[n-1]) * (0.8 + 0.4*rand.Float64())), true //nolint:gosec // jitter, not a secret
 }
 
 // recordSuccess ends an outage: what waits for a later attempt becomes due.
@@ -234,7 +206,7 @@ func (s *Service) recordFailure(ctx context.Context, tx *store.Tx, webhookID str
 		}
 	}
 	if a.Status == http.StatusTooManyRequests || a.Status == http.StatusServiceUnavailable {
-		wait = max(wait, min(a.RetryAfter, maxRetryAfter))
+		wait = max(wait, min(a.RetryAfter, outbox.MaxRetryAfter))
 	}
 	if _, err := tx.Exec(ctx, updateFailure, webhookID, tx.Now(), tx.Now().Add(wait)); err != nil {
 		return err

@@ -13,13 +13,9 @@ import (
 	"kontor/store"
 )
 
-// The states of a delivery.
+// The states of a finished delivery, besides those of [outbox.Outbox].
 const (
-	queued    = "queued"
-	sending   = "sending"
-	retrying  = "retrying"
 	delivered = "delivered"
-	dead      = "dead"
 	withheld  = "withheld"
 )
 
@@ -172,7 +168,7 @@ func (s *Service) Test(ctx context.Context, in oneInput) (Delivery, error) {
 		}
 		tx.Audit(store.AuditEntry{Actor: records.Actor(ctx), Action: testType, RecType: table.Type.Name, RecID: in.ID})
 		tx.Respond(made)
-		tx.AfterCommit(s.worker.wakeUp)
+		tx.AfterCommit(s.worker.outbox.WakeUp)
 		return nil
 	})
 	return made, err
@@ -198,7 +194,7 @@ func (s *Service) Replay(ctx context.Context, in ReplayInput) error {
 			}
 		}
 		tx.Audit(store.AuditEntry{Actor: records.Actor(ctx), Action: "webhooks.replay", RecType: table.Type.Name, RecID: in.ID})
-		tx.AfterCommit(s.worker.wakeUp)
+		tx.AfterCommit(s.worker.outbox.WakeUp)
 		return nil
 	})
 }
@@ -234,7 +230,7 @@ func (s *Service) ReplayOne(ctx context.Context, in deliveryInput) (Delivery, er
 			return err
 		}
 		tx.Audit(store.AuditEntry{Actor: records.Actor(ctx), Action: "webhooks.replay", RecType: table.Type.Name, RecID: in.ID})
-		tx.AfterCommit(s.worker.wakeUp)
+		tx.AfterCommit(s.worker.outbox.WakeUp)
 		return nil
 	})
 	if err != nil {

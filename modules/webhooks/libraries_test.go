@@ -1,7 +1,6 @@
 package webhooks_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"net/netip"
 	"net/url"
@@ -28,23 +27,8 @@ type verdict struct {
 func TestLibraries_VerifyCalls(t *testing.T) {
 	testenv.Need(t, testenv.Full)
 	dir := testenv.Directory(t, librariesDir, "modules/webhooks/testdata/verify, installed with npm")
-	receiver := exec.Command(testenv.Tool(t, "node"), filepath.Join(dir, "verify.mjs"))
-	output, err := receiver.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	receiver.Stderr = t.Output()
-	testenv.Child(receiver)
-	if err := receiver.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = receiver.Process.Kill() // it has no state
-		_ = receiver.Wait()
-	})
-	lines := bufio.NewScanner(output)
-	lines.Scan()
-	address := lines.Text()
+	receiver := testenv.Background(t, exec.Command(testenv.Tool(t, "node"), filepath.Join(dir, "verify.mjs")))
+	address := receiver.Line("http://")
 
 	// The libraries reject calls that are older than five minutes by the clock of this machine.
 	s := servertest.Start(t, func(s *settings.Settings) {
@@ -61,10 +45,7 @@ func TestLibraries_VerifyCalls(t *testing.T) {
 	call := func() (v verdict) {
 		t.Helper()
 		admin.Create("/v1/customers", map[string]any{"first_name": "Zoë", "last_name": "Müller", "email": "zoe@example.ch"})
-		if !lines.Scan() {
-			t.Fatal("the receiver has ended")
-		}
-		if err := json.Unmarshal(lines.Bytes(), &v); err != nil {
+		if err := json.Unmarshal([]byte(receiver.Line("{")), &v); err != nil {
 			t.Fatal(err)
 		}
 		return v

@@ -69,7 +69,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (NewSecret, error)
 		table.Audit(ctx, tx, actionCreate, id, nil, w)
 		made = NewSecret{w, secretText(secret)}
 		tx.Respond(made)
-		tx.AfterCommit(s.worker.wakeUp)
+		tx.AfterCommit(s.worker.outbox.WakeUp)
 		return nil
 	})
 	return made, err
@@ -106,7 +106,7 @@ func (s *Service) change(ctx context.Context, id, action string, f func(tx *stor
 			return err
 		}
 		table.Audit(ctx, tx, action, id, before, after)
-		tx.AfterCommit(s.worker.wakeUp)
+		tx.AfterCommit(s.worker.outbox.WakeUp)
 		return nil
 	})
 	return after, err

@@ -106,6 +106,7 @@ type stored struct {
 func Proofs() []records.Proof {
 	p := table.Proof()
 	p.Migration = 35
+	p.Changes = &store.ChangeRule{Omit: []string{"modified_at", "modified_by", "failing_since", "delivered_at", "former_secret_until"}}
 	p.Outside = map[string]string{"failing_since": "null", "delivered_at": "null"}
 	return []records.Proof{p}
 }

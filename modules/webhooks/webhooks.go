@@ -77,9 +77,10 @@ type Options struct {
 	Keep            time.Duration // finished deliveries
 	Product         string        // name and version, for the header User-Agent
 
-	Policy *access.Current
-	Texts  endpoint.Texts
-	Log    *slog.Logger
+	Policy   *access.Current
+	TermsDue func() bool // reports whether a right has begun or ended that the tables do not show yet: nothing is sent meanwhile
+	Texts    endpoint.Texts
+	Log      *slog.Logger
 
 	Roots   *x509.CertPool                                               // nil: those of the system
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error) // nil: the resolver of the system
@@ -119,11 +120,11 @@ func New(db *store.DB, feed Feed, accounts Accounts, notifier Notifier, o Option
 }
 
 // Start starts the deliveries.
-func (s *Service) Start(ctx context.Context) error { return s.worker.start(ctx) }
+func (s *Service) Start(ctx context.Context) error { return s.worker.outbox.Start(ctx) }
 
 // Close waits for the calls that are being made, until the context ends.
 func (s *Service) Close(ctx context.Context) error {
-	s.worker.stop(ctx)
+	s.worker.outbox.Stop(ctx)
 	s.client.Close()
 	return nil
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"kontor/modules/kit/change"
+	"kontor/modules/kit/outbox"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/store"
@@ -19,12 +19,10 @@ const (
 	// parallel is the number of calls of one webhook at the same time; parallelAll of all webhooks.
 	parallel    = 8
 	parallelAll = 64
-	// leaseTime is longer than the longest call, so that a delivery that is still being sent keeps its lease.
-	leaseTime = 2 * time.Minute
-	// pollInterval is the longest time that the worker sleeps unless it is woken: for attempts that become due. minInterval is the
-	// shortest time between two rounds.
-	pollInterval = time.Second
-	minInterval  = 50 * time.Millisecond
+	// callTime is the longest time of a call, with what is read for it.
+	callTime = time.Minute
+	// minInterval is the shortest time between two rounds.
+	minInterval = 50 * time.Millisecond
 	// step is the number of events that become deliveries in one transaction. maxOpen is the number of deliveries of a webhook that
 	// wait; further events wait in the feed.
 	step    = 100
@@ -33,100 +31,32 @@ const (
 
 // worker turns events into deliveries and sends them.
 type worker struct {
-	s     *Service
-	owner string // of leases
-
-	wake    chan struct{}
-	done    chan struct{}
-	ended   chan struct{}
-	running atomic.Bool
-	slots   chan struct{}
-	sending sync.WaitGroup
+	s         *Service
+	outbox    *outbox.Outbox[*call]
+	following bool // a webhook follows the feed; of the loop
 
 	mu     sync.Mutex
 	active map[string]int // calls being made, by webhook
 }
 
 func newWorker(s *Service) *worker {
-	return &worker{s: s, owner: store.NewID(), wake: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{}),
-		slots: make(chan struct{}, parallelAll), active: map[string]int{}}
+	w := &worker{s: s, active: map[string]int{}, following: true}
+	w.outbox = outbox.New(outbox.Options[*call]{
+		DB: s.db, Log: s.Log, Name: "webhooks", Table: "webhook_deliveries", Due: selectDue, Columns: deliveryColumns, Scan: scanCall,
+		Owner: store.NewID(), Parallel: parallelAll, Timeout: callTime,
+		Send: s.send, Pause: s.pause, MaxPause: 2 * slices.Max(append([]time.Duration{0}, s.Pauses...)), Record: s.record,
+		Round: w.round, Changed: w.changed, Least: minInterval, Poll: s.feed.PollInterval,
+		Began: func(c *call) { w.count(c.WebhookID, 1) }, Ended: func(c *call) { w.count(c.WebhookID, -1) },
+	})
+	return w
 }
 
-// One process uses a data directory, so every lease is stale when it starts.
-const releaseLeases = `UPDATE webhook_deliveries SET lease_until = 0, leased_by = '', status = 'retrying' WHERE status = 'sending'`
-
-func (w *worker) start(ctx context.Context) error {
-	if !w.s.db.Shared() {
-		err := w.s.db.InTx(ctx, func(tx *store.Tx) error {
-			_, err := tx.Exec(ctx, releaseLeases)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("release the leases of webhooks: %w", err)
-		}
+// changed returns what wakes the worker for new events, if a webhook follows the feed.
+func (w *worker) changed() <-chan struct{} {
+	if !w.following {
+		return nil
 	}
-	if !w.running.Swap(true) {
-		go w.loop()
-	}
-	return nil
-}
-
-func (w *worker) stop(ctx context.Context) {
-	if !w.running.Swap(false) {
-		return
-	}
-	close(w.done)
-	select {
-	case <-w.ended:
-	case <-ctx.Done():
-	}
-}
-
-// wakeUp makes the worker look for work. It does not wait.
-func (w *worker) wakeUp() {
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
-}
-
-func (w *worker) loop() {
-	defer close(w.ended)
-	defer w.sending.Wait()
-	for {
-		changed := w.s.feed.Changed()
-		found, err := w.round()
-		if err != nil && !errors.Is(err, store.ErrClosed) {
-			w.s.Log.Warn("could not deliver to webhooks", "cause", err)
-		}
-		if !found {
-			changed = nil // no webhook follows the feed
-		}
-		if !w.pause(changed) {
-			return
-		}
-	}
-}
-
-// pause waits for work. It reports false when the worker stops.
-func (w *worker) pause(changed <-chan struct{}) bool {
-	least := time.NewTimer(minInterval)
-	defer least.Stop()
-	select {
-	case <-w.done:
-		return false
-	case <-least.C:
-	}
-	poll := time.NewTimer(min(pollInterval, w.s.feed.PollInterval()))
-	defer poll.Stop()
-	select {
-	case <-w.done:
-		return false
-	case <-w.wake:
-	case <-changed:
-	case <-poll.C:
-	}
-	return true
+	return w.s.feed.Changed()
 }
 
 // state is a webhook with how far it has come.
@@ -161,31 +91,28 @@ func scanState(row store.Scanner) (state, error) {
 	return st, err
 }
 
-// round does what is due of all webhooks. It reports whether one of them follows the feed. On a shared database one node at a time
-// does it. Cursors and leases make it safe that two do for a moment.
-func (w *worker) round() (following bool, err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
-		}
-	}()
-	if !w.s.db.Leads() || !w.s.db.Remembers() {
+// round does what is due of all webhooks. It reports whether there are further events. On a shared database one node at a time does it.
+// Cursors and leases make it safe that two do for a moment.
+func (w *worker) round(ctx context.Context) (more bool, err error) {
+	if w.s.TermsDue() { // the entry about the right that begins or ends wakes the worker
 		return false, nil
 	}
-	ctx := context.Background()
+	if w.following = false; !w.s.db.Leads() || !w.s.db.Remembers() {
+		return false, nil
+	}
+	w.following = true
 	states, err := store.All(ctx, w.s.db, scanState, selectStates)
 	if err != nil {
-		return true, fmt.Errorf("read the webhooks: %w", err)
+		return false, fmt.Errorf("read the webhooks: %w", err)
 	}
+	w.following = false
 	var failed []error
 	for _, st := range states {
 		if st.Status == active {
-			following = true
+			w.following = true
 			if st.open < maxOpen {
 				n, err := w.s.dispatch(ctx, st)
-				if failed = append(failed, err); n == step {
-					w.wakeUp()
-				}
+				failed, more = append(failed, err), more || n == step
 				st.open += n
 			}
 		}
@@ -193,7 +120,7 @@ func (w *worker) round() (following bool, err error) {
 			failed = append(failed, w.sendDue(ctx, st))
 		}
 	}
-	return following, errors.Join(failed...)
+	return more, errors.Join(failed...)
 }
 
 // dispatch turns the next events of a webhook into deliveries, and returns how many there were.
@@ -245,73 +172,35 @@ func (s *Service) skipExpired(ctx context.Context, st state) error {
 	})
 }
 
-const (
-	// A delivery waits until all earlier ones of the same record are finished. Without a webhook in force, only tests are sent.
-	selectDue = `
-		SELECT d.id FROM webhook_deliveries d
-		WHERE d.webhook_id = $1 AND d.next_attempt_at <= $2 AND d.lease_until <= $2 AND ($3 OR d.rec_id = '')
-			AND (d.rec_id = '' OR NOT EXISTS (
-				SELECT 1 FROM webhook_deliveries e
-				WHERE e.webhook_id = d.webhook_id AND e.rec_id = d.rec_id AND e.rec_type = d.rec_type AND e.rec_version < d.rec_version
-					AND e.next_attempt_at IS NOT NULL))
-		ORDER BY d.rec_version, d.id
-		LIMIT $4`
+// A delivery waits until all earlier ones of the same record are finished. Without a webhook in force, only tests are sent.
+const selectDue = `
+	SELECT d.id FROM webhook_deliveries d
+	WHERE d.webhook_id = $3 AND d.next_attempt_at <= $1 AND d.lease_until <= $1 AND ($4 OR d.rec_id = '')
+		AND (d.rec_id = '' OR NOT EXISTS (
+			SELECT 1 FROM webhook_deliveries e
+			WHERE e.webhook_id = d.webhook_id AND e.rec_id = d.rec_id AND e.rec_type = d.rec_type AND e.rec_version < d.rec_version
+				AND e.next_attempt_at IS NOT NULL))
+	ORDER BY d.rec_version, d.id
+	LIMIT $2`
 
-	claim = `
-		UPDATE webhook_deliveries SET status = 'sending', attempts = attempts + 1, lease_until = $5, leased_by = $6
-		WHERE id IN (` + selectDue + `)
-		RETURNING ` + deliveryColumns
-)
-
-// sendDue claims due deliveries of a webhook and starts to send them.
+// sendDue begins to send due deliveries of a webhook. While it fails, one at a time tries whether it works again.
 func (w *worker) sendDue(ctx context.Context, st state) error {
-	now := w.s.db.Now()
-	n := w.free(st)
-	if n <= 0 || st.Status == active && now < st.notBefore {
+	inForce := st.Status == active
+	if inForce && w.s.db.Now() < st.notBefore {
 		return nil
 	}
-	inForce := st.Status == active
-	due, err := store.All(ctx, w.s.db, store.Text, selectDue, st.ID, now, inForce, 1)
-	if err != nil || len(due) == 0 {
-		return err // the usual case costs no write
-	}
-	var claimed []Delivery
-	err = w.s.db.InTx(ctx, func(tx *store.Tx) error {
-		claimed, err = store.All(ctx, tx, scanClaimed, claim, st.ID, tx.Now(), inForce, n, tx.Now().Add(leaseTime), w.owner)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("claim deliveries: %w", err)
-	}
-	for _, d := range claimed {
-		w.begin(st.ID, 1)
-		w.slots <- struct{}{}
-		w.sending.Go(func() {
-			defer w.wakeUp()
-			defer func() {
-				<-w.slots
-				w.begin(st.ID, -1)
-			}()
-			w.s.deliver(st.Webhook, d, w.owner)
-		})
-	}
-	return nil
-}
-
-func scanClaimed(row store.Scanner) (Delivery, error) { return scanDelivery(row) }
-
-// free returns how many calls of a webhook may begin. While it fails, one at a time tries whether it works again.
-func (w *worker) free(st state) int {
 	most := parallel
 	if st.failures >= probeAfter {
 		most = 1
 	}
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	return min(most-w.active[st.ID], parallelAll-len(w.slots))
+	free := most - w.active[st.ID]
+	w.mu.Unlock()
+	_, err := w.outbox.Claim(ctx, free, st.ID, inForce)
+	return err
 }
 
-func (w *worker) begin(id string, n int) {
+func (w *worker) count(id string, n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.active[id] += n; w.active[id] == 0 {

@@ -59,10 +59,13 @@ func (c *Caller) Source(t RecordType, p Permission) (source, id string, ok bool)
 	return "", "", false
 }
 
-// MayCall reports whether the caller or one of the caller's roles has the grant on the endpoint.
+// MayCall reports whether the caller or one of the caller's roles has the grant on the endpoint, or needs none.
 func (c *Caller) MayCall(endpoint string) bool {
 	if c.policy == nil {
 		return false
+	}
+	if _, own := c.policy.own[endpoint]; own && c.UserID != "" && !c.onlyRegistered() {
+		return true
 	}
 	for _, role := range c.Roles {
 		if c.policy.MayCall(role, endpoint) {
@@ -71,6 +74,9 @@ func (c *Caller) MayCall(endpoint string) bool {
 	}
 	return c.policy.MayCall(c.UserID, endpoint)
 }
+
+// onlyRegistered reports whether the caller still validates their first credential.
+func (c *Caller) onlyRegistered() bool { return len(c.Roles) == 1 && c.Roles[0] == Registrant }
 
 // endpoints returns the endpoints on which the caller or one of the caller's roles has a grant, in their order.
 func (c *Caller) endpoints() []string {

@@ -14,6 +14,7 @@ const (
 type Policy struct {
 	types     map[string][]Permission // principal (user or role id) → permissions by record type index
 	endpoints map[string]map[string]struct{}
+	own       map[string]struct{} // endpoints that need no grant
 	limits    map[string]int
 }
 
@@ -21,6 +22,7 @@ type Policy struct {
 type PolicyData struct {
 	Types     map[string]map[string]Permission // principal → record type name → permissions
 	Endpoints map[string][]string              // principal → endpoints, as "GET /v1/customers/{id}"
+	Own       []string                         // endpoints that need no grant: see [Rule.WithoutGrant]
 	Limits    map[string]int                   // endpoint → requests a minute
 }
 
@@ -29,6 +31,7 @@ func NewPolicy(data PolicyData) *Policy {
 	p := &Policy{
 		types:     make(map[string][]Permission, len(data.Types)),
 		endpoints: make(map[string]map[string]struct{}, len(data.Endpoints)),
+		own:       setOf(data.Own),
 		limits:    data.Limits,
 	}
 	for principal, byName := range data.Types {
@@ -41,13 +44,17 @@ func NewPolicy(data PolicyData) *Policy {
 		p.types[principal] = set
 	}
 	for principal, keys := range data.Endpoints {
-		set := make(map[string]struct{}, len(keys))
-		for _, key := range keys {
-			set[key] = struct{}{}
-		}
-		p.endpoints[principal] = set
+		p.endpoints[principal] = setOf(keys)
 	}
 	return p
+}
+
+func setOf(keys []string) map[string]struct{} {
+	set := make(map[string]struct{}, len(keys))
+	for _, key := range keys {
+		set[key] = struct{}{}
+	}
+	return set
 }
 
 // Permissions returns the permissions that grants on a type give one principal.

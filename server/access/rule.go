@@ -15,6 +15,7 @@ const (
 // Rule declares who may call an endpoint. The zero Rule is invalid, so that no row gets a default.
 type Rule struct {
 	kind       ruleKind
+	own        bool
 	recordType RecordType
 	permission Permission
 }
@@ -24,7 +25,20 @@ var (
 	Public   = Rule{kind: rulePublic}   // anybody; state the reason where it is used
 	APIKey   = Rule{kind: ruleAPIKey}   // the holder of an API key, without a bearer token
 	SignedIn = Rule{kind: ruleSignedIn} // a user with a grant on the endpoint, for data of their own
+
+	// Own is for the caller's own data: signed-in users need no grant, whatever their roles.
+	Own = SignedIn.WithoutGrant()
 )
+
+// WithoutGrant returns the rule without the grant on the endpoint. Users who only validate their first credential, with the
+// role Registrant alone, need the grant even so. Permissions on records are checked as before.
+func (r Rule) WithoutGrant() Rule {
+	r.own = true
+	return r
+}
+
+// NeedsGrant reports whether signed-in users need a grant on the endpoint.
+func (r Rule) NeedsGrant() bool { return r.TakesBearer() && !r.own }
 
 // On requires a user with a grant on the endpoint and the permission on records of the type. Create is checked before the
 // handler runs; other permissions are checked by the statement that reads the record.
@@ -49,17 +63,21 @@ func (r Rule) Record() (t RecordType, p Permission, ok bool) {
 	return r.recordType, r.permission, r.kind == ruleRecord
 }
 
-// String returns the rule as the golden list of endpoints shows it.
+// String returns the rule as the golden list of endpoints shows it. The word own replaces bearer where no grant is needed.
 func (r Rule) String() string {
+	bearer := "bearer"
+	if r.own {
+		bearer = "own"
+	}
 	switch r.kind {
 	case rulePublic:
 		return "public"
 	case ruleAPIKey:
 		return "api-key"
 	case ruleSignedIn:
-		return "bearer"
+		return bearer
 	case ruleRecord:
-		return "bearer " + r.recordType.Name + ":" + r.permission.String()
+		return bearer + " " + r.recordType.Name + ":" + r.permission.String()
 	default:
 		return "missing"
 	}
@@ -67,12 +85,26 @@ func (r Rule) String() string {
 
 // Records answers permission checks for the records of one type. Every module with records provides one.
 type Records interface {
+	// RecordType returns the type.
+	RecordType() RecordType
 	// Relations returns, by id, the permissions that a user has by relations to records, such as creator, participant or
 	// assignee. Grants are not included. Unknown ids are missing from the result.
 	Relations(ctx context.Context, userID string, ids []string) (map[string]Permission, error)
 	// Related returns, by user id, the names of the relations that give users the permission on a record, see
 	// [RelationNames]. It is the inverse of Relations. exists is false for an unknown record.
 	Related(ctx context.Context, id string, wanted Permission) (users map[string][]string, exists bool, err error)
+	// Permitted returns the ids of records on which a user has a permission, by relations and by grants on single records, or of all
+	// records, in their order.
+	Permitted(ctx context.Context, sought Sought) (ids []string, err error)
+}
+
+// Sought says which records [Records.Permitted] returns.
+type Sought struct {
+	Caller *Caller    // the user with their roles
+	Wanted Permission // one permission
+	All    bool       // all records of the type, whatever the permission
+	After  string     // the last id of the page before; empty: the first page
+	Limit  int        // of the ids
 }
 
 // The names of relations to records.

@@ -32,6 +32,14 @@ func (k Kind) Detail(name string, value any) *Error { return (&Error{Kind: k}).D
 // RetryAfter returns an error with the header Retry-After, in whole seconds, rounded up.
 func (k Kind) RetryAfter(d time.Duration) *Error { return &Error{Kind: k, Retry: d} }
 
+// Because returns an error with a reason: the member reason of its details. The text "error.<code>.<reason>" replaces that of
+// the kind.
+func (k Kind) Because(reason string) *Error {
+	e := k.Detail("reason", reason)
+	e.Reason = reason
+	return e
+}
+
 // With returns an error with values for the placeholders of its text.
 func (k Kind) With(args Args) *Error { return &Error{Kind: k, Args: args} }
 
@@ -43,6 +51,7 @@ type Error struct {
 	Kind
 	Cause   error          // for the log
 	Args    Args           // values of the message
+	Reason  string         // which text of the kind; empty: the one of its code
 	Fields  *Fields        // wrong input, field by field
 	Details map[string]any // further members of the details object, as they are
 	Retry   time.Duration  // zero: no Retry-After of its own

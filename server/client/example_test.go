@@ -7,31 +7,35 @@ import (
 	"strings"
 	"testing"
 
+	"kontor/server/sdk"
 	"kontor/server/servertest"
 )
 
-// A program of another module can import the client. It needs nothing but the standard library: there is no network and no
-// module cache.
+// A program of another module installs the client from the server that it calls. It needs nothing but the standard library:
+// there is no other proxy and no module cache.
 func TestExample_RunsAsAProgramOfAnotherModule(t *testing.T) {
 	s := servertest.Start(t)
 	directory := t.TempDir()
-	root := must(filepath.Abs("../.."))(t)
-	source := must(os.ReadFile("example/main.go"))(t)
-	for name, content := range map[string]string{
-		"main.go": string(source),
-		"go.mod":  "module bank.example/program\n\ngo 1.26\n\nrequire kontor v0.0.0\n\nreplace kontor => " + root + "\n",
-	} {
+	source := strings.Replace(string(must(os.ReadFile("example/main.go"))(t)), "kontor/server/client", sdk.Module, 1)
+	for name, content := range map[string]string{"main.go": source, "go.mod": "module bank.example/program\n\ngo 1.26\n"} {
 		if err := os.WriteFile(filepath.Join(directory, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	run := exec.CommandContext(t.Context(), "go", "run", ".")
-	run.Dir = directory
-	run.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off", "GOMODCACHE="+t.TempDir(),
-		"KONTOR_URL=http://"+s.Address, "KONTOR_USER="+servertest.AdminEmail, "KONTOR_PASSWORD="+servertest.AdminPassword)
-	output, err := run.CombinedOutput()
-	if err != nil || !strings.HasSuffix(string(output), " Anna Keller, Söhne +41446681800\n") {
-		t.Errorf("got %v: %s", err, output)
+	environ := append(os.Environ(), "GOFLAGS=-modcacherw", "GOWORK=off", "GOPROXY=http://"+s.Address+"/sdk/go", "GONOSUMDB=kontor.local", "GOTOOLCHAIN=local",
+		"GOMODCACHE="+t.TempDir(), "KONTOR_URL=http://"+s.Address, "KONTOR_USER="+servertest.AdminEmail, "KONTOR_PASSWORD="+servertest.AdminPassword)
+	command := func(args ...string) string {
+		run := exec.CommandContext(t.Context(), "go", args...)
+		run.Dir, run.Env = directory, environ
+		output, err := run.CombinedOutput()
+		if err != nil {
+			t.Fatalf("go %v: %v: %s", args, err, output)
+		}
+		return string(output)
+	}
+	command("get", sdk.Module+"@latest")
+	if output := command("run", "."); !strings.HasSuffix(output, " Anna Keller, Söhne +41446681800\n") {
+		t.Errorf("got %s", output)
 	}
 }
 

@@ -16,11 +16,13 @@ type API struct {
 	Factors         FactorsAPI
 	ServiceAccounts ServiceAccountsAPI
 	RBAC            RBACAPI
+	Authzen         AuthzenAPI
 	Audit           AuditAPI
 	Personas        PersonasAPI
 	Customers       CustomersAPI
 	Payers          PayersAPI
 	Chats           ChatsAPI
+	Inbox           InboxAPI
 	Tasks           TasksAPI
 	Files           FilesAPI
 	Profile         ProfileAPI
@@ -40,11 +42,13 @@ func (a *API) bind(c *Client) {
 	a.Factors.bind(c)
 	a.ServiceAccounts.bind(c)
 	a.RBAC.bind(c)
+	a.Authzen.bind(c)
 	a.Audit.bind(c)
 	a.Personas.bind(c)
 	a.Customers.bind(c)
 	a.Payers.bind(c)
 	a.Chats.bind(c)
+	a.Inbox.bind(c)
 	a.Tasks.bind(c)
 	a.Files.bind(c)
 	a.Profile.bind(c)
@@ -98,13 +102,13 @@ func (a *AuthAPI) Undo(ctx context.Context, in UndoInput, options ...CallOption)
 }
 
 // Sessions calls GET /v1/users/{id}/sessions: list the sessions of a user.
-func (a *AuthAPI) Sessions(ctx context.Context, id string, params AuthSessionsParams, options ...CallOption) (*SessionPage, error) {
-	return fetch[SessionPage](ctx, a.client, operation{name: "auth.sessions", method: "GET", path: "/v1/users/{id}/sessions", bearer: true}, input{path: []string{id}, query: params}, options)
+func (a *AuthAPI) Sessions(ctx context.Context, id string, params AuthSessionsParams, options ...CallOption) (*Page[Session], error) {
+	return fetch[Page[Session]](ctx, a.client, operation{name: "auth.sessions", method: "GET", path: "/v1/users/{id}/sessions", bearer: true}, input{path: []string{id}, query: params}, options)
 }
 
 // SessionsStacked calls GET /v1/users/{id}/sessions: list the sessions of a user. The rows are grouped by a field.
-func (a *AuthAPI) SessionsStacked(ctx context.Context, id string, stack string, params AuthSessionsParams, options ...CallOption) (*SessionStackedPage, error) {
-	return fetch[SessionStackedPage](ctx, a.client, operation{name: "auth.sessions", method: "GET", path: "/v1/users/{id}/sessions", bearer: true}, input{path: []string{id}, query: stacked{stack, params}}, options)
+func (a *AuthAPI) SessionsStacked(ctx context.Context, id string, stack string, params AuthSessionsParams, options ...CallOption) (*StackedPage[Session], error) {
+	return fetch[StackedPage[Session]](ctx, a.client, operation{name: "auth.sessions", method: "GET", path: "/v1/users/{id}/sessions", bearer: true}, input{path: []string{id}, query: stacked{stack, params}}, options)
 }
 
 // AllSessions returns the rows of all pages of [AuthAPI.Sessions].
@@ -125,13 +129,13 @@ func (a *AuthAPI) EndSession(ctx context.Context, id, sessionID string, options 
 }
 
 // Keys calls GET /v1/api-keys: list API keys.
-func (a *AuthAPI) Keys(ctx context.Context, params AuthKeysParams, options ...CallOption) (*APIKeyPage, error) {
-	return fetch[APIKeyPage](ctx, a.client, operation{name: "auth.keys", method: "GET", path: "/v1/api-keys", bearer: true}, input{query: params}, options)
+func (a *AuthAPI) Keys(ctx context.Context, params AuthKeysParams, options ...CallOption) (*Page[APIKey], error) {
+	return fetch[Page[APIKey]](ctx, a.client, operation{name: "auth.keys", method: "GET", path: "/v1/api-keys", bearer: true}, input{query: params}, options)
 }
 
 // KeysStacked calls GET /v1/api-keys: list API keys. The rows are grouped by a field.
-func (a *AuthAPI) KeysStacked(ctx context.Context, stack string, params AuthKeysParams, options ...CallOption) (*APIKeyStackedPage, error) {
-	return fetch[APIKeyStackedPage](ctx, a.client, operation{name: "auth.keys", method: "GET", path: "/v1/api-keys", bearer: true}, input{query: stacked{stack, params}}, options)
+func (a *AuthAPI) KeysStacked(ctx context.Context, stack string, params AuthKeysParams, options ...CallOption) (*StackedPage[APIKey], error) {
+	return fetch[StackedPage[APIKey]](ctx, a.client, operation{name: "auth.keys", method: "GET", path: "/v1/api-keys", bearer: true}, input{query: stacked{stack, params}}, options)
 }
 
 // AllKeys returns the rows of all pages of [AuthAPI.Keys].
@@ -223,13 +227,13 @@ func (a *UsersAPI) CompleteRecovery(ctx context.Context, in UserCompleteRecovery
 }
 
 // List calls GET /v1/users: list users.
-func (a *UsersAPI) List(ctx context.Context, params UsersListParams, options ...CallOption) (*UserPage, error) {
-	return fetch[UserPage](ctx, a.client, operation{name: "users.list", method: "GET", path: "/v1/users", bearer: true}, input{query: params}, options)
+func (a *UsersAPI) List(ctx context.Context, params UsersListParams, options ...CallOption) (*Page[User], error) {
+	return fetch[Page[User]](ctx, a.client, operation{name: "users.list", method: "GET", path: "/v1/users", bearer: true}, input{query: params}, options)
 }
 
 // ListStacked calls GET /v1/users: list users. The rows are grouped by a field.
-func (a *UsersAPI) ListStacked(ctx context.Context, stack string, params UsersListParams, options ...CallOption) (*UserStackedPage, error) {
-	return fetch[UserStackedPage](ctx, a.client, operation{name: "users.list", method: "GET", path: "/v1/users", bearer: true}, input{query: stacked{stack, params}}, options)
+func (a *UsersAPI) ListStacked(ctx context.Context, stack string, params UsersListParams, options ...CallOption) (*StackedPage[User], error) {
+	return fetch[StackedPage[User]](ctx, a.client, operation{name: "users.list", method: "GET", path: "/v1/users", bearer: true}, input{query: stacked{stack, params}}, options)
 }
 
 // All returns the rows of all pages of [UsersAPI.List].
@@ -279,13 +283,13 @@ func (a *UsersInvitationsAPI) bind(c *Client) {
 }
 
 // List calls GET /v1/invitations: list open and expired invitations.
-func (a *UsersInvitationsAPI) List(ctx context.Context, params UsersInvitationsListParams, options ...CallOption) (*UserInvitationPage, error) {
-	return fetch[UserInvitationPage](ctx, a.client, operation{name: "users.invitations.list", method: "GET", path: "/v1/invitations", bearer: true}, input{query: params}, options)
+func (a *UsersInvitationsAPI) List(ctx context.Context, params UsersInvitationsListParams, options ...CallOption) (*Page[UserInvitation], error) {
+	return fetch[Page[UserInvitation]](ctx, a.client, operation{name: "users.invitations.list", method: "GET", path: "/v1/invitations", bearer: true}, input{query: params}, options)
 }
 
 // ListStacked calls GET /v1/invitations: list open and expired invitations. The rows are grouped by a field.
-func (a *UsersInvitationsAPI) ListStacked(ctx context.Context, stack string, params UsersInvitationsListParams, options ...CallOption) (*UserInvitationStackedPage, error) {
-	return fetch[UserInvitationStackedPage](ctx, a.client, operation{name: "users.invitations.list", method: "GET", path: "/v1/invitations", bearer: true}, input{query: stacked{stack, params}}, options)
+func (a *UsersInvitationsAPI) ListStacked(ctx context.Context, stack string, params UsersInvitationsListParams, options ...CallOption) (*StackedPage[UserInvitation], error) {
+	return fetch[StackedPage[UserInvitation]](ctx, a.client, operation{name: "users.invitations.list", method: "GET", path: "/v1/invitations", bearer: true}, input{query: stacked{stack, params}}, options)
 }
 
 // All returns the rows of all pages of [UsersInvitationsAPI.List].
@@ -335,13 +339,13 @@ func (a *UsersCredentialsAPI) bind(c *Client) {
 }
 
 // List calls GET /v1/users/{id}/credentials: list the credentials of a user.
-func (a *UsersCredentialsAPI) List(ctx context.Context, id string, params UsersCredentialsListParams, options ...CallOption) (*UserCredentialPage, error) {
-	return fetch[UserCredentialPage](ctx, a.client, operation{name: "users.credentials.list", method: "GET", path: "/v1/users/{id}/credentials", bearer: true}, input{path: []string{id}, query: params}, options)
+func (a *UsersCredentialsAPI) List(ctx context.Context, id string, params UsersCredentialsListParams, options ...CallOption) (*Page[UserCredential], error) {
+	return fetch[Page[UserCredential]](ctx, a.client, operation{name: "users.credentials.list", method: "GET", path: "/v1/users/{id}/credentials", bearer: true}, input{path: []string{id}, query: params}, options)
 }
 
 // ListStacked calls GET /v1/users/{id}/credentials: list the credentials of a user. The rows are grouped by a field.
-func (a *UsersCredentialsAPI) ListStacked(ctx context.Context, id string, stack string, params UsersCredentialsListParams, options ...CallOption) (*UserCredentialStackedPage, error) {
-	return fetch[UserCredentialStackedPage](ctx, a.client, operation{name: "users.credentials.list", method: "GET", path: "/v1/users/{id}/credentials", bearer: true}, input{path: []string{id}, query: stacked{stack, params}}, options)
+func (a *UsersCredentialsAPI) ListStacked(ctx context.Context, id string, stack string, params UsersCredentialsListParams, options ...CallOption) (*StackedPage[UserCredential], error) {
+	return fetch[StackedPage[UserCredential]](ctx, a.client, operation{name: "users.credentials.list", method: "GET", path: "/v1/users/{id}/credentials", bearer: true}, input{path: []string{id}, query: stacked{stack, params}}, options)
 }
 
 // All returns the rows of all pages of [UsersCredentialsAPI.List].
@@ -401,14 +405,14 @@ func (a *OIDCAPI) Callback(ctx context.Context, params OIDCCallbackParams, optio
 }
 
 // Identities calls GET /v1/users/{id}/identities: list the accounts at the provider with which a user may sign in.
-func (a *OIDCAPI) Identities(ctx context.Context, id string, params OIDCIdentitiesParams, options ...CallOption) (*OidcIdentityPage, error) {
-	return fetch[OidcIdentityPage](ctx, a.client, operation{name: "oidc.identities", method: "GET", path: "/v1/users/{id}/identities", bearer: true}, input{path: []string{id}, query: params}, options)
+func (a *OIDCAPI) Identities(ctx context.Context, id string, params OIDCIdentitiesParams, options ...CallOption) (*Page[OidcIdentity], error) {
+	return fetch[Page[OidcIdentity]](ctx, a.client, operation{name: "oidc.identities", method: "GET", path: "/v1/users/{id}/identities", bearer: true}, input{path: []string{id}, query: params}, options)
 }
 
 // IdentitiesStacked calls GET /v1/users/{id}/identities: list the accounts at the provider with which a user may sign in.
 // The rows are grouped by a field.
-func (a *OIDCAPI) IdentitiesStacked(ctx context.Context, id string, stack string, params OIDCIdentitiesParams, options ...CallOption) (*OidcIdentityStackedPage, error) {
-	return fetch[OidcIdentityStackedPage](ctx, a.client, operation{name: "oidc.identities", method: "GET", path: "/v1/users/{id}/identities", bearer: true}, input{path: []string{id}, query: stacked{stack, params}}, options)
+func (a *OIDCAPI) IdentitiesStacked(ctx context.Context, id string, stack string, params OIDCIdentitiesParams, options ...CallOption) (*StackedPage[OidcIdentity], error) {
+	return fetch[StackedPage[OidcIdentity]](ctx, a.client, operation{name: "oidc.identities", method: "GET", path: "/v1/users/{id}/identities", bearer: true}, input{path: []string{id}, query: stacked{stack, params}}, options)
 }
 
 // AllIdentities returns the rows of all pages of [OIDCAPI.Identities].
@@ -443,13 +447,13 @@ func (a *FactorsAPI) bind(c *Client) {
 }
 
 // List calls GET /v1/users/{id}/factors: list the second factors of a user.
-func (a *FactorsAPI) List(ctx context.Context, id string, params FactorsListParams, options ...CallOption) (*FactorPage, error) {
-	return fetch[FactorPage](ctx, a.client, operation{name: "factors.list", method: "GET", path: "/v1/users/{id}/factors", bearer: true}, input{path: []string{id}, query: params}, options)
+func (a *FactorsAPI) List(ctx context.Context, id string, params FactorsListParams, options ...CallOption) (*Page[Factor], error) {
+	return fetch[Page[Factor]](ctx, a.client, operation{name: "factors.list", method: "GET", path: "/v1/users/{id}/factors", bearer: true}, input{path: []string{id}, query: params}, options)
 }
 
 // ListStacked calls GET /v1/users/{id}/factors: list the second factors of a user. The rows are grouped by a field.
-func (a *FactorsAPI) ListStacked(ctx context.Context, id string, stack string, params FactorsListParams, options ...CallOption) (*FactorStackedPage, error) {
-	return fetch[FactorStackedPage](ctx, a.client, operation{name: "factors.list", method: "GET", path: "/v1/users/{id}/factors", bearer: true}, input{path: []string{id}, query: stacked{stack, params}}, options)
+func (a *FactorsAPI) ListStacked(ctx context.Context, id string, stack string, params FactorsListParams, options ...CallOption) (*StackedPage[Factor], error) {
+	return fetch[StackedPage[Factor]](ctx, a.client, operation{name: "factors.list", method: "GET", path: "/v1/users/{id}/factors", bearer: true}, input{path: []string{id}, query: stacked{stack, params}}, options)
 }
 
 // All returns the rows of all pages of [FactorsAPI.List].
@@ -494,13 +498,13 @@ func (a *ServiceAccountsAPI) bind(c *Client) {
 }
 
 // List calls GET /v1/service-accounts: list service accounts.
-func (a *ServiceAccountsAPI) List(ctx context.Context, params ServiceAccountsListParams, options ...CallOption) (*ServiceaccountAccountPage, error) {
-	return fetch[ServiceaccountAccountPage](ctx, a.client, operation{name: "service_accounts.list", method: "GET", path: "/v1/service-accounts", bearer: true}, input{query: params}, options)
+func (a *ServiceAccountsAPI) List(ctx context.Context, params ServiceAccountsListParams, options ...CallOption) (*Page[ServiceaccountAccount], error) {
+	return fetch[Page[ServiceaccountAccount]](ctx, a.client, operation{name: "service_accounts.list", method: "GET", path: "/v1/service-accounts", bearer: true}, input{query: params}, options)
 }
 
 // ListStacked calls GET /v1/service-accounts: list service accounts. The rows are grouped by a field.
-func (a *ServiceAccountsAPI) ListStacked(ctx context.Context, stack string, params ServiceAccountsListParams, options ...CallOption) (*ServiceaccountAccountStackedPage, error) {
-	return fetch[ServiceaccountAccountStackedPage](ctx, a.client, operation{name: "service_accounts.list", method: "GET", path: "/v1/service-accounts", bearer: true}, input{query: stacked{stack, params}}, options)
+func (a *ServiceAccountsAPI) ListStacked(ctx context.Context, stack string, params ServiceAccountsListParams, options ...CallOption) (*StackedPage[ServiceaccountAccount], error) {
+	return fetch[StackedPage[ServiceaccountAccount]](ctx, a.client, operation{name: "service_accounts.list", method: "GET", path: "/v1/service-accounts", bearer: true}, input{query: stacked{stack, params}}, options)
 }
 
 // All returns the rows of all pages of [ServiceAccountsAPI.List].
@@ -536,14 +540,14 @@ func (a *ServiceAccountsAPI) Disable(ctx context.Context, id string, options ...
 }
 
 // Tokens calls GET /v1/service-accounts/{id}/tokens: list the tokens of a service account.
-func (a *ServiceAccountsAPI) Tokens(ctx context.Context, id string, params ServiceAccountsTokensParams, options ...CallOption) (*ServiceaccountTokenPage, error) {
-	return fetch[ServiceaccountTokenPage](ctx, a.client, operation{name: "service_accounts.tokens", method: "GET", path: "/v1/service-accounts/{id}/tokens", bearer: true}, input{path: []string{id}, query: params}, options)
+func (a *ServiceAccountsAPI) Tokens(ctx context.Context, id string, params ServiceAccountsTokensParams, options ...CallOption) (*Page[ServiceaccountToken], error) {
+	return fetch[Page[ServiceaccountToken]](ctx, a.client, operation{name: "service_accounts.tokens", method: "GET", path: "/v1/service-accounts/{id}/tokens", bearer: true}, input{path: []string{id}, query: params}, options)
 }
 
 // TokensStacked calls GET /v1/service-accounts/{id}/tokens: list the tokens of a service account. The rows are grouped by
 // a field.
-func (a *ServiceAccountsAPI) TokensStacked(ctx context.Context, id string, stack string, params ServiceAccountsTokensParams, options ...CallOption) (*ServiceaccountTokenStackedPage, error) {
-	return fetch[ServiceaccountTokenStackedPage](ctx, a.client, operation{name: "service_accounts.tokens", method: "GET", path: "/v1/service-accounts/{id}/tokens", bearer: true}, input{path: []string{id}, query: stacked{stack, params}}, options)
+func (a *ServiceAccountsAPI) TokensStacked(ctx context.Context, id string, stack string, params ServiceAccountsTokensParams, options ...CallOption) (*StackedPage[ServiceaccountToken], error) {
+	return fetch[StackedPage[ServiceaccountToken]](ctx, a.client, operation{name: "service_accounts.tokens", method: "GET", path: "/v1/service-accounts/{id}/tokens", bearer: true}, input{path: []string{id}, query: stacked{stack, params}}, options)
 }
 
 // AllTokens returns the rows of all pages of [ServiceAccountsAPI.Tokens].
@@ -575,6 +579,8 @@ type RBACAPI struct {
 	Endpoints   RBACEndpointsAPI
 	RecordTypes RBACRecordTypesAPI
 	RateLimits  RBACRateLimitsAPI
+	Review      RBACReviewAPI
+	Reviews     RBACReviewsAPI
 	client      *Client
 }
 
@@ -585,6 +591,8 @@ func (a *RBACAPI) bind(c *Client) {
 	a.Endpoints.bind(c)
 	a.RecordTypes.bind(c)
 	a.RateLimits.bind(c)
+	a.Review.bind(c)
+	a.Reviews.bind(c)
 }
 
 // Check calls POST /v1/rbac/check: check permissions on record types or records, and report their sources.
@@ -593,14 +601,14 @@ func (a *RBACAPI) Check(ctx context.Context, in ChecksInput, options ...CallOpti
 }
 
 // Explain calls GET /v1/rbac/explain: list the users who have a permission on a record, with all reasons.
-func (a *RBACAPI) Explain(ctx context.Context, params RBACExplainParams, options ...CallOption) (*HolderPage, error) {
-	return fetch[HolderPage](ctx, a.client, operation{name: "rbac.explain", method: "GET", path: "/v1/rbac/explain", bearer: true}, input{query: params}, options)
+func (a *RBACAPI) Explain(ctx context.Context, params RBACExplainParams, options ...CallOption) (*Page[Holder], error) {
+	return fetch[Page[Holder]](ctx, a.client, operation{name: "rbac.explain", method: "GET", path: "/v1/rbac/explain", bearer: true}, input{query: params}, options)
 }
 
 // ExplainStacked calls GET /v1/rbac/explain: list the users who have a permission on a record, with all reasons. The rows
 // are grouped by a field.
-func (a *RBACAPI) ExplainStacked(ctx context.Context, stack string, params RBACExplainParams, options ...CallOption) (*HolderStackedPage, error) {
-	return fetch[HolderStackedPage](ctx, a.client, operation{name: "rbac.explain", method: "GET", path: "/v1/rbac/explain", bearer: true}, input{query: stacked{stack, params}}, options)
+func (a *RBACAPI) ExplainStacked(ctx context.Context, stack string, params RBACExplainParams, options ...CallOption) (*StackedPage[Holder], error) {
+	return fetch[StackedPage[Holder]](ctx, a.client, operation{name: "rbac.explain", method: "GET", path: "/v1/rbac/explain", bearer: true}, input{query: stacked{stack, params}}, options)
 }
 
 // AllExplain returns the rows of all pages of [RBACAPI.Explain].
@@ -627,13 +635,13 @@ func (a *RBACRolesAPI) bind(c *Client) {
 }
 
 // List calls GET /v1/rbac/roles: list roles.
-func (a *RBACRolesAPI) List(ctx context.Context, params RBACRolesListParams, options ...CallOption) (*RolePage, error) {
-	return fetch[RolePage](ctx, a.client, operation{name: "rbac.roles.list", method: "GET", path: "/v1/rbac/roles", bearer: true}, input{query: params}, options)
+func (a *RBACRolesAPI) List(ctx context.Context, params RBACRolesListParams, options ...CallOption) (*Page[Role], error) {
+	return fetch[Page[Role]](ctx, a.client, operation{name: "rbac.roles.list", method: "GET", path: "/v1/rbac/roles", bearer: true}, input{query: params}, options)
 }
 
 // ListStacked calls GET /v1/rbac/roles: list roles. The rows are grouped by a field.
-func (a *RBACRolesAPI) ListStacked(ctx context.Context, stack string, params RBACRolesListParams, options ...CallOption) (*RoleStackedPage, error) {
-	return fetch[RoleStackedPage](ctx, a.client, operation{name: "rbac.roles.list", method: "GET", path: "/v1/rbac/roles", bearer: true}, input{query: stacked{stack, params}}, options)
+func (a *RBACRolesAPI) ListStacked(ctx context.Context, stack string, params RBACRolesListParams, options ...CallOption) (*StackedPage[Role], error) {
+	return fetch[StackedPage[Role]](ctx, a.client, operation{name: "rbac.roles.list", method: "GET", path: "/v1/rbac/roles", bearer: true}, input{query: stacked{stack, params}}, options)
 }
 
 // All returns the rows of all pages of [RBACRolesAPI.List].
@@ -697,13 +705,13 @@ func (a *RBACGrantsAPI) bind(c *Client) {
 }
 
 // List calls GET /v1/rbac/grants: list grants.
-func (a *RBACGrantsAPI) List(ctx context.Context, params RBACGrantsListParams, options ...CallOption) (*GrantPage, error) {
-	return fetch[GrantPage](ctx, a.client, operation{name: "rbac.grants.list", method: "GET", path: "/v1/rbac/grants", bearer: true}, input{query: params}, options)
+func (a *RBACGrantsAPI) List(ctx context.Context, params RBACGrantsListParams, options ...CallOption) (*Page[Grant], error) {
+	return fetch[Page[Grant]](ctx, a.client, operation{name: "rbac.grants.list", method: "GET", path: "/v1/rbac/grants", bearer: true}, input{query: params}, options)
 }
 
 // ListStacked calls GET /v1/rbac/grants: list grants. The rows are grouped by a field.
-func (a *RBACGrantsAPI) ListStacked(ctx context.Context, stack string, params RBACGrantsListParams, options ...CallOption) (*GrantStackedPage, error) {
-	return fetch[GrantStackedPage](ctx, a.client, operation{name: "rbac.grants.list", method: "GET", path: "/v1/rbac/grants", bearer: true}, input{query: stacked{stack, params}}, options)
+func (a *RBACGrantsAPI) ListStacked(ctx context.Context, stack string, params RBACGrantsListParams, options ...CallOption) (*StackedPage[Grant], error) {
+	return fetch[StackedPage[Grant]](ctx, a.client, operation{name: "rbac.grants.list", method: "GET", path: "/v1/rbac/grants", bearer: true}, input{query: stacked{stack, params}}, options)
 }
 
 // All returns the rows of all pages of [RBACGrantsAPI.List].
@@ -738,13 +746,13 @@ func (a *RBACEndpointsAPI) bind(c *Client) {
 }
 
 // List calls GET /v1/rbac/endpoints: list the endpoints that can be granted.
-func (a *RBACEndpointsAPI) List(ctx context.Context, params RBACEndpointsListParams, options ...CallOption) (*EndpointPage, error) {
-	return fetch[EndpointPage](ctx, a.client, operation{name: "rbac.endpoints.list", method: "GET", path: "/v1/rbac/endpoints", bearer: true}, input{query: params}, options)
+func (a *RBACEndpointsAPI) List(ctx context.Context, params RBACEndpointsListParams, options ...CallOption) (*Page[Endpoint], error) {
+	return fetch[Page[Endpoint]](ctx, a.client, operation{name: "rbac.endpoints.list", method: "GET", path: "/v1/rbac/endpoints", bearer: true}, input{query: params}, options)
 }
 
 // ListStacked calls GET /v1/rbac/endpoints: list the endpoints that can be granted. The rows are grouped by a field.
-func (a *RBACEndpointsAPI) ListStacked(ctx context.Context, stack string, params RBACEndpointsListParams, options ...CallOption) (*EndpointStackedPage, error) {
-	return fetch[EndpointStackedPage](ctx, a.client, operation{name: "rbac.endpoints.list", method: "GET", path: "/v1/rbac/endpoints", bearer: true}, input{query: stacked{stack, params}}, options)
+func (a *RBACEndpointsAPI) ListStacked(ctx context.Context, stack string, params RBACEndpointsListParams, options ...CallOption) (*StackedPage[Endpoint], error) {
+	return fetch[StackedPage[Endpoint]](ctx, a.client, operation{name: "rbac.endpoints.list", method: "GET", path: "/v1/rbac/endpoints", bearer: true}, input{query: stacked{stack, params}}, options)
 }
 
 // All returns the rows of all pages of [RBACEndpointsAPI.List].
@@ -769,13 +777,13 @@ func (a *RBACRecordTypesAPI) bind(c *Client) {
 }
 
 // List calls GET /v1/rbac/record-types: list record types.
-func (a *RBACRecordTypesAPI) List(ctx context.Context, params RBACRecordTypesListParams, options ...CallOption) (*RecordTypePage, error) {
-	return fetch[RecordTypePage](ctx, a.client, operation{name: "rbac.record_types.list", method: "GET", path: "/v1/rbac/record-types", bearer: true}, input{query: params}, options)
+func (a *RBACRecordTypesAPI) List(ctx context.Context, params RBACRecordTypesListParams, options ...CallOption) (*Page[RecordType], error) {
+	return fetch[Page[RecordType]](ctx, a.client, operation{name: "rbac.record_types.list", method: "GET", path: "/v1/rbac/record-types", bearer: true}, input{query: params}, options)
 }
 
 // ListStacked calls GET /v1/rbac/record-types: list record types. The rows are grouped by a field.
-func (a *RBACRecordTypesAPI) ListStacked(ctx context.Context, stack string, params RBACRecordTypesListParams, options ...CallOption) (*RecordTypeStackedPage, error) {
-	return fetch[RecordTypeStackedPage](ctx, a.client, operation{name: "rbac.record_types.list", method: "GET", path: "/v1/rbac/record-types", bearer: true}, input{query: stacked{stack, params}}, options)
+func (a *RBACRecordTypesAPI) ListStacked(ctx context.Context, stack string, params RBACRecordTypesListParams, options ...CallOption) (*StackedPage[RecordType], error) {
+	return fetch[StackedPage[RecordType]](ctx, a.client, operation{name: "rbac.record_types.list", method: "GET", path: "/v1/rbac/record-types", bearer: true}, input{query: stacked{stack, params}}, options)
 }
 
 // All returns the rows of all pages of [RBACRecordTypesAPI.List].
@@ -790,6 +798,19 @@ func (a *RBACRecordTypesAPI) All(ctx context.Context, params RBACRecordTypesList
 	})
 }
 
+// Create calls POST /v1/rbac/record-types: add a record type of another application.
+//
+// For administrators. Kontor decides about records of the type for other programs, by `POST /access/v1/evaluation`. Grants
+// on them name a record by any text of up to 200 characters.
+func (a *RBACRecordTypesAPI) Create(ctx context.Context, in ExternalTypeInput, options ...CallOption) (*RecordType, error) {
+	return fetch[RecordType](ctx, a.client, operation{name: "rbac.record_types.create", method: "POST", path: "/v1/rbac/record-types", bearer: true, keyed: true}, input{body: in}, options)
+}
+
+// Delete calls DELETE /v1/rbac/record-types/{id}: delete a record type of another application.
+func (a *RBACRecordTypesAPI) Delete(ctx context.Context, id string, options ...CallOption) (*Message, error) {
+	return fetch[Message](ctx, a.client, operation{name: "rbac.record_types.delete", method: "DELETE", path: "/v1/rbac/record-types/{id}", bearer: true}, input{path: []string{id}}, options)
+}
+
 // RBACRateLimitsAPI has the operations rbac.rate_limits.*.
 type RBACRateLimitsAPI struct {
 	client *Client
@@ -800,13 +821,13 @@ func (a *RBACRateLimitsAPI) bind(c *Client) {
 }
 
 // List calls GET /v1/rate-limits: list rate-limit rules.
-func (a *RBACRateLimitsAPI) List(ctx context.Context, params RBACRateLimitsListParams, options ...CallOption) (*RateLimitPage, error) {
-	return fetch[RateLimitPage](ctx, a.client, operation{name: "rbac.rate_limits.list", method: "GET", path: "/v1/rate-limits", bearer: true}, input{query: params}, options)
+func (a *RBACRateLimitsAPI) List(ctx context.Context, params RBACRateLimitsListParams, options ...CallOption) (*Page[RateLimit], error) {
+	return fetch[Page[RateLimit]](ctx, a.client, operation{name: "rbac.rate_limits.list", method: "GET", path: "/v1/rate-limits", bearer: true}, input{query: params}, options)
 }
 
 // ListStacked calls GET /v1/rate-limits: list rate-limit rules. The rows are grouped by a field.
-func (a *RBACRateLimitsAPI) ListStacked(ctx context.Context, stack string, params RBACRateLimitsListParams, options ...CallOption) (*RateLimitStackedPage, error) {
-	return fetch[RateLimitStackedPage](ctx, a.client, operation{name: "rbac.rate_limits.list", method: "GET", path: "/v1/rate-limits", bearer: true}, input{query: stacked{stack, params}}, options)
+func (a *RBACRateLimitsAPI) ListStacked(ctx context.Context, stack string, params RBACRateLimitsListParams, options ...CallOption) (*StackedPage[RateLimit], error) {
+	return fetch[StackedPage[RateLimit]](ctx, a.client, operation{name: "rbac.rate_limits.list", method: "GET", path: "/v1/rate-limits", bearer: true}, input{query: stacked{stack, params}}, options)
 }
 
 // All returns the rows of all pages of [RBACRateLimitsAPI.List].
@@ -826,6 +847,149 @@ func (a *RBACRateLimitsAPI) Set(ctx context.Context, in RateLimitInput, options 
 	return fetch[RateLimit](ctx, a.client, operation{name: "rbac.rate_limits.set", method: "PUT", path: "/v1/rate-limits", bearer: true}, input{body: in}, options)
 }
 
+// RBACReviewAPI has the operations rbac.review.*.
+type RBACReviewAPI struct {
+	client *Client
+}
+
+func (a *RBACReviewAPI) bind(c *Client) {
+	a.client = c
+}
+
+// List calls GET /v1/rbac/review: list who holds which roles and grants.
+//
+// The roles of users, and the grants of users and roles. A user with a role has its grants, too: search for its `role_id`.
+// `last_used_at` is known by the hour. Grants on record types of other applications have none.
+func (a *RBACReviewAPI) List(ctx context.Context, params RBACReviewListParams, options ...CallOption) (*Page[HeldRight], error) {
+	return fetch[Page[HeldRight]](ctx, a.client, operation{name: "rbac.review.list", method: "GET", path: "/v1/rbac/review", bearer: true}, input{query: params}, options)
+}
+
+// ListStacked calls GET /v1/rbac/review: list who holds which roles and grants. The rows are grouped by a field.
+//
+// The roles of users, and the grants of users and roles. A user with a role has its grants, too: search for its `role_id`.
+// `last_used_at` is known by the hour. Grants on record types of other applications have none.
+func (a *RBACReviewAPI) ListStacked(ctx context.Context, stack string, params RBACReviewListParams, options ...CallOption) (*StackedPage[HeldRight], error) {
+	return fetch[StackedPage[HeldRight]](ctx, a.client, operation{name: "rbac.review.list", method: "GET", path: "/v1/rbac/review", bearer: true}, input{query: stacked{stack, params}}, options)
+}
+
+// All returns the rows of all pages of [RBACReviewAPI.List].
+func (a *RBACReviewAPI) All(ctx context.Context, params RBACReviewListParams, options ...CallOption) iter.Seq2[HeldRight, error] {
+	return rows(params.Limit, params.Offset, func(limit, offset int) ([]HeldRight, bool, error) {
+		params.Limit, params.Offset = limit, offset
+		page, err := a.List(ctx, params, options...)
+		if err != nil {
+			return nil, false, err
+		}
+		return page.Data, page.HasMore, nil
+	})
+}
+
+// RBACReviewsAPI has the operations rbac.reviews.*.
+type RBACReviewsAPI struct {
+	client *Client
+}
+
+func (a *RBACReviewsAPI) bind(c *Client) {
+	a.client = c
+}
+
+// List calls GET /v1/rbac/reviews: list access reviews.
+func (a *RBACReviewsAPI) List(ctx context.Context, params RBACReviewsListParams, options ...CallOption) (*Page[Review], error) {
+	return fetch[Page[Review]](ctx, a.client, operation{name: "rbac.reviews.list", method: "GET", path: "/v1/rbac/reviews", bearer: true}, input{query: params}, options)
+}
+
+// ListStacked calls GET /v1/rbac/reviews: list access reviews. The rows are grouped by a field.
+func (a *RBACReviewsAPI) ListStacked(ctx context.Context, stack string, params RBACReviewsListParams, options ...CallOption) (*StackedPage[Review], error) {
+	return fetch[StackedPage[Review]](ctx, a.client, operation{name: "rbac.reviews.list", method: "GET", path: "/v1/rbac/reviews", bearer: true}, input{query: stacked{stack, params}}, options)
+}
+
+// All returns the rows of all pages of [RBACReviewsAPI.List].
+func (a *RBACReviewsAPI) All(ctx context.Context, params RBACReviewsListParams, options ...CallOption) iter.Seq2[Review, error] {
+	return rows(params.Limit, params.Offset, func(limit, offset int) ([]Review, bool, error) {
+		params.Limit, params.Offset = limit, offset
+		page, err := a.List(ctx, params, options...)
+		if err != nil {
+			return nil, false, err
+		}
+		return page.Data, page.HasMore, nil
+	})
+}
+
+// Create calls POST /v1/rbac/reviews: record the review of a user or a role, and keep or remove all their rights.
+func (a *RBACReviewsAPI) Create(ctx context.Context, in ReviewInput, options ...CallOption) (*Review, error) {
+	return fetch[Review](ctx, a.client, operation{name: "rbac.reviews.create", method: "POST", path: "/v1/rbac/reviews", bearer: true, keyed: true}, input{body: in}, options)
+}
+
+// AuthzenAPI has the operations authzen.*.
+type AuthzenAPI struct {
+	Search AuthzenSearchAPI
+	client *Client
+}
+
+func (a *AuthzenAPI) bind(c *Client) {
+	a.client = c
+	a.Search.bind(c)
+}
+
+// Evaluation calls POST /access/v1/evaluation: decide whether a subject may do something with a resource.
+//
+// An operation of the OpenID AuthZEN Authorization API 1.0. Everybody may ask about themselves; to ask about others takes
+// the permission `read_all` on `grants`. A denial is a decision, with status 200. Unknown subjects, resources and actions
+// are denied.
+func (a *AuthzenAPI) Evaluation(ctx context.Context, in AuthzenQuestionInput, options ...CallOption) (*AuthzenDecision, error) {
+	return fetch[AuthzenDecision](ctx, a.client, operation{name: "authzen.evaluation", method: "POST", path: "/access/v1/evaluation", bearer: true}, input{body: in}, options)
+}
+
+// Evaluations calls POST /access/v1/evaluations: decide several questions.
+//
+// An operation of the OpenID AuthZEN Authorization API 1.0. Everybody may ask about themselves; to ask about others takes
+// the permission `read_all` on `grants`. A denial is a decision, with status 200. Unknown subjects, resources and actions
+// are denied.
+func (a *AuthzenAPI) Evaluations(ctx context.Context, in AuthzenEvaluationsInput, options ...CallOption) (json.RawMessage, error) {
+	return fetchRaw(ctx, a.client, operation{name: "authzen.evaluations", method: "POST", path: "/access/v1/evaluations", bearer: true}, input{body: in}, options)
+}
+
+// Metadata calls GET /.well-known/authzen-configuration: get the metadata of the decision point.
+func (a *AuthzenAPI) Metadata(ctx context.Context, options ...CallOption) (*AuthzenMetadata, error) {
+	return fetch[AuthzenMetadata](ctx, a.client, operation{name: "authzen.metadata", method: "GET", path: "/.well-known/authzen-configuration"}, input{}, options)
+}
+
+// AuthzenSearchAPI has the operations authzen.search.*.
+type AuthzenSearchAPI struct {
+	client *Client
+}
+
+func (a *AuthzenSearchAPI) bind(c *Client) {
+	a.client = c
+}
+
+// Subject calls POST /access/v1/search/subject: list the subjects that may do something with a resource.
+//
+// An operation of the OpenID AuthZEN Authorization API 1.0. Everybody may ask about themselves; to ask about others takes
+// the permission `read_all` on `grants`. A denial is a decision, with status 200. Unknown subjects, resources and actions
+// are denied.
+func (a *AuthzenSearchAPI) Subject(ctx context.Context, in AuthzenSubjectSearchInput, options ...CallOption) (*AuthzenSubjectResults, error) {
+	return fetch[AuthzenSubjectResults](ctx, a.client, operation{name: "authzen.search.subject", method: "POST", path: "/access/v1/search/subject", bearer: true}, input{body: in}, options)
+}
+
+// Resource calls POST /access/v1/search/resource: list the resources with which a subject may do something.
+//
+// An operation of the OpenID AuthZEN Authorization API 1.0. Everybody may ask about themselves; to ask about others takes
+// the permission `read_all` on `grants`. A denial is a decision, with status 200. Unknown subjects, resources and actions
+// are denied.
+func (a *AuthzenSearchAPI) Resource(ctx context.Context, in AuthzenResourceSearchInput, options ...CallOption) (*AuthzenResourceResults, error) {
+	return fetch[AuthzenResourceResults](ctx, a.client, operation{name: "authzen.search.resource", method: "POST", path: "/access/v1/search/resource", bearer: true}, input{body: in}, options)
+}
+
+// Action calls POST /access/v1/search/action: list what a subject may do with a resource.
+//
+// An operation of the OpenID AuthZEN Authorization API 1.0. Everybody may ask about themselves; to ask about others takes
+// the permission `read_all` on `grants`. A denial is a decision, with status 200. Unknown subjects, resources and actions
+// are denied.
+func (a *AuthzenSearchAPI) Action(ctx context.Context, in AuthzenActionSearchInput, options ...CallOption) (*AuthzenActionResults, error) {
+	return fetch[AuthzenActionResults](ctx, a.client, operation{name: "authzen.search.action", method: "POST", path: "/access/v1/search/action", bearer: true}, input{body: in}, options)
+}
+
 // AuditAPI has the operations audit.*.
 type AuditAPI struct {
 	client *Client
@@ -836,13 +1000,13 @@ func (a *AuditAPI) bind(c *Client) {
 }
 
 // List calls GET /v1/audit: list audit entries, newest first.
-func (a *AuditAPI) List(ctx context.Context, params AuditListParams, options ...CallOption) (*AuditEntryPage, error) {
-	return fetch[AuditEntryPage](ctx, a.client, operation{name: "audit.list", method: "GET", path: "/v1/audit", bearer: true}, input{query: params}, options)
+func (a *AuditAPI) List(ctx context.Context, params AuditListParams, options ...CallOption) (*Page[AuditEntry], error) {
+	return fetch[Page[AuditEntry]](ctx, a.client, operation{name: "audit.list", method: "GET", path: "/v1/audit", bearer: true}, input{query: params}, options)
 }
 
 // ListStacked calls GET /v1/audit: list audit entries, newest first. The rows are grouped by a field.
-func (a *AuditAPI) ListStacked(ctx context.Context, stack string, params AuditListParams, options ...CallOption) (*AuditEntryStackedPage, error) {
-	return fetch[AuditEntryStackedPage](ctx, a.client, operation{name: "audit.list", method: "GET", path: "/v1/audit", bearer: true}, input{query: stacked{stack, params}}, options)
+func (a *AuditAPI) ListStacked(ctx context.Context, stack string, params AuditListParams, options ...CallOption) (*StackedPage[AuditEntry], error) {
+	return fetch[StackedPage[AuditEntry]](ctx, a.client, operation{name: "audit.list", method: "GET", path: "/v1/audit", bearer: true}, input{query: stacked{stack, params}}, options)
 }
 
 // All returns the rows of all pages of [AuditAPI.List].
@@ -881,13 +1045,13 @@ func (a *PersonasAPI) bind(c *Client) {
 }
 
 // List calls GET /v1/personas: list personas.
-func (a *PersonasAPI) List(ctx context.Context, params PersonasListParams, options ...CallOption) (*PersonaPage, error) {
-	return fetch[PersonaPage](ctx, a.client, operation{name: "personas.list", method: "GET", path: "/v1/personas", bearer: true}, input{query: params}, options)
+func (a *PersonasAPI) List(ctx context.Context, params PersonasListParams, options ...CallOption) (*Page[Persona], error) {
+	return fetch[Page[Persona]](ctx, a.client, operation{name: "personas.list", method: "GET", path: "/v1/personas", bearer: true}, input{query: params}, options)
 }
 
 // ListStacked calls GET /v1/personas: list personas. The rows are grouped by a field.
-func (a *PersonasAPI) ListStacked(ctx context.Context, stack string, params PersonasListParams, options ...CallOption) (*PersonaStackedPage, error) {
-	return fetch[PersonaStackedPage](ctx, a.client, operation{name: "personas.list", method: "GET", path: "/v1/personas", bearer: true}, input{query: stacked{stack, params}}, options)
+func (a *PersonasAPI) ListStacked(ctx context.Context, stack string, params PersonasListParams, options ...CallOption) (*StackedPage[Persona], error) {
+	return fetch[StackedPage[Persona]](ctx, a.client, operation{name: "personas.list", method: "GET", path: "/v1/personas", bearer: true}, input{query: stacked{stack, params}}, options)
 }
 
 // All returns the rows of all pages of [PersonasAPI.List].
@@ -933,14 +1097,14 @@ func (a *PersonasUsersAPI) bind(c *Client) {
 }
 
 // List calls GET /v1/personas/{persona_id}/users: list the users linked to a persona.
-func (a *PersonasUsersAPI) List(ctx context.Context, personaID string, params PersonasUsersListParams, options ...CallOption) (*PersonaUserLinkPage, error) {
-	return fetch[PersonaUserLinkPage](ctx, a.client, operation{name: "personas.users.list", method: "GET", path: "/v1/personas/{persona_id}/users", bearer: true}, input{path: []string{personaID}, query: params}, options)
+func (a *PersonasUsersAPI) List(ctx context.Context, personaID string, params PersonasUsersListParams, options ...CallOption) (*Page[PersonaUserLink], error) {
+	return fetch[Page[PersonaUserLink]](ctx, a.client, operation{name: "personas.users.list", method: "GET", path: "/v1/personas/{persona_id}/users", bearer: true}, input{path: []string{personaID}, query: params}, options)
 }
 
 // ListStacked calls GET /v1/personas/{persona_id}/users: list the users linked to a persona. The rows are grouped by a
 // field.
-func (a *PersonasUsersAPI) ListStacked(ctx context.Context, personaID string, stack string, params PersonasUsersListParams, options ...CallOption) (*PersonaUserLinkStackedPage, error) {
-	return fetch[PersonaUserLinkStackedPage](ctx, a.client, operation{name: "personas.users.list", method: "GET", path: "/v1/personas/{persona_id}/users", bearer: true}, input{path: []string{personaID}, query: stacked{stack, params}}, options)
+func (a *PersonasUsersAPI) ListStacked(ctx context.Context, personaID string, stack string, params PersonasUsersListParams, options ...CallOption) (*StackedPage[PersonaUserLink], error) {
+	return fetch[StackedPage[PersonaUserLink]](ctx, a.client, operation{name: "personas.users.list", method: "GET", path: "/v1/personas/{persona_id}/users", bearer: true}, input{path: []string{personaID}, query: stacked{stack, params}}, options)
 }
 
 // All returns the rows of all pages of [PersonasUsersAPI.List].
@@ -972,14 +1136,14 @@ func (a *PersonasUsersAPI) Accept(ctx context.Context, personaID, userID string,
 }
 
 // Mine calls GET /v1/profile/personas: list the caller's links to personas, including pending ones.
-func (a *PersonasUsersAPI) Mine(ctx context.Context, params PersonasUsersMineParams, options ...CallOption) (*PersonaOwnLinkPage, error) {
-	return fetch[PersonaOwnLinkPage](ctx, a.client, operation{name: "personas.users.mine", method: "GET", path: "/v1/profile/personas", bearer: true}, input{query: params}, options)
+func (a *PersonasUsersAPI) Mine(ctx context.Context, params PersonasUsersMineParams, options ...CallOption) (*Page[PersonaOwnLink], error) {
+	return fetch[Page[PersonaOwnLink]](ctx, a.client, operation{name: "personas.users.mine", method: "GET", path: "/v1/profile/personas", bearer: true}, input{query: params}, options)
 }
 
 // MineStacked calls GET /v1/profile/personas: list the caller's links to personas, including pending ones. The rows are
 // grouped by a field.
-func (a *PersonasUsersAPI) MineStacked(ctx context.Context, stack string, params PersonasUsersMineParams, options ...CallOption) (*PersonaOwnLinkStackedPage, error) {
-	return fetch[PersonaOwnLinkStackedPage](ctx, a.client, operation{name: "personas.users.mine", method: "GET", path: "/v1/profile/personas", bearer: true}, input{query: stacked{stack, params}}, options)
+func (a *PersonasUsersAPI) MineStacked(ctx context.Context, stack string, params PersonasUsersMineParams, options ...CallOption) (*StackedPage[PersonaOwnLink], error) {
+	return fetch[StackedPage[PersonaOwnLink]](ctx, a.client, operation{name: "personas.users.mine", method: "GET", path: "/v1/profile/personas", bearer: true}, input{query: stacked{stack, params}}, options)
 }
 
 // AllMine returns the rows of all pages of [PersonasUsersAPI.Mine].
@@ -1004,14 +1168,14 @@ func (a *PersonasLinksAPI) bind(c *Client) {
 }
 
 // List calls GET /v1/personas/{persona_id}/links: list the links between a persona and other personas.
-func (a *PersonasLinksAPI) List(ctx context.Context, personaID string, params PersonasLinksListParams, options ...CallOption) (*PersonaLinkPage, error) {
-	return fetch[PersonaLinkPage](ctx, a.client, operation{name: "personas.links.list", method: "GET", path: "/v1/personas/{persona_id}/links", bearer: true}, input{path: []string{personaID}, query: params}, options)
+func (a *PersonasLinksAPI) List(ctx context.Context, personaID string, params PersonasLinksListParams, options ...CallOption) (*Page[PersonaLink], error) {
+	return fetch[Page[PersonaLink]](ctx, a.client, operation{name: "personas.links.list", method: "GET", path: "/v1/personas/{persona_id}/links", bearer: true}, input{path: []string{personaID}, query: params}, options)
 }
 
 // ListStacked calls GET /v1/personas/{persona_id}/links: list the links between a persona and other personas. The rows are
 // grouped by a field.
-func (a *PersonasLinksAPI) ListStacked(ctx context.Context, personaID string, stack string, params PersonasLinksListParams, options ...CallOption) (*PersonaLinkStackedPage, error) {
-	return fetch[PersonaLinkStackedPage](ctx, a.client, operation{name: "personas.links.list", method: "GET", path: "/v1/personas/{persona_id}/links", bearer: true}, input{path: []string{personaID}, query: stacked{stack, params}}, options)
+func (a *PersonasLinksAPI) ListStacked(ctx context.Context, personaID string, stack string, params PersonasLinksListParams, options ...CallOption) (*StackedPage[PersonaLink], error) {
+	return fetch[StackedPage[PersonaLink]](ctx, a.client, operation{name: "personas.links.list", method: "GET", path: "/v1/personas/{persona_id}/links", bearer: true}, input{path: []string{personaID}, query: stacked{stack, params}}, options)
 }
 
 // All returns the rows of all pages of [PersonasLinksAPI.List].
@@ -1053,13 +1217,13 @@ func (a *CustomersAPI) bind(c *Client) {
 }
 
 // List calls GET /v1/customers: list customers.
-func (a *CustomersAPI) List(ctx context.Context, params CustomersListParams, options ...CallOption) (*CustomerPage, error) {
-	return fetch[CustomerPage](ctx, a.client, operation{name: "customers.list", method: "GET", path: "/v1/customers", bearer: true}, input{query: params}, options)
+func (a *CustomersAPI) List(ctx context.Context, params CustomersListParams, options ...CallOption) (*Page[Customer], error) {
+	return fetch[Page[Customer]](ctx, a.client, operation{name: "customers.list", method: "GET", path: "/v1/customers", bearer: true}, input{query: params}, options)
 }
 
 // ListStacked calls GET /v1/customers: list customers. The rows are grouped by a field.
-func (a *CustomersAPI) ListStacked(ctx context.Context, stack string, params CustomersListParams, options ...CallOption) (*CustomerStackedPage, error) {
-	return fetch[CustomerStackedPage](ctx, a.client, operation{name: "customers.list", method: "GET", path: "/v1/customers", bearer: true}, input{query: stacked{stack, params}}, options)
+func (a *CustomersAPI) ListStacked(ctx context.Context, stack string, params CustomersListParams, options ...CallOption) (*StackedPage[Customer], error) {
+	return fetch[StackedPage[Customer]](ctx, a.client, operation{name: "customers.list", method: "GET", path: "/v1/customers", bearer: true}, input{query: stacked{stack, params}}, options)
 }
 
 // All returns the rows of all pages of [CustomersAPI.List].
@@ -1111,14 +1275,14 @@ func (a *CustomersAPI) KYCDecide(ctx context.Context, id string, in CustomerDeci
 }
 
 // Cases calls GET /v1/kyc/cases: list the open cases of the verification. sort=opened_at lists the oldest first.
-func (a *CustomersAPI) Cases(ctx context.Context, params CustomersCasesParams, options ...CallOption) (*CustomerCasePage, error) {
-	return fetch[CustomerCasePage](ctx, a.client, operation{name: "customers.cases", method: "GET", path: "/v1/kyc/cases", bearer: true}, input{query: params}, options)
+func (a *CustomersAPI) Cases(ctx context.Context, params CustomersCasesParams, options ...CallOption) (*Page[CustomerCase], error) {
+	return fetch[Page[CustomerCase]](ctx, a.client, operation{name: "customers.cases", method: "GET", path: "/v1/kyc/cases", bearer: true}, input{query: params}, options)
 }
 
 // CasesStacked calls GET /v1/kyc/cases: list the open cases of the verification. sort=opened_at lists the oldest first.
 // The rows are grouped by a field.
-func (a *CustomersAPI) CasesStacked(ctx context.Context, stack string, params CustomersCasesParams, options ...CallOption) (*CustomerCaseStackedPage, error) {
-	return fetch[CustomerCaseStackedPage](ctx, a.client, operation{name: "customers.cases", method: "GET", path: "/v1/kyc/cases", bearer: true}, input{query: stacked{stack, params}}, options)
+func (a *CustomersAPI) CasesStacked(ctx context.Context, stack string, params CustomersCasesParams, options ...CallOption) (*StackedPage[CustomerCase], error) {
+	return fetch[StackedPage[CustomerCase]](ctx, a.client, operation{name: "customers.cases", method: "GET", path: "/v1/kyc/cases", bearer: true}, input{query: stacked{stack, params}}, options)
 }
 
 // AllCases returns the rows of all pages of [CustomersAPI.Cases].
@@ -1280,6 +1444,115 @@ func (a *ChatsAPI) RemoveParticipant(ctx context.Context, id, userID string, opt
 	return fetch[Message](ctx, a.client, operation{name: "chats.remove_participant", method: "DELETE", path: "/v1/chats/{id}/participants/{user_id}", bearer: true}, input{path: []string{id, userID}}, options)
 }
 
+// WriteToBank calls POST /v1/chats/bank: open the caller's chat with the bank.
+func (a *ChatsAPI) WriteToBank(ctx context.Context, options ...CallOption) (*Chat, error) {
+	return fetch[Chat](ctx, a.client, operation{name: "chats.write_to_bank", method: "POST", path: "/v1/chats/bank", bearer: true, keyed: true}, input{}, options)
+}
+
+// InboxAPI has the operations inbox.*.
+type InboxAPI struct {
+	Notes  InboxNotesAPI
+	client *Client
+}
+
+func (a *InboxAPI) bind(c *Client) {
+	a.client = c
+	a.Notes.bind(c)
+}
+
+// List calls GET /v1/inbox: list the threads of the team inbox.
+func (a *InboxAPI) List(ctx context.Context, params InboxListParams, options ...CallOption) (*Page[ChatThread], error) {
+	return fetch[Page[ChatThread]](ctx, a.client, operation{name: "inbox.list", method: "GET", path: "/v1/inbox", bearer: true}, input{query: params}, options)
+}
+
+// ListStacked calls GET /v1/inbox: list the threads of the team inbox. The rows are grouped by a field.
+func (a *InboxAPI) ListStacked(ctx context.Context, stack string, params InboxListParams, options ...CallOption) (*StackedPage[ChatThread], error) {
+	return fetch[StackedPage[ChatThread]](ctx, a.client, operation{name: "inbox.list", method: "GET", path: "/v1/inbox", bearer: true}, input{query: stacked{stack, params}}, options)
+}
+
+// All returns the rows of all pages of [InboxAPI.List].
+func (a *InboxAPI) All(ctx context.Context, params InboxListParams, options ...CallOption) iter.Seq2[ChatThread, error] {
+	return rows(params.Limit, params.Offset, func(limit, offset int) ([]ChatThread, bool, error) {
+		params.Limit, params.Offset = limit, offset
+		page, err := a.List(ctx, params, options...)
+		if err != nil {
+			return nil, false, err
+		}
+		return page.Data, page.HasMore, nil
+	})
+}
+
+// Templates calls GET /v1/inbox/templates: list the templates for answers, in all languages.
+func (a *InboxAPI) Templates(ctx context.Context, options ...CallOption) (*ChatReplyTemplates, error) {
+	return fetch[ChatReplyTemplates](ctx, a.client, operation{name: "inbox.templates", method: "GET", path: "/v1/inbox/templates", bearer: true}, input{}, options)
+}
+
+// Get calls GET /v1/inbox/{id}: get a thread of the team inbox.
+func (a *InboxAPI) Get(ctx context.Context, id string, options ...CallOption) (*ChatThread, error) {
+	return fetch[ChatThread](ctx, a.client, operation{name: "inbox.get", method: "GET", path: "/v1/inbox/{id}", bearer: true}, input{path: []string{id}}, options)
+}
+
+// Update calls PATCH /v1/inbox/{id}: change the state, the assignee or the pause of a thread.
+func (a *InboxAPI) Update(ctx context.Context, id string, in ChatThreadInput, options ...CallOption) (*ChatThread, error) {
+	return fetch[ChatThread](ctx, a.client, operation{name: "inbox.update", method: "PATCH", path: "/v1/inbox/{id}", bearer: true}, input{path: []string{id}, body: in}, options)
+}
+
+// Messages calls GET /v1/inbox/{id}/messages: list the messages of a thread, the newest first.
+func (a *InboxAPI) Messages(ctx context.Context, id string, params InboxMessagesParams, options ...CallOption) ([]ChatListedMessage, error) {
+	return fetchList[ChatListedMessage](ctx, a.client, operation{name: "inbox.messages", method: "GET", path: "/v1/inbox/{id}/messages", bearer: true}, input{path: []string{id}, query: params}, options)
+}
+
+// AllMessages returns the rows of all pages of [InboxAPI.Messages].
+func (a *InboxAPI) AllMessages(ctx context.Context, id string, params InboxMessagesParams, options ...CallOption) iter.Seq2[ChatListedMessage, error] {
+	return linked(func(before string, options []CallOption) ([]ChatListedMessage, error) {
+		if before != "" {
+			params.Before = before
+		}
+		return a.Messages(ctx, id, params, options...)
+	}, options)
+}
+
+// Answer calls POST /v1/inbox/{id}/messages: answer a customer.
+func (a *InboxAPI) Answer(ctx context.Context, id string, in ChatPostInput, options ...CallOption) (*ChatMessage, error) {
+	return fetch[ChatMessage](ctx, a.client, operation{name: "inbox.answer", method: "POST", path: "/v1/inbox/{id}/messages", bearer: true, keyed: true}, input{path: []string{id}, body: in}, options)
+}
+
+// InboxNotesAPI has the operations inbox.notes.*.
+type InboxNotesAPI struct {
+	client *Client
+}
+
+func (a *InboxNotesAPI) bind(c *Client) {
+	a.client = c
+}
+
+// List calls GET /v1/inbox/{id}/notes: list the internal notes about a thread.
+func (a *InboxNotesAPI) List(ctx context.Context, id string, params InboxNotesListParams, options ...CallOption) (*Page[ChatNote], error) {
+	return fetch[Page[ChatNote]](ctx, a.client, operation{name: "inbox.notes.list", method: "GET", path: "/v1/inbox/{id}/notes", bearer: true}, input{path: []string{id}, query: params}, options)
+}
+
+// ListStacked calls GET /v1/inbox/{id}/notes: list the internal notes about a thread. The rows are grouped by a field.
+func (a *InboxNotesAPI) ListStacked(ctx context.Context, id string, stack string, params InboxNotesListParams, options ...CallOption) (*StackedPage[ChatNote], error) {
+	return fetch[StackedPage[ChatNote]](ctx, a.client, operation{name: "inbox.notes.list", method: "GET", path: "/v1/inbox/{id}/notes", bearer: true}, input{path: []string{id}, query: stacked{stack, params}}, options)
+}
+
+// All returns the rows of all pages of [InboxNotesAPI.List].
+func (a *InboxNotesAPI) All(ctx context.Context, id string, params InboxNotesListParams, options ...CallOption) iter.Seq2[ChatNote, error] {
+	return rows(params.Limit, params.Offset, func(limit, offset int) ([]ChatNote, bool, error) {
+		params.Limit, params.Offset = limit, offset
+		page, err := a.List(ctx, id, params, options...)
+		if err != nil {
+			return nil, false, err
+		}
+		return page.Data, page.HasMore, nil
+	})
+}
+
+// Add calls POST /v1/inbox/{id}/notes: add an internal note to a thread.
+func (a *InboxNotesAPI) Add(ctx context.Context, id string, in ChatNoteInput, options ...CallOption) (*ChatNote, error) {
+	return fetch[ChatNote](ctx, a.client, operation{name: "inbox.notes.add", method: "POST", path: "/v1/inbox/{id}/notes", bearer: true, keyed: true}, input{path: []string{id}, body: in}, options)
+}
+
 // TasksAPI has the operations tasks.*.
 type TasksAPI struct {
 	client *Client
@@ -1290,13 +1563,13 @@ func (a *TasksAPI) bind(c *Client) {
 }
 
 // List calls GET /v1/customers/{customer_id}/tasks: list the tasks of a customer.
-func (a *TasksAPI) List(ctx context.Context, customerID string, params TasksListParams, options ...CallOption) (*TaskPage, error) {
-	return fetch[TaskPage](ctx, a.client, operation{name: "tasks.list", method: "GET", path: "/v1/customers/{customer_id}/tasks", bearer: true}, input{path: []string{customerID}, query: params}, options)
+func (a *TasksAPI) List(ctx context.Context, customerID string, params TasksListParams, options ...CallOption) (*Page[Task], error) {
+	return fetch[Page[Task]](ctx, a.client, operation{name: "tasks.list", method: "GET", path: "/v1/customers/{customer_id}/tasks", bearer: true}, input{path: []string{customerID}, query: params}, options)
 }
 
 // ListStacked calls GET /v1/customers/{customer_id}/tasks: list the tasks of a customer. The rows are grouped by a field.
-func (a *TasksAPI) ListStacked(ctx context.Context, customerID string, stack string, params TasksListParams, options ...CallOption) (*TaskStackedPage, error) {
-	return fetch[TaskStackedPage](ctx, a.client, operation{name: "tasks.list", method: "GET", path: "/v1/customers/{customer_id}/tasks", bearer: true}, input{path: []string{customerID}, query: stacked{stack, params}}, options)
+func (a *TasksAPI) ListStacked(ctx context.Context, customerID string, stack string, params TasksListParams, options ...CallOption) (*StackedPage[Task], error) {
+	return fetch[StackedPage[Task]](ctx, a.client, operation{name: "tasks.list", method: "GET", path: "/v1/customers/{customer_id}/tasks", bearer: true}, input{path: []string{customerID}, query: stacked{stack, params}}, options)
 }
 
 // All returns the rows of all pages of [TasksAPI.List].
@@ -1317,14 +1590,14 @@ func (a *TasksAPI) Create(ctx context.Context, customerID string, in TaskCreateI
 }
 
 // Mine calls GET /v1/tasks: list the caller's tasks, or all that the caller may read.
-func (a *TasksAPI) Mine(ctx context.Context, params TasksMineParams, options ...CallOption) (*TaskPage, error) {
-	return fetch[TaskPage](ctx, a.client, operation{name: "tasks.mine", method: "GET", path: "/v1/tasks", bearer: true}, input{query: params}, options)
+func (a *TasksAPI) Mine(ctx context.Context, params TasksMineParams, options ...CallOption) (*Page[Task], error) {
+	return fetch[Page[Task]](ctx, a.client, operation{name: "tasks.mine", method: "GET", path: "/v1/tasks", bearer: true}, input{query: params}, options)
 }
 
 // MineStacked calls GET /v1/tasks: list the caller's tasks, or all that the caller may read. The rows are grouped by a
 // field.
-func (a *TasksAPI) MineStacked(ctx context.Context, stack string, params TasksMineParams, options ...CallOption) (*TaskStackedPage, error) {
-	return fetch[TaskStackedPage](ctx, a.client, operation{name: "tasks.mine", method: "GET", path: "/v1/tasks", bearer: true}, input{query: stacked{stack, params}}, options)
+func (a *TasksAPI) MineStacked(ctx context.Context, stack string, params TasksMineParams, options ...CallOption) (*StackedPage[Task], error) {
+	return fetch[StackedPage[Task]](ctx, a.client, operation{name: "tasks.mine", method: "GET", path: "/v1/tasks", bearer: true}, input{query: stacked{stack, params}}, options)
 }
 
 // AllMine returns the rows of all pages of [TasksAPI.Mine].
@@ -1523,13 +1796,13 @@ func (a *ProfileViewsAPI) bind(c *Client) {
 }
 
 // List calls GET /v1/profile/views: list the caller's saved views.
-func (a *ProfileViewsAPI) List(ctx context.Context, params ProfileViewsListParams, options ...CallOption) (*ProfileViewPage, error) {
-	return fetch[ProfileViewPage](ctx, a.client, operation{name: "profile.views.list", method: "GET", path: "/v1/profile/views", bearer: true}, input{query: params}, options)
+func (a *ProfileViewsAPI) List(ctx context.Context, params ProfileViewsListParams, options ...CallOption) (*Page[ProfileView], error) {
+	return fetch[Page[ProfileView]](ctx, a.client, operation{name: "profile.views.list", method: "GET", path: "/v1/profile/views", bearer: true}, input{query: params}, options)
 }
 
 // ListStacked calls GET /v1/profile/views: list the caller's saved views. The rows are grouped by a field.
-func (a *ProfileViewsAPI) ListStacked(ctx context.Context, stack string, params ProfileViewsListParams, options ...CallOption) (*ProfileViewStackedPage, error) {
-	return fetch[ProfileViewStackedPage](ctx, a.client, operation{name: "profile.views.list", method: "GET", path: "/v1/profile/views", bearer: true}, input{query: stacked{stack, params}}, options)
+func (a *ProfileViewsAPI) ListStacked(ctx context.Context, stack string, params ProfileViewsListParams, options ...CallOption) (*StackedPage[ProfileView], error) {
+	return fetch[StackedPage[ProfileView]](ctx, a.client, operation{name: "profile.views.list", method: "GET", path: "/v1/profile/views", bearer: true}, input{query: stacked{stack, params}}, options)
 }
 
 // All returns the rows of all pages of [ProfileViewsAPI.List].
@@ -1571,13 +1844,13 @@ func (a *InvoicesAPI) ReadQRCode(ctx context.Context, in InvoiceReadInput, optio
 }
 
 // Bills calls GET /v1/invoices/bills: list the bills that the caller has kept.
-func (a *InvoicesAPI) Bills(ctx context.Context, params InvoicesBillsParams, options ...CallOption) (*InvoiceBillPage, error) {
-	return fetch[InvoiceBillPage](ctx, a.client, operation{name: "invoices.bills", method: "GET", path: "/v1/invoices/bills", bearer: true}, input{query: params}, options)
+func (a *InvoicesAPI) Bills(ctx context.Context, params InvoicesBillsParams, options ...CallOption) (*Page[InvoiceBill], error) {
+	return fetch[Page[InvoiceBill]](ctx, a.client, operation{name: "invoices.bills", method: "GET", path: "/v1/invoices/bills", bearer: true}, input{query: params}, options)
 }
 
 // BillsStacked calls GET /v1/invoices/bills: list the bills that the caller has kept. The rows are grouped by a field.
-func (a *InvoicesAPI) BillsStacked(ctx context.Context, stack string, params InvoicesBillsParams, options ...CallOption) (*InvoiceBillStackedPage, error) {
-	return fetch[InvoiceBillStackedPage](ctx, a.client, operation{name: "invoices.bills", method: "GET", path: "/v1/invoices/bills", bearer: true}, input{query: stacked{stack, params}}, options)
+func (a *InvoicesAPI) BillsStacked(ctx context.Context, stack string, params InvoicesBillsParams, options ...CallOption) (*StackedPage[InvoiceBill], error) {
+	return fetch[StackedPage[InvoiceBill]](ctx, a.client, operation{name: "invoices.bills", method: "GET", path: "/v1/invoices/bills", bearer: true}, input{query: stacked{stack, params}}, options)
 }
 
 // AllBills returns the rows of all pages of [InvoicesAPI.Bills].
@@ -1607,13 +1880,13 @@ func (a *NotificationsAPI) bind(c *Client) {
 }
 
 // List calls GET /v1/notifications: list notifications.
-func (a *NotificationsAPI) List(ctx context.Context, params NotificationsListParams, options ...CallOption) (*NotificationListedPage, error) {
-	return fetch[NotificationListedPage](ctx, a.client, operation{name: "notifications.list", method: "GET", path: "/v1/notifications", bearer: true}, input{query: params}, options)
+func (a *NotificationsAPI) List(ctx context.Context, params NotificationsListParams, options ...CallOption) (*Page[NotificationListed], error) {
+	return fetch[Page[NotificationListed]](ctx, a.client, operation{name: "notifications.list", method: "GET", path: "/v1/notifications", bearer: true}, input{query: params}, options)
 }
 
 // ListStacked calls GET /v1/notifications: list notifications. The rows are grouped by a field.
-func (a *NotificationsAPI) ListStacked(ctx context.Context, stack string, params NotificationsListParams, options ...CallOption) (*NotificationListedStackedPage, error) {
-	return fetch[NotificationListedStackedPage](ctx, a.client, operation{name: "notifications.list", method: "GET", path: "/v1/notifications", bearer: true}, input{query: stacked{stack, params}}, options)
+func (a *NotificationsAPI) ListStacked(ctx context.Context, stack string, params NotificationsListParams, options ...CallOption) (*StackedPage[NotificationListed], error) {
+	return fetch[StackedPage[NotificationListed]](ctx, a.client, operation{name: "notifications.list", method: "GET", path: "/v1/notifications", bearer: true}, input{query: stacked{stack, params}}, options)
 }
 
 // All returns the rows of all pages of [NotificationsAPI.List].
@@ -1673,14 +1946,14 @@ func (a *NotificationsAPI) SetPreferences(ctx context.Context, options ...CallOp
 }
 
 // Deliveries calls GET /v1/notifications/deliveries: list e-mail and SMS deliveries.
-func (a *NotificationsAPI) Deliveries(ctx context.Context, params NotificationsDeliveriesParams, options ...CallOption) (*NotificationDeliveryPage, error) {
-	return fetch[NotificationDeliveryPage](ctx, a.client, operation{name: "notifications.deliveries", method: "GET", path: "/v1/notifications/deliveries", bearer: true}, input{query: params}, options)
+func (a *NotificationsAPI) Deliveries(ctx context.Context, params NotificationsDeliveriesParams, options ...CallOption) (*Page[NotificationDelivery], error) {
+	return fetch[Page[NotificationDelivery]](ctx, a.client, operation{name: "notifications.deliveries", method: "GET", path: "/v1/notifications/deliveries", bearer: true}, input{query: params}, options)
 }
 
 // DeliveriesStacked calls GET /v1/notifications/deliveries: list e-mail and SMS deliveries. The rows are grouped by a
 // field.
-func (a *NotificationsAPI) DeliveriesStacked(ctx context.Context, stack string, params NotificationsDeliveriesParams, options ...CallOption) (*NotificationDeliveryStackedPage, error) {
-	return fetch[NotificationDeliveryStackedPage](ctx, a.client, operation{name: "notifications.deliveries", method: "GET", path: "/v1/notifications/deliveries", bearer: true}, input{query: stacked{stack, params}}, options)
+func (a *NotificationsAPI) DeliveriesStacked(ctx context.Context, stack string, params NotificationsDeliveriesParams, options ...CallOption) (*StackedPage[NotificationDelivery], error) {
+	return fetch[StackedPage[NotificationDelivery]](ctx, a.client, operation{name: "notifications.deliveries", method: "GET", path: "/v1/notifications/deliveries", bearer: true}, input{query: stacked{stack, params}}, options)
 }
 
 // AllDeliveries returns the rows of all pages of [NotificationsAPI.Deliveries].
@@ -1917,13 +2190,13 @@ func (a *PrivacyErasuresAPI) bind(c *Client) {
 }
 
 // List calls GET /v1/erasures: list erasures.
-func (a *PrivacyErasuresAPI) List(ctx context.Context, params PrivacyErasuresListParams, options ...CallOption) (*PrivacyErasurePage, error) {
-	return fetch[PrivacyErasurePage](ctx, a.client, operation{name: "privacy.erasures.list", method: "GET", path: "/v1/erasures", bearer: true}, input{query: params}, options)
+func (a *PrivacyErasuresAPI) List(ctx context.Context, params PrivacyErasuresListParams, options ...CallOption) (*Page[PrivacyErasure], error) {
+	return fetch[Page[PrivacyErasure]](ctx, a.client, operation{name: "privacy.erasures.list", method: "GET", path: "/v1/erasures", bearer: true}, input{query: params}, options)
 }
 
 // ListStacked calls GET /v1/erasures: list erasures. The rows are grouped by a field.
-func (a *PrivacyErasuresAPI) ListStacked(ctx context.Context, stack string, params PrivacyErasuresListParams, options ...CallOption) (*PrivacyErasureStackedPage, error) {
-	return fetch[PrivacyErasureStackedPage](ctx, a.client, operation{name: "privacy.erasures.list", method: "GET", path: "/v1/erasures", bearer: true}, input{query: stacked{stack, params}}, options)
+func (a *PrivacyErasuresAPI) ListStacked(ctx context.Context, stack string, params PrivacyErasuresListParams, options ...CallOption) (*StackedPage[PrivacyErasure], error) {
+	return fetch[StackedPage[PrivacyErasure]](ctx, a.client, operation{name: "privacy.erasures.list", method: "GET", path: "/v1/erasures", bearer: true}, input{query: stacked{stack, params}}, options)
 }
 
 // All returns the rows of all pages of [PrivacyErasuresAPI.List].
@@ -1939,14 +2212,14 @@ func (a *PrivacyErasuresAPI) All(ctx context.Context, params PrivacyErasuresList
 }
 
 // Due calls GET /v1/erasures/due: list customers whose retention period has ended and whose data may be erased.
-func (a *PrivacyErasuresAPI) Due(ctx context.Context, params PrivacyErasuresDueParams, options ...CallOption) (*PrivacyDuePage, error) {
-	return fetch[PrivacyDuePage](ctx, a.client, operation{name: "privacy.erasures.due", method: "GET", path: "/v1/erasures/due", bearer: true}, input{query: params}, options)
+func (a *PrivacyErasuresAPI) Due(ctx context.Context, params PrivacyErasuresDueParams, options ...CallOption) (*Page[PrivacyDue], error) {
+	return fetch[Page[PrivacyDue]](ctx, a.client, operation{name: "privacy.erasures.due", method: "GET", path: "/v1/erasures/due", bearer: true}, input{query: params}, options)
 }
 
 // DueStacked calls GET /v1/erasures/due: list customers whose retention period has ended and whose data may be erased. The
 // rows are grouped by a field.
-func (a *PrivacyErasuresAPI) DueStacked(ctx context.Context, stack string, params PrivacyErasuresDueParams, options ...CallOption) (*PrivacyDueStackedPage, error) {
-	return fetch[PrivacyDueStackedPage](ctx, a.client, operation{name: "privacy.erasures.due", method: "GET", path: "/v1/erasures/due", bearer: true}, input{query: stacked{stack, params}}, options)
+func (a *PrivacyErasuresAPI) DueStacked(ctx context.Context, stack string, params PrivacyErasuresDueParams, options ...CallOption) (*StackedPage[PrivacyDue], error) {
+	return fetch[StackedPage[PrivacyDue]](ctx, a.client, operation{name: "privacy.erasures.due", method: "GET", path: "/v1/erasures/due", bearer: true}, input{query: stacked{stack, params}}, options)
 }
 
 // AllDue returns the rows of all pages of [PrivacyErasuresAPI.Due].
@@ -2086,13 +2359,13 @@ func (a *WebhooksAPI) bind(c *Client) {
 }
 
 // List calls GET /v1/webhooks: list webhooks.
-func (a *WebhooksAPI) List(ctx context.Context, params WebhooksListParams, options ...CallOption) (*WebhookPage, error) {
-	return fetch[WebhookPage](ctx, a.client, operation{name: "webhooks.list", method: "GET", path: "/v1/webhooks", bearer: true}, input{query: params}, options)
+func (a *WebhooksAPI) List(ctx context.Context, params WebhooksListParams, options ...CallOption) (*Page[Webhook], error) {
+	return fetch[Page[Webhook]](ctx, a.client, operation{name: "webhooks.list", method: "GET", path: "/v1/webhooks", bearer: true}, input{query: params}, options)
 }
 
 // ListStacked calls GET /v1/webhooks: list webhooks. The rows are grouped by a field.
-func (a *WebhooksAPI) ListStacked(ctx context.Context, stack string, params WebhooksListParams, options ...CallOption) (*WebhookStackedPage, error) {
-	return fetch[WebhookStackedPage](ctx, a.client, operation{name: "webhooks.list", method: "GET", path: "/v1/webhooks", bearer: true}, input{query: stacked{stack, params}}, options)
+func (a *WebhooksAPI) ListStacked(ctx context.Context, stack string, params WebhooksListParams, options ...CallOption) (*StackedPage[Webhook], error) {
+	return fetch[StackedPage[Webhook]](ctx, a.client, operation{name: "webhooks.list", method: "GET", path: "/v1/webhooks", bearer: true}, input{query: stacked{stack, params}}, options)
 }
 
 // All returns the rows of all pages of [WebhooksAPI.List].
@@ -2155,14 +2428,14 @@ func (a *WebhooksAPI) Replay(ctx context.Context, id string, in WebhookReplayInp
 }
 
 // Deliveries calls GET /v1/webhooks/{id}/deliveries: list the deliveries of a webhook.
-func (a *WebhooksAPI) Deliveries(ctx context.Context, id string, params WebhooksDeliveriesParams, options ...CallOption) (*WebhookDeliveryPage, error) {
-	return fetch[WebhookDeliveryPage](ctx, a.client, operation{name: "webhooks.deliveries", method: "GET", path: "/v1/webhooks/{id}/deliveries", bearer: true}, input{path: []string{id}, query: params}, options)
+func (a *WebhooksAPI) Deliveries(ctx context.Context, id string, params WebhooksDeliveriesParams, options ...CallOption) (*Page[WebhookDelivery], error) {
+	return fetch[Page[WebhookDelivery]](ctx, a.client, operation{name: "webhooks.deliveries", method: "GET", path: "/v1/webhooks/{id}/deliveries", bearer: true}, input{path: []string{id}, query: params}, options)
 }
 
 // DeliveriesStacked calls GET /v1/webhooks/{id}/deliveries: list the deliveries of a webhook. The rows are grouped by a
 // field.
-func (a *WebhooksAPI) DeliveriesStacked(ctx context.Context, id string, stack string, params WebhooksDeliveriesParams, options ...CallOption) (*WebhookDeliveryStackedPage, error) {
-	return fetch[WebhookDeliveryStackedPage](ctx, a.client, operation{name: "webhooks.deliveries", method: "GET", path: "/v1/webhooks/{id}/deliveries", bearer: true}, input{path: []string{id}, query: stacked{stack, params}}, options)
+func (a *WebhooksAPI) DeliveriesStacked(ctx context.Context, id string, stack string, params WebhooksDeliveriesParams, options ...CallOption) (*StackedPage[WebhookDelivery], error) {
+	return fetch[StackedPage[WebhookDelivery]](ctx, a.client, operation{name: "webhooks.deliveries", method: "GET", path: "/v1/webhooks/{id}/deliveries", bearer: true}, input{path: []string{id}, query: stacked{stack, params}}, options)
 }
 
 // AllDeliveries returns the rows of all pages of [WebhooksAPI.Deliveries].

@@ -306,6 +306,8 @@ type RBACGrantsListParams struct {
 	SearchEndpoint  Filter `query:"search.endpoint"`
 	SearchCreatedAt Filter `query:"search.created_at"`
 	SearchCreatedBy Filter `query:"search.created_by"`
+	SearchStartsAt  Filter `query:"search.starts_at"`
+	SearchExpiresAt Filter `query:"search.expires_at"`
 }
 
 // RBACEndpointsListParams are the parameters of GET /v1/rbac/endpoints. Zero values are not sent.
@@ -369,6 +371,61 @@ type RBACRateLimitsListParams struct {
 	SearchPerMinute  Filter `query:"search.per_minute"`
 	SearchModifiedAt Filter `query:"search.modified_at"`
 	SearchModifiedBy Filter `query:"search.modified_by"`
+}
+
+// RBACReviewListParams are the parameters of GET /v1/rbac/review. Zero values are not sent.
+type RBACReviewListParams struct {
+	// Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+	// totals only.
+	Limit int `query:"limit"`
+	// Number of rows to skip. A negative number means zero.
+	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
+	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
+	Sort string `query:"sort"`
+	// A field: of the rows with the same value of it, only the first in the order is returned.
+	Distinct         string `query:"distinct"`
+	SearchID         Filter `query:"search.id"`
+	SearchKind       Filter `query:"search.kind"`
+	SearchUserID     Filter `query:"search.user_id"`
+	SearchRoleID     Filter `query:"search.role_id"`
+	SearchRoleName   Filter `query:"search.role_name"`
+	SearchGrantID    Filter `query:"search.grant_id"`
+	SearchRecType    Filter `query:"search.rec_type"`
+	SearchRecID      Filter `query:"search.rec_id"`
+	SearchEndpoint   Filter `query:"search.endpoint"`
+	SearchCreatedAt  Filter `query:"search.created_at"`
+	SearchCreatedBy  Filter `query:"search.created_by"`
+	SearchStartsAt   Filter `query:"search.starts_at"`
+	SearchExpiresAt  Filter `query:"search.expires_at"`
+	SearchInForce    Filter `query:"search.in_force"`
+	SearchLastUsedAt Filter `query:"search.last_used_at"`
+	SearchReviewedAt Filter `query:"search.reviewed_at"`
+}
+
+// RBACReviewsListParams are the parameters of GET /v1/rbac/reviews. Zero values are not sent.
+type RBACReviewsListParams struct {
+	// Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+	// totals only.
+	Limit int `query:"limit"`
+	// Number of rows to skip. A negative number means zero.
+	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
+	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
+	Sort string `query:"sort"`
+	// A field: of the rows with the same value of it, only the first in the order is returned.
+	Distinct        string `query:"distinct"`
+	SearchID        Filter `query:"search.id"`
+	SearchUserID    Filter `query:"search.user_id"`
+	SearchRoleID    Filter `query:"search.role_id"`
+	SearchRoleName  Filter `query:"search.role_name"`
+	SearchDecision  Filter `query:"search.decision"`
+	SearchCreatedAt Filter `query:"search.created_at"`
+	SearchCreatedBy Filter `query:"search.created_by"`
 }
 
 // AuditListParams are the parameters of GET /v1/audit. Zero values are not sent.
@@ -556,6 +613,7 @@ type CustomersCasesParams struct {
 	SearchCountry        Filter `query:"search.country"`
 	SearchKYCStatus      Filter `query:"search.kyc_status"`
 	SearchSuggestedLevel Filter `query:"search.suggested_level"`
+	SearchReady          Filter `query:"search.ready"`
 	SearchOpenedAt       Filter `query:"search.opened_at"`
 	SearchAssignee       Filter `query:"search.assignee"`
 	SearchSecondPerson   Filter `query:"search.second_person"`
@@ -606,6 +664,55 @@ type ChatsMessagesParams struct {
 	Before string `query:"before"`
 	// Maximum number of records.
 	Limit int `query:"limit"`
+}
+
+// InboxListParams are the parameters of GET /v1/inbox. Zero values are not sent.
+type InboxListParams struct {
+	// Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+	// totals only.
+	Limit int `query:"limit"`
+	// Number of rows to skip. A negative number means zero.
+	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
+	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
+	Sort string `query:"sort"`
+	// A field: of the rows with the same value of it, only the first in the order is returned.
+	Distinct        string `query:"distinct"`
+	SearchUserID    Filter `query:"search.user_id"`
+	SearchState     Filter `query:"search.state"`
+	SearchAssignee  Filter `query:"search.assignee"`
+	SearchCreatedAt Filter `query:"search.created_at"`
+	SearchChangedAt Filter `query:"search.changed_at"`
+	// open: without those that are snoozed; mine: open or snoozed, and assigned to the caller. Without it: all.
+	View string `query:"view"`
+}
+
+// InboxMessagesParams are the parameters of GET /v1/inbox/{id}/messages. Zero values are not sent.
+type InboxMessagesParams struct {
+	// Only messages older than the one with this id.
+	Before string `query:"before"`
+	// Maximum number of records.
+	Limit int `query:"limit"`
+}
+
+// InboxNotesListParams are the parameters of GET /v1/inbox/{id}/notes. Zero values are not sent.
+type InboxNotesListParams struct {
+	// Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+	// totals only.
+	Limit int `query:"limit"`
+	// Number of rows to skip. A negative number means zero.
+	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
+	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
+	Sort string `query:"sort"`
+	// A field: of the rows with the same value of it, only the first in the order is returned.
+	Distinct        string `query:"distinct"`
+	SearchAuthorID  Filter `query:"search.author_id"`
+	SearchCreatedAt Filter `query:"search.created_at"`
 }
 
 // TasksListParams are the parameters of GET /v1/customers/{customer_id}/tasks. Zero values are not sent.

@@ -113,9 +113,9 @@ type UndoInput struct {
 	Token string `json:"token"`
 }
 
-// SessionPage is part of an answer.
-type SessionPage struct {
-	Data []Session `json:"data"`
+// Page is: A page of a list.
+type Page[T any] struct {
+	Data []T `json:"data"`
 	// Number of matching rows that the caller may see.
 	Total int64 `json:"total"`
 	// Number of rows that the caller may see.
@@ -124,6 +124,9 @@ type SessionPage struct {
 	HasMore bool `json:"has_more"`
 	// The parameter cursor for the next page; missing on the last one.
 	NextCursor string `json:"next_cursor"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
 }
 
 // Session is part of an answer.
@@ -153,10 +156,10 @@ const (
 	SessionAcrAal2 SessionAcr = "aal2"
 )
 
-// SessionStackedPage is part of an answer.
-type SessionStackedPage struct {
+// StackedPage is: A page of a list whose rows are grouped.
+type StackedPage[T any] struct {
 	// The rows of each group.
-	Data map[string][]Session `json:"data"`
+	Data map[string][]T `json:"data"`
 	// The members of data, in their order.
 	Keys     []string  `json:"keys"`
 	Metadata *Metadata `json:"metadata"`
@@ -168,6 +171,9 @@ type SessionStackedPage struct {
 	HasMore bool `json:"has_more"`
 	// The parameter cursor for the next page; missing on the last one.
 	NextCursor string `json:"next_cursor"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
 }
 
 // Metadata is part of an answer.
@@ -221,22 +227,6 @@ type Person struct {
 	Staff bool `json:"staff"`
 }
 
-// APIKeyPage is part of an answer.
-type APIKeyPage struct {
-	Data []APIKey `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // APIKey is part of an answer.
 type APIKey struct {
 	ID        string    `json:"id"`
@@ -250,26 +240,6 @@ type APIKey struct {
 	Scopes []string `json:"scopes"`
 	// When the key expires; null for never.
 	ExpiresAt *time.Time `json:"expires_at"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
-// APIKeyStackedPage is part of an answer.
-type APIKeyStackedPage struct {
-	// The rows of each group.
-	Data map[string][]APIKey `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -384,22 +354,6 @@ type UserCompleteRecoveryInput struct {
 	RemoveNew Opt[bool] `json:"remove_new,omitzero"`
 }
 
-// UserPage is part of an answer.
-type UserPage struct {
-	Data []User `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // User is part of an answer.
 type User struct {
 	// ETag identifies this version, for [IfMatch] and [IfNoneMatch]. Rows of lists have none.
@@ -413,7 +367,9 @@ type User struct {
 	Status   UserStatus `json:"status"`
 	Language Language   `json:"language"`
 	// Names, in alphabetical order.
-	Roles       []string   `json:"roles"`
+	Roles []string `json:"roles"`
+	// Roles that begin or end by themselves; missing from users without such roles.
+	RoleTerms   []UserTerm `json:"role_terms"`
 	CreatedAt   time.Time  `json:"created_at"`
 	ModifiedAt  time.Time  `json:"modified_at"`
 	LastLoginAt *time.Time `json:"last_login_at"`
@@ -453,24 +409,15 @@ const (
 	LanguageIt Language = "it"
 )
 
-// UserStackedPage is part of an answer.
-type UserStackedPage struct {
-	// The rows of each group.
-	Data map[string][]User `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
+// UserTerm is part of an answer.
+type UserTerm struct {
+	Role string `json:"role"`
+	// null: the user holds the role already.
+	StartsAt *time.Time `json:"starts_at"`
+	// null: the role does not end by itself.
+	ExpiresAt *time.Time `json:"expires_at"`
+	// Whether the user holds the role now.
+	InForce bool `json:"in_force"`
 }
 
 // UserMe is part of an answer.
@@ -486,7 +433,9 @@ type UserMe struct {
 	Status   UserStatus `json:"status"`
 	Language Language   `json:"language"`
 	// Names, in alphabetical order.
-	Roles       []string   `json:"roles"`
+	Roles []string `json:"roles"`
+	// Roles that begin or end by themselves; missing from users without such roles.
+	RoleTerms   []UserTerm `json:"role_terms"`
 	CreatedAt   time.Time  `json:"created_at"`
 	ModifiedAt  time.Time  `json:"modified_at"`
 	LastLoginAt *time.Time `json:"last_login_at"`
@@ -543,6 +492,19 @@ type UserPasswordInput struct {
 type UserRolesInput struct {
 	// Names or ids of all roles that the user shall have.
 	Roles []string `json:"roles"`
+	// When the user shall hold roles. Roles without an entry begin at once and do not end. Without terms, roles that the user
+	// has keep theirs, and roles that begin later stay.
+	Terms []UserTermInput `json:"terms,omitzero"`
+}
+
+// UserTermInput is part of a request.
+type UserTermInput struct {
+	// Name or id of a role in roles.
+	Role string `json:"role"`
+	// Without it, or in the past: at once.
+	StartsAt Opt[time.Time] `json:"starts_at,omitzero"`
+	// Without it, the role does not end by itself.
+	ExpiresAt Opt[time.Time] `json:"expires_at,omitzero"`
 }
 
 // UserInviteInput is part of a request.
@@ -583,42 +545,6 @@ const (
 	UserInvitationStatusExpired UserInvitationStatus = "expired"
 )
 
-// UserInvitationPage is part of an answer.
-type UserInvitationPage struct {
-	Data []UserInvitation `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
-// UserInvitationStackedPage is part of an answer.
-type UserInvitationStackedPage struct {
-	// The rows of each group.
-	Data map[string][]UserInvitation `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // UserViewInvitationInput is part of a request.
 type UserViewInvitationInput struct {
 	// From the link of the message.
@@ -645,36 +571,6 @@ type UserAccepted struct {
 	UserID string `json:"user_id"`
 	// The credential to sign in with.
 	Email string `json:"email"`
-}
-
-// UserCredentialPage is part of an answer.
-type UserCredentialPage struct {
-	Data []UserCredential `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-}
-
-// UserCredentialStackedPage is part of an answer.
-type UserCredentialStackedPage struct {
-	// The rows of each group.
-	Data map[string][]UserCredential `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
 }
 
 // UserAddCredentialInput is part of a request.
@@ -746,22 +642,6 @@ type OidcExchangeInput struct {
 	Code string `json:"code"`
 }
 
-// OidcIdentityPage is part of an answer.
-type OidcIdentityPage struct {
-	Data []OidcIdentity `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // OidcIdentity is part of an answer.
 type OidcIdentity struct {
 	ID     string `json:"id"`
@@ -777,26 +657,6 @@ type OidcIdentity struct {
 	// Until then the account can neither replace an older method of sign-in nor be the only proof for a sensitive change; null
 	// for one that came with the user, or existed before this rule.
 	TrustedFrom *time.Time `json:"trusted_from"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
-// OidcIdentityStackedPage is part of an answer.
-type OidcIdentityStackedPage struct {
-	// The rows of each group.
-	Data map[string][]OidcIdentity `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -842,22 +702,6 @@ type OidcUnlinkInput struct {
 	OIDCProof string `json:"oidc_proof,omitzero"`
 }
 
-// FactorPage is part of an answer.
-type FactorPage struct {
-	Data []Factor `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // Factor is part of an answer.
 type Factor struct {
 	// ETag identifies this version, for [IfMatch] and [IfNoneMatch]. Rows of lists have none.
@@ -899,26 +743,6 @@ const (
 	FactorStatusPending FactorStatus = "pending"
 	FactorStatusActive  FactorStatus = "active"
 )
-
-// FactorStackedPage is part of an answer.
-type FactorStackedPage struct {
-	// The rows of each group.
-	Data map[string][]Factor `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
 
 // FactorEnrolInput is part of a request.
 type FactorEnrolInput struct {
@@ -1133,42 +957,6 @@ const (
 	ServiceaccountAccountStatusDisabled ServiceaccountAccountStatus = "disabled"
 )
 
-// ServiceaccountAccountPage is part of an answer.
-type ServiceaccountAccountPage struct {
-	Data []ServiceaccountAccount `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
-// ServiceaccountAccountStackedPage is part of an answer.
-type ServiceaccountAccountStackedPage struct {
-	// The rows of each group.
-	Data map[string][]ServiceaccountAccount `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // ServiceaccountUpdateInput is part of a request.
 type ServiceaccountUpdateInput struct {
 	Name        Opt[string]               `json:"name,omitzero"`
@@ -1222,22 +1010,6 @@ type ServiceaccountNewToken struct {
 
 func (r *ServiceaccountNewToken) setETag(tag string) { r.ETag = tag }
 
-// ServiceaccountTokenPage is part of an answer.
-type ServiceaccountTokenPage struct {
-	Data []ServiceaccountToken `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // ServiceaccountToken is part of an answer.
 type ServiceaccountToken struct {
 	ID        string `json:"id"`
@@ -1253,26 +1025,6 @@ type ServiceaccountToken struct {
 	RevokedAt *time.Time `json:"revoked_at"`
 	// Accurate to about a minute.
 	LastUsedAt *time.Time `json:"last_used_at"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
-// ServiceaccountTokenStackedPage is part of an answer.
-type ServiceaccountTokenStackedPage struct {
-	// The rows of each group.
-	Data map[string][]ServiceaccountToken `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -1334,22 +1086,6 @@ const (
 	DecisionSourceOwner DecisionSource = "owner"
 	DecisionSourceNone  DecisionSource = ""
 )
-
-// HolderPage is part of an answer.
-type HolderPage struct {
-	Data []Holder `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
 
 // Holder is part of an answer.
 type Holder struct {
@@ -1435,26 +1171,6 @@ const (
 	ReasonGrantedNone    ReasonGranted = ""
 )
 
-// HolderStackedPage is part of an answer.
-type HolderStackedPage struct {
-	// The rows of each group.
-	Data map[string][]Holder `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // CreateRoleInput is part of a request.
 type CreateRoleInput struct {
 	Name        string      `json:"name"`
@@ -1481,42 +1197,6 @@ type Role struct {
 }
 
 func (r *Role) setETag(tag string) { r.ETag = tag }
-
-// RolePage is part of an answer.
-type RolePage struct {
-	Data []Role `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
-// RoleStackedPage is part of an answer.
-type RoleStackedPage struct {
-	// The rows of each group.
-	Data map[string][]Role `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
 
 // PutRoleInput is part of a request.
 type PutRoleInput struct {
@@ -1569,12 +1249,17 @@ type GrantInput struct {
 	// Either role_id or user_id.
 	UserID string `json:"user_id,omitzero"`
 	// Either rec_type with permissions, or endpoint.
-	RecType     string       `json:"rec_type,omitzero"`
-	Permissions []Permission `json:"permissions,omitzero"`
-	// One record. Without it the grant is on the type as a whole.
+	RecType string `json:"rec_type,omitzero"`
+	// create, read, update, delete and read_all; on a record type of another application those that it declares.
+	Permissions []string `json:"permissions,omitzero"`
+	// The id of one record; of another application's record any text. Without it the grant is on the type as a whole.
 	RecID string `json:"rec_id,omitzero"`
 	// An endpoint as GET /v1/rbac/endpoints lists it.
 	Endpoint string `json:"endpoint,omitzero"`
+	// When the grant begins; without it, or in the past, at once.
+	StartsAt Opt[time.Time] `json:"starts_at,omitzero"`
+	// When the grant ends by itself; without it, it does not.
+	ExpiresAt Opt[time.Time] `json:"expires_at,omitzero"`
 }
 
 // Grant is part of an answer.
@@ -1588,66 +1273,22 @@ type Grant struct {
 	RecType *string `json:"rec_type"`
 	// null for the type as a whole.
 	RecID *string `json:"rec_id"`
-	// Empty for a grant on an endpoint.
-	Permissions []Permission `json:"permissions"`
-	Endpoint    *string      `json:"endpoint"`
-	CreatedAt   time.Time    `json:"created_at"`
-	CreatedBy   string       `json:"created_by"`
+	// create, read, update, delete or read_all, or those of another application's record type. Empty for a grant on an
+	// endpoint.
+	Permissions []string  `json:"permissions"`
+	Endpoint    *string   `json:"endpoint"`
+	CreatedAt   time.Time `json:"created_at"`
+	CreatedBy   string    `json:"created_by"`
+	// When the grant begins; missing from grants that are in force since they were created.
+	StartsAt *time.Time `json:"starts_at"`
+	// When the grant ends by itself; missing from grants that do not.
+	ExpiresAt *time.Time `json:"expires_at"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
 }
 
 func (r *Grant) setETag(tag string) { r.ETag = tag }
-
-// GrantPage is part of an answer.
-type GrantPage struct {
-	Data []Grant `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
-// GrantStackedPage is part of an answer.
-type GrantStackedPage struct {
-	// The rows of each group.
-	Data map[string][]Grant `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
-// EndpointPage is part of an answer.
-type EndpointPage struct {
-	Data []Endpoint `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-}
 
 // Endpoint is part of an answer.
 type Endpoint struct {
@@ -1657,7 +1298,8 @@ type Endpoint struct {
 	Path     string `json:"path"`
 	Tag      string `json:"tag"`
 	Summary  string `json:"summary"`
-	// public, api-key, bearer, or bearer with record type and permission.
+	// public, api-key, bearer, or bearer with record type and permission; own instead of bearer where signed-in users need no
+	// grant.
 	Access string `json:"access"`
 	// The general rate limit of the endpoint.
 	RateLimit EndpointRateLimit `json:"rate_limit"`
@@ -1675,73 +1317,16 @@ const (
 	EndpointRateLimitPrivate EndpointRateLimit = "private"
 )
 
-// EndpointStackedPage is part of an answer.
-type EndpointStackedPage struct {
-	// The rows of each group.
-	Data map[string][]Endpoint `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-}
-
-// RecordTypePage is part of an answer.
-type RecordTypePage struct {
-	Data []RecordType `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-}
-
 // RecordType is part of an answer.
 type RecordType struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
-}
-
-// RecordTypeStackedPage is part of an answer.
-type RecordTypeStackedPage struct {
-	// The rows of each group.
-	Data map[string][]RecordType `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-}
-
-// RateLimitPage is part of an answer.
-type RateLimitPage struct {
-	Data []RateLimit `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
+	// Of a type of another application; empty for those of Kontor.
+	Description string `json:"description"`
+	// What can be granted on records of the type.
+	Permissions []string `json:"permissions"`
+	// true for a type of another application: Kontor decides about its records and does not have them.
+	External bool `json:"external"`
 }
 
 // RateLimit is part of an answer.
@@ -1761,26 +1346,6 @@ type RateLimit struct {
 
 func (r *RateLimit) setETag(tag string) { r.ETag = tag }
 
-// RateLimitStackedPage is part of an answer.
-type RateLimitStackedPage struct {
-	// The rows of each group.
-	Data map[string][]RateLimit `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // RateLimitInput is part of a request.
 type RateLimitInput struct {
 	Endpoint string `json:"endpoint"`
@@ -1788,20 +1353,318 @@ type RateLimitInput struct {
 	PerMinute *int64 `json:"per_minute"`
 }
 
-// AuditEntryPage is part of an answer.
-type AuditEntryPage struct {
-	Data []AuditEntry `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
+// ExternalTypeInput is part of a request.
+type ExternalTypeInput struct {
+	// A letter, then letters, digits and the characters . _ : / -. Names that Kontor uses are refused.
+	Name        string `json:"name"`
+	Description string `json:"description,omitzero"`
+	// What can be granted on records of the type, in the words of the application.
+	Permissions []string `json:"permissions"`
+}
+
+// HeldRight is part of an answer.
+type HeldRight struct {
+	// The id of the grant; for a role, the ids of user and role with a colon between them.
+	ID string `json:"id"`
+	// A role of a user, or a grant on a record type, a record or an endpoint.
+	Kind HeldRightKind `json:"kind"`
+	// null for a grant of a role.
+	UserID *string `json:"user_id"`
+	// The role that the user holds; without a user, the role that has the grant.
+	RoleID *string `json:"role_id"`
+	// Empty without a role.
+	RoleName string `json:"role_name"`
+	// null for a role of a user.
+	GrantID     *string    `json:"grant_id"`
+	RecType     *string    `json:"rec_type"`
+	RecID       *string    `json:"rec_id"`
+	Permissions []string   `json:"permissions"`
+	Endpoint    *string    `json:"endpoint"`
+	CreatedAt   time.Time  `json:"created_at"`
+	CreatedBy   string     `json:"created_by"`
+	StartsAt    *time.Time `json:"starts_at"`
+	ExpiresAt   *time.Time `json:"expires_at"`
+	// false while starts_at is not reached.
+	InForce bool `json:"in_force"`
+	// The beginning of the hour in which a request last used the right; null: none has.
+	LastUsedAt *time.Time `json:"last_used_at"`
+	// When the user, or the role that has the grant, was last reviewed.
+	ReviewedAt *time.Time `json:"reviewed_at"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
+}
+
+// HeldRightKind is one of the values below. Later versions of the service may add values.
+type HeldRightKind string
+
+const (
+	HeldRightKindRole     HeldRightKind = "role"
+	HeldRightKindType     HeldRightKind = "type"
+	HeldRightKindRecord   HeldRightKind = "record"
+	HeldRightKindEndpoint HeldRightKind = "endpoint"
+)
+
+// Review is part of an answer.
+type Review struct {
+	ID     string  `json:"id"`
+	UserID *string `json:"user_id"`
+	RoleID *string `json:"role_id"`
+	// The name at that time; empty for a user.
+	RoleName string         `json:"role_name"`
+	Decision ReviewDecision `json:"decision"`
+	// How many roles and grants the user held, or how many grants the role had.
+	Rights int64 `json:"rights"`
+	// How many of them are left. A removal deletes at most 1000 grants: repeat it for the others.
+	Remaining int64     `json:"remaining"`
+	CreatedAt time.Time `json:"created_at"`
+	CreatedBy string    `json:"created_by"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+// ReviewDecision is one of the values below. Later versions of the service may add values.
+type ReviewDecision string
+
+const (
+	ReviewDecisionKeep   ReviewDecision = "keep"
+	ReviewDecisionRemove ReviewDecision = "remove"
+)
+
+// ReviewInput is part of a request.
+type ReviewInput struct {
+	// Either user_id or role_id.
+	UserID string `json:"user_id,omitzero"`
+	// Either user_id or role_id.
+	RoleID string `json:"role_id,omitzero"`
+	// remove takes all roles and grants from a user, or deletes a role with its grants.
+	Decision ReviewDecision `json:"decision"`
+}
+
+// AuthzenQuestionInput is part of a request.
+type AuthzenQuestionInput struct {
+	Subject  AuthzenSubjectInput  `json:"subject"`
+	Action   AuthzenActionInput   `json:"action"`
+	Resource AuthzenResourceInput `json:"resource"`
+	// Accepted, without influence.
+	Context map[string]any `json:"context,omitzero"`
+}
+
+// AuthzenSubjectInput is part of a request.
+type AuthzenSubjectInput struct {
+	// user or service_account; nobody of another type has a permission.
+	Type string `json:"type"`
+	// The id of a user, or one of their user names. Searches for subjects ignore it.
+	ID string `json:"id,omitzero"`
+	// Accepted, without influence.
+	Properties map[string]any `json:"properties,omitzero"`
+}
+
+// AuthzenActionInput is part of a request.
+type AuthzenActionInput struct {
+	// A permission of the record type.
+	Name string `json:"name"`
+	// Accepted, without influence.
+	Properties map[string]any `json:"properties,omitzero"`
+}
+
+// AuthzenResourceInput is part of a request.
+type AuthzenResourceInput struct {
+	// A record type, as GET /v1/rbac/record-types lists them.
+	Type string `json:"type"`
+	// The record; the nil id stands for the type as a whole. Searches for resources ignore it.
+	ID string `json:"id,omitzero"`
+	// Accepted, without influence.
+	Properties map[string]any `json:"properties,omitzero"`
+}
+
+// AuthzenDecision is part of an answer.
+type AuthzenDecision struct {
+	Decision bool                   `json:"decision"`
+	Context  AuthzenDecisionContext `json:"context"`
+}
+
+// AuthzenDecisionContext is part of an answer.
+type AuthzenDecisionContext struct {
+	// The source of the permission; empty if it is denied.
+	Source AuthzenDecisionContextSource `json:"source"`
+	// Id of the role or the user, or the nil id.
+	SourceID string `json:"source_id"`
+	// granted: by a grant. related: by a relation to the record, such as its creator. unknown_subject: there is no such active
+	// user. unknown_resource: there is no such record.
+	Reason AuthzenDecisionContextReason `json:"reason"`
+	// Why a question of a batch could not be answered; missing from other decisions.
+	Error *AuthzenDecisionError `json:"error"`
+}
+
+// AuthzenDecisionContextSource is one of the values below. Later versions of the service may add values.
+type AuthzenDecisionContextSource string
+
+const (
+	AuthzenDecisionContextSourceRole  AuthzenDecisionContextSource = "role"
+	AuthzenDecisionContextSourceUser  AuthzenDecisionContextSource = "user"
+	AuthzenDecisionContextSourceOwner AuthzenDecisionContextSource = "owner"
+	AuthzenDecisionContextSourceNone  AuthzenDecisionContextSource = ""
+)
+
+// AuthzenDecisionContextReason is one of the values below. Later versions of the service may add values.
+type AuthzenDecisionContextReason string
+
+const (
+	AuthzenDecisionContextReasonGranted         AuthzenDecisionContextReason = "granted"
+	AuthzenDecisionContextReasonRelated         AuthzenDecisionContextReason = "related"
+	AuthzenDecisionContextReasonNotGranted      AuthzenDecisionContextReason = "not_granted"
+	AuthzenDecisionContextReasonUnknownSubject  AuthzenDecisionContextReason = "unknown_subject"
+	AuthzenDecisionContextReasonUnknownResource AuthzenDecisionContextReason = "unknown_resource"
+	AuthzenDecisionContextReasonError           AuthzenDecisionContextReason = "error"
+)
+
+// AuthzenDecisionError is part of an answer.
+type AuthzenDecisionError struct {
+	Status  int64  `json:"status"`
+	Message string `json:"message"`
+}
+
+// AuthzenEvaluationsInput is part of a request.
+type AuthzenEvaluationsInput struct {
+	Subject  AuthzenSubjectInput  `json:"subject,omitzero"`
+	Action   AuthzenActionInput   `json:"action,omitzero"`
+	Resource AuthzenResourceInput `json:"resource,omitzero"`
+	// Accepted, without influence.
+	Context map[string]any `json:"context,omitzero"`
+	// Questions. A member that one of them lacks is that of the request.
+	Evaluations []AuthzenBatchedQuestionInput `json:"evaluations,omitzero"`
+	Options     AuthzenBatchOptionsInput      `json:"options,omitzero"`
+}
+
+// AuthzenBatchedQuestionInput is part of a request.
+type AuthzenBatchedQuestionInput struct {
+	Subject  AuthzenSubjectInput  `json:"subject,omitzero"`
+	Action   AuthzenActionInput   `json:"action,omitzero"`
+	Resource AuthzenResourceInput `json:"resource,omitzero"`
+	// Accepted, without influence.
+	Context map[string]any `json:"context,omitzero"`
+}
+
+// AuthzenBatchOptionsInput is part of a request.
+type AuthzenBatchOptionsInput struct {
+	// Whether the answer ends with the first denial or the first permission. Default: execute_all.
+	EvaluationsSemantic AuthzenBatchOptionsEvaluationsSemantic `json:"evaluations_semantic,omitzero"`
+}
+
+// AuthzenBatchOptionsEvaluationsSemantic is one of the values below. Later versions of the service may add values.
+type AuthzenBatchOptionsEvaluationsSemantic string
+
+const (
+	AuthzenBatchOptionsEvaluationsSemanticExecuteAll          AuthzenBatchOptionsEvaluationsSemantic = "execute_all"
+	AuthzenBatchOptionsEvaluationsSemanticDenyOnFirstDeny     AuthzenBatchOptionsEvaluationsSemantic = "deny_on_first_deny"
+	AuthzenBatchOptionsEvaluationsSemanticPermitOnFirstPermit AuthzenBatchOptionsEvaluationsSemantic = "permit_on_first_permit"
+)
+
+// AuthzenEvaluationsOutput is part of an answer.
+type AuthzenEvaluationsOutput struct {
+	// In the order of the questions. With another semantic than execute_all, questions after the decisive one are missing.
+	Evaluations []AuthzenDecision `json:"evaluations"`
+}
+
+// AuthzenSubjectSearchInput is part of a request.
+type AuthzenSubjectSearchInput struct {
+	Subject  AuthzenSubjectInput  `json:"subject"`
+	Action   AuthzenActionInput   `json:"action"`
+	Resource AuthzenResourceInput `json:"resource"`
+	// Accepted, without influence.
+	Context map[string]any   `json:"context,omitzero"`
+	Page    AuthzenPageInput `json:"page,omitzero"`
+}
+
+// AuthzenPageInput is part of a request.
+type AuthzenPageInput struct {
+	// next_token of the page before, for the same search.
+	Token string `json:"token,omitzero"`
+	// The most results of the page, up to 1000. Without it, as many as on the page before, or 100.
+	Limit Opt[json.Number] `json:"limit,omitzero"`
+}
+
+// AuthzenSubjectResults is part of an answer.
+type AuthzenSubjectResults struct {
+	Results []AuthzenFoundSubject `json:"results"`
+	Page    AuthzenPageOutput     `json:"page"`
+}
+
+// AuthzenFoundSubject is part of an answer.
+type AuthzenFoundSubject struct {
+	Type string `json:"type"`
+	// The oldest user name of the user, or their id if they have none.
+	ID         string                   `json:"id"`
+	Properties AuthzenSubjectProperties `json:"properties"`
+}
+
+// AuthzenSubjectProperties is part of an answer.
+type AuthzenSubjectProperties struct {
+	UserID string `json:"user_id"`
+}
+
+// AuthzenPageOutput is part of an answer.
+type AuthzenPageOutput struct {
+	// The token of the next page; empty at the end.
+	NextToken string `json:"next_token"`
+	// The results of this page.
+	Count int64 `json:"count"`
+}
+
+// AuthzenResourceSearchInput is part of a request.
+type AuthzenResourceSearchInput struct {
+	Subject  AuthzenSubjectInput  `json:"subject"`
+	Action   AuthzenActionInput   `json:"action"`
+	Resource AuthzenResourceInput `json:"resource"`
+	// Accepted, without influence.
+	Context map[string]any   `json:"context,omitzero"`
+	Page    AuthzenPageInput `json:"page,omitzero"`
+}
+
+// AuthzenResourceResults is part of an answer.
+type AuthzenResourceResults struct {
+	Results []AuthzenFoundResource `json:"results"`
+	Page    AuthzenPageOutput      `json:"page"`
+}
+
+// AuthzenFoundResource is part of an answer.
+type AuthzenFoundResource struct {
+	Type string `json:"type"`
+	ID   string `json:"id"`
+}
+
+// AuthzenActionSearchInput is part of a request.
+type AuthzenActionSearchInput struct {
+	Subject  AuthzenSubjectInput  `json:"subject"`
+	Resource AuthzenResourceInput `json:"resource"`
+	// Accepted, without influence.
+	Context map[string]any   `json:"context,omitzero"`
+	Page    AuthzenPageInput `json:"page,omitzero"`
+}
+
+// AuthzenActionResults is part of an answer.
+type AuthzenActionResults struct {
+	Results []AuthzenFoundAction `json:"results"`
+	Page    AuthzenPageOutput    `json:"page"`
+}
+
+// AuthzenFoundAction is part of an answer.
+type AuthzenFoundAction struct {
+	Name string `json:"name"`
+}
+
+// AuthzenMetadata is part of an answer.
+type AuthzenMetadata struct {
+	PolicyDecisionPoint       string `json:"policy_decision_point"`
+	AccessEvaluationEndpoint  string `json:"access_evaluation_endpoint"`
+	AccessEvaluationsEndpoint string `json:"access_evaluations_endpoint"`
+	SearchSubjectEndpoint     string `json:"search_subject_endpoint"`
+	SearchResourceEndpoint    string `json:"search_resource_endpoint"`
+	SearchActionEndpoint      string `json:"search_action_endpoint"`
+	// urn:kontor:authzen:properties-ignored: the members properties and context of requests have no influence on decisions.
+	Capabilities []string `json:"capabilities"`
 }
 
 // AuditEntry is part of an answer.
@@ -1873,26 +1736,6 @@ type AuditDetail struct {
 	Subject string `json:"subject"`
 	// A code with more about the event.
 	Note string `json:"note"`
-}
-
-// AuditEntryStackedPage is part of an answer.
-type AuditEntryStackedPage struct {
-	// The rows of each group.
-	Data map[string][]AuditEntry `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
 }
 
 // AuditChangedEntry is part of an answer.
@@ -2037,42 +1880,6 @@ type Persona struct {
 
 func (r *Persona) setETag(tag string) { r.ETag = tag }
 
-// PersonaPage is part of an answer.
-type PersonaPage struct {
-	Data []Persona `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
-// PersonaStackedPage is part of an answer.
-type PersonaStackedPage struct {
-	// The rows of each group.
-	Data map[string][]Persona `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // PersonaUpdateInput is part of a request.
 type PersonaUpdateInput struct {
 	FirstName   string              `json:"first_name"`
@@ -2083,22 +1890,6 @@ type PersonaUpdateInput struct {
 	HashID      Opt[string]         `json:"hash_id,omitzero"`
 	Active      Opt[bool]           `json:"active,omitzero"`
 	Metadata    Opt[map[string]any] `json:"metadata,omitzero"`
-}
-
-// PersonaUserLinkPage is part of an answer.
-type PersonaUserLinkPage struct {
-	Data []PersonaUserLink `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
 }
 
 // PersonaUserLink is part of an answer.
@@ -2128,45 +1919,9 @@ const (
 	PersonaUserLinkStatusActive  PersonaUserLinkStatus = "active"
 )
 
-// PersonaUserLinkStackedPage is part of an answer.
-type PersonaUserLinkStackedPage struct {
-	// The rows of each group.
-	Data map[string][]PersonaUserLink `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // PersonaAddUserInput is part of a request.
 type PersonaAddUserInput struct {
 	UserID string `json:"user_id"`
-}
-
-// PersonaOwnLinkPage is part of an answer.
-type PersonaOwnLinkPage struct {
-	Data []PersonaOwnLink `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
 }
 
 // PersonaOwnLink is part of an answer.
@@ -2193,42 +1948,6 @@ const (
 	PersonaOwnLinkStatusPending PersonaOwnLinkStatus = "pending"
 	PersonaOwnLinkStatusActive  PersonaOwnLinkStatus = "active"
 )
-
-// PersonaOwnLinkStackedPage is part of an answer.
-type PersonaOwnLinkStackedPage struct {
-	// The rows of each group.
-	Data map[string][]PersonaOwnLink `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
-// PersonaLinkPage is part of an answer.
-type PersonaLinkPage struct {
-	Data []PersonaLink `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
 
 // PersonaLink is part of an answer.
 type PersonaLink struct {
@@ -2300,26 +2019,6 @@ const (
 	PersonaLinkStatusPending PersonaLinkStatus = "pending"
 	PersonaLinkStatusActive  PersonaLinkStatus = "active"
 )
-
-// PersonaLinkStackedPage is part of an answer.
-type PersonaLinkStackedPage struct {
-	// The rows of each group.
-	Data map[string][]PersonaLink `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
 
 // PersonaLinkInput is part of a request.
 type PersonaLinkInput struct {
@@ -2423,36 +2122,6 @@ const (
 	VerificationLevelEnhanced VerificationLevel = "enhanced"
 )
 
-// CustomerPage is part of an answer.
-type CustomerPage struct {
-	Data []Customer `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-}
-
-// CustomerStackedPage is part of an answer.
-type CustomerStackedPage struct {
-	// The rows of each group.
-	Data map[string][]Customer `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-}
-
 // CustomerUpdateInput is part of a request.
 type CustomerUpdateInput struct {
 	Type        Opt[CustomerType]         `json:"type,omitzero"`
@@ -2538,6 +2207,8 @@ type CustomerRequirements struct {
 	CurrentlyDue []string `json:"currently_due"`
 	// Types of documents that have expired and that no other document replaces.
 	PastDue []string `json:"past_due"`
+	// The valid documents without a scan or photo.
+	MissingScans []string `json:"missing_scans"`
 	// Types of documents that expire within 30 days and that no other document replaces.
 	ExpiringSoon []string `json:"expiring_soon"`
 }
@@ -2579,7 +2250,8 @@ const (
 // CustomerSuggestion is part of an answer.
 type CustomerSuggestion struct {
 	Level VerificationLevel `json:"level"`
-	// What a level needs: identity_document for basic, and proof_of_address for standard.
+	// What a level needs: documents, and members of the customer that must be known. A level also needs what the levels below
+	// it need.
 	Grounds []CustomerGround `json:"grounds"`
 }
 
@@ -2599,6 +2271,9 @@ type CustomerGroundRequirement string
 const (
 	CustomerGroundRequirementIdentityDocument CustomerGroundRequirement = "identity_document"
 	CustomerGroundRequirementProofOfAddress   CustomerGroundRequirement = "proof_of_address"
+	CustomerGroundRequirementDateOfBirth      CustomerGroundRequirement = "date_of_birth"
+	CustomerGroundRequirementNationality      CustomerGroundRequirement = "nationality"
+	CustomerGroundRequirementAddress          CustomerGroundRequirement = "address"
 )
 
 // CustomerGroundFor is one of the values below. Later versions of the service may add values.
@@ -2723,22 +2398,6 @@ type CustomerDecideInput struct {
 	CustomerReason string `json:"customer_reason,omitzero"`
 }
 
-// CustomerCasePage is part of an answer.
-type CustomerCasePage struct {
-	Data []CustomerCase `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // CustomerCase is part of an answer.
 type CustomerCase struct {
 	CustomerID string           `json:"customer_id"`
@@ -2751,6 +2410,8 @@ type CustomerCase struct {
 	VerificationLevel VerificationLevel `json:"verification_level"`
 	// The level that the documents support, as of the last submission or day.
 	SuggestedLevel VerificationLevel `json:"suggested_level"`
+	// Whether there are documents, and each valid one has a scan or photo.
+	Ready bool `json:"ready"`
 	// Since when the customer waits.
 	OpenedAt time.Time `json:"opened_at"`
 	// The reviewer who works on the case. An assignment ends after 24 hours.
@@ -2770,26 +2431,6 @@ const (
 	CustomerCaseTypeIndividual CustomerCaseType = "individual"
 	CustomerCaseTypeBusiness   CustomerCaseType = "business"
 )
-
-// CustomerCaseStackedPage is part of an answer.
-type CustomerCaseStackedPage struct {
-	// The rows of each group.
-	Data map[string][]CustomerCase `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
 
 // CustomerTakeInput is part of a request.
 type CustomerTakeInput struct {
@@ -3022,6 +2663,81 @@ type ChatAddInput struct {
 	UserID string `json:"userId,omitzero"`
 }
 
+// ChatThread is part of an answer.
+type ChatThread struct {
+	// ETag identifies this version, for [IfMatch] and [IfNoneMatch]. Rows of lists have none.
+	ETag string `json:"-"`
+
+	// The id of the chat.
+	ID string `json:"id"`
+	// The user who writes to the bank.
+	UserID string `json:"user_id"`
+	// open: the bank must answer; waiting: for the customer. A message of the customer opens the thread, an answer lets it
+	// wait.
+	State ChatThreadState `json:"state"`
+	// Who answers the customer; null for none.
+	Assignee *string `json:"assignee"`
+	// Until when the thread is left out of the open ones; a message of the customer ends it.
+	SnoozedUntil *time.Time `json:"snoozed_until"`
+	// The beginning of the last message.
+	Preview   string    `json:"preview"`
+	CreatedAt time.Time `json:"created_at"`
+	// When the customer or the staff last did something.
+	ChangedAt time.Time `json:"changed_at"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+func (r *ChatThread) setETag(tag string) { r.ETag = tag }
+
+// ChatThreadState is one of the values below. Later versions of the service may add values.
+type ChatThreadState string
+
+const (
+	ChatThreadStateOpen    ChatThreadState = "open"
+	ChatThreadStateWaiting ChatThreadState = "waiting"
+	ChatThreadStateClosed  ChatThreadState = "closed"
+)
+
+// ChatReplyTemplates is part of an answer.
+type ChatReplyTemplates struct {
+	Templates []ChatReplyTemplate `json:"templates"`
+}
+
+// ChatReplyTemplate is part of an answer.
+type ChatReplyTemplate struct {
+	ID string `json:"id"`
+	// By language: en, de, fr, it.
+	Texts map[string]string `json:"texts"`
+}
+
+// ChatThreadInput is part of a request.
+type ChatThreadInput struct {
+	State ChatThreadState `json:"state,omitzero"`
+	// A member of the staff; null for none.
+	Assignee Opt[string] `json:"assignee,omitzero"`
+	// A time within the next year; null ends the pause.
+	SnoozedUntil Opt[time.Time] `json:"snoozed_until,omitzero"`
+}
+
+// ChatNote is part of an answer.
+type ChatNote struct {
+	ID        string    `json:"id"`
+	ThreadID  string    `json:"thread_id"`
+	AuthorID  string    `json:"author_id"`
+	Content   string    `json:"content"`
+	CreatedAt time.Time `json:"created_at"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+// ChatNoteInput is part of a request.
+type ChatNoteInput struct {
+	Content string `json:"content"`
+}
+
 // TaskCreateInput is part of a request.
 type TaskCreateInput struct {
 	Title       string       `json:"title"`
@@ -3126,42 +2842,6 @@ const (
 	TaskAssigneeStatusCompleted TaskAssigneeStatus = "completed"
 	TaskAssigneeStatusDeclined  TaskAssigneeStatus = "declined"
 )
-
-// TaskPage is part of an answer.
-type TaskPage struct {
-	Data []Task `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
-// TaskStackedPage is part of an answer.
-type TaskStackedPage struct {
-	// The rows of each group.
-	Data map[string][]Task `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
 
 // TaskUpdateInput is part of a request.
 type TaskUpdateInput struct {
@@ -3355,19 +3035,6 @@ type ProfileAvatarFormInput struct {
 	File File `json:"file"`
 }
 
-// ProfileViewPage is part of an answer.
-type ProfileViewPage struct {
-	Data []ProfileView `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-}
-
 // ProfileView is part of an answer.
 type ProfileView struct {
 	ID string `json:"id"`
@@ -3378,23 +3045,6 @@ type ProfileView struct {
 	Query      string    `json:"query"`
 	CreatedAt  time.Time `json:"created_at"`
 	ModifiedAt time.Time `json:"modified_at"`
-}
-
-// ProfileViewStackedPage is part of an answer.
-type ProfileViewStackedPage struct {
-	// The rows of each group.
-	Data map[string][]ProfileView `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
 }
 
 // ProfileViewInput is part of a request.
@@ -3508,58 +3158,12 @@ const (
 	InvoiceWarningKindOtherBill InvoiceWarningKind = "other_bill"
 )
 
-// InvoiceBillPage is part of an answer.
-type InvoiceBillPage struct {
-	Data []InvoiceBill `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-}
-
 // InvoiceBill is part of an answer.
 type InvoiceBill struct {
 	ID string `json:"id"`
 	// When it was read last.
 	ReadAt time.Time     `json:"read_at"`
 	QRInfo InvoiceQRInfo `json:"qr_info"`
-}
-
-// InvoiceBillStackedPage is part of an answer.
-type InvoiceBillStackedPage struct {
-	// The rows of each group.
-	Data map[string][]InvoiceBill `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-}
-
-// NotificationListedPage is part of an answer.
-type NotificationListedPage struct {
-	Data []NotificationListed `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
 }
 
 // NotificationListed is part of an answer.
@@ -3588,26 +3192,6 @@ type NotificationListed struct {
 	ChannelsFailed    []string `json:"channels_failed"`
 	LinkURL           string   `json:"link_url"`
 	LinkText          string   `json:"link_text"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
-// NotificationListedStackedPage is part of an answer.
-type NotificationListedStackedPage struct {
-	// The rows of each group.
-	Data map[string][]NotificationListed `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -3670,22 +3254,6 @@ type NotificationUnread struct {
 	UnreadCount int64 `json:"unread_count"`
 }
 
-// NotificationDeliveryPage is part of an answer.
-type NotificationDeliveryPage struct {
-	Data []NotificationDelivery `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // NotificationDelivery is part of an answer.
 type NotificationDelivery struct {
 	ID             string                      `json:"id"`
@@ -3728,26 +3296,6 @@ const (
 	NotificationDeliveryStatusRetrying NotificationDeliveryStatus = "retrying"
 	NotificationDeliveryStatusDead     NotificationDeliveryStatus = "dead"
 )
-
-// NotificationDeliveryStackedPage is part of an answer.
-type NotificationDeliveryStackedPage struct {
-	// The rows of each group.
-	Data map[string][]NotificationDelivery `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
 
 // NotificationOpenedFrame is part of an answer.
 type NotificationOpenedFrame struct {
@@ -3885,22 +3433,6 @@ type PrivacyHoldInput struct {
 	Until Date `json:"until,omitzero"`
 }
 
-// PrivacyErasurePage is part of an answer.
-type PrivacyErasurePage struct {
-	Data []PrivacyErasure `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // PrivacyErasure is part of an answer.
 type PrivacyErasure struct {
 	// ETag identifies this version, for [IfMatch] and [IfNoneMatch]. Rows of lists have none.
@@ -3962,61 +3494,11 @@ type PrivacyLeft struct {
 	Why string `json:"why"`
 }
 
-// PrivacyErasureStackedPage is part of an answer.
-type PrivacyErasureStackedPage struct {
-	// The rows of each group.
-	Data map[string][]PrivacyErasure `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
-// PrivacyDuePage is part of an answer.
-type PrivacyDuePage struct {
-	Data []PrivacyDue `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-}
-
 // PrivacyDue is part of an answer.
 type PrivacyDue struct {
 	CustomerID string `json:"customer_id"`
 	// When the business relationship ended.
 	EndedAt time.Time `json:"ended_at"`
-}
-
-// PrivacyDueStackedPage is part of an answer.
-type PrivacyDueStackedPage struct {
-	// The rows of each group.
-	Data map[string][]PrivacyDue `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
 }
 
 // PrivacyExport is part of an answer.
@@ -4251,22 +3733,6 @@ const (
 	WebhookNewSecretReasonNone    WebhookNewSecretReason = ""
 )
 
-// WebhookPage is part of an answer.
-type WebhookPage struct {
-	Data []Webhook `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
 // Webhook is part of an answer.
 type Webhook struct {
 	// ETag identifies this version, for [IfMatch] and [IfNoneMatch]. Rows of lists have none.
@@ -4319,26 +3785,6 @@ const (
 	WebhookReasonGone    WebhookReason = "gone"
 	WebhookReasonNone    WebhookReason = ""
 )
-
-// WebhookStackedPage is part of an answer.
-type WebhookStackedPage struct {
-	// The rows of each group.
-	Data map[string][]Webhook `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
 
 // WebhookUpdateInput is part of a request.
 type WebhookUpdateInput struct {
@@ -4408,36 +3854,6 @@ const (
 type WebhookReplayInput struct {
 	// The events since then are sent again, under the same ids, if the account may still read their records.
 	Since time.Time `json:"since"`
-}
-
-// WebhookDeliveryPage is part of an answer.
-type WebhookDeliveryPage struct {
-	Data []WebhookDelivery `json:"data"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
-}
-
-// WebhookDeliveryStackedPage is part of an answer.
-type WebhookDeliveryStackedPage struct {
-	// The rows of each group.
-	Data map[string][]WebhookDelivery `json:"data"`
-	// The members of data, in their order.
-	Keys     []string  `json:"keys"`
-	Metadata *Metadata `json:"metadata"`
-	// Number of matching rows that the caller may see.
-	Total int64 `json:"total"`
-	// Number of rows that the caller may see.
-	TotalUnfiltered int64 `json:"total_unfiltered"`
-	// Whether there are further rows.
-	HasMore bool `json:"has_more"`
-	// The parameter cursor for the next page; missing on the last one.
-	NextCursor string `json:"next_cursor"`
 }
 
 // SearchResults is part of an answer.

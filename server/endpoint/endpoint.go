@@ -27,18 +27,21 @@ type Endpoint struct {
 	// WithoutFactor keeps the row open to users who must enrol a second factor and have not done so in time.
 	WithoutFactor bool
 	// PeopleOnly closes the row to service accounts. Rows with an unconditional assurance are closed to them anyway.
-	PeopleOnly  bool
-	Roles       []string      // built-in roles that get the grant at the first start; administrators always have it
-	Tag         string        // group in the API document
-	Summary     string        // imperative, without a full stop
-	Faults      []apierr.Kind // errors in addition to those that every row of its kind may return
-	MaxBody     int           // bytes; zero means DefaultMaxBody
-	OpenQuery   bool          // unknown query parameters are ignored, because another program builds the address
-	OwnTime     bool          // the service limits its own time: the deadline of requests does not apply
-	Draining    string        // plain text of the 503 while the service shuts down; empty: the health map
-	Doc         Doc           // what the API document cannot derive from the rest
-	Compression Compression   // whether answers may be compressed; the default is safe
-	Reports     Event         // the security event of a success; without an action: none
+	PeopleOnly bool
+	Roles      []string      // built-in roles that get the grant at the first start; administrators always have it
+	Tag        string        // group in the API document
+	Summary    string        // imperative, without a full stop
+	Faults     []apierr.Kind // errors in addition to those that every row of its kind may return
+	MaxBody    int           // bytes; zero means DefaultMaxBody
+	OpenQuery  bool          // unknown query parameters are ignored, because another program builds the address
+	OwnTime    bool          // the service limits its own time: the deadline of requests does not apply
+	// AuthZEN makes the row answer as the AuthZEN Authorization API 1.0 says: an error is a message (a JSON string), a body of another media
+	// type is a bad request, and any X-Request-ID of the client is returned.
+	AuthZEN     bool
+	Draining    string      // plain text of the 503 while the service shuts down; empty: the health map
+	Doc         Doc         // what the API document cannot derive from the rest
+	Compression Compression // whether answers may be compressed; the default is safe
+	Reports     Event       // the security event of a success; without an action: none
 	Handle      Handler
 }
 

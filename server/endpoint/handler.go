@@ -71,21 +71,11 @@ type None struct{}
 // encoded as JSON. An Out with a method ETag supports conditional requests, see [Tagged]; one with a method EachUser gets
 // the member people, see [NamesUsers].
 func JSON[In, Out any](status int, f func(ctx context.Context, in In) (Out, error)) Handler {
-	return newJSON(status, reflect.TypeFor[In](), reflect.TypeFor[Out](), operationOf(f))
+	return newJSON(status, reflect.TypeFor[In](), reflect.TypeFor[Out](), func(ctx context.Context, in any) (any, error) { return f(ctx, *in.(*In)) })
 }
 
 // operation is the function of a handler without its types: in is a pointer to the input. The answer counts only without an error.
-//
-// The generic functions of this package only convert; the rest is compiled once, not for each pair of types.
 type operation func(ctx context.Context, in any) (any, error)
-
-// operationOf converts a function. The result holds it without its type, whose name has all tags of the input.
-func operationOf[In, Out any](f func(ctx context.Context, in In) (Out, error)) operation {
-	var typed any = f
-	return func(ctx context.Context, in any) (any, error) {
-		return typed.(func(ctx context.Context, in In) (Out, error))(ctx, *in.(*In))
-	}
-}
 
 // newJSON returns what [JSON] does.
 func newJSON(status int, in, out reflect.Type, f operation) Handler {

@@ -29,6 +29,8 @@ type Info struct {
 	Now         time.Time // when the request arrived, by the service's clock
 
 	Transfers Transfers // nil outside a server
+	// Explanation is nil unless it was asked for: then lists note how they read their rows.
+	Explanation *Explanation
 
 	events []Event // see Report
 }

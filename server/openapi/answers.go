@@ -40,7 +40,13 @@ func (b *builder) responses(row endpoint.Endpoint) Map[*Response] {
 	if row.Draining != "" {
 		all.Set("503", b.draining(row))
 	}
-	all.Set("default", &Response{Ref: b.refer("responses", errorResponse)})
+	if row.AuthZEN {
+		all.Set("default", &Response{Description: "An error, as a message.", Content: Map[*MediaType]{
+			{jsonMedia, &MediaType{Schema: &Schema{Type: "string"}, Example: b.Text("error." + apierr.NoAccess.Code)}},
+		}})
+	} else {
+		all.Set("default", &Response{Ref: b.refer("responses", errorResponse)})
+	}
 	sort.SliceStable(all, func(i, j int) bool { return all[i].Name < all[j].Name })
 	return all
 }
@@ -123,7 +129,10 @@ func (b *builder) headerRefs(names []string) Map[*Header] {
 
 // faultsOf returns the errors of a row by status: those that it declares, and those of every row of its kind.
 func faultsOf(row endpoint.Endpoint) map[int][]apierr.Kind {
-	kinds := []apierr.Kind{apierr.MalformedRequest, apierr.UnsupportedMediaType, apierr.ServerError}
+	kinds := []apierr.Kind{apierr.MalformedRequest, apierr.ServerError}
+	if !row.AuthZEN {
+		kinds = append(kinds, apierr.UnsupportedMediaType)
+	}
 	if row.Handle.In != nil && row.Handle.In.NumField() > 0 || !row.Access.IsPublic() {
 		kinds = append(kinds, apierr.InvalidInput) // an API key in addition to a bearer token is invalid input, too
 	}

@@ -72,6 +72,7 @@ var allTags = []Tag{
 	{"Webhooks", "Addresses that receive the events, and what was sent to them."},
 	{"Users", "Users, their credentials, passwords and roles; registration and recovery."},
 	{"Access control", "Roles, grants, rate-limit rules and permission checks."},
+	{"AuthZEN", "The OpenID AuthZEN Authorization API 1.0, by which other programs ask for decisions."},
 	{"Personal Identity", "Personas: identities of people."},
 	{"User-Persona", "Links between personas and users."},
 	{"Persona Links", "Relations between personas."},

@@ -32,9 +32,6 @@ type kind[T any] struct {
 
 func itself[T any](v T) any { return v }
 
-// The functions that make kinds are called once for each setting: copies of their code would take 40 kB.
-//
-//go:noinline
 func text(name string, parse func(string) (string, error)) kind[string] {
 	return kind[string]{
 		name: name, parse: parse, json: itself[string],
@@ -43,8 +40,6 @@ func text(name string, parse func(string) (string, error)) kind[string] {
 }
 
 // optional also accepts an empty value, for a setting without a value.
-//
-//go:noinline
 func optional[T ~string](k kind[T]) kind[T] {
 	parse := k.parse
 	k.parse = func(raw string) (T, error) {
@@ -64,7 +59,6 @@ func whole(raw string, lowest, highest int64) (int64, error) {
 	return n, nil
 }
 
-//go:noinline
 func number(lowest, highest int64) kind[int] {
 	return kind[int]{
 		name: "number",
@@ -78,8 +72,6 @@ func number(lowest, highest int64) kind[int] {
 }
 
 // duration parses a whole number of units, at least one; the unit is part of the setting's name.
-//
-//go:noinline
 func duration(unit time.Duration, highest int64) kind[time.Duration] {
 	return kind[time.Duration]{
 		name: "number",

@@ -58,9 +58,6 @@ type Group struct {
 type Counter interface {
 	// Count runs the statement and returns the number of the commit whose state it has counted.
 	Count(ctx context.Context, c *Counting) (groups []Group, at int64, err error)
-	// CountValues is Count for many values: it returns the rows of each, unless there are more values than max, and zero is no bound. Without
-	// c.Each, c.SQL must group in the order of an index.
-	CountValues(ctx context.Context, c *Counting, max int) (values *ValueCounts, at int64, err error)
 	// Committed returns the number of the newest commit that may have been acknowledged.
 	Committed() int64
 	// Unchanged reports that no acknowledged commit after the one with the number at has touched the tables of c.Rows. It takes
@@ -69,17 +66,6 @@ type Counter interface {
 	// Difference returns what must be added to the groups as of the commit at, and the commit as of which they are right then. It
 	// returns false when the engine does not know, or when counting would be cheaper.
 	Difference(ctx context.Context, c *Counting, at int64) (groups []Group, now int64, known bool, err error)
-}
-
-// Keeper is a Counter whose counts can be kept while no process runs.
-type Keeper interface {
-	Counter
-	// Position names the state of the database: no other state of it, or of a copy, has the same name. It may be called before the
-	// first write and after Close.
-	Position() string
-	// Follow notes what later commits touch of the tables of c, so that a count as of the newest commit can be brought up to date.
-	// It may be called before the first write.
-	Follow(ctx context.Context, c *Counting) error
 }
 
 // Words returns the words of a statement in lower case, without comments and quoted values.

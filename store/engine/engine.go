@@ -107,6 +107,10 @@ type Engine interface {
 	// repetition. The engine's own statements are not among them. It waits until every reader was free once.
 	Statements(ctx context.Context) ([]string, error)
 
+	// Explain returns the statement that asks how the database would run another one, with the same parameters, and the column of its rows that
+	// has the answer as text. Nothing is run.
+	Explain(sql string) (statement string, column int)
+
 	// Clean returns nil when no file of the database holds content that was overwritten or deleted before the call, as far as
 	// the engine writes the files. It may wait for readers that see an earlier state, until the context ends.
 	Clean(ctx context.Context) error

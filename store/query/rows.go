@@ -108,6 +108,14 @@ func (r *Rows) Scan(dest ...any) error {
 	return scan(r.stmt, dest)
 }
 
+// Columns returns the number of columns, and 0 after the end.
+func (r *Rows) Columns() int {
+	if !r.open() {
+		return 0
+	}
+	return r.stmt.Columns()
+}
+
 // Size returns how many bytes the texts in some columns of the current row take. Columns are counted from 0.
 func (r *Rows) Size(columns []int) int {
 	if !r.open() {

@@ -28,12 +28,7 @@ func (e *Engine) Count(ctx context.Context, c *engine.Counting) (groups []engine
 	return e.readGroups(ctx, p.whole, c.Args)
 }
 
-// Follow follows the tables from the next transaction on.
-func (e *Engine) Follow(ctx context.Context, c *engine.Counting) error {
-	_, err := e.follow(ctx, c)
-	return err
-}
-
+// follow returns the plan of a count, and notes from the next transaction on what commits touch of its tables.
 func (e *Engine) follow(ctx context.Context, c *engine.Counting) (*countPlan, error) {
 	p, err := e.plans.plan(ctx, e, c)
 	if err != nil {
@@ -43,16 +38,6 @@ func (e *Engine) follow(ctx context.Context, c *engine.Counting) (*countPlan, er
 		e.touches.follow(t.table, t.columns)
 	}
 	return p, nil
-}
-
-// Position returns the schema, the number of the newest commit and the end of the audit trail, whose hash no other history has.
-func (e *Engine) Position() string {
-	p := e.position.Load()
-	schema, err := latestVersion(e.config.Migrations)
-	if err != nil {
-		schema = 0 // Open has failed before
-	}
-	return fmt.Sprintf("%d %d %d %x", schema, p.commits, p.head.Seq, p.head.Hash)
 }
 
 // Committed returns the number of the newest commit.

@@ -6,7 +6,6 @@ import (
 
 	"kontor/store/engine"
 	"kontor/store/query"
-	"kontor/store/sqlite/internal/binding"
 )
 
 // groupTally counts the rows of few values.
@@ -21,9 +20,9 @@ type groupTally struct {
 }
 
 // AddText counts a text. Rows with the same value often follow each other.
-func (t *groupTally) AddText(text []byte, rows int64) bool {
+func (t *groupTally) AddText(text []byte) bool {
 	if t.last >= 0 && string(text) == string(t.text) {
-		t.groups[t.last].Rows += rows
+		t.groups[t.last].Rows++
 		return true
 	}
 	place, known := t.texts[string(text)]
@@ -32,25 +31,25 @@ func (t *groupTally) AddText(text []byte, rows int64) bool {
 		t.texts[string(text)] = place
 	}
 	t.text, t.last = append(t.text[:0], text...), place
-	return t.count(place, rows)
+	return t.count(place)
 }
 
 // AddNumber counts a number.
-func (t *groupTally) AddNumber(value, rows int64) bool {
+func (t *groupTally) AddNumber(value int64) bool {
 	place, known := t.numbers[value]
 	if !known {
 		place = t.added(value)
 		t.numbers[value] = place
 	}
-	return t.count(place, rows)
+	return t.count(place)
 }
 
 // AddNull counts NULL.
-func (t *groupTally) AddNull(rows int64) bool {
+func (t *groupTally) AddNull() bool {
 	if t.null < 0 {
 		t.null = t.added(nil)
 	}
-	return t.count(t.null, rows)
+	return t.count(t.null)
 }
 
 func (t *groupTally) added(value any) int {
@@ -58,58 +57,38 @@ func (t *groupTally) added(value any) int {
 	return len(t.groups) - 1
 }
 
-func (t *groupTally) count(place int, rows int64) bool {
-	t.groups[place].Rows += rows
+func (t *groupTally) count(place int) bool {
+	t.groups[place].Rows++
 	return !t.full()
 }
 
 func (t *groupTally) full() bool { return t.max > 0 && len(t.groups) > t.max }
 
 // countEach counts the values of a statement without groups. SQLite would sort the rows to group them, which takes several times as
-// long. It returns one group more than c.MaxGroups when there are more.
+// long. It returns one group more than c.MaxGroups when there are more. The statement also reads the number of the newest commit, which is
+// therefore that of the counted state.
 func (e *Engine) countEach(ctx context.Context, c *engine.Counting) (groups []engine.Group, at int64, err error) {
-	t := &groupTally{max: c.MaxGroups, texts: map[string]int{}, numbers: map[int64]int{}, null: -1, last: -1}
-	at, err = e.tally(ctx, t, "SELECT kontor_tally(each.value, 1), "+selectCommit+" FROM ("+c.Each+") AS each", c.Args)
-	if t.full() {
-		return t.groups, at, nil
-	}
-	return t.groups, at, err
-}
-
-// CountValues counts the rows of each value.
-func (e *Engine) CountValues(ctx context.Context, c *engine.Counting, max int) (values *engine.ValueCounts, at int64, err error) {
-	if _, err := e.follow(ctx, c); err != nil {
-		return nil, 0, err
-	}
-	values = engine.NewValueCounts(max)
-	sql := "SELECT kontor_tally(each.value, 1), " + selectCommit + " FROM (" + c.Each + ") AS each"
-	if c.Each == "" {
-		sql = "SELECT kontor_tally(each.value, each.rows), " + selectCommit + " FROM (" + c.SQL + ") AS each"
-	}
-	at, err = e.tally(ctx, values, sql, c.Args)
-	if values.Full() {
-		return values, at, nil
-	}
-	return values, at, err
-}
-
-// tally runs a statement with kontor_tally and the number of the newest commit, which is therefore that of the counted state.
-func (e *Engine) tally(ctx context.Context, t binding.Tally, sql string, args []any) (at int64, err error) {
 	if err := ctx.Err(); err != nil {
-		return 0, err
+		return nil, 0, err
 	}
 	r, err := e.pool.Take(ctx)
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
 	defer r.release()
+	t := &groupTally{max: c.MaxGroups, texts: map[string]int{}, numbers: map[int64]int{}, null: -1, last: -1}
 	if err := r.conn.SetTally(t); err != nil {
-		return 0, err
+		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, r.conn.SetTally(nil)) }()
 	var commits string
-	if err := query.NewRow(ctx, &view{reader: r}, sql, args).Scan(query.Ignored, &commits); err != nil {
-		return 0, err
+	err = query.NewRow(ctx, &view{reader: r}, "SELECT kontor_tally(each.value), "+selectCommit+" FROM ("+c.Each+") AS each", c.Args).Scan(query.Ignored, &commits)
+	switch {
+	case t.full():
+		return t.groups, 0, nil
+	case err != nil:
+		return nil, 0, err
 	}
-	return commitNumber(commits)
+	at, err = commitNumber(commits)
+	return t.groups, at, err
 }

@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"kontor/store/clock"
@@ -45,7 +44,6 @@ type Engine struct {
 	writer   *writer
 	versions engine.Versions
 	touches  touches
-	position atomic.Pointer[position] // as it was at the start, and after Close
 	watches  watches
 	plans    countPlans
 	disk     *disk
@@ -67,7 +65,6 @@ func (e *Engine) Version(_ context.Context, tables ...string) (uint64, error) {
 func (e *Engine) start(conn *binding.Conn, found position, lineage Lineage, saved bool) error {
 	path := e.dir.File(datadir.Database)
 	e.touches.committed.Store(found.commits)
-	e.position.Store(&found)
 	conn.OnRowChange(func(r *binding.RowChange) {
 		e.touches.note(r)
 		e.watches.note(r)
@@ -121,7 +118,6 @@ func (e *Engine) Close() error {
 		e.stopBackground()
 		e.background.Wait()
 		e.writer.close()
-		e.position.Store(&e.writer.position)
 		err = e.writer.syncer.close()
 		e.writer.hooks.Close()
 		e.writer.checkpoints.close()

@@ -23,14 +23,36 @@ func Tables(t testing.TB, db *store.DB) []string {
 		AND name NOT LIKE 'kontor%' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name`)
 }
 
-// TextColumns returns the names of the columns of a table that hold text.
-func TextColumns(t testing.TB, db *store.DB, table string) []string {
+// Column is a column of a table. Type is text, bigint, integer, boolean or bytea.
+type Column struct {
+	Name, Type string
+	Null       bool // it may be NULL
+}
+
+// Columns returns the columns of a table.
+func Columns(t testing.TB, db *store.DB, table string) (all []Column) {
 	t.Helper()
+	statement := `SELECT name || ' ' || lower(type) || ' ' || (CASE WHEN "notnull" = 0 AND pk = 0 THEN 'null' ELSE '' END) FROM pragma_table_info($1)`
 	if OptionsOf(t, db).URL != "" {
-		return texts(t, db, `SELECT column_name::text FROM information_schema.columns WHERE table_schema = current_schema()
-			AND table_name = $1 AND data_type = 'text'`, table)
+		statement = `SELECT column_name::text || ' ' || data_type::text || ' ' || (CASE WHEN is_nullable = 'YES' THEN 'null' ELSE '' END)
+			FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = $1`
 	}
-	return texts(t, db, `SELECT name FROM pragma_table_info($1) WHERE type = 'TEXT'`, table)
+	for _, text := range texts(t, db, statement, table) {
+		words := strings.Split(text, " ")
+		all = append(all, Column{words[0], words[1], words[2] != ""})
+	}
+	return all
+}
+
+// TextColumns returns the names of the columns of a table that hold text.
+func TextColumns(t testing.TB, db *store.DB, table string) (names []string) {
+	t.Helper()
+	for _, c := range Columns(t, db, table) {
+		if c.Type == "text" {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 func texts(t testing.TB, db *store.DB, statement string, args ...any) (all []string) {

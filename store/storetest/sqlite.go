@@ -55,22 +55,9 @@ var template = sync.OnceValues(func() (map[string][]byte, error) {
 // Plan returns the steps of the query plan for a statement, in the words of SQLite.
 func Plan(t testing.TB, db *store.DB, sql string, args ...any) []string {
 	t.Helper()
-	rows, err := db.Query(t.Context(), "EXPLAIN QUERY PLAN "+sql, args...)
+	steps, err := db.Explain(t.Context(), sql, args...)
 	if err != nil {
 		t.Fatalf("%s: %v", sql, err)
-	}
-	defer rows.Close()
-	var steps []string
-	for rows.Next() {
-		var id, parent, unused int
-		var step string
-		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
-			t.Fatal(err)
-		}
-		steps = append(steps, step)
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
 	}
 	return steps
 }

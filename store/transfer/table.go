@@ -3,11 +3,15 @@ package transfer
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"kontor/store/engine"
 )
 
-// class is how values of a column are stored and compared.
+// class is the kind of the values of a column.
 type class int
 
 const (
@@ -30,106 +34,197 @@ type column struct {
 type table struct {
 	name    string
 	columns []column
-	key     []int    // indexes of the columns of the primary key, in its order
+	key     []column // the primary key
 	parents []string // tables that its rows point to
 	where   string   // condition for rows that are copied; empty: all
 }
 
-// value is the value of a column in a row.
-type value struct {
-	null bool
-	n    int64  // of integers and booleans
-	b    []byte // of texts and byteas
+// convert gives a value the type of its column. SQLite accepts values of every type in every column, and Kontor writes only those of
+// its type.
+func (c column) convert(v any) (any, error) {
+	converted, ok := v, false
+	switch v := v.(type) {
+	case nil:
+		ok = true
+	case int64:
+		if ok = c.class == integers; c.class == booleans && (v == 0 || v == 1) {
+			converted, ok = v == 1, true
+		}
+	case bool:
+		ok = c.class == booleans
+	case string:
+		ok = c.class == texts
+	case []byte:
+		ok = c.class == byteas
+	}
+	if !ok {
+		return nil, fmt.Errorf("the column %s: %w: a value has another type than its column", c.name, engine.ErrCorrupt)
+	}
+	return converted, nil
 }
 
-// row has a value for each column; a primary key has one for each column of the key.
-type row []value
+// storable returns ErrNotStorable for a text that PostgreSQL rejects.
+func (t *table) storable(row []any) error {
+	for i, v := range row {
+		if text, ok := v.(string); ok && (!utf8.ValidString(text) || strings.Contains(text, "\x00")) {
+			return fmt.Errorf("the column %s of the row %q has a NUL byte or is not UTF-8: %w", t.columns[i].name, t.keyOf(row), ErrNotStorable)
+		}
+	}
+	return nil
+}
 
-// keyOf returns the primary key of a row. It shares the memory of the row.
-func (t *table) keyOf(r row) row {
-	key := make(row, len(t.key))
+// keyOf returns the primary key of a row.
+func (t *table) keyOf(row []any) []any {
+	key := make([]any, len(t.key))
 	for i, c := range t.key {
-		key[i] = r[c]
+		key[i] = row[slices.Index(t.columns, c)]
 	}
 	return key
 }
 
-// keyText renders a primary key for messages.
-func (t *table) keyText(key row) string {
-	texts := make([]string, len(key))
-	for i, v := range key {
-		if texts[i] = fmt.Sprintf("%q", v.b); t.columns[t.key[i]].class <= booleans {
-			texts[i] = fmt.Sprint(v.n)
-		}
+// names returns names of columns for a statement, each with an end.
+func names(columns []column, end string) string {
+	list := make([]string, len(columns))
+	for i, c := range columns {
+		list[i] = quoted(c.name) + end
 	}
-	return strings.Join(texts, ", ")
-}
-
-// clone returns a row with memory of its own.
-func (r row) clone() row {
-	cloned := slices.Clone(r)
-	for i := range cloned {
-		cloned[i].b = slices.Clone(cloned[i].b)
-	}
-	return cloned
-}
-
-// names returns the names of columns for a statement.
-func (t *table) names(indexes []int) string {
-	names := make([]string, 0, len(t.columns))
-	for _, i := range indexes {
-		names = append(names, quoted(t.columns[i].name))
-	}
-	return strings.Join(names, ", ")
-}
-
-func (t *table) allColumns() []int {
-	all := make([]int, len(t.columns))
-	for i := range all {
-		all[i] = i
-	}
-	return all
+	return strings.Join(list, ", ")
 }
 
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// selectRows returns the statement that reads all rows, or those after a key whose columns are its arguments.
-func (t *table) selectRows(after bool) string {
-	return "SELECT " + t.names(t.allColumns()) + " FROM " + quoted(t.name) + t.condition(after) + " ORDER BY " + t.names(t.key)
+func parameters(n int) string {
+	list := make([]string, n)
+	for i := range n {
+		list[i] = fmt.Sprintf("$%d", i+1)
+	}
+	return strings.Join(list, ", ")
 }
 
-func (t *table) condition(after bool) string {
-	var conditions []string
+// from returns the end of a statement that selects the rows that are copied, after a key whose columns are its arguments.
+func (t *table) from(after []any) string {
+	conditions := []string{"TRUE"}
 	if t.where != "" {
 		conditions = append(conditions, t.where)
 	}
-	if after {
-		conditions = append(conditions, "("+t.names(t.key)+") > ("+parameters(len(t.key))+")")
+	if after != nil {
+		conditions = append(conditions, "("+names(t.key, "")+") > ("+parameters(len(after))+")")
 	}
-	if len(conditions) == 0 {
-		return ""
-	}
-	return " WHERE " + strings.Join(conditions, " AND ")
+	return " FROM " + quoted(t.name) + " WHERE " + strings.Join(conditions, " AND ")
 }
 
-func (t *table) selectCount() string {
-	return "SELECT COUNT(*) FROM " + quoted(t.name) + t.condition(false)
+func (t *table) count(ctx context.Context, s side) (int64, error) {
+	rows, _, err := one[int64](ctx, s, "SELECT COUNT(*)"+t.from(nil))
+	return rows, err
 }
 
-func (t *table) selectLast() string {
-	var order []string
-	for _, i := range t.key {
-		order = append(order, quoted(t.columns[i].name)+" DESC")
+// last returns the primary key of the last row, nil for an empty table.
+func (t *table) last(ctx context.Context, s side) (last []any, err error) {
+	for row, err := range t.read(ctx, s, t.key, t.from(nil)+" ORDER BY "+names(t.key, " DESC")+" LIMIT 1") {
+		if err != nil {
+			return nil, err
+		}
+		last = row
 	}
-	return "SELECT " + t.names(t.key) + " FROM " + quoted(t.name) + t.condition(false) + " ORDER BY " + strings.Join(order, ", ") + " LIMIT 1"
+	return last, nil
 }
 
-func parameters(n int) string {
-	var list []string
-	for i := range n {
-		list = append(list, fmt.Sprintf("$%d", i+1))
+// rows returns the rows after a primary key in its order; nil: all rows.
+func (t *table) rows(ctx context.Context, s side, after []any) iter.Seq2[[]any, error] {
+	return t.read(ctx, s, t.columns, t.from(after)+" ORDER BY "+names(t.key, ""), after...)
+}
+
+// read returns columns of rows in the types of the columns.
+func (t *table) read(ctx context.Context, s side, columns []column, from string, args ...any) iter.Seq2[[]any, error] {
+	return func(yield func([]any, error) bool) {
+		for row, err := range s.rows(ctx, "SELECT "+names(columns, "")+from, args...) {
+			for i := 0; err == nil && i < len(row); i++ {
+				row[i], err = columns[i].convert(row[i])
+			}
+			if err != nil {
+				err = fmt.Errorf("read %s: %w", t.name, err)
+			}
+			if !yield(row, err) || err != nil {
+				return
+			}
+		}
 	}
-	return strings.Join(list, ", ")
+}
+
+// The bounds of a batch: it is one transaction, and is in memory.
+const (
+	batchRows  = 5000
+	batchBytes = 4 << 20
+)
+
+// batches returns the rows after a primary key in batches.
+func (t *table) batches(ctx context.Context, s side, after []any) iter.Seq2[[][]any, error] {
+	return func(yield func([][]any, error) bool) {
+		var batch [][]any
+		size := 0
+		for row, err := range t.rows(ctx, s, after) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			batch = append(batch, row)
+			for _, v := range row {
+				switch v := v.(type) {
+				case string:
+					size += len(v)
+				case []byte:
+					size += len(v)
+				}
+			}
+			if len(batch) < batchRows && size < batchBytes {
+				continue
+			}
+			if !yield(batch, nil) {
+				return
+			}
+			batch, size = nil, 0
+		}
+		if batch != nil {
+			yield(batch, nil)
+		}
+	}
+}
+
+const (
+	selectColumns = `SELECT name, type, pk FROM pragma_table_info($1) ORDER BY cid`
+	selectParents = `SELECT DISTINCT "table" FROM pragma_foreign_key_list($1)`
+)
+
+// describe reads the columns, the primary key and the references of a table.
+func (s sqliteSide) describe(ctx context.Context, name string) (*table, error) {
+	t := &table{name: name, where: notOfEngines[name]}
+	positions := map[column]int64{} // in the key
+	for row, err := range s.rows(ctx, selectColumns, name) {
+		if err != nil {
+			return nil, err
+		}
+		c := column{name: row[0].(string)}
+		declared := row[1].(string)
+		var known bool
+		if c.class, known = classes[strings.ToUpper(declared)]; !known {
+			return nil, fmt.Errorf("the column %s.%s has the unknown type %s", name, c.name, declared)
+		}
+		if positions[c] = row[2].(int64); positions[c] > 0 {
+			t.key = append(t.key, c)
+		}
+		t.columns = append(t.columns, c)
+	}
+	if len(t.key) == 0 {
+		return nil, fmt.Errorf("the table %s has no primary key", name)
+	}
+	slices.SortFunc(t.key, func(a, b column) int { return int(positions[a] - positions[b]) })
+	for row, err := range s.rows(ctx, selectParents, name) {
+		if err != nil {
+			return nil, err
+		}
+		t.parents = append(t.parents, row[0].(string))
+	}
+	return t, nil
 }
 
 // ordered returns tables so that each follows those that its rows point to.
@@ -152,7 +247,7 @@ func ordered(tables []*table) ([]*table, error) {
 	return order, nil
 }
 
-// describe reads the description of all tables, and compares the lists of both sides.
+// describe reads the description of all tables from the side with the data directory, and compares the lists of both sides.
 func (c *copier) describe(ctx context.Context) error {
 	names, err := c.from.tables(ctx)
 	if err != nil {
@@ -164,6 +259,9 @@ func (c *copier) describe(ctx context.Context) error {
 	}
 	if !slices.Equal(names, others) {
 		return fmt.Errorf("the tables of source and target differ (%s and %s): %w", strings.Join(names, ","), strings.Join(others, ","), ErrOtherSchema)
+	}
+	type describer interface {
+		describe(ctx context.Context, name string) (*table, error)
 	}
 	d, ok := c.from.(describer)
 	if !ok {

@@ -163,7 +163,7 @@ func openTarget(ctx context.Context, o *Options) (target, error) {
 
 // A source is the side that is read.
 type source interface {
-	rowReader
+	side
 	// identity names the database and its state.
 	identity() string
 	// unchanged returns ErrChanged when the database is not in the state that is copied, and ErrInUse when it is served.
@@ -173,31 +173,14 @@ type source interface {
 
 // A target is the side that is filled.
 type target interface {
-	rowReader
+	side
 	// begin creates the schema of an empty target, or continues an interrupted copy of the source with this identity.
 	begin(ctx context.Context, identity string) (resumed bool, err error)
-	// last returns the primary key of the last row of a table, nil for an empty table.
-	last(ctx context.Context, t *table) (row, error)
 	// insert adds rows to a table, all or none.
-	insert(ctx context.Context, t *table, b *batch) error
+	insert(ctx context.Context, t *table, batch [][]any) error
 	// finish checks the database and makes it usable.
 	finish(ctx context.Context) (inspect.Report, error)
 	Close() error
-}
-
-// A rowReader reads rows in the order of the primary key.
-type rowReader interface {
-	// tables returns the names of all tables that are copied, sorted.
-	tables(ctx context.Context) ([]string, error)
-	// count returns the number of rows.
-	count(ctx context.Context, t *table) (int64, error)
-	// each calls fn with every row after a primary key; nil: all rows. The row is valid during the call.
-	each(ctx context.Context, t *table, after row, fn func(row) error) error
-}
-
-// describer is a rowReader that describes tables. The side with the data directory is one.
-type describer interface {
-	describe(ctx context.Context, name string) (*table, error)
 }
 
 func (p Place) wrap(err error) error {

@@ -38,15 +38,20 @@ export const caller = store(null);
 
 const ACTIVE_KEY = 'kontor.active';
 
+/** The reason of an error for users to whom the bank has not given a role yet. */
+export const NO_ROLE = 'no_role';
+
 /**
  * Reads the caller's user record before anything else, unless they had permissions in this browser before. A user who waits for the bank
- * would get only rejections. It throws an error with the status 403 for them.
+ * would get only rejections. It throws an error with the reason NO_ROLE for them.
  */
 export async function meIfNew() {
   const id = session.get()?.user_id;
   if (id && localStorage.getItem(ACTIVE_KEY) === id) return undefined;
   const me = await api.get('/v1/users/me');
-  if (me.status === 'pending' || !me.roles.length) throw new ApiError({ status: 403, message: t('waiting.title') });
+  if (me.status === 'pending' || !me.roles.length) {
+    throw new ApiError({ status: 403, message: t('waiting.title'), details: { reason: NO_ROLE } });
+  }
   localStorage.setItem(ACTIVE_KEY, me.id);
   return me;
 }

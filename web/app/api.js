@@ -80,7 +80,7 @@ function requestInit(method, options) {
   if (options.ifMatch) headers['If-Match'] = options.ifMatch;
   if (options.body !== undefined) headers['Content-Type'] = 'application/json';
   const body = options.form ?? (options.body === undefined ? undefined : JSON.stringify(options.body));
-  return { method, headers, body, signal: options.signal, cache: 'no-store' };
+  return { method, headers, body, signal: options.signal, cache: 'no-store', keepalive: options.keepalive };
 }
 
 /** Returns the proof of identity that a 401 asks for (RFC 9470), or null: the session itself is still valid then. */
@@ -140,8 +140,8 @@ async function remedy(response, error, stale, tries) {
  * @param {string} method
  * @param {string} path
  * @param {{query?: object, body?: any, form?: FormData, headers?: object, token?: string, anonymous?: boolean,
- *   signal?: AbortSignal, ifMatch?: string}} [options]
- *   anonymous: send no token; token: send this one and never renew it.
+ *   signal?: AbortSignal, ifMatch?: string, keepalive?: boolean}} [options]
+ *   anonymous: send no token; token: send this one and never renew it; keepalive: also when the page closes meanwhile.
  */
 export async function send(method, path, options = {}) {
   const init = requestInit(method, options);

@@ -1,6 +1,7 @@
 import { api, ApiError } from './api.js';
 import { caller, loadCaller, meIfNew } from './access.js';
 import { avatarUrl, loadAvatar } from './avatar.js';
+import { runDeferred } from './deferred.js';
 import { LANGUAGES, language, switchLanguage, t } from './i18n.js';
 import { oneByOne } from './in_order.js';
 import { startLiveUpdates, stopLiveUpdates } from './live_updates.js';
@@ -9,6 +10,7 @@ import { loadPreferences } from './preferences.js';
 import { go } from './router.js';
 import { clearSession, deviceHeaders, isOwn, keepDeviceToken, saveTokens, session } from './session.js';
 import { forgetExchange, startWorker } from './token_refresh.js';
+import { mayDiscard } from './unsaved.js';
 
 /** Keeps the tokens of an answer to a sign-in. An answer without tokens is the next step, which is returned. */
 function finish(answer, login) {
@@ -67,8 +69,13 @@ export async function linkProvider() {
 /** Loads the ways to sign in: {password, passkey, oidc}. */
 export const signInMethods = () => api.get('/authenticate/methods', undefined, { anonymous: true });
 
-/** Signs out on the server and in every tab; the tokens are deleted even when the server cannot be reached. */
+/**
+ * Signs out on the server and in every tab, unless the user keeps what is unsaved; the tokens are deleted even when the server
+ * cannot be reached.
+ */
 export async function signOut() {
+  if (!(await mayDiscard())) return;
+  await runDeferred();
   stopLiveUpdates();
   try {
     await api.post('/v1/logout', undefined, { body: undefined });

@@ -101,3 +101,6 @@ export async function markRead(id) {
   change(id, (chat) => (isSame ? { ...chat, unreadCount: 0 } : chat));
   return had;
 }
+
+/** Opens the chat of a customer with the bank, a new one if there is none. */
+export const writeToBank = () => api.post('/v1/chats/bank');

@@ -43,6 +43,13 @@ export function ago(value, style = 'long') {
   return new Intl.RelativeTimeFormat(language.get(), { numeric: 'auto', style }).format(-Math.max(1, Math.round(seconds / length)), unit);
 }
 
+/** The time until a timestamp in words, rounded down: in 2 days. */
+export function remaining(value) {
+  const seconds = Math.max(0, (new Date(value).getTime() - Date.now()) / 1000);
+  const [unit, length] = STEPS.findLast(([, size]) => seconds >= size) ?? STEPS[0];
+  return new Intl.RelativeTimeFormat(language.get()).format(Math.floor(seconds / length), unit);
+}
+
 /** A timestamp in few letters: the time for today, the weekday within a week, else the day. */
 export function shortTime(value) {
   if (day(value) === day(new Date().toISOString())) return clock(value);

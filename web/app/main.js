@@ -1,10 +1,11 @@
 import { html, render, useEffect, useState } from './lib.js';
-import { caller, useCaller } from './access.js';
+import { caller, NO_ROLE, useCaller } from './access.js';
 import { forgetUser, leave, linkProvider, startSession } from './auth.js';
 import { initialLanguage, loadTexts, switchLanguage, t, useLanguage } from './i18n.js';
 import { keepProviderProof } from './provider_proof.js';
 import { expired, factorRequest, proofRequest, session } from './session.js';
 import { useStore } from './store.js';
+import { watchLeaving } from './unsaved.js';
 import { go, interceptLinks, match, nextPath, route } from './router.js';
 import { NOT_FOUND, PUBLIC_SCREENS, SCREENS, ownRow, titleOf } from './screens.js';
 import { AuthLayout } from './ui/auth_layout.js';
@@ -58,7 +59,7 @@ function SignedIn({ path }) {
     if (!loaded) load();
   }, [loaded]);
   const signOut = html`<button class="quiet" onClick=${leave}>${t('nav.signout')}</button>`;
-  if (error?.status === 403) return html`<${AuthLayout} title=${t('waiting.title')} text=${t('waiting.text')}>${signOut}<//>`;
+  if (error?.details?.reason === NO_ROLE) return html`<${AuthLayout} title=${t('waiting.title')} text=${t('waiting.text')}>${signOut}<//>`;
   if (error) return html`<main class="alone"><${ErrorBox} error=${error} retry=${load} /><p>${signOut}</p></main>`;
   if (!loaded) return null;
   const { row, params } = match(SCREENS, path) ?? { row: NOT_FOUND, params: {} };
@@ -116,5 +117,6 @@ function Console() {
 keepProviderProof();
 await switchLanguage(initialLanguage());
 interceptLinks();
+watchLeaving();
 keepEnterInPlace();
 render(html`<${Console} />`, document.getElementById('console'));

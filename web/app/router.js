@@ -10,6 +10,16 @@ const positions = new Map(); // key of an entry of the history → the position 
 const lists = new Map(); // path → {query, y}: how it was left
 let nextKey = 1;
 let entry = history.state?.key;
+let at = history.state?.at ?? 0; // the place of the entry in the history of this tab
+
+let guard = null; // {isNeeded, ask}: see guardLeaving
+let returning = null; // resolves when the browser has gone back to the screen that the user is asked about
+
+/**
+ * Asks before a user leaves a screen with something unsaved, by a link or by the buttons of the browser.
+ * @param {{isNeeded: () => boolean, ask: () => Promise<boolean>}} about
+ */
+export const guardLeaving = (about) => (guard = about);
 
 /** Remembers how the present address is left. */
 function remember() {
@@ -20,16 +30,43 @@ function remember() {
   positions.set(entry, window.scrollY);
 }
 
+/** Undoes a step through the history, asks, and repeats it. */
+async function askAndStep(step) {
+  await new Promise((done) => {
+    returning = done;
+    history.go(-step);
+  });
+  if (await guard.ask()) history.go(step);
+}
+
 window.addEventListener('popstate', () => {
-  remember();
+  if (returning) {
+    returning();
+    returning = null;
+    return;
+  }
   const known = history.state?.key;
+  const step = known ? history.state.at - at : 1; // An entry that the console has not made is a new one.
+  if (known && step && guard?.isNeeded() && location.pathname + location.search !== addressOf(route.get())) {
+    askAndStep(step);
+    return;
+  }
+  remember();
+  at += step;
   entry = known ?? newKey();
-  if (!known) history.replaceState({ key: entry }, '');
+  if (!known) history.replaceState({ key: entry, at }, '');
   route.set(currentAddress());
   restoreScroll(positions.get(entry) ?? 0);
 });
 
+function addressOf({ path, query }) {
+  const text = String(query);
+  return path + (text ? `?${text}` : '');
+}
+
 const newKey = () => `${Date.now()}-${nextKey++}`;
+
+if (!entry) history.replaceState({ key: entry = newKey(), at }, '');
 
 /** Returns the address of a path as the user left it, with its filters and page. */
 export function asLeft(path) {
@@ -42,12 +79,19 @@ export function asLeft(path) {
  * @param {string} to path with an optional query
  * @param {{replace?: boolean, back?: boolean}} [options] back: to the position at which the user left that path
  */
-export function go(to, { replace = false, back = false } = {}) {
+export function go(to, options = {}) {
+  const leaves = new URL(to, location.origin).pathname !== location.pathname;
+  if (!leaves || !guard?.isNeeded()) move(to, options);
+  else guard.ask().then((yes) => yes && move(to, options));
+}
+
+function move(to, { replace = false, back = false }) {
   const before = route.get().path;
   if (to !== location.pathname + location.search) {
     remember();
-    if (!replace || !entry) entry = newKey();
-    history[replace ? 'replaceState' : 'pushState']({ key: entry }, '', to);
+    if (!replace) entry = newKey();
+    if (!replace) at += 1;
+    history[replace ? 'replaceState' : 'pushState']({ key: entry, at }, '', to);
   }
   route.set(currentAddress());
   const { path } = route.get();
@@ -118,7 +162,7 @@ function decode(part) {
   }
 }
 
-const CONSOLE_PATH = /^\/(customers|review|chats|tasks|profile|notifications|personas|payers)/;
+const CONSOLE_PATH = /^\/(customers|review|chats|inbox|tasks|profile|notifications|personas|payers)/;
 
 /** Returns the console's path for a notification's link, or null when the link leads elsewhere. */
 export function consolePath(link) {

@@ -20,6 +20,7 @@ func TestLists_HoldLongNames(t *testing.T) {
 	send("/v1/customers/"+customer+"/tasks", map[string]any{"title": long, "category": "sign", "weight": 1})
 	send("/v1/personas", map[string]any{"first_name": long, "last_name": long, "date_of_birth": "1980-02-29", "nationality": "CHE"})
 	send("/v1/rbac/roles", map[string]any{"name": long[:40] + me.login, "description": long})
+	s.call(token, http.MethodPut, "/v1/users/"+s.newPerson("Customer").id+"/roles", map[string]any{"roles": []string{long[:40] + me.login}})
 	send("/v1/api-keys", map[string]any{"name": long + long[:10]})
 	s.setName(me, long[:60])
 	v := signedIn(t, s, desk, me)

@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
@@ -34,6 +35,7 @@ type visitor struct {
 	foreign  []string // requests to other origins
 	allowed  string   // the other origin that a test uses
 	ignoring bool     // later problems are expected
+	asked    int      // how often the browser asked before it left a page; each question is answered with yes
 	expected []string // parts of messages that a test causes
 }
 
@@ -101,6 +103,9 @@ func (v *visitor) onEvent(event any) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	switch e := event.(type) {
+	case *page.EventJavascriptDialogOpening:
+		v.asked++
+		go v.leavePage()
 	case *network.EventRequestWillBeSent:
 		isAllowed := v.allowed != "" && strings.HasPrefix(e.Request.URL, v.allowed+"/")
 		if strings.HasPrefix(e.Request.URL, "http") && !strings.HasPrefix(e.Request.URL, v.server.url("/")) && !isAllowed {
@@ -118,6 +123,21 @@ func (v *visitor) onEvent(event any) {
 			v.note(e.Entry.Text + " " + e.Entry.URL)
 		}
 	}
+}
+
+// leavePage answers the question of the browser whether to leave a page with unsaved input.
+func (v *visitor) leavePage() {
+	_ = chromedp.Do(v.ctx, func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) { // The tab may be closed already.
+		_, err := cdp.Call(ctx, tab, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true})
+		return chromedp.Void{}, err
+	})
+}
+
+// questions returns how often the browser asked before it left a page.
+func (v *visitor) questions() int {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	return v.asked
 }
 
 func (v *visitor) note(problem string) {

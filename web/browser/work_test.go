@@ -301,6 +301,8 @@ func TestHome_IsForCustomers(t *testing.T) {
 		v.clickText(v.text("home.add_document"))
 		v.write(form+` input[name=number]`, "X1234567")
 		v.eval(`(() => { const field = document.querySelector('dialog input[name=expiry_date]'); field.value = '2099-02-01'; field.dispatchEvent(new Event('input', { bubbles: true })) })()`)
+		v.choosePicture(form + ` .photos input[type=file]`)
+		v.see("passport.png")
 		v.click(form + ` button[type=submit]`)
 		v.gone("dialog[open]")
 		v.see("X1234567")

@@ -3,6 +3,7 @@
 
 import { keepAccessible } from './accessible.js';
 import { examplePlugin } from './example_panel.js';
+import { showClients } from './install.js';
 import { offerSession } from './session.js';
 import { fillSidebar } from './sidebar.js';
 
@@ -30,6 +31,7 @@ function leaveOptionalEmpty(parameters) {
   }
 }
 
+showClients(document.getElementById('install'));
 const explorer = document.getElementById('explorer');
 const withSession = offerSession(document.getElementById('session'));
 const side = document.getElementById('side-box');

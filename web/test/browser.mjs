@@ -31,7 +31,7 @@ define('location', {
 });
 define('history', {
   pushState: (_, __, to) => { state.url = new URL(to, state.url); },
-  replaceState: (_, __, to) => { state.url = new URL(to, state.url); },
+  replaceState: (_, __, to = state.url) => { state.url = new URL(to, state.url); },
 });
 define('scrollTo', () => {});
 delete globalThis.BroadcastChannel; // An open channel keeps the process running.

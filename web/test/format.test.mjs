@@ -55,4 +55,5 @@ test('ago says how long ago in the words of the language', async () => {
   await switchLanguage('fr');
   assert.equal(format.ago(before(3 * 3600)), 'il y a 3 heures');
   assert.equal(format.ago(''), '');
+  assert.match(format.remaining(before(-2.5 * 86400)), /2/);
 });

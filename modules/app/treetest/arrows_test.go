@@ -54,7 +54,7 @@ var layers = []layer{
 		"it copies the files of a database without opening it"},
 	{`store/backup/continuous`, []string{"store/backup", "store/inspect", "store/sqlite", "store/engine", "store/clock", "store/datadir", "store/sealing"},
 		"it ships recordings of the engine and restores them like a backup"},
-	{`locales|server/etag|server/accept|server/compression|server/csvtable|server/access|server/apierr|server/metrics|server/ratelimit|server/similar|server/sse|server/certs|modules/kit/types|modules/kit/exif|modules/sandbox`, nil,
+	{`licences|locales|server/etag|server/accept|server/compression|server/csvtable|server/access|server/apierr|server/metrics|server/ratelimit|server/similar|server/sse|server/certs|modules/kit/types|modules/kit/names|modules/kit/exif|modules/sandbox`, nil,
 		"leaves import no other package of this module, so that everything may import them"},
 	{`web`, []string{"server/etag"}, "the console is files: it knows no API but the public one"},
 	{`server/settings`, []string{"server/similar"}, "the registry depends on no setting's use"},
@@ -64,6 +64,7 @@ var layers = []layer{
 		"the server serves any table: it knows neither modules nor the database"},
 	{`server/openapi/openapitest`, []string{"server/openapi", "server/endpoint"}, "it compares answers with the document, whoever gave them"},
 	{`server/client|server/client/generate`, nil, "programs outside of this module import the client, so it must bring nothing along"},
+	{`server/sdk`, []string{"server/etag"}, "it packs files that it is given"},
 	{`server/client/example`, []string{"server/client"}, "it is a program like those of other modules"},
 	{`server/servertest|server/client/clienttest|web/browser(/screenshots)?`, []string{"*"}, "tests start everything"},
 	{`modules/commands/systemtest`, []string{"store/testenv"}, "it knows the program by its commands, its API and its files"},
@@ -71,6 +72,7 @@ var layers = []layer{
 	{`modules/demo/(benchtable|listtimes)`, nil, "they measure from outside"},
 	{`modules/demo(/dataset)?`, []string{"*"}, "the demonstration bank uses the modules as an operator would"},
 	{`modules/invoices/qrbill(/.*)?`, []string{"modules/kit/exif", "modules/sandbox"}, "the reader of bills is a library of its own"},
+	{`modules/screening/lists`, []string{"modules/kit/names"}, "it reads files and knows neither the database nor a customer"},
 	{`modules/auth/breached`, nil, "it searches a file and knows no other package of this module"},
 	{`modules/auth/hashing`, []string{"modules/sandbox"}, "it computes sums and knows no user"},
 	{`modules/oidc/oidctest`, nil, "it plays a provider, which knows nothing of Kontor"},
@@ -78,6 +80,7 @@ var layers = []layer{
 	{`modules/kit/attachment`, []string{"server/access", "store"}, "it declares interfaces for siblings that must not import each other"},
 	{`modules/kit/find`, []string{"modules/kit/types", "modules/kit/list", "store"}, "it declares an interface for siblings that must not import each other"},
 	{`modules/kit/change`, []string{"store"}, "it declares a type for siblings that must not import each other"},
+	{`modules/kit/outbox`, []string{"store"}, "it sends the rows of any table and knows no module"},
 	{`modules/kit/outbound`, nil, "it calls any address and knows no module"},
 	{`modules/kit/event`, []string{"server/access"}, "it names events for siblings that must not import each other"},
 	{`modules/kit/factor`, []string{"store"}, "it declares types for siblings that must not import each other"},
@@ -87,13 +90,15 @@ var layers = []layer{
 	{`modules/kit/validate`, []string{"modules/kit/types", "server/apierr"}, "it checks input and decides nothing else"},
 	{`modules/kit/list`, []string{"modules/kit/types", "server/endpoint", "server/apierr", "store"}, "lists know no record of any module"},
 	{`modules/kit/records`, []string{"modules/kit/list", "modules/kit/types", "server/access", "server/endpoint", "server/apierr", "store", "store/audittrail"}, "records know no record of any module"},
+	{`modules/kit/recordtype`, []string{"modules/kit/find", "modules/kit/list", "modules/kit/personal", "modules/kit/records", "modules/kit/types", "modules/kit/validate",
+		"server/access", "server/endpoint", "server/apierr", "store"}, "it knows no record type of any module"},
 	{`modules/audit`, []string{"modules/kit/personal", "modules/kit/types", "modules/kit/validate", "modules/kit/list", "modules/kit/records", "modules/kit/event",
 		"server/access", "server/endpoint", "server/apierr", "server/ratelimit", "server/sse", "store", "store/audittrail"},
 		"it shows, verifies and exports the audit trail, and is a module like the others"},
 	{`modules/files`, []string{"modules/kit/attachment", "modules/kit/personal", "modules/kit/types", "modules/kit/records",
 		"server/access", "server/endpoint", "server/etag", "server/apierr", "server/ratelimit", "store", "store/audittrail"},
 		"it keeps files of the records of other modules, checks their content against the audit trail, and is a module like the others"},
-	{`modules/[a-z]+`, []string{"modules/kit/attachment", "modules/kit/exif", "modules/kit/find", "modules/kit/revocable", "modules/kit/personal", "modules/kit/types", "modules/kit/validate", "modules/kit/list", "modules/kit/records", "modules/kit/event", "modules/kit/factor", "modules/kit/signin", "modules/kit/change", "modules/kit/outbound", "modules/sandbox",
+	{`modules/[a-z]+`, []string{"modules/kit/attachment", "modules/kit/exif", "modules/kit/find", "modules/kit/revocable", "modules/kit/personal", "modules/kit/types", "modules/kit/validate", "modules/kit/list", "modules/kit/records", "modules/kit/recordtype", "modules/kit/event", "modules/kit/factor", "modules/kit/signin", "modules/kit/change", "modules/kit/outbound", "modules/kit/outbox", "modules/sandbox",
 		"server/access", "server/endpoint", "server/etag", "server/apierr", "server/metrics", "server/ratelimit", "server/sse", "store"},
 		"modules never import each other: declare an interface for what is needed, and let modules/app pass the implementation"},
 }
@@ -138,6 +143,9 @@ func importsByPackage(t *testing.T) map[string][]string {
 		if entry.IsDir() && name != "." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata") {
 			return fs.SkipDir
 		}
+		if entry.IsDir() && name != "." && isModule(name) {
+			return fs.SkipDir
+		}
 		if entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 			return nil
 		}
@@ -153,6 +161,12 @@ func importsByPackage(t *testing.T) map[string][]string {
 		t.Fatal(err)
 	}
 	return found
+}
+
+// isModule reports whether a directory is a module of its own, such as a sample program.
+func isModule(directory string) bool {
+	_, err := os.Stat(filepath.Join(directory, "go.mod"))
+	return err == nil
 }
 
 // ours keeps the imports that are packages of this module.

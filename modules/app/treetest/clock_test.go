@@ -14,8 +14,8 @@ import (
 // machineTime are the files of modules that read the clock of the machine: for durations and for deadlines of connections.
 var machineTime = []string{
 	"modules/audit/export_syslog.go", "modules/auth/hashing/hasher.go", "modules/changes/stream.go", "modules/files/clamd.go",
-	"modules/files/content.go", "modules/invoices/qrbill/limits.go", "modules/kit/outbound/outbound.go", "modules/notifications/attempts.go",
-	"modules/notifications/nodes.go", "modules/webhooks/deliver.go",
+	"modules/files/content.go", "modules/invoices/qrbill/limits.go", "modules/kit/outbound/outbound.go", "modules/kit/outbox/attempt.go",
+	"modules/notifications/nodes.go",
 }
 
 // TestClock_ModulesReadTheClockOfTheStore rejects time.Now in modules. Nodes share the clock of the database, and tests move it.

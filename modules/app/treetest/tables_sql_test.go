@@ -100,9 +100,10 @@ func (p *goTexts) visit(node ast.Node) bool {
 	return true
 }
 
-var declaresTable = regexp.MustCompile(`^(list\.Source|records\.Table|records\.Proof|Source|Table|Proof)$`)
+var declaresTable = regexp.MustCompile(`^(list\.Source|records\.Table|records\.Proof|recordtype\.Declaration|Source|Table|Proof)$`)
 
-// visitDeclaration collects the table that a list.Source, records.Table or records.Proof names in its member From.
+// visitDeclaration collects the table that a list.Source, records.Table, records.Proof or recordtype.Declaration names in its member
+// From.
 func (p *goTexts) visitDeclaration(literal *ast.CompositeLit) {
 	kind := literal.Type
 	if generic, ok := kind.(*ast.IndexExpr); ok {

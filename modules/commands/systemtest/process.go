@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -171,15 +170,4 @@ func (p *Process) Dir() string {
 		}
 	}
 	return ""
-}
-
-// FreeAddress returns an address on which no program listens at the moment.
-func FreeAddress(b testing.TB) string {
-	b.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }

@@ -37,12 +37,9 @@ func newEngine(cacheDir string) (*engine, error) {
 			e.memory = newLinearMemory()
 			return e.memory
 		}))
-	module, err := engineModule()
-	if err != nil {
-		return nil, fmt.Errorf("unpack the PDF engine: %w", err)
-	}
-	e.pool, err = webassembly.InitWithWASM(webassembly.Config{
-		WASM: module, Context: ctx, MaxTotal: 1, RuntimeConfig: config,
+	var err error
+	e.pool, err = webassembly.Init(webassembly.Config{
+		Context: ctx, MaxTotal: 1, RuntimeConfig: config,
 		FSConfig: wazero.NewFSConfig(), // the engine cannot access files of the host
 		Stdout:   io.Discard, Stderr: io.Discard,
 	})

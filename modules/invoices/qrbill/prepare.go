@@ -2,7 +2,6 @@ package qrbill
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,15 +29,16 @@ func (r *Reader) Prepare(ctx context.Context) error {
 	return os.WriteFile(mark, nil, 0o600)
 }
 
-// preparedEngine names the file that marks a cache with the compiled engine. Another engine, or another compiler, has another name.
+// preparedEngine names the file that marks a cache with the compiled engine. Another version of the engine, or of its compiler, has
+// another name.
 var preparedEngine = sync.OnceValue(func() string {
-	compiler := ""
+	name := "engine"
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, module := range info.Deps {
-			if module.Path == "github.com/tetratelabs/wazero" {
-				compiler = module.Version
+			if module.Path == "github.com/klippa-app/go-pdfium" || module.Path == "github.com/tetratelabs/wazero" {
+				name += "-" + module.Version
 			}
 		}
 	}
-	return fmt.Sprintf("engine-%x-%s", sha256.Sum256(packedEngine), compiler)
+	return name
 })

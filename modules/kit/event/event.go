@@ -31,6 +31,7 @@ const (
 	CredentialRemoved     Kind = "credential_removed"
 	FactorChanged         Kind = "factor_changed"
 	ServiceTokenExpiring  Kind = "service_token_expiring"
+	AccessExpiring        Kind = "access_expiring" // a grant or a role ends
 	WebhookPaused         Kind = "webhook_paused"
 	WebhookDisabled       Kind = "webhook_disabled"
 )

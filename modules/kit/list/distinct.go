@@ -23,47 +23,37 @@ func (q *query) countValues(ctx context.Context, db Store, f *Field, matched int
 	case "''":
 		return 1, nil
 	}
-	all := q.counting(db, f.valueColumn(), q.matching)
-	all.Each = strings.Replace(all.SQL, countedRows, "", 1)
-	all.SQL += " GROUP BY 1"
-	c := all
-	indexed := f.leads(q.created) && q.matching.sql() == q.base && !strings.Contains(q.from, " JOIN ")
-	switch {
-	case q.matching.sql() == q.base && f.absent() != "":
-		all = q.apartGroups(db, f)
-		if c = all; indexed {
-			c = q.skipScan(f)
-		}
-	case indexed:
-		c, all.Each = q.skipScan(f), ""
+	var c *store.Counting
+	switch alone := q.matching.sql() == q.base; {
+	case alone && f.leads(q.created) && !strings.Contains(q.from, " JOIN "):
+		c = q.skipScan(f)
+	case alone && f.absent() != "":
+		c = q.apartGroups(db, f)
+	default:
+		c = q.counting(db, f.valueColumn(), q.matching)
+		c.Each = strings.Replace(c.SQL, countedRows, "", 1)
+		c.SQL += " GROUP BY 1"
 	}
-	few := *c
-	few.MaxGroups = maxDistinct
-	groups, err := db.Count(ctx, memoKey(c.SQL, c.Args), &few)
+	c.MaxGroups = maxDistinct
+	groups, err := countNoted(ctx, db, c)
 	if err == nil {
-		q.values = groups
 		return int64(len(groups)), nil
-	}
-	if errors.Is(err, store.ErrTooManyGroups) {
-		n, err = db.CountValues(ctx, memoKey(all.SQL, all.Args), all)
-	}
-	if err == nil {
-		return n, nil
 	}
 	if !errors.Is(err, store.ErrTooManyGroups) {
 		return 0, fmt.Errorf("count the values of %s: %w", q.name, err)
 	}
-	different := q.matching.after("SELECT ", f.valueColumn(), " AS value FROM ", q.from)
-	n, err = db.Memo(ctx, memoKey(different.sql(), different.args), plainNames(q.tables), func() (n int64, err error) {
-		if indexed { // the values come in their order
-			return n, db.QueryRow(ctx, "SELECT count(*) FROM (SELECT DISTINCT value FROM ("+different.sql()+") AS each) AS found", different.args...).Scan(&n)
-		}
-		return db.CountDifferent(ctx, different.sql(), different.args)
-	})
+	different := q.matching.after("SELECT DISTINCT ", f.valueColumn(), " AS value FROM ", q.from)
+	done, err := plan{planRemembered, "there are more than " + strconv.Itoa(maxDistinct) + " values: the database counts them again after each change", different}.explain(ctx, db, stepCount)
 	if err != nil {
-		err = fmt.Errorf("count the values of %s: %w", q.name, err)
+		return 0, err
 	}
-	return n, err
+	n, err = db.Memo(ctx, memoKey(different.sql(), different.args), plainNames(q.tables), func() (n int64, err error) {
+		return n, db.QueryRow(ctx, "SELECT count(*) FROM ("+different.sql()+") AS found", different.args...).Scan(&n)
+	})
+	if done(n); err != nil {
+		return 0, fmt.Errorf("count the values of %s: %w", q.name, err)
+	}
+	return n, nil
 }
 
 // leads reports whether an index begins with the values of the field, in their order.
@@ -136,21 +126,124 @@ func (f *Field) least() string {
 	return f.Column + " IS NOT NULL"
 }
 
-// is appends the condition that a field has a stored value, as its index has it.
-func (f *Field) is(b *builder, value any) {
-	text, _ := value.(string)
-	switch {
-	case value == nil:
-		b.add(f.valueColumn(), " IS NULL")
-		return
-	case f.Index == EmptyApart && text == "":
-		b.add(f.Key, " = ''")
-		return
-	case f.Index == EmptyApart:
-		b.add(f.Key, " = ")
-		b.arg(f.Fold(text))
-		b.add(" AND ", f.Key, " <> '' AND ")
+// missing returns the condition of the rows that such an index does not have.
+func (f *Field) missing() string {
+	if f.Index == EmptyApart {
+		return f.Key + " = ''"
 	}
-	b.add(f.valueColumn(), " = ")
-	b.arg(value)
+	return f.Column + " IS NULL"
+}
+
+// firsts returns the ids of the rows of a page of distinct values. It reports false when they are not among the first rows in the order.
+func (q *query) firsts(ctx context.Context, db Store, args []any, v view, w window) (ids []any, found bool, err error) {
+	later := "TRUE"
+	if w.after != nil {
+		later = unindexed(joined(w.segments))
+	}
+	pieces, divided, err := q.pieces(ctx, db, v, nil)
+	if err != nil {
+		return nil, false, err
+	}
+	if !divided {
+		pieces = v.whole(nil)
+	}
+	f := &firstRows{seen: map[any]struct{}{}, skip: w.offset, wanted: w.limit, values: q.total}
+	for _, p := range pieces {
+		for round, last := walks.round, false; !last; round *= roundGrowth {
+			b := &builder{args: args[:len(args):len(args)]}
+			b.add("SELECT ", q.id, ", ", v.distinct.valueColumn(), ", ", later, " FROM ", q.from, q.matching.sql(), conjunction(q.matching.sql()))
+			p.condition(b)
+			rows := min(round, walks.distinct-f.passed)
+			if !f.exclude(b, v.distinct.valueColumn()) {
+				rows = walks.distinct - f.passed
+			}
+			b.add(" ORDER BY ", terms(p.orders), " LIMIT ")
+			b.arg(rows)
+			before := f.passed
+			complete, err := f.read(ctx, db, b)
+			switch last = f.passed-before < rows; {
+			case complete || err != nil:
+				return f.ids, true, err
+			case f.passed >= walks.distinct:
+				return nil, false, nil
+			}
+		}
+	}
+	return f.ids, true, nil
+}
+
+const (
+	// roundGrowth is how many times more rows a round passes than the one before.
+	roundGrowth = 4
+	// maxExcluded bounds the values whose rows are left out.
+	maxExcluded = 500
+)
+
+// exclude appends the condition of the rows whose values were not seen, and reports whether there are few enough values for it. One value
+// may have nearly all rows. As one expression, it does not make SQLite use another index.
+func (f *firstRows) exclude(b *builder, value string) bool {
+	if len(f.seen) == 0 || len(f.seen) > maxExcluded {
+		return len(f.seen) == 0
+	}
+	var known []any
+	missing := "TRUE"
+	for seen := range f.seen {
+		if seen == nil {
+			missing = "FALSE"
+		} else {
+			known = append(known, seen)
+		}
+	}
+	b.add(" AND CASE WHEN ", value, " IS NULL THEN ", missing)
+	if len(known) > 0 {
+		b.add(" WHEN ")
+		oneOf(b, value, known)
+		b.add(" THEN FALSE")
+	}
+	b.add(" ELSE TRUE END")
+	return true
+}
+
+// firstRows collects the first row of each value.
+type firstRows struct {
+	seen           map[any]struct{} // values
+	ids            []any            // of the page
+	skip, wanted   int64            // rows before the page, and on it
+	values, passed int64            // how many values there are, and how many rows were read
+}
+
+// read reads rows in their order. It reports whether no further row is needed.
+func (f *firstRows) read(ctx context.Context, db Store, b *builder) (complete bool, err error) {
+	done, err := plan{planFirsts, whyFirsts, b}.explain(ctx, db, stepPass)
+	if err != nil {
+		return false, err
+	}
+	before := f.passed
+	defer func() { done(f.passed - before) }()
+	rows, err := db.Query(ctx, b.sql(), b.args...)
+	if err != nil {
+		return false, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		f.passed++
+		var id, value any
+		var beyond bool
+		if err := rows.Scan(&id, &value, &beyond); err != nil {
+			return false, err
+		}
+		if _, again := f.seen[value]; again {
+			continue
+		}
+		f.seen[value] = struct{}{}
+		if beyond {
+			if f.skip--; f.skip < 0 {
+				f.ids = append(f.ids, id)
+			}
+		}
+		if int64(len(f.ids)) == f.wanted || int64(len(f.seen)) == f.values {
+			return true, nil
+		}
+	}
+	return false, rows.Err()
 }

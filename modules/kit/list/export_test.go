@@ -3,8 +3,8 @@ package list
 import "testing"
 
 // SetWalks changes the bounds of walks until the test ends, so that few rows are enough to pass each of them.
-func SetWalks(t testing.TB, collected, matches, rows int64, pieces int, distinct, round int64) {
+func SetWalks(t testing.TB, collected, matches, rows, distinct, round int64) {
 	before := walks
 	t.Cleanup(func() { walks = before })
-	walks.collected, walks.matches, walks.rows, walks.pieces, walks.distinct, walks.round = collected, matches, rows, pieces, distinct, round
+	walks.collected, walks.matches, walks.rows, walks.distinct, walks.round = collected, matches, rows, distinct, round
 }

@@ -40,6 +40,8 @@ package list
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"kontor/server/endpoint"
 	"kontor/store"
@@ -66,11 +68,13 @@ type Source[T any] struct {
 }
 
 // List reads pages of one source. It is safe for concurrent use.
-//
-// Its generic functions only convert rows; the rest is in source, and compiled once.
 type List[T any] struct {
-	source *source
-	scan   func(row Row) (T, error)
+	source Source[T]
+	fields []Field // as declared, completed
+	byName map[string]int
+	newest []order
+	long   []int // columns that count for the size of a page
+	shapes shapes
 }
 
 // Store is the database of a list: *store.DB.
@@ -78,15 +82,33 @@ type Store interface {
 	store.Querier
 	counter
 	keyring
+	explainer
 	// CurrentTexts returns how statements search texts, when searches see everything that was committed before the call.
 	CurrentTexts(ctx context.Context) (store.Texts, error)
 }
 
 // New prepares a list. It panics for an incomplete declaration, which is a programming error.
 func New[T any](s Source[T]) *List[T] {
-	prepared := &source{from: s.From, columns: s.Columns, id: s.ID, created: s.Created, tables: s.Tables, declared: s.Fields, base: s.Base, hidden: s.Hidden}
-	prepared.prepare(s.Scan != nil)
-	return &List[T]{source: prepared, scan: s.Scan}
+	if s.From == "" || s.Columns == "" || s.ID == "" || s.Scan == nil || len(s.Tables) == 0 {
+		panic("list: a source needs From, Columns, ID, Tables and Scan")
+	}
+	l := &List[T]{source: s, byName: make(map[string]int, len(s.Fields)), long: long(s.Columns)}
+	for _, declared := range s.Fields {
+		f, err := declared.complete()
+		if err != nil {
+			panic("list: " + s.From + ": " + err.Error())
+		}
+		if _, twice := l.byName[f.Name]; twice {
+			panic("list: " + s.From + ": field " + f.Name + " is duplicate")
+		}
+		l.byName[f.Name] = len(l.fields)
+		l.fields = append(l.fields, f)
+	}
+	if s.Created != "" {
+		l.newest = append(l.newest, order{column: s.Created, descending: true})
+	}
+	l.newest = append(l.newest, order{column: s.ID, descending: true})
+	return l
 }
 
 // Page reads one page. The conditions restrict the rows to those that the caller may see, or that belong to the record in the
@@ -95,8 +117,8 @@ func New[T any](s Source[T]) *List[T] {
 // It returns apierr.QueryInvalidSearchField, and when rows are read, apierr.QueryInvalidSortField, apierr.QueryInvalidField
 // (stack and distinct) and apierr.QueryInvalidFormat.
 func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Where) (page Page[T], err error) {
-	rows := &collected[T]{scan: l.scan}
-	found, err := l.source.page(ctx, db, p, conditions, rows)
+	rows := &collected[T]{scan: l.source.Scan}
+	found, err := l.page(ctx, db, p, conditions, rows)
 	if err == nil {
 		page.set(&found, inOrder(rows.rows, found.order))
 	}
@@ -104,4 +126,51 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 }
 
 // Search returns the fields with their types, for the API document.
-func (l *List[T]) Search() []endpoint.SearchField { return l.source.search() }
+func (l *List[T]) Search() []endpoint.SearchField {
+	fields := make([]endpoint.SearchField, len(l.fields))
+	for i, f := range l.fields {
+		fields[i] = endpoint.SearchField{Name: f.Name, Type: typeNames[f.Type]}
+	}
+	return fields
+}
+
+// field returns the field with a name, or nil.
+func (l *List[T]) field(name string) *Field {
+	if i, known := l.byName[name]; known {
+		return &l.fields[i]
+	}
+	return nil
+}
+
+// longColumns are the columns of all lists whose texts may be long.
+var longColumns = []string{"metadata", "description", "assignees", "content", "text"}
+
+// long returns the positions of the long columns among those that a list reads.
+func long(columns string) (places []int) {
+	for i, column := range strings.Split(columns, ",") {
+		if slices.ContainsFunc(strings.Fields(column), func(word string) bool {
+			return slices.Contains(longColumns, word[strings.LastIndexByte(word, '.')+1:])
+		}) {
+			places = append(places, i)
+		}
+	}
+	return places
+}
+
+// Matching returns the conditions and the search as SQL of one condition with its arguments, for a statement that changes the rows
+// that a page would show. The condition names columns as the source does. Without a possible row, some is false. It returns
+// apierr.QueryInvalidSearchField.
+func (l *List[T]) Matching(p Params, conditions ...Where) (w Where, some bool, err error) {
+	q, err := l.query(p, conditions)
+	if err != nil || q.nothing {
+		return Where{}, false, err
+	}
+	sql := strings.TrimPrefix(q.matching.sql(), " WHERE ")
+	return Where{SQL: sql, Args: q.matching.args}, true, nil
+}
+
+// After returns the condition for a statement that has n arguments before those of the condition.
+func (w Where) After(n int) Where {
+	w.SQL = renumbered(w.SQL, n)
+	return w
+}

@@ -3,6 +3,7 @@ package list
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	"kontor/server/endpoint"
 	"kontor/store"
@@ -21,8 +22,8 @@ type found struct {
 }
 
 // page reads what [List.Page] returns, and adds the rows to into.
-func (s *source) page(ctx context.Context, db Store, p Params, conditions []Where, into collector) (page found, err error) {
-	q, err := s.query(p, conditions)
+func (l *List[T]) page(ctx context.Context, db Store, p Params, conditions []Where, into collector) (page found, err error) {
+	q, err := l.query(p, conditions)
 	if err != nil {
 		return page, err
 	}
@@ -38,7 +39,7 @@ func (s *source) page(ctx context.Context, db Store, p Params, conditions []Wher
 	case q.nothing:
 		matched = 0
 	case q.searched && matched > 0:
-		if matched, err = s.countMatching(ctx, db, q, p); err != nil {
+		if matched, err = l.countMatching(ctx, db, q, p); err != nil {
 			return page, err
 		}
 	}
@@ -47,7 +48,7 @@ func (s *source) page(ctx context.Context, db Store, p Params, conditions []Wher
 	if page.total = matched; matched == 0 {
 		return page, nil
 	}
-	v, refusal := s.view(p)
+	v, refusal := l.view(p)
 	if refusal != nil && p.Limit() != skipRows {
 		return page, refusal
 	}
@@ -59,15 +60,15 @@ func (s *source) page(ctx context.Context, db Store, p Params, conditions []Wher
 	switch {
 	case p.Limit() == skipRows:
 	case q.isRanked(p, page.total):
-		err = s.readRanked(ctx, db, q, p, conditions, &page, into)
+		err = l.readRanked(ctx, db, q, p, conditions, &page, into)
 	default:
-		err = s.read(ctx, db, q, v, p, &page, into)
+		err = l.read(ctx, db, q, v, p, &page, into)
 	}
 	return page, err
 }
 
 // read reads the rows of the page and groups them.
-func (s *source) read(ctx context.Context, db Store, q *query, v view, p Params, page *found, into collector) error {
+func (l *List[T]) read(ctx context.Context, db Store, q *query, v view, p Params, page *found, into collector) error {
 	var stored []any
 	bound := q.binding(v, p)
 	var after []any
@@ -78,7 +79,7 @@ func (s *source) read(ctx context.Context, db Store, q *query, v view, p Params,
 		}
 	}
 	if p.Offset() < page.total {
-		read, err := s.fetch(ctx, db, q, v, p, after, bound, into)
+		read, err := l.fetch(ctx, db, q, v, p, after, bound, into)
 		if err != nil {
 			return fmt.Errorf("read a page of %s: %w", q.name, err)
 		}
@@ -113,28 +114,37 @@ type result struct {
 }
 
 // fetch reads the rows of a page. bound is what a cursor is bound to.
-func (s *source) fetch(ctx context.Context, db Store, q *query, v view, p Params, after []any, bound []byte, into collector) (result, error) {
+func (l *List[T]) fetch(ctx context.Context, db Store, q *query, v view, p Params, after []any, bound []byte, into collector) (result, error) {
 	var place hint
 	kept, keeps := into.(*keptRows)
 	if keeps {
 		place = kept.hints.place(bound, v, p)
 	}
 	if place.set() {
-		b, err := q.page(ctx, db, s.id, v, p, after)
+		chosen, err := q.choose(ctx, db, l.source.ID, v, p, after)
 		if err != nil {
 			return result{}, err
 		}
-		if read, known, err := kept.readKnown(ctx, db, b, v, p.Limit()); err != nil || known {
+		done, err := chosen.explain(ctx, db, stepPage)
+		if err != nil {
+			return result{}, err
+		}
+		read, known, err := kept.readKnown(ctx, db, chosen.builder, v, p.Limit())
+		if done(int64(read.rows)); err != nil || known {
 			return read, err
 		}
 		place.clear()
 	}
-	b, err := q.page(ctx, db, s.columns, v, p, after)
+	chosen, err := q.choose(ctx, db, l.source.Columns, v, p, after)
 	if err != nil {
 		return result{}, err
 	}
-	read, err := s.rows(ctx, db, b, v, p.Limit(), into)
-	if err == nil && keeps && kept.known {
+	done, err := chosen.explain(ctx, db, stepPage)
+	if err != nil {
+		return result{}, err
+	}
+	read, err := l.rows(ctx, db, chosen.builder, v, p.Limit(), into)
+	if done(int64(read.rows)); err == nil && keeps && kept.known {
 		place.put()
 	}
 	return read, err
@@ -142,7 +152,7 @@ func (s *source) fetch(ctx context.Context, db Store, q *query, v view, p Params
 
 // rows runs the statement of a page. The columns after those of the scanner are the value of the stacked field and what the rows are
 // sorted by. A statement for a page after a cursor returns a row more than the limit.
-func (s *source) rows(ctx context.Context, db store.Querier, b *builder, v view, limit int, into collector) (read result, err error) {
+func (l *List[T]) rows(ctx context.Context, db store.Querier, b *builder, v view, limit int, into collector) (read result, err error) {
 	into.begin(ctx)
 	rows, err := db.Query(ctx, b.sql(), b.args...)
 	if err != nil {
@@ -153,7 +163,7 @@ func (s *source) rows(ctx context.Context, db store.Querier, b *builder, v view,
 	further := furtherColumns{rows: rows, stacked: v.stack != nil, sorted: len(v.orders)}
 	for rows.Next() {
 		// A page ends before the row that would exceed the limit, and has_more reports further rows. The first row is never cut.
-		if free -= rowBytes + rows.Size(s.long); free < 0 && read.rows > 0 || read.rows == limit {
+		if free -= rowBytes + rows.Size(l.long); free < 0 && read.rows > 0 || read.rows == limit {
 			read.more = true
 			return read, nil
 		}
@@ -173,3 +183,88 @@ func (s *source) rows(ctx context.Context, db store.Querier, b *builder, v view,
 
 // rowBytes is an upper bound for the size of a row in an answer without its long columns.
 const rowBytes = 1500
+
+// collector appends the rows that statements read. Only it depends on their type.
+type collector interface {
+	// begin is called before each statement whose rows are added.
+	begin(ctx context.Context)
+	// add scans a row.
+	add(row Row) error
+}
+
+// collected are the rows of a list.
+type collected[T any] struct {
+	scan func(row Row) (T, error)
+	rows []T
+}
+
+func (*collected[T]) begin(context.Context) {}
+
+func (c *collected[T]) add(row Row) error {
+	item, err := c.scan(row)
+	if err != nil {
+		return err
+	}
+	if c.rows == nil {
+		c.rows = make([]T, 0, defaultLimit)
+	}
+	c.rows = append(c.rows, item)
+	return nil
+}
+
+// inOrder returns the rows at these positions; nil: all rows.
+func inOrder[T any](rows []T, positions []int) []T {
+	switch {
+	case positions == nil && rows == nil:
+		return []T{}
+	case positions == nil:
+		return rows
+	}
+	ordered := make([]T, len(positions))
+	for i, at := range positions {
+		ordered[i] = rows[at]
+	}
+	return ordered
+}
+
+// furtherColumns passes the first columns to the module's scanner and keeps the others.
+type furtherColumns struct {
+	rows    *store.Rows
+	stacked bool
+	sorted  int  // how many columns there are of what the row is sorted by
+	end     bool // keep them
+	value   any
+	last    []any
+	dest    []any
+}
+
+// Scan reads the columns of the scanner, the value of the stacked field, and what the row is sorted by.
+func (r *furtherColumns) Scan(dest ...any) error {
+	r.dest = append(r.dest[:0], dest...)
+	if r.stacked {
+		r.dest = append(r.dest, &r.value)
+	}
+	r.last = nil
+	if r.end {
+		r.last = make([]any, r.sorted)
+	}
+	for i := range r.sorted {
+		if r.end {
+			r.dest = append(r.dest, &r.last[i])
+		} else {
+			r.dest = append(r.dest, store.Ignored)
+		}
+	}
+	return r.rows.Scan(r.dest...)
+}
+
+// SetPage selects a page whose limit may exceed that of clients, see [endpoint.Pageable].
+func (p *Params) SetPage(limit int, offset int64) { p.limit, p.offset = limit, offset }
+
+// Rows describes the rows of the page, see [endpoint.RowPage].
+func (p Page[T]) Rows() endpoint.Rows {
+	return endpoint.Rows{Type: reflect.TypeFor[T](), Count: len(p.Data.Rows), Total: p.Total, More: p.HasMore}
+}
+
+// Row returns a pointer to a row.
+func (p Page[T]) Row(i int) any { return &p.Data.Rows[i] }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -140,4 +141,220 @@ func ByText(ctx context.Context, db Store, search *store.TextSearch, id string) 
 		c = search.Each(id)
 	}
 	return &c, err
+}
+
+// Found is a row that a search has found.
+type Found[T any] struct {
+	ID    string
+	Row   T
+	Score int             // larger is better
+	Match store.TextMatch // the best of the matching documents
+}
+
+// candidates is the number of rows that are compared to find the best ones.
+const candidates = 100
+
+// Find returns the rows that match a text best, at most limit. It compares a bounded number of rows. If more match, those are the
+// newest with all words, and then the newest with the beginning of the last one.
+func (l *List[T]) Find(ctx context.Context, db Store, search *store.TextSearch, limit int, conditions ...Where) ([]Found[T], error) {
+	if search == nil || search.Empty() {
+		return nil, nil
+	}
+	ids, matches, err := l.candidates(ctx, db, search, conditions)
+	if err != nil {
+		return nil, err
+	}
+	if matches > candidates {
+		whole := &store.TextSearch{Sources: search.Sources, Any: slices.Clone(search.Any)}
+		for i := range whole.Any {
+			whole.Any[i].Prefix = false
+		}
+		better, _, err := l.candidates(ctx, db, whole, conditions)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(better, slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(better, id) })...)
+	}
+	ranks, err := rank(ctx, db, search, ids)
+	if err != nil {
+		return nil, err
+	}
+	rows := &collected[T]{scan: l.source.Scan}
+	if ranks, err = l.byID(ctx, db, ranks[:min(limit, len(ranks))], conditions, rows); err != nil {
+		return nil, err
+	}
+	found := make([]Found[T], len(ranks))
+	for i, r := range ranks {
+		found[i] = Found[T]{ID: r.id, Row: rows.rows[r.at], Score: r.score, Match: r.match}
+	}
+	return found, nil
+}
+
+// candidates returns the newest matching rows, and how many documents match, at most manyMatches.
+func (l *List[T]) candidates(ctx context.Context, db Store, search *store.TextSearch, conditions []Where) (ids []string, matches int64, err error) {
+	q, err := l.query(Params{}, conditions)
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := q.matchText(ctx, db, search); err != nil || q.matches == 0 {
+		return nil, 0, err
+	}
+	newest, err := q.choose(ctx, db, l.source.ID, view{orders: l.newest, alone: true}, Params{limit: candidates}, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	if ids, err = selectIDs(ctx, db, newest.builder); err != nil {
+		err = fmt.Errorf("search %s: %w", q.name, err)
+	}
+	return ids, q.matches, err
+}
+
+// selectIDs runs a statement that selects ids.
+func selectIDs(ctx context.Context, db store.Querier, b *builder) ([]string, error) {
+	return store.All(ctx, db, store.Text, b.sql(), b.args...)
+}
+
+// byID reads the rows of ranked ids. It returns those that the conditions still allow, with their positions.
+func (l *List[T]) byID(ctx context.Context, db Store, ranks []ranked, conditions []Where, into collector) ([]ranked, error) {
+	found := make(map[string]int, len(ranks))
+	ids := make([]string, len(ranks))
+	for i, r := range ranks {
+		ids[i] = r.id
+	}
+	for rows := 0; len(ids) > 0; {
+		q, err := l.query(Params{}, conditions)
+		if err != nil {
+			return nil, err
+		}
+		q.visible.and()
+		q.visible.add(q.id, " IN (", store.In(len(q.visible.args)+1, len(ids)), ")")
+		q.visible.args = store.AppendIn(q.visible.args[:len(q.visible.args):len(q.visible.args)], ids)
+		read, err := l.rows(ctx, db, q.visible.after("SELECT ", l.source.Columns, ", ", q.id, " FROM ", q.from), view{stack: &stack{}}, len(ids), into)
+		if err != nil {
+			return nil, fmt.Errorf("read what was found of %s: %w", q.name, err)
+		}
+		for i, stored := range read.stacked {
+			id, _ := stored.(string)
+			found[id] = rows + i
+		}
+		if read.rows == 0 { // the others are gone
+			break
+		}
+		rows += read.rows
+		ids = slices.DeleteFunc(ids, func(id string) bool { _, known := found[id]; return known })
+	}
+	allowed := make([]ranked, 0, len(ranks))
+	for _, r := range ranks {
+		if at, ok := found[r.id]; ok {
+			r.at = at
+			allowed = append(allowed, r)
+		}
+	}
+	return allowed, nil
+}
+
+// isRanked reports whether the page is ordered by relevance.
+func (q *query) isRanked(p Params, total int64) bool {
+	return q.text != nil && len(p.sort) == 0 && p.cursor == "" && p.stack == "" && p.distinct == "" && total <= maxRanked
+}
+
+// readRanked reads a page in the order of relevance.
+func (l *List[T]) readRanked(ctx context.Context, db Store, q *query, p Params, conditions []Where, page *found, into collector) error {
+	newest := q.matching.copy()
+	newest = newest.after("SELECT ", q.id, " FROM ", q.from)
+	newest.add(" ORDER BY ", terms(l.newest), " LIMIT ")
+	newest.arg(maxRanked)
+	done, err := plan{planRelevance, "the words match few rows, and there is no sort: all of them are ordered by relevance", newest}.explain(ctx, db, stepPage)
+	if err != nil {
+		return err
+	}
+	all, err := selectIDs(ctx, db, newest)
+	if done(int64(len(all))); err != nil {
+		return fmt.Errorf("search %s: %w", q.name, err)
+	}
+	ranks, err := rank(ctx, db, q.text, all)
+	if err != nil {
+		return err
+	}
+	first := min(p.Offset(), int64(len(ranks)))
+	ranks = ranks[first:min(first+int64(p.Limit()), int64(len(ranks)))]
+	if ranks, err = l.byID(ctx, db, ranks, conditions, into); err != nil {
+		return err
+	}
+	page.order = make([]int, len(ranks))
+	for i, r := range ranks {
+		page.order[i] = r.at
+	}
+	page.hasMore = len(ranks) > 0 && p.Offset() < page.total-int64(len(ranks))
+	return nil
+}
+
+// ranked is a found id with its relevance.
+type ranked struct {
+	id    string
+	score int
+	match store.TextMatch
+	at    int // position among the rows that were read
+}
+
+// rank orders ids by relevance. Ids with the same relevance keep their order.
+func rank(ctx context.Context, db store.Querier, search *store.TextSearch, ids []string) ([]ranked, error) {
+	all, at := make([]ranked, len(ids)), make(map[string]int, len(ids))
+	for i, id := range ids {
+		all[i].id, at[id] = id, i
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	matches, err := search.Matches(ctx, db, ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range matches {
+		if r := &all[at[m.Record]]; r.match.ID == "" || score(search, m) > r.score {
+			r.score, r.match = score(search, m), m
+		}
+	}
+	sort.SliceStable(all, func(i, j int) bool { return all[i].score > all[j].score })
+	return all, nil
+}
+
+// The relevance of a word in a document.
+const (
+	wholeTitle   = 8 // of a title that consists of the searched words alone
+	inTitle      = 6
+	beginsTitle  = 4 // the beginning of a word of the title
+	inBody       = 2
+	beginsInBody = 1
+)
+
+// score returns the relevance of a document: that of its least relevant word, in the best reading.
+func score(search *store.TextSearch, m store.TextMatch) (best int) {
+	for _, reading := range search.Any {
+		lowest := wholeTitle
+		for i, word := range reading.Words {
+			last := reading.Prefix && i == len(reading.Words)-1
+			lowest = min(lowest, scoreWord(word, last, m))
+		}
+		if lowest == inTitle && len(m.Title) == len(reading.Words) {
+			lowest = wholeTitle
+		}
+		best = max(best, lowest)
+	}
+	return best
+}
+
+func scoreWord(word string, prefix bool, m store.TextMatch) int {
+	begins := func(other string) bool { return strings.HasPrefix(other, word) }
+	switch {
+	case slices.Contains(m.Title, word):
+		return inTitle
+	case prefix && slices.ContainsFunc(m.Title, begins):
+		return beginsTitle
+	case slices.Contains(m.Body, word):
+		return inBody
+	case prefix && slices.ContainsFunc(m.Body, begins):
+		return beginsInBody
+	}
+	return 0
 }

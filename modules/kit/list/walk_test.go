@@ -36,12 +36,11 @@ func TestPage_WalkedPagesAreTheSortedOnes(t *testing.T) {
 	sorted := pages()
 	for _, bounds := range []struct {
 		rows     int64
-		pieces   int
 		distinct int64
 		round    int64
-	}{{50_000, 20, 1_000_000, 1_000_000}, {50_000, 20, 1_000_000, 1}, {50_000, 20, 7, 2}, {9, 1, 1, 1}} {
+	}{{50_000, 1_000_000, 1_000_000}, {50_000, 1_000_000, 1}, {50_000, 7, 2}, {9, 1, 1}} {
 		t.Run(fmt.Sprint(bounds), func(t *testing.T) {
-			list.SetWalks(t, 0, 1, bounds.rows, bounds.pieces, bounds.distinct, bounds.round)
+			list.SetWalks(t, 0, 1, bounds.rows, bounds.distinct, bounds.round)
 			for i, walked := range pages() {
 				if !slices.Equal(walked, sorted[i]) {
 					t.Errorf("%s, offset %d: got %v, want %v", queries[i/3], i%3*11, walked, sorted[i])
@@ -67,7 +66,7 @@ func TestPage_WalkedPagesHaveCursorsAndConditions(t *testing.T) {
 			return
 		}
 		t.Run(fmt.Sprint(rows), func(t *testing.T) {
-			list.SetWalks(t, 0, 1, rows, 20, 1_000_000, 2)
+			list.SetWalks(t, 0, 1, rows, 1_000_000, 2)
 			t.Run("cursors", TestPage_CursorsPassEveryRowOnce)
 			t.Run("model", TestPage_AgreesWithTheModel)
 		})
@@ -79,7 +78,7 @@ func TestPage_WalksTheIndexOfTheOrder(t *testing.T) {
 	if storetest.SQLiteOnly(t, "query plans are in the words of SQLite") {
 		return
 	}
-	list.SetWalks(t, 0, 1, 50_000, 20, 1_000_000, 2)
+	list.SetWalks(t, 0, 1, 50_000, 1_000_000, 2)
 	db := open(t, many(40)...)
 	addIndexes(t, db)
 	r := &recorder{Store: db}

@@ -32,16 +32,12 @@ func GrantedIDs(t access.RecordType, wanted access.Permission) (sql string, tabl
 // Visible returns the condition of a list: no condition for a caller who may read all records of the type, otherwise the
 // records that a relation or a grant lets the caller read.
 func (t *Table[T]) Visible(caller *access.Caller) list.Where {
-	return t.source().visible(caller)
-}
-
-func (s *source) visible(caller *access.Caller) list.Where {
-	if caller.May(s.recType, access.ReadAll) {
+	if caller.May(t.Type, access.ReadAll) {
 		return list.Where{}
 	}
-	granted, tables := GrantedIDs(s.recType, access.Read)
+	granted, tables := GrantedIDs(t.Type, access.Read)
 	where := list.Where{Granted: granted, Args: []any{caller.UserID}, Tables: tables[:len(tables):len(tables)]}
-	for _, relation := range s.relations {
+	for _, relation := range t.Relations {
 		if relation.Allows.Has(access.Read) {
 			where.Any = append(where.Any, relation.SQL)
 			where.Tables = append(where.Tables, relation.Tables...)
@@ -52,28 +48,28 @@ func (s *source) visible(caller *access.Caller) list.Where {
 
 // statement returns the SQL that reads one record. With a wanted permission, $1 is the user, $2 the id, and the last column
 // is the user's access; without one, $1 is the id.
-func (s *source) statement(wanted access.Permission) string {
-	if text, ok := s.statements.Load(wanted); ok {
+func (t *Table[T]) statement(wanted access.Permission) string {
+	if text, ok := t.statements.Load(wanted); ok {
 		return text.(string)
 	}
-	text := "SELECT " + s.columns + " FROM " + s.from + " WHERE id = $1"
+	text := "SELECT " + t.Columns + " FROM " + t.From + " WHERE id = $1"
 	if wanted != access.None {
-		text = "SELECT " + s.columns + ", (" + s.condition(wanted) + ") FROM " + s.from + " WHERE id = $2"
+		text = "SELECT " + t.Columns + ", (" + t.condition(wanted) + ") FROM " + t.From + " WHERE id = $2"
 	}
-	s.statements.Store(wanted, text)
+	t.statements.Store(wanted, text)
 	return text
 }
 
 // condition returns the SQL condition that the user $1 has the permission by a relation or by a grant on the record.
-func (s *source) condition(wanted access.Permission) string {
+func (t *Table[T]) condition(wanted access.Permission) string {
 	var b strings.Builder
-	for _, relation := range s.relations {
+	for _, relation := range t.Relations {
 		if relation.Allows.Has(wanted) {
 			b.WriteString(relation.SQL)
 			b.WriteString(" OR ")
 		}
 	}
 	fmt.Fprintf(&b, `EXISTS (SELECT 1 FROM permissions p WHERE p.rec_id = %s.id AND p.rec_type = '%s' AND p.permission = '%s'
-		AND `+heldByUser+`)`, s.from, s.recType.Name, wanted)
+		AND `+heldByUser+`)`, t.From, t.Type.Name, wanted)
 	return b.String()
 }

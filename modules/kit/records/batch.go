@@ -21,7 +21,7 @@ type Seen[T any] struct {
 // record is readable.
 func (t *Table[T]) Batch(ctx context.Context, q store.Querier, all access.Permission, condition string, value any, after string, limit int) ([]Seen[T], error) {
 	caller := access.From(ctx)
-	rows, err := q.Query(ctx, t.source().batchStatement(condition, caller.May(t.Type, all) || all == access.None), caller.UserID, value, after, limit)
+	rows, err := q.Query(ctx, t.batchStatement(condition, caller.May(t.Type, all) || all == access.None), caller.UserID, value, after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", t.Type.Name, err)
 	}
@@ -56,17 +56,17 @@ type batchKey struct {
 }
 
 // batchStatement returns the SQL of [Table.Batch]: $1 is the user, $2 the value, $3 the last id, $4 the limit.
-func (s *source) batchStatement(condition string, all bool) string {
+func (t *Table[T]) batchStatement(condition string, all bool) string {
 	key := batchKey{condition, all}
-	if text, ok := s.statements.Load(key); ok {
+	if text, ok := t.statements.Load(key); ok {
 		return text.(string)
 	}
 	may := "$1 = $1" // each parameter must be used
 	if !all {
-		may = s.condition(access.Read)
+		may = t.condition(access.Read)
 	}
-	text := "SELECT " + s.columns + ", (" + may + "), " + s.from + ".id FROM " + s.from +
-		" WHERE (" + condition + ") AND " + s.from + ".id > $3 ORDER BY " + s.from + ".id LIMIT $4"
-	s.statements.Store(key, text)
+	text := "SELECT " + t.Columns + ", (" + may + "), " + t.From + ".id FROM " + t.From +
+		" WHERE (" + condition + ") AND " + t.From + ".id > $3 ORDER BY " + t.From + ".id LIMIT $4"
+	t.statements.Store(key, text)
 	return text
 }

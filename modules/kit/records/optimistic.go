@@ -22,30 +22,27 @@ var errStale = errors.New("the record changed meanwhile")
 func UpdatePrepared[T endpoint.Tagged, P any](ctx context.Context, db *store.DB, t *Table[T], id string, wanted access.Permission,
 	prepare func(ctx context.Context, q store.Querier, before T) (P, error), write func(ctx context.Context, tx *store.Tx, prepared P) error,
 ) (P, error) {
-	read := func(ctx context.Context, q store.Querier) (endpoint.Tagged, error) { return t.Get(ctx, q, id, wanted) }
-	result, err := optimistic{
-		read: read, look: read,
-		prepare: func(ctx context.Context, q store.Querier, before endpoint.Tagged) (any, bool, error) {
-			p, err := prepare(ctx, q, before.(T))
+	read := func(ctx context.Context, q store.Querier) (T, error) { return t.Get(ctx, q, id, wanted) }
+	return optimistic[T, P]{
+		read: read, look: read, write: write,
+		prepare: func(ctx context.Context, q store.Querier, before T) (P, bool, error) {
+			p, err := prepare(ctx, q, before)
 			return p, true, err
 		},
-		write: func(ctx context.Context, tx *store.Tx, prepared any) error { return write(ctx, tx, prepared.(P)) },
 	}.run(ctx, db)
-	p, _ := result.(P)
-	return p, err
 }
 
 // optimistic is a change that is prepared before the transaction that writes it.
-type optimistic struct {
+type optimistic[T endpoint.Tagged, P any] struct {
 	// read reads the record to prepare for. look reads, in the transaction, enough to compare its tag.
-	read, look func(ctx context.Context, q store.Querier) (endpoint.Tagged, error)
+	read, look func(ctx context.Context, q store.Querier) (T, error)
 	// prepare returns what to write, and false when nothing changes. It may run several times.
-	prepare func(ctx context.Context, q store.Querier, before endpoint.Tagged) (prepared any, changed bool, err error)
-	write   func(ctx context.Context, tx *store.Tx, prepared any) error
+	prepare func(ctx context.Context, q store.Querier, before T) (prepared P, changed bool, err error)
+	write   func(ctx context.Context, tx *store.Tx, prepared P) error
 }
 
 // run returns what prepare returned last.
-func (o optimistic) run(ctx context.Context, db *store.DB) (prepared any, err error) {
+func (o optimistic[T, P]) run(ctx context.Context, db *store.DB) (prepared P, err error) {
 	for range optimisticTries {
 		before, prepared, changed, err := o.readAndPrepare(ctx, db)
 		if err != nil || !changed {
@@ -75,15 +72,15 @@ func (o optimistic) run(ctx context.Context, db *store.DB) (prepared any, err er
 	return prepared, err
 }
 
-func (o optimistic) readAndPrepare(ctx context.Context, q store.Querier) (before endpoint.Tagged, prepared any, changed bool, err error) {
+func (o optimistic[T, P]) readAndPrepare(ctx context.Context, q store.Querier) (before T, prepared P, changed bool, err error) {
 	if before, err = o.read(ctx, q); err != nil {
-		return before, nil, false, err
+		return before, prepared, false, err
 	}
 	if err = rejectErased(before); err != nil {
-		return before, nil, false, err
+		return before, prepared, false, err
 	}
 	if err = endpoint.CheckMatch(ctx, before.ETag()); err != nil {
-		return before, nil, false, err
+		return before, prepared, false, err
 	}
 	prepared, changed, err = o.prepare(ctx, q, before)
 	return before, prepared, changed, err

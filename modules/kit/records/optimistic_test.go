@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"kontor/server/endpoint"
 	"kontor/store"
 	"kontor/store/storetest"
 )
@@ -22,17 +21,17 @@ func TestOptimistic_NeverOverwritesAnotherChange(t *testing.T) {
 	for _, changes := range []int{0, 1, optimisticTries - 1, optimisticTries, optimisticTries + 1} {
 		t.Run(fmt.Sprintf("%d changes by others", changes), func(t *testing.T) {
 			now, others := counter{version: 1}, 0
-			read := func(context.Context, store.Querier) (endpoint.Tagged, error) { return now, nil }
-			_, err := optimistic{
+			read := func(context.Context, store.Querier) (counter, error) { return now, nil }
+			_, err := optimistic[counter, counter]{
 				read: read, look: read,
-				prepare: func(_ context.Context, q store.Querier, before endpoint.Tagged) (any, bool, error) {
+				prepare: func(_ context.Context, q store.Querier, before counter) (counter, bool, error) {
 					if _, inside := q.(*store.Tx); !inside && others < changes {
 						others++
 						now.version++
 					}
 					return before, true, nil
 				},
-				write: func(_ context.Context, _ *store.Tx, prepared any) error {
+				write: func(_ context.Context, _ *store.Tx, prepared counter) error {
 					if prepared != now {
 						t.Errorf("a change prepared for %v was written over %v", prepared, now)
 					}

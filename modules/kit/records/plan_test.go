@@ -25,11 +25,11 @@ func TestTable_ReadsByIndexes(t *testing.T) {
 		return
 	}
 	db := storetest.Open(t)
-	got := strings.Join(storetest.Plan(t, db, newCustomers().source().statement(access.Read), store.NewID(), store.NewID()), "\n")
+	got := strings.Join(storetest.Plan(t, db, newCustomers().statement(access.Read), store.NewID(), store.NewID()), "\n")
 	for _, want := range []string{
 		"SEARCH customers USING INDEX sqlite_autoindex_customers_1 (id=?)",
 		"SEARCH grants USING COVERING INDEX sqlite_autoindex_grants_2 (rec_id=? AND rec_type=? AND permission=? AND principal_id=?)",
-		"SEARCH user_roles USING COVERING INDEX sqlite_autoindex_user_roles_1 (user_id=?)",
+		"SEARCH user_roles USING COVERING INDEX user_roles_in_force_idx (user_id=?)",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the plan lacks %q:\n%s", want, got)
@@ -51,7 +51,7 @@ func TestViews_HaveThePlansOfTheirTables(t *testing.T) {
 		sql  string
 		args []any
 	}{
-		"one record":         {newCustomers().source().statement(access.Update), []any{"user", "record"}},
+		"one record":         {newCustomers().statement(access.Update), []any{"user", "record"}},
 		"grants on a record": {selectGrant, []any{"user", "record", "customers", "read"}},
 		"granted records":    {granted, []any{"user"}},
 	} {
@@ -60,6 +60,9 @@ func TestViews_HaveThePlansOfTheirTables(t *testing.T) {
 			t.Fatalf("%s: the statement does not read a view: %s", name, c.sql)
 		}
 		got, want := storetest.Plan(t, db, c.sql, c.args...), storetest.Plan(t, db, below, c.args...)
+		for i := range got { // the roles in force have an index of their own
+			got[i] = strings.ReplaceAll(got[i], "user_roles_in_force_idx", "sqlite_autoindex_user_roles_1")
+		}
 		if !slices.Equal(withoutNumbers(got), withoutNumbers(want)) {
 			t.Errorf("%s: the plan is\n%s\nwith the tables it is\n%s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}

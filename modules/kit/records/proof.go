@@ -25,6 +25,12 @@ type Proof struct {
 	// Migration is the number of the migration that created the table, for records that were added without a new form of the digests;
 	// 0: every database that can be checked has the table.
 	Migration int64
+	// Form counts the forms of the digests of this type: a start with a higher number digests its records again. Increase it with each new
+	// member or stored column, unless an absent one is left out. 0 is the form of version 6 of all records.
+	Form int
+	// Changes says that the audit trail keeps changed members of the answer with their values, and which not; nil: it keeps none. The
+	// answer holds no password, token or key.
+	Changes *store.ChangeRule
 	// Orphans is a SELECT of the id of a row that belongs to no record; empty: there cannot be any.
 	Orphans string
 }
@@ -54,8 +60,8 @@ func (t *Table[T]) Proof() Proof {
 }
 
 func (t *Table[T]) readRecord(ctx context.Context, q store.Querier, id string) (store.Record, error) {
-	var row T
-	if err := t.source().read(ctx, q, id, t.into(&row)); err != nil {
+	row, err := t.read(ctx, q, id)
+	if err != nil {
 		return store.Record{}, err
 	}
 	return t.record(row), nil

@@ -12,6 +12,8 @@ package records
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 
 	"kontor/modules/kit/list"
@@ -52,29 +54,66 @@ type Table[T any] struct {
 // Get reads one record if the caller of the context has the wanted permission. It returns Missing for an unknown id and
 // apierr.NoAccess without the permission.
 func (t *Table[T]) Get(ctx context.Context, q store.Querier, id string, wanted access.Permission) (T, error) {
-	var record, zero T
-	if err := t.source().get(ctx, q, id, wanted, t.into(&record)); err != nil {
-		return zero, err
+	caller := access.From(ctx)
+	if caller.May(t.Type, wanted) {
+		return t.GetUnchecked(ctx, q, id)
 	}
-	return record, nil
+	row := rowWithAccess{Row: q.QueryRow(ctx, t.statement(wanted), caller.UserID, id)}
+	record, err := t.Scan(&row)
+	if err == nil && !row.allowed {
+		err = apierr.NoAccess
+	}
+	return t.found(record, err)
 }
 
 // GetUnchecked reads one record without an access check. It returns Missing for an unknown id.
 func (t *Table[T]) GetUnchecked(ctx context.Context, q store.Querier, id string) (T, error) {
-	var record T
-	err := t.source().getUnchecked(ctx, q, id, t.into(&record))
-	return record, err
+	return t.found(t.read(ctx, q, id))
+}
+
+// found returns a record, or nothing of it with an error.
+func (t *Table[T]) found(record T, err error) (T, error) {
+	var zero T
+	switch {
+	case err == nil:
+		return record, nil
+	case errors.Is(err, store.ErrNotFound):
+		return zero, t.Missing
+	case errors.Is(err, apierr.NoAccess):
+		return zero, err
+	}
+	return zero, fmt.Errorf("read %s: %w", t.Type.Name, err)
+}
+
+// read reads one record without an access check. It returns store.ErrNotFound.
+func (t *Table[T]) read(ctx context.Context, q store.Querier, id string) (T, error) {
+	return t.Scan(q.QueryRow(ctx, t.statement(access.None), id))
 }
 
 // Granted reports whether the caller has the permission by a grant on the type or on the record. Relations do not count.
 func (t *Table[T]) Granted(ctx context.Context, q store.Querier, id string, wanted access.Permission) (bool, error) {
-	return t.source().granted(ctx, q, id, wanted)
+	caller := access.From(ctx)
+	if caller.May(t.Type, wanted) {
+		return true, nil
+	}
+	var one int
+	err := q.QueryRow(ctx, selectGrant, caller.UserID, id, t.Type.Name, wanted.String()).Scan(&one)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read a grant on %s: %w", t.Type.Name, err)
+	}
+	return true, nil
 }
 
-// into returns a scanner that sets a record.
-func (t *Table[T]) into(record *T) func(row Row) error {
-	return func(row Row) (err error) {
-		*record, err = t.Scan(row)
-		return err
-	}
+// rowWithAccess is a row whose last column, which the module's scanner does not read, is the caller's access to the record.
+type rowWithAccess struct {
+	*store.Row
+	allowed bool
+}
+
+// Scan reads the columns and the access.
+func (r *rowWithAccess) Scan(dest ...any) error {
+	return r.Row.Scan(append(append(make([]any, 0, len(dest)+1), dest...), &r.allowed)...)
 }

@@ -13,26 +13,22 @@ import (
 // RelatedTo returns, by user id, the names of the relations that give users the permission on a record. It is the inverse of
 // [Table.RelationsOf]. exists is false for an unknown record.
 func (t *Table[T]) RelatedTo(ctx context.Context, q store.Querier, id string, wanted access.Permission) (users map[string][]string, exists bool, err error) {
-	return t.source().relatedTo(ctx, q, id, wanted)
-}
-
-func (s *source) relatedTo(ctx context.Context, q store.Querier, id string, wanted access.Permission) (users map[string][]string, exists bool, err error) {
 	var one int
-	err = q.QueryRow(ctx, "SELECT 1 FROM "+s.from+" WHERE id = $1", id).Scan(&one)
+	err = q.QueryRow(ctx, "SELECT 1 FROM "+t.From+" WHERE id = $1", id).Scan(&one)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, false, nil
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("look up %s: %w", s.recType.Name, err)
+		return nil, false, fmt.Errorf("look up %s: %w", t.Type.Name, err)
 	}
 	users = map[string][]string{}
-	for _, relation := range s.relations {
+	for _, relation := range t.Relations {
 		if !relation.Allows.Has(wanted) {
 			continue
 		}
-		related, err := store.All(ctx, q, store.Text, relation.users(s.from), id)
+		related, err := store.All(ctx, q, store.Text, relation.users(t.From), id)
 		if err != nil {
-			return nil, true, fmt.Errorf("read users related to %s: %w", s.recType.Name, err)
+			return nil, true, fmt.Errorf("read users related to %s: %w", t.Type.Name, err)
 		}
 		for _, user := range related {
 			users[user] = append(users[user], relation.Name)

@@ -10,21 +10,24 @@ import (
 )
 
 // Of returns a [access.Records] that answers from one table.
-func Of[T any](db *store.DB, t *Table[T]) access.Records { return recordsOf{db, t.source()} }
+func Of[T any](db *store.DB, t *Table[T]) access.Records { return recordsOf[T]{db, t} }
 
-type recordsOf struct {
+type recordsOf[T any] struct {
 	db    *store.DB
-	table *source
+	table *Table[T]
 }
 
+// RecordType returns the type of the records.
+func (r recordsOf[T]) RecordType() access.RecordType { return r.table.Type }
+
 // Relations returns the permissions that a user has by relations.
-func (r recordsOf) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
-	return r.table.relationsOf(ctx, r.db, userID, ids)
+func (r recordsOf[T]) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
+	return r.table.RelationsOf(ctx, r.db, userID, ids)
 }
 
 // Related returns the users who have a permission on a record by relations.
-func (r recordsOf) Related(ctx context.Context, id string, wanted access.Permission) (users map[string][]string, exists bool, err error) {
-	return r.table.relatedTo(ctx, r.db, id, wanted)
+func (r recordsOf[T]) Related(ctx context.Context, id string, wanted access.Permission) (users map[string][]string, exists bool, err error) {
+	return r.table.RelatedTo(ctx, r.db, id, wanted)
 }
 
 // relationsChunk is the number of records of one statement. Shorter lists are padded, so that all chunks share one prepared
@@ -33,35 +36,31 @@ const relationsChunk = 20
 
 // RelationsOf returns, by id, the permissions that a user has by relations to records. Unknown ids are missing.
 func (t *Table[T]) RelationsOf(ctx context.Context, q store.Querier, userID string, ids []string) (map[string]access.Permission, error) {
-	return t.source().relationsOf(ctx, q, userID, ids)
-}
-
-func (s *source) relationsOf(ctx context.Context, q store.Querier, userID string, ids []string) (map[string]access.Permission, error) {
 	found := make(map[string]access.Permission, len(ids))
 	for len(ids) > 0 {
 		n := min(len(ids), relationsChunk)
-		if err := s.addRelations(ctx, q, userID, ids[:n], found); err != nil {
-			return nil, fmt.Errorf("read relations to %s: %w", s.recType.Name, err)
+		if err := t.addRelations(ctx, q, userID, ids[:n], found); err != nil {
+			return nil, fmt.Errorf("read relations to %s: %w", t.Type.Name, err)
 		}
 		ids = ids[n:]
 	}
 	return found, nil
 }
 
-func (s *source) addRelations(ctx context.Context, q store.Querier, userID string, ids []string, found map[string]access.Permission) error {
+func (t *Table[T]) addRelations(ctx context.Context, q store.Querier, userID string, ids []string, found map[string]access.Permission) error {
 	args := make([]any, relationsChunk+1)
 	args[0] = userID
 	for i := range relationsChunk {
 		args[i+1] = ids[min(i, len(ids)-1)]
 	}
-	rows, err := q.Query(ctx, s.relationsStatement(), args...)
+	rows, err := q.Query(ctx, t.relationsStatement(), args...)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var id string
-		holds := make([]bool, len(s.relations))
+		holds := make([]bool, len(t.Relations))
 		dest := []any{&id}
 		for i := range holds {
 			dest = append(dest, &holds[i])
@@ -70,7 +69,7 @@ func (s *source) addRelations(ctx context.Context, q store.Querier, userID strin
 			return err
 		}
 		allowed := access.None
-		for i, relation := range s.relations {
+		for i, relation := range t.Relations {
 			if holds[i] {
 				allowed |= relation.Allows
 			}
@@ -81,17 +80,17 @@ func (s *source) addRelations(ctx context.Context, q store.Querier, userID strin
 }
 
 // relationsStatement reads which relations the user $1 has to each of the records that exist.
-func (s *source) relationsStatement() string {
+func (t *Table[T]) relationsStatement() string {
 	const name = "relations"
-	if text, ok := s.statements.Load(name); ok {
+	if text, ok := t.statements.Load(name); ok {
 		return text.(string)
 	}
 	var b strings.Builder
 	b.WriteString("SELECT id")
-	for _, relation := range s.relations {
+	for _, relation := range t.Relations {
 		b.WriteString(", (" + relation.SQL + ")")
 	}
-	b.WriteString(" FROM " + s.from + " WHERE id IN (")
+	b.WriteString(" FROM " + t.From + " WHERE id IN (")
 	for i := range relationsChunk {
 		if i > 0 {
 			b.WriteString(", ")
@@ -99,6 +98,6 @@ func (s *source) relationsStatement() string {
 		fmt.Fprintf(&b, "$%d", i+2)
 	}
 	b.WriteString(")")
-	s.statements.Store(name, b.String())
+	t.statements.Store(name, b.String())
 	return b.String()
 }

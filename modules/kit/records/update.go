@@ -58,11 +58,10 @@ func Update[T endpoint.Tagged](ctx context.Context, db *store.DB, t *Table[T], i
 	}
 	var digests [2]store.Digest
 	var before T
-	after, err := optimistic{
-		read: func(ctx context.Context, q store.Querier) (endpoint.Tagged, error) { return e.Read(ctx, q) },
-		look: func(ctx context.Context, q store.Querier) (endpoint.Tagged, error) { return e.Look(ctx, q) },
-		prepare: func(_ context.Context, q store.Querier, tagged endpoint.Tagged) (any, bool, error) {
-			before = tagged.(T)
+	return optimistic[T, T]{
+		read: e.Read, look: e.Look,
+		prepare: func(_ context.Context, q store.Querier, read T) (T, bool, error) {
+			before = read
 			after, changed, err := e.Apply(before, q.Now())
 			if err != nil || !changed {
 				return before, false, err
@@ -71,14 +70,12 @@ func Update[T endpoint.Tagged](ctx context.Context, db *store.DB, t *Table[T], i
 			digests = [2]store.Digest{was, db.DigestChange(t.Type.Name, was, t.Digest(db, after))}
 			return after, true, nil
 		},
-		write: func(ctx context.Context, tx *store.Tx, after any) error {
-			if err := e.Write(ctx, tx, before, after.(T)); err != nil {
+		write: func(ctx context.Context, tx *store.Tx, after T) error {
+			if err := e.Write(ctx, tx, before, after); err != nil {
 				return err
 			}
 			t.Audit(ctx, tx, e.Action, id, digests[0], digests[1])
 			return nil
 		},
 	}.run(ctx, db)
-	record, _ := after.(T)
-	return record, err
 }

@@ -42,3 +42,11 @@ func IsID(s string) bool {
 	_, err := ParseID(s)
 	return err == nil
 }
+
+// FoldID returns the stored form of a UUID, and other texts unchanged. It is for lists whose ids are not all of Kontor.
+func FoldID(text string) string {
+	if id, err := ParseID(text); err == nil {
+		return id
+	}
+	return text
+}

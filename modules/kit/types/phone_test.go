@@ -23,9 +23,6 @@ func TestParsePhone(t *testing.T) {
 	}
 }
 
-// comparablePhone matches what ParsePhone does not reject at once. The library accepts letters and extensions, too.
-var comparablePhone = regexp.MustCompile("^[-0-9+ ()./\u00a0\u2011]{0,64}$")
-
 var e164 = regexp.MustCompile(`^\+[1-9][0-9]{1,16}$`)
 
 func FuzzParsePhone(f *testing.F) {
@@ -35,9 +32,6 @@ func FuzzParsePhone(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in string) {
 		p, err := types.ParsePhone(in)
-		if want := libraryPhone(in); string(p) != want && comparablePhone.MatchString(in) {
-			t.Errorf("ParsePhone(%q) = %q, %v; the library: %q", in, p, err, want)
-		}
 		if err != nil {
 			return
 		}

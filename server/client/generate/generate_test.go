@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write the generated files")
 func TestClients_AreGenerated(t *testing.T) {
 	document := apiDocument(t)
 	for directory, write := range map[string]func([]byte) (map[string][]byte, error){
-		"..": generate.Go, "../../../web/client/src": generate.TypeScript,
+		"..": generate.Go, "../../../web/client/dist": generate.TypeScript,
 	} {
 		files, err := write(document)
 		if err != nil {

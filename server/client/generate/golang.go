@@ -68,13 +68,17 @@ func (w *goWriter) comment(indent, text string) {
 
 // types writes the enumerations and the objects.
 func (w *goWriter) types() {
-	for _, t := range w.model.types {
+	for _, t := range w.model.declared() {
 		if len(t.enum) > 0 {
 			w.enum(t)
 			continue
 		}
 		w.comment("", t.name+" "+describeType(t))
-		w.line("type %s struct {", t.name)
+		parameter := ""
+		if t.generics {
+			parameter = "[T any]"
+		}
+		w.line("type %s%s struct {", t.name, parameter)
 		if t.tagged {
 			w.line("\t// ETag identifies this version, for [IfMatch] and [IfNoneMatch]. Rows of lists have none.")
 			w.line("\tETag string `json:\"-\"`\n")
@@ -181,7 +185,7 @@ func (w *goWriter) goType(t typeOf) string {
 	case binary:
 		return "File"
 	case named:
-		return t.name
+		return w.named(t.name)
 	case list:
 		return "[]" + w.goType(*t.elem)
 	case object:
@@ -189,6 +193,14 @@ func (w *goWriter) goType(t typeOf) string {
 	default:
 		return "any"
 	}
+}
+
+// named returns a type that the document names: Page[Session] for SessionPage.
+func (w *goWriter) named(name string) string {
+	if generic, row := w.model.instance(name); generic != "" {
+		return generic + "[" + w.goType(row) + "]"
+	}
+	return name
 }
 
 // codes writes the codes of errors.

@@ -94,8 +94,8 @@ func (w *goWriter) operation(g *group, o operation) {
 	w.line("}\n")
 	if o.stacked != "" {
 		w.methodComment(o, method+"Stacked", "The rows are grouped by a field.")
-		w.line("func (a *%s) %sStacked(%s) (*%s, error) {", g.typeName(), method, o.goParams("stack string, "), o.stacked)
-		w.line("return fetch[%s](ctx, a.client, %s, %s, options)", o.stacked, w.literal(o), o.goInput("stacked{stack, params}"))
+		w.line("func (a *%s) %sStacked(%s) (*%s, error) {", g.typeName(), method, o.goParams("stack string, "), w.named(o.stacked))
+		w.line("return fetch[%s](ctx, a.client, %s, %s, options)", w.named(o.stacked), w.literal(o), o.goInput("stacked{stack, params}"))
 		w.line("}\n")
 	}
 	if o.page != nil {
@@ -171,7 +171,7 @@ func (w *goWriter) stream(g *group, o operation, method, frame string) {
 func (w *goWriter) result(o operation) (typ, call string) {
 	first := o.answers[0]
 	if len(o.answers) == 2 && o.answers[1].typ.name != first.typ.name {
-		a, b := first.typ.name, o.answers[1].typ.name
+		a, b := w.named(first.typ.name), w.named(o.answers[1].typ.name)
 		return "*" + a + ", *" + b, fmt.Sprintf("fetchEither[%s, %s]", a, b)
 	}
 	switch {
@@ -184,9 +184,9 @@ func (w *goWriter) result(o operation) (typ, call string) {
 	case first.typ.kind == binary:
 		return "*File", "fetchFile"
 	case first.typ.kind == named && first.typ.nullable:
-		return "*" + first.typ.name, "fetchNullable[" + first.typ.name + "]"
+		return "*" + w.named(first.typ.name), "fetchNullable[" + w.named(first.typ.name) + "]"
 	case first.typ.kind == named:
-		return "*" + first.typ.name, "fetch[" + first.typ.name + "]"
+		return "*" + w.named(first.typ.name), "fetch[" + w.named(first.typ.name) + "]"
 	}
 	return w.goType(first.typ), "fetchList[" + w.goType(*first.typ.elem) + "]"
 }

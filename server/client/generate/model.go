@@ -27,6 +27,8 @@ type namedType struct {
 	input  bool // part of a request
 	tagged bool // an answer with an ETag
 	form   bool // sent as multipart/form-data
+
+	generics bool // has a parameter T, the type of its rows
 }
 
 type field struct {

@@ -8,10 +8,13 @@ import (
 
 // operations writes the types of queries and frames, and the groups with their methods.
 func (w *scriptWriter) operations() {
-	w.line("import { Group, segment, type CallOptions, type Connection } from './call.js';")
-	w.line("import { cursors, linked, pages, type Filter } from './lists.js';")
-	w.line("import { follow, type StreamOptions } from './stream.js';")
+	w.line("import { Group, type CallOptions, type Connection } from './call.js';")
+	w.line("import type { Filter } from './lists.js';")
+	w.line("import type { StreamOptions } from './stream.js';")
 	w.line("import type * as t from './types.js';\n")
+	w.code("import { Group, segment } from './call.js';")
+	w.code("import { cursors, linked, pages } from './lists.js';")
+	w.code("import { follow } from './stream.js';\n")
 	for _, o := range w.model.operations {
 		w.query(o)
 		w.frames(o)
@@ -36,7 +39,7 @@ func (w *scriptWriter) query(o operation) {
 			filters = append(filters, strings.TrimPrefix(p.wire, "search."))
 		default:
 			w.comment("  ", p.doc)
-			w.line("  %s?: %s;", p.wire, scriptType("t.", p.typ))
+			w.line("  %s?: %s;", p.wire, w.scriptType("t.", p.typ))
 		}
 	}
 	if len(filters) > 0 {
@@ -81,24 +84,28 @@ func (w *scriptWriter) group(g *group) {
 		w.group(c)
 	}
 	name := strings.TrimSuffix(g.typeName(), "API") + "Operations"
-	w.line("export class %s extends Group {", name)
+	w.line("export declare class %s extends Group {", name)
+	w.code("export class %s extends Group {", name)
 	for _, c := range g.groups {
 		w.line("  readonly %s: %sOperations;", camel(c.path[len(c.path)-1]), strings.TrimSuffix(c.typeName(), "API"))
 	}
 	if len(g.groups) > 0 {
-		w.line("\n  constructor(connection: Connection) {\n    super(connection);")
+		w.line("\n  constructor(connection: Connection);")
+		w.code("  constructor(connection) {\n    super(connection);")
 		for _, c := range g.groups {
-			w.line("    this.%s = new %sOperations(connection);", camel(c.path[len(c.path)-1]), strings.TrimSuffix(c.typeName(), "API"))
+			w.code("    this.%s = new %sOperations(connection);", camel(c.path[len(c.path)-1]), strings.TrimSuffix(c.typeName(), "API"))
 		}
-		w.line("  }")
+		w.code("  }")
 	}
 	for i, o := range g.all {
 		if i > 0 || len(g.groups) > 0 {
 			w.line("")
+			w.code("")
 		}
 		w.operation(o)
 	}
 	w.line("}\n")
+	w.code("}\n")
 }
 
 // operation writes the methods of one operation.
@@ -115,12 +122,14 @@ func (w *scriptWriter) operation(o operation) {
 		return
 	}
 	result, call := w.result(o)
-	w.line("  async %s(%s): Promise<%s> {", method, o.scriptParams("", "CallOptions"), result)
-	w.line("    return this.connection.%s(%s, %s, options);\n  }", call, w.literal(o), o.scriptGiven(""))
+	w.line("  %s(%s): Promise<%s>;", method, o.scriptParams("", "CallOptions"), result)
+	w.code("  async %s(%s) {", method, o.scriptNames(""))
+	w.code("    return this.connection.%s(%s, %s, options);\n  }", call, w.literal(o), o.scriptGiven(""))
 	if o.stacked != "" {
 		w.line("\n  /** The rows of {@link %s}, grouped by a field. */", method)
-		w.line("  async %sStacked(%s): Promise<t.%s> {", method, o.scriptParams("stack: string, ", "CallOptions"), o.stacked)
-		w.line("    return this.connection.json(%s, %s, options);\n  }", w.literal(o), o.scriptGiven("{ ...query, stack }"))
+		w.line("  %sStacked(%s): Promise<%s>;", method, o.scriptParams("stack: string, ", "CallOptions"), w.named("t.", o.stacked))
+		w.code("\n  async %sStacked(%s) {", method, o.scriptNames("stack, "))
+		w.code("    return this.connection.json(%s, %s, options);\n  }", w.literal(o), o.scriptGiven("{ ...query, stack }"))
 	}
 	if o.page != nil {
 		w.pages(o, method)
@@ -130,6 +139,7 @@ func (w *scriptWriter) operation(o operation) {
 		if method != "list" {
 			name = method + "Stream"
 		}
+		w.code("")
 		w.line("\n  /** The same as an event stream. It reconnects, and continues after the last frame. */")
 		w.stream(o, name)
 	}
@@ -139,8 +149,9 @@ func (w *scriptWriter) operation(o operation) {
 func (w *scriptWriter) stream(o operation, method string) {
 	name := o.streamType()
 	o.answers = []answer{{media: []string{eventStream}}}
-	w.line("  %s(%s): AsyncGenerator<%sFrame, void, undefined> {", method, o.scriptParams("", "StreamOptions"), name)
-	w.line("    return follow(this.connection, %s, %s, options);\n  }", w.literal(o), o.scriptGiven(""))
+	w.line("  %s(%s): AsyncGenerator<%sFrame, void, undefined>;", method, o.scriptParams("", "StreamOptions"), name)
+	w.code("  %s(%s) {", method, o.scriptNames(""))
+	w.code("    return follow(this.connection, %s, %s, options);\n  }", w.literal(o), o.scriptGiven(""))
 }
 
 // pages writes the method that returns the rows of all pages.
@@ -150,28 +161,30 @@ func (w *scriptWriter) pages(o operation, method string) {
 		all += strings.ToUpper(method[:1]) + method[1:]
 	}
 	w.line("\n  /** The rows of all pages of {@link %s}. */", method)
-	w.line("  %s(%s): AsyncGenerator<%s, void, undefined> {", all, o.scriptParams("", "CallOptions"), scriptType("t.", o.page.elem))
+	w.line("  %s(%s): AsyncGenerator<%s, void, undefined>;", all, o.scriptParams("", "CallOptions"), w.scriptType("t.", o.page.elem))
+	w.code("\n  %s(%s) {", all, o.scriptNames(""))
 	names := make([]string, len(o.params))
 	for i, p := range o.params {
 		names[i] = camel(p)
 	}
 	args := strings.Join(append(names, "next"), ", ")
 	if o.page.next != "" {
-		w.line("    return cursors(query, (next) => this.%s(%s, options), (page) => page.%s);\n  }", method, args, o.page.rows)
+		w.code("    return cursors(query, (next) => this.%s(%s, options), (page) => page.%s);\n  }", method, args, o.page.rows)
 		return
 	}
 	if o.link {
-		w.line("    return linked(query, options, (next, more) => this.%s(%s, more));\n  }", method, args)
+		w.code("    return linked(query, options, (next, more) => this.%s(%s, more));\n  }", method, args)
 		return
 	}
-	w.line("    return pages(query, (next) => this.%s(%s, options), (page) => page.%s);\n  }", method, args, o.page.rows)
+	w.code("    return pages(query, (next) => this.%s(%s, options), (page) => page.%s);\n  }", method, args, o.page.rows)
 }
 
 // result returns the type of an operation's result and the method that requests it.
 func (w *scriptWriter) result(o operation) (typ, call string) {
 	first := o.answers[0]
 	if len(o.answers) == 2 && o.answers[1].typ.name != first.typ.name {
-		return fmt.Sprintf("{ status: 200; data: t.%s } | { status: 202; data: t.%s }", first.typ.name, o.answers[1].typ.name), fmt.Sprintf("either<t.%s, t.%s>", first.typ.name, o.answers[1].typ.name)
+		a, b := w.named("t.", first.typ.name), w.named("t.", o.answers[1].typ.name)
+		return fmt.Sprintf("{ status: 200; data: %s } | { status: 202; data: %s }", a, b), "either"
 	}
 	switch {
 	case len(first.media) == 0: // a redirect
@@ -181,7 +194,7 @@ func (w *scriptWriter) result(o operation) (typ, call string) {
 	case first.typ.kind == binary:
 		return "Blob", "blob"
 	}
-	return scriptType("t.", first.typ), "json"
+	return w.scriptType("t.", first.typ), "json"
 }
 
 // scriptParams returns the parameters of a method.
@@ -195,9 +208,25 @@ func (o operation) scriptParams(more, options string) string {
 		b.WriteString("input: t." + o.input + ", ")
 	}
 	if len(o.query) > 0 {
-		b.WriteString("query: " + o.queryType() + " = {}, ")
+		b.WriteString("query?: " + o.queryType() + ", ")
 	}
-	return b.String() + "options: " + options + " = {}"
+	return b.String() + "options?: " + options
+}
+
+// scriptNames returns the names of the parameters of a method, with their defaults.
+func (o operation) scriptNames(more string) string {
+	var b strings.Builder
+	for _, p := range o.params {
+		b.WriteString(camel(p) + ", ")
+	}
+	b.WriteString(more)
+	if o.input != "" {
+		b.WriteString("input, ")
+	}
+	if len(o.query) > 0 {
+		b.WriteString("query = {}, ")
+	}
+	return b.String() + "options = {}"
 }
 
 // scriptGiven returns the literal of what a call sends.

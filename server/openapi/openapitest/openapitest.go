@@ -221,7 +221,7 @@ func knownCode(codes []string, status int, text string) error {
 	var body struct {
 		Code string `json:"code"`
 	}
-	if status < http.StatusBadRequest {
+	if status < http.StatusBadRequest || strings.HasPrefix(text, `"`) { // an error of the AuthZEN interface is a message without a code
 		return nil
 	}
 	if err := json.Unmarshal([]byte(text), &body); err != nil {

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,7 +30,7 @@ const (
 // s3Server is an S3 server (versitygw) that keeps its objects in a directory.
 type s3Server struct {
 	program, dir, address string
-	running               *exec.Cmd
+	running               *testenv.Program
 }
 
 // startS3 builds and starts a server with one bucket.
@@ -40,7 +38,7 @@ func startS3(t *testing.T) *s3Server {
 	t.Helper()
 	testenv.Need(t, testenv.Full)
 	dir := t.TempDir()
-	s := &s3Server{program: filepath.Join(dir, "versitygw"), dir: dir, address: freeAddress(t)}
+	s := &s3Server{program: filepath.Join(dir, "versitygw"), dir: dir, address: testenv.FreeAddress(t)}
 	build := exec.Command("go", "build", "-C", "../../../.ci/s3", "-o", s.program, "github.com/versity/versitygw/cmd/versitygw")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("run \"go mod download\" in .ci/s3 to test with an S3 server: %v\n%s", err, out)
@@ -51,7 +49,6 @@ func startS3(t *testing.T) *s3Server {
 		}
 	}
 	s.start(t)
-	t.Cleanup(func() { s.stop(t) })
 	client, err := minio.New(s.address, &minio.Options{Creds: credentials.NewStaticV4(accessKey, secretKey, "")})
 	if err != nil {
 		t.Fatal(err)
@@ -62,45 +59,12 @@ func startS3(t *testing.T) *s3Server {
 	return s
 }
 
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 func (s *s3Server) start(t *testing.T) {
 	t.Helper()
-	s.running = exec.Command(s.program, "--port", s.address, "--access", accessKey, "--secret", secretKey, "--quiet",
-		"posix", "--sidecar", filepath.Join(s.dir, "metadata"), filepath.Join(s.dir, "objects"))
-	s.running.Stdout, s.running.Stderr = t.Output(), t.Output()
-	testenv.Child(s.running)
-	if err := s.running.Start(); err != nil {
-		t.Fatal(err)
-	}
-	testenv.Wait(t, "an answer of the S3 server", func() bool {
-		answer, err := http.Get("http://" + s.address + "/")
-		if err != nil {
-			return false
-		}
-		answer.Body.Close()
-		return true
-	})
-}
-
-func (s *s3Server) stop(t *testing.T) {
-	t.Helper()
-	if s.running == nil {
-		return
-	}
-	if err := s.running.Process.Kill(); err != nil {
-		t.Error(err)
-	}
-	_ = s.running.Wait() // it was killed
-	s.running = nil
+	s.running = testenv.Background(t, exec.Command(s.program, "--port", s.address, "--access", accessKey, "--secret", secretKey, "--quiet",
+		"posix", "--sidecar", filepath.Join(s.dir, "metadata"), filepath.Join(s.dir, "objects")))
+	s.running.IgnoreOutput()
+	testenv.WaitForListener(t, s.address)
 }
 
 func (s *s3Server) target(t *testing.T) continuous.Target {
@@ -161,7 +125,7 @@ func TestS3(t *testing.T) {
 	first, wantFirst := s.write(t, 100)
 	s.write(t, 100)
 
-	server.stop(t)
+	server.running.Stop()
 	storetest.Audit(t, s.db, 10)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	if err := s.Ship(ctx); err == nil {

@@ -1,7 +1,7 @@
-import { html } from '../lib.js';
+import { html, useEffect } from '../lib.js';
 import { api } from '../api.js';
 import { isClient } from '../access.js';
-import { conversations, loadConversations, loadMoreConversations } from '../conversations.js';
+import { conversations, loadConversations, loadMoreConversations, writeToBank } from '../conversations.js';
 import { shortTime } from '../format.js';
 import { t } from '../i18n.js';
 import { useLoad } from '../load.js';
@@ -11,7 +11,7 @@ import { go, route, setQuery } from '../router.js';
 import { useStore } from '../store.js';
 import { ChatName, plainChatName } from '../ui/chat_name.js';
 import { Avatar } from '../ui/display.js';
-import { Empty, Loaded, toastError } from '../ui/feedback.js';
+import { Empty, Loaded, toastError, useAction } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 import { PageHead } from '../ui/page.js';
 import { NewChat } from './new_chat.js';
@@ -47,7 +47,7 @@ function ChatList({ load, current }) {
   return html`<section class="chat-list" aria-label=${t('chats.all')}>
     <${Loaded} load=${{ ...load, data }} lines=${6}>${() => (list.chats.length
       ? entries()
-      : html`<${Empty} icon="chats" title=${t('chats.none')}>${t('chats.none_text')}<//>`)}<//>
+      : html`<${Empty} icon="chats" title=${t('chats.none')}>${t(isClient() ? 'chats.none_client' : 'chats.none_text')}<//>`)}<//>
   </section>`;
 }
 
@@ -65,9 +65,16 @@ export default function Chats({ id }) {
     loadConversations().catch(toastError);
     go(`/chats/${made.id}`);
   };
+  const isNew = query.get('new');
+  const write = useAction(async () => openNew(await writeToBank()));
+  useEffect(() => {
+    if (isNew && isClient()) write.run(); // Customers write to the bank, whom they need not choose.
+  }, [isNew]);
   return html`
     <${PageHead} title=${t(isClient() ? 'nav.messages' : 'nav.chats')}>
-      <button onClick=${() => setQuery({ new: 1 })}><${Icon} name="plus" size=${16} />${t('chats.new')}</button>
+      ${isClient()
+        ? html`<button disabled=${write.busy} onClick=${write.run}><${Icon} name="send" size=${16} />${t('chats.write_to_bank')}</button>`
+        : html`<button onClick=${() => setQuery({ new: 1 })}><${Icon} name="plus" size=${16} />${t('chats.new')}</button>`}
     <//>
     <div class=${`messenger${id ? ' open' : ''}`}>
       <${ChatList} load=${load} current=${id} />
@@ -75,5 +82,5 @@ export default function Chats({ id }) {
         ? html`<${Thread} key=${id} id=${id} chat=${chat} />`
         : html`<section class="thread blank"><${Empty} icon="chats" title=${t('chats.choose')} /></section>`}
     </div>
-    ${query.get('new') && html`<${NewChat} close=${() => setQuery({ new: '' })} done=${openNew} />`}`;
+    ${isNew && !isClient() && html`<${NewChat} close=${() => setQuery({ new: '' })} done=${openNew} />`}`;
 }

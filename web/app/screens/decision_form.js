@@ -1,4 +1,4 @@
-import { html, useEffect, useId, useRef, useState } from '../lib.js';
+import { html, useEffect, useId, useLayoutEffect, useRef, useState } from '../lib.js';
 import { api, ApiError } from '../api.js';
 import { date } from '../format.js';
 import { LANGUAGES, language, t, term } from '../i18n.js';
@@ -8,7 +8,8 @@ import { Notice } from '../ui/feedback.js';
 import { Actions, Field, Form, useForm } from '../ui/form.js';
 import { Icon } from '../ui/icon.js';
 import {
-  choicesOf, decisionBody, dueAtDecision, givesLevel, isAgainstSuggestion, isSameEvidence, needsReason, needsSecondPerson, suggestedLevel,
+  choicesOf, decisionBody, dueAtDecision, givesLevel, isAgainstSuggestion, isSameEvidence, missingMembers, needsReason, needsSecondPerson,
+  suggestedLevel,
 } from './decision_rules.js';
 import { requirementText } from './kyc_steps.js';
 
@@ -41,21 +42,29 @@ async function takeIntoReview(kyc) {
 
 /**
  * The state of a decision. Nothing is chosen at first; the level follows from the documents once the reviewer verifies.
- * @param {{kyc: any, etag: string, customer: any, done: (answer: any) => void, reload: () => any}} about
+ * @param {{kyc: any, etag: string, customer: any, done: (answer: any) => void, reload: () => any,
+ *   take?: (request: (options?: object) => Promise<any>, decision: object) => void, obstacle?: (decision: object) => string}} about
+ *   take: takes over the request that stores the decision, instead of sending it at once; obstacle: why it cannot be sent yet
  */
-export function useDecision({ kyc, etag, customer, done, reload }) {
+export function useDecision({ kyc, etag, customer, done, reload, take, obstacle }) {
   const [tag, setTag] = useState(LANGUAGES[customer?.metadata?.language] ? customer.metadata.language : language.get()); // of the templates
   const templates = useLoad(reasonTemplates, []);
   const form = useForm(BLANK, async (decision) => {
     if (!decision.choice) throw wrongField('choice', t('review.choose'));
     if (givesLevel(decision.choice) && !decision.level) throw wrongField('level', t('review.choose_level'));
     if (needsReason(kyc, decision) && !decision.reason.trim()) throw wrongField('reason', t('review.reason_missing'));
+    const missing = missingMembers(kyc, decision).map(requirementText).join(', ');
+    const why = missing ? t('review.members_missing', { what: missing }) : obstacle?.(decision);
+    if (why) throw conflict(why);
     const ifMatch = kyc.kyc_status === 'pending' ? await takeIntoReview(kyc) : etag;
-    done(await api.patch(`/v1/customers/${kyc.customer_id}/kyc/status`, decisionBody(kyc, decision), { ifMatch }));
+    const body = decisionBody(kyc, decision);
+    const request = (options) => api.patch(`/v1/customers/${kyc.customer_id}/kyc/status`, body, { ifMatch, ...options });
+    if (take) take(request, decision);
+    else done(await request());
   }, async () => {
     await reload();
     return BLANK;
-  });
+  }, ['choice', 'level']);
   const choices = choicesOf(kyc);
   useEffect(() => {
     if (form.values.choice && !choices.includes(form.values.choice)) form.set('choice', '');
@@ -63,7 +72,7 @@ export function useDecision({ kyc, etag, customer, done, reload }) {
   const forget = () => ['reason', 'customer_reason'].forEach((name) => form.set(name, ''));
   const two = needsSecondPerson(kyc, form.values);
   const wasTwo = useRef(two);
-  useEffect(() => {
+  useLayoutEffect(() => { // before the next key: it must not clear that
     if (wasTwo.current !== two) forget(); // They have other readers: what was written for reviewers must not reach the customer.
     wasTwo.current = two;
   }, [two]);
@@ -111,7 +120,8 @@ export function Derivation({ kyc }) {
     <ul>${grounds.map((ground) => html`<li key=${ground.requirement} class=${ground.met ? 'met' : 'unmet'}>
       <${Icon} name=${ground.met ? 'check' : 'close'} size=${14} />
       <span>
-        ${requirementText(ground.requirement)}: ${ground.met ? ground.documents.map(shown).filter(Boolean).join('; ') : t('review.missing')}
+        ${requirementText(ground.requirement)}: ${ground.met
+          ? ground.documents.map(shown).filter(Boolean).join('; ') || t('review.known') : t('review.missing')}
         <span class="fine"> → ${term('verification_level', ground.for)}</span>
       </span>
     </li>`)}</ul>

@@ -36,6 +36,15 @@ export const isAgainstSuggestion = (kyc, { choice, level }) => givesLevel(choice
 export const needsReason = (kyc, decision) => decision.choice === 'rejected' || decision.choice === 'action_required'
   || needsSecondPerson(kyc, decision) || isAgainstSuggestion(kyc, decision);
 
+const MEMBERS = ['date_of_birth', 'nationality', 'address']; // grounds that no document meets
+
+/** The members of the customer that the chosen level needs and that are not known; the server refuses such a verification. */
+export function missingMembers({ suggestion }, { choice, level }) {
+  if (!givesLevel(choice)) return [];
+  return suggestion.grounds.filter((ground) => !ground.met && MEMBERS.includes(ground.requirement)
+    && (ground.for === 'basic' || level !== 'basic')).map((ground) => ground.requirement);
+}
+
 /** The requirements that are due although the customer would be verified. */
 export function dueAtDecision(kyc, { choice }) {
   if (!givesLevel(choice)) return [];

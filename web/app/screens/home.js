@@ -16,7 +16,7 @@ import { Empty, Loaded } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 import { Card, PageHead } from '../ui/page.js';
 import { Activity } from './activity.js';
-import { Needs, needsOf, Standing, useOwnRecords } from './own_records.js';
+import { missingPhotos, Needs, needsOf, Standing, useOwnRecords } from './own_records.js';
 import { DueOn, OPEN } from './task_due.js';
 
 const SHOWN = 5; // rows of a card
@@ -28,6 +28,7 @@ function Record({ record, several }) {
   return html`<div class="stack">
     ${several && html`<h3>${fullName(record.customer)}</h3>`}
     <${Standing} kyc=${record.kyc} />
+    ${missingPhotos(record).length > 0 && html`<p><a class="button small" href="/me/documents">${t('home.add_photo')}</a></p>`}
     ${needs.length > 0 && html`<${Needs} rows=${needs} action=${() => html`
       <a class="button small" href="/me/documents">${t('home.add_document')}</a>`} />`}
   </div>`;
@@ -69,7 +70,8 @@ function Messages() {
           </div>
           ${chat.unreadCount > 0 && html`<span class="count">${chat.unreadCount}<span class="sr"> ${t('nav.unread')}</span></span>`}
         </li>`)}</ul>`
-      : html`<${Empty} icon="chats" title=${t('home.no_messages')}>${t('home.no_messages_text')}<//>`}
+      : html`<${Empty} icon="chats" title=${t('home.no_messages')} />`}
+    <p><a class="button quiet" href="/chats?new=1"><${Icon} name="send" size=${16} />${t('chats.write_to_bank')}</a></p>
   <//>`;
 }
 

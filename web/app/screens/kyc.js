@@ -26,8 +26,11 @@ function Requirements({ requirements }) {
   <//>`;
 }
 
-/** A document with its validity and its files. isNew: the customer has added it since a decision was proposed. */
-export function DocumentLine({ document, customer, mayAdd, isNew }) {
+/**
+ * A document with its validity and its files. isNew: the customer has added it since a decision was proposed; noScan: it has no scan
+ * or photo.
+ */
+export function DocumentLine({ document, customer, mayAdd, isNew, noScan }) {
   const icon = document.type === 'proof_of_address' ? 'home' : 'card';
   const until = document.expiry_date && t('kyc.valid_until', { date: date(document.expiry_date) });
   return html`<li>
@@ -37,6 +40,7 @@ export function DocumentLine({ document, customer, mayAdd, isNew }) {
       <span>${[country(document.country), until].filter(Boolean).join(' · ')}</span>
     </div>
     ${isNew && html`<${Badge} value=${t('review.new_since')} tone="warn" />`}
+    ${noScan && html`<${Badge} value=${t('review.no_scan')} tone="warn" />`}
     ${document.expired
       ? html`<${Badge} group="kyc_status" value="expired" />`
       : html`<${Badge} value=${t('kyc.valid')} tone="good" />`}
@@ -47,6 +51,9 @@ export function DocumentLine({ document, customer, mayAdd, isNew }) {
 /** Whether a document is new since the decision that waits was proposed. */
 export const isNewSince = (kyc, document) => Boolean(kyc.pending_decision?.documents_added?.includes(document.id));
 
+/** Whether a valid document has no scan or photo. */
+export const hasNoScan = (kyc, document) => kyc.requirements.missing_scans.includes(document.id);
+
 function Documents({ kyc, customer, add }) {
   const { documents } = kyc;
   const button = add && html`<button class="quiet small" onClick=${add}><${Icon} name="plus" size=${14} />${t('kyc.add')}</button>`;
@@ -54,7 +61,7 @@ function Documents({ kyc, customer, add }) {
     ${documents.length
       ? html`<ul class="items">${documents.map((one) => html`
           <${DocumentLine} key=${one.id} document=${one} customer=${customer} mayAdd=${Boolean(add)}
-            isNew=${isNewSince(kyc, one)} />`)}</ul>`
+            isNew=${isNewSince(kyc, one)} noScan=${hasNoScan(kyc, one)} />`)}</ul>`
       : html`<${Empty} icon="audit" title=${t('kyc.no_documents')}>${t('kyc.no_documents_text')}<//>`}
   <//>`;
 }

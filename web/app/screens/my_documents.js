@@ -9,11 +9,12 @@ import { Empty, Loaded, toast } from '../ui/feedback.js';
 import { FileList } from '../ui/files.js';
 import { Icon } from '../ui/icon.js';
 import { Card, PageHead } from '../ui/page.js';
+import { hasNoScan } from './kyc.js';
 import { DocumentDialog } from './kyc_forms.js';
-import { Needs, needsOf, Standing, useOwnRecords } from './own_records.js';
+import { missingPhotos, Needs, needsOf, Standing, useOwnRecords } from './own_records.js';
 
 /** A document with its files: the user adds scans or photos of it here. */
-function Document({ document, customer, changed }) {
+function Document({ document, customer, noPhoto, changed }) {
   const until = document.expiry_date && t('kyc.valid_until', { date: date(document.expiry_date) });
   return html`<li class="own-document">
     <div class="grow two-lines">
@@ -21,6 +22,7 @@ function Document({ document, customer, changed }) {
       <span>${[country(document.country), until].filter(Boolean).join(' · ')}</span>
     </div>
     ${document.expired && html`<${Badge} value=${t('home.expired')} tone="warn" />`}
+    ${noPhoto && html`<${Badge} value=${t('home.no_photo')} tone="warn" />`}
     <${FileList} of=${{ type: 'kyc_documents', parent: customer.id, record: document.id }} changed=${changed} />
   </li>`;
 }
@@ -37,16 +39,17 @@ function Record({ record, several, add, changed }) {
       <div class="stack">
         <${Card} title=${t('home.needs')}>
           <${Standing} kyc=${kyc} />
-          ${needs.length
-            ? html`<${Needs} rows=${needs} />`
-            : html`<p class="row none"><${Icon} name="check" size=${16} />${t('home.nothing')}</p>`}
+          ${needs.length > 0 && html`<${Needs} rows=${needs} />`}
+          ${!needs.length && !missingPhotos(record).length
+            && html`<p class="row none"><${Icon} name="check" size=${16} />${t('home.nothing')}</p>`}
           <p>${button}</p>
         <//>
       </div>
       <${Card} title=${t('home.given')}>
         ${kyc.documents.length
           ? html`<ul class="items">${kyc.documents.map((one) => html`
-              <${Document} key=${one.id} document=${one} customer=${customer} changed=${changed} />`)}</ul>`
+              <${Document} key=${one.id} document=${one} customer=${customer} changed=${changed}
+                noPhoto=${hasNoScan(kyc, one)} />`)}</ul>`
           : html`<p class="fine">${t('home.none_given')}</p>`}
       <//>
     </div>
@@ -59,10 +62,11 @@ export default function MyDocuments() {
   const [adding, setAdding] = useState(null);
   const load = useOwnRecords();
   const close = () => setAdding(null);
-  const done = () => {
+  const done = ({ missing }) => {
     close();
     load.reload();
-    toast(t('home.thanks'));
+    if (missing) toast(t('home.photo_later'), 'info');
+    else toast(t('home.thanks'));
   };
   const begin = html`<a class="button" href="/me/data?new=1">${t('home.begin')}</a>`;
   return html`
@@ -72,5 +76,5 @@ export default function MyDocuments() {
           <${Record} key=${record.customer.id} record=${record} several=${records.length > 1}
             add=${setAdding} changed=${load.reload} />`)}</div>`
       : html`<${Card}><${Empty} icon="card" title=${t('home.no_record')} action=${begin}>${t('home.no_record_text')}<//><//>`)}<//>
-    ${adding && html`<${DocumentDialog} customer=${adding} close=${close} done=${done} />`}`;
+    ${adding && html`<${DocumentDialog} customer=${adding} photo close=${close} done=${done} />`}`;
 }

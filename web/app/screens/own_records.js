@@ -28,8 +28,18 @@ export const needsOf = ({ kyc }) => requirementsOf(kyc.requirements).filter(({ c
 
 const TONE = { verified: 'good', in_review: 'info', pending: 'info' };
 
+/** The documents of a record that still need a photo, as rows like those of requirements. */
+export const missingPhotos = ({ kyc }) => kyc.documents.filter(({ id }) => kyc.requirements.missing_scans.includes(id));
+
 /** Where the verification of a record stands, in the words of a customer, with the bank's reason when something is missing. */
 export function Standing({ kyc }) {
+  const photos = missingPhotos({ kyc });
+  if (photos.length && (kyc.kyc_status === 'pending' || kyc.kyc_status === 'in_review')) {
+    return html`<div class="standing">
+      <p class="row"><${Badge} value=${t('home.photo_missing', { n: photos.length })} tone="warn" /></p>
+      <p>${t('home.photo_missing_text', { documents: photos.map(({ type }) => term('document', type)).join(', ') })}</p>
+    </div>`;
+  }
   const reason = kyc.kyc_status === 'action_required' || kyc.kyc_status === 'rejected' ? kyc.history[0]?.reason : '';
   return html`<div class="standing">
     <p class="row"><${Badge} value=${t(`home.status.${kyc.kyc_status}`)} tone=${TONE[kyc.kyc_status] ?? 'warn'} /></p>

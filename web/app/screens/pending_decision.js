@@ -1,5 +1,5 @@
 import { html } from '../lib.js';
-import { api } from '../api.js';
+import { api, ApiError } from '../api.js';
 import { myId } from '../access.js';
 import { dateTime } from '../format.js';
 import { t, term } from '../i18n.js';
@@ -17,16 +17,27 @@ const Proposal = ({ decision }) => html`<${Facts} list rows=${[
   [t('review.proposed_by'), html`<${Person} id=${decision.proposed_by} signIn /> · ${dateTime(decision.proposed_at)}`],
 ]} />`;
 
+const CHOICES = { reject: 'refused', withdraw: 'withdrawn' };
+
 /**
  * A decision that waits for a second person: they confirm or reject it, and its proposer can take it back.
- * @param {{kyc: any, etag: string, done: (answer: any) => void}} props
+ * @param {{kyc: any, etag: string, done?: (answer: any) => void, obstacle?: () => string,
+ *   take?: (request: (options?: object) => Promise<any>, decision: object) => void}} props
+ *   take: takes over the request that closes the decision, instead of sending it at once; obstacle: why it cannot be confirmed yet
  */
-export function PendingDecision({ kyc, etag, done }) {
+export function PendingDecision({ kyc, etag, done, take, obstacle }) {
   const decision = kyc.pending_decision;
   const path = `/v1/customers/${kyc.customer_id}/kyc/decisions/${decision.id}`;
   const mine = decision.proposed_by === myId();
-  const form = useForm({ reason: '' }, async ({ reason }) => done(await api.post(`${path}/reject`, { reason }, { ifMatch: etag })));
-  const act = useAction(async (what) => done(await api.post(`${path}/${what}`, {}, { ifMatch: etag })), form.setProblem);
+  async function close(what, body) {
+    const why = what === 'confirm' && obstacle?.();
+    if (why) throw new ApiError({ status: 409, message: why, hint: '' });
+    const request = (options) => api.post(`${path}/${what}`, body, { ifMatch: etag, ...options });
+    if (take) take(request, { choice: CHOICES[what] ?? decision.kyc_status });
+    else done(await request());
+  }
+  const form = useForm({ reason: '' }, ({ reason }) => close('reject', { reason }));
+  const act = useAction((what) => close(what, {}), form.setProblem);
   return html`<${Form} form=${form} class="decision pending-decision">
     <p>${t(mine ? 'review.waits_mine' : 'review.waits')}</p>
     <${Proposal} decision=${decision} />

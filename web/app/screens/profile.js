@@ -11,6 +11,7 @@ import { changePreferences, CHOICES, usePreferences } from '../preferences.js';
 import { Avatar, Facts } from '../ui/display.js';
 import { toast, toastError, useAction } from '../ui/feedback.js';
 import { Card } from '../ui/page.js';
+import { Validity } from '../ui/validity.js';
 import { DisplayName } from './display_name.js';
 import { UserPrivacy } from './privacy.js';
 import { ProfileHead } from './profile_head.js';
@@ -107,12 +108,21 @@ function Preferences() {
   <//>`;
 }
 
+/** The caller's roles, each with its beginning and end if it has any. Roles that begin later are among them. */
+function OwnRoles({ me }) {
+  const terms = new Map(me.role_terms?.map((term) => [term.role, term]));
+  const all = [...new Set([...me.roles, ...terms.keys()])];
+  if (terms.size === 0) return all.map(roleName).join(', ');
+  return html`<ul class="items">${all.map((role) => html`<li key=${role}><span>${roleName(role)}</span>
+    <${Validity} term=${terms.get(role)} /></li>`)}</ul>`;
+}
+
 /** The caller's profile: name, picture, account and preferences. */
 export default function Profile() {
   const { me } = useCaller();
   const facts = [
     [t('field.state'), term('user_status', me.status)],
-    [t('field.roles'), me.roles.map(roleName).join(', ')],
+    [t('field.roles'), html`<${OwnRoles} me=${me} />`],
     [t('field.last_login_at'), dateTime(me.last_login_at)],
     [t('field.id'), html`<span class="code">${me.id}</span>`],
   ];

@@ -6,7 +6,7 @@ import { t, term } from '../i18n.js';
 import { Badge, Facts } from '../ui/display.js';
 import { Empty } from '../ui/feedback.js';
 import { Card } from '../ui/page.js';
-import { DocumentLine, History, isNewSince } from './kyc.js';
+import { DocumentLine, hasNoScan, History, isNewSince } from './kyc.js';
 import { RequirementList, requirementsOf } from './kyc_steps.js';
 
 function Identity({ customer }) {
@@ -32,7 +32,8 @@ function Documents({ kyc, customer }) {
   return html`<${Card} title=${t('kyc.documents')}>
     ${kyc.documents.length
       ? html`<ul class="items">${kyc.documents.map((one) => html`
-          <${DocumentLine} key=${one.id} document=${one} customer=${customer} isNew=${isNewSince(kyc, one)} />`)}</ul>`
+          <${DocumentLine} key=${one.id} document=${one} customer=${customer} isNew=${isNewSince(kyc, one)}
+            noScan=${hasNoScan(kyc, one)} />`)}</ul>`
       : html`<${Empty} icon="audit" title=${t('kyc.no_documents')} />`}
   <//>`;
 }

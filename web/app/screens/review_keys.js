@@ -1,4 +1,4 @@
-import { html, useLayoutEffect, useState } from '../lib.js';
+import { html, useEffect, useLayoutEffect, useState } from '../lib.js';
 import { t } from '../i18n.js';
 import { Dialog } from '../ui/dialog.js';
 
@@ -8,11 +8,30 @@ const TEXT_FIELDS = 'input:not([type="radio"], [type="checkbox"]), textarea, sel
 /** Whether the keys of the review are on. */
 export const keysAreOn = () => localStorage.getItem(OFF) !== 'off';
 
+const REST_MS = 1000;
+
+/** Whether the keys that decide rest: until a second after what is decided on has been painted. */
+export function useResting() {
+  const [resting, setResting] = useState(true);
+  useEffect(() => {
+    let timer;
+    const frame = requestAnimationFrame(() => { // The next frame shows what this one has laid out.
+      timer = setTimeout(() => setResting(false), REST_MS);
+    });
+    return () => {
+      cancelAnimationFrame(frame);
+      clearTimeout(timer);
+    };
+  }, []);
+  return resting;
+}
+
 /**
  * Calls the action of a key, unless the user types a text, holds a modifier, or a dialog is open.
  * @param {Record<string, () => void>} actions by key
+ * @param {boolean} [resting] whether the keys do nothing yet
  */
-export function useKeys(actions) {
+export function useKeys(actions, resting = false) {
   useLayoutEffect(() => { // before the next key: it must meet the state that the last one led to
     const onKeyDown = (event) => {
       const action = actions[event.key];
@@ -21,15 +40,16 @@ export function useKeys(actions) {
       if (!action || typing || pressing || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
       if (!keysAreOn() && event.key !== '?') return;
       event.preventDefault();
-      action();
+      if (!resting) action();
     };
     addEventListener('keydown', onKeyDown);
     return () => removeEventListener('keydown', onKeyDown);
   });
 }
 
-const KEYS = [['a', 'review.key_a'], ['r', 'review.key_r'], ['n', 'review.key_n'], ['1 … 9', 'review.key_digits'],
-  ['Enter', 'review.key_enter'], ['j', 'review.key_j'], ['k', 'review.key_k'], ['t', 'review.key_t'], ['?', 'review.key_help']];
+const KEYS = [['o', 'review.key_o'], ['a', 'review.key_a'], ['r', 'review.key_r'], ['n', 'review.key_n'], ['1 … 9', 'review.key_digits'],
+  ['Enter', 'review.key_enter'], ['j', 'review.key_j'], ['k', 'review.key_k'], ['t', 'review.key_t'], ['u', 'review.key_u'],
+  ['?', 'review.key_help']];
 
 /** The keys, and a switch for them. */
 export function KeysDialog({ close }) {

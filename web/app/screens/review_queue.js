@@ -1,8 +1,9 @@
-import { html } from '../lib.js';
+import { html, useEffect, useRef } from '../lib.js';
 import { myId } from '../access.js';
 import { api } from '../api.js';
 import { countries, country } from '../countries.js';
 import { fullName } from '../customers.js';
+import { deferred } from '../deferred.js';
 import { t, term } from '../i18n.js';
 import { useList } from '../list.js';
 import { nameOf, usePeople } from '../people.js';
@@ -16,8 +17,11 @@ import { PageHead } from '../ui/page.js';
 import { Person } from '../ui/person.js';
 import { RecordList } from '../ui/record_list.js';
 
+/** The order of the queue: the cases that can be decided come first, of those the oldest. */
+export const READY_FIRST = '-ready,opened_at';
+
 /** The filters of the queue, as names of search parameters. */
-export const CASE_FILTERS = ['assignee', 'suggested_level', 'country', 'second_person', 'kyc_status'];
+export const CASE_FILTERS = ['ready', 'assignee', 'suggested_level', 'country', 'second_person', 'kyc_status'];
 
 /** The query of the address that keeps the filters from screen to screen. */
 export function keptQuery(query) {
@@ -43,7 +47,10 @@ const CaseName = ({ row }) => html`<span class="with-avatar">
 </span>`;
 
 function State({ row }) {
-  if (!row.pending_decision) return html`<${Badge} group="kyc_status" value=${row.kyc_status} />`;
+  if (!row.pending_decision) {
+    return html`<span class="row"><${Badge} group="kyc_status" value=${row.kyc_status} />
+      ${!row.ready && html`<${Badge} value=${t('review.no_scan')} tone="warn" />`}</span>`;
+  }
   const mine = row.pending_decision.proposed_by === myId();
   return html`<${Badge} value=${t(mine ? 'review.state_mine' : 'review.state_waits')} tone="warn" />`;
 }
@@ -68,6 +75,7 @@ function CaseFilters({ list }) {
   return html`<${Filters}>
     ${filter('assignee', t('review.assignee'), [[myId(), t('review.mine')], ['null', t('review.unassigned')]])}
     ${filter('kyc_status', t('field.state'), optionsOf(['pending', 'in_review'], (value) => term('kyc_status', value)))}
+    ${filter('ready', t('review.scans'), [['true', t('review.scans_complete')], ['false', t('review.scans_missing')]])}
     ${filter('suggested_level', t('review.by_documents'), optionsOf(['none', 'basic', 'standard'], levelText))}
     ${filter('second_person', t('review.second'), [['true', t('review.state_waits')], ['false', t('review.not_waiting')]])}
     ${filter('country', t('field.country'), countries())}
@@ -78,8 +86,15 @@ function CaseFilters({ list }) {
 export function ReviewQueue() {
   usePeople();
   const { query } = useStore(route);
-  const list = useList('/v1/kyc/cases', { filters: CASE_FILTERS, sort: 'opened_at', limit: 50 });
-  const rowsOf = (page) => page.data.map((row) => ({ ...row, id: row.customer_id }));
+  const list = useList('/v1/kyc/cases', { filters: CASE_FILTERS, sort: READY_FIRST, limit: 50 });
+  const waiting = useStore(deferred);
+  const rowsOf = (page) => page.data.filter((row) => !waiting.some(({ key }) => key === row.customer_id))
+    .map((row) => ({ ...row, id: row.customer_id }));
+  const mounted = useRef(false);
+  useEffect(() => {
+    if (mounted.current) list.reload(); // A decision was sent, or undone.
+    mounted.current = true;
+  }, [waiting.length]);
   const first = list.data?.data[0];
   const path = (id) => `/review/${id}${keptQuery(query)}`;
   return html`

@@ -1,5 +1,4 @@
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../lib.js';
-import { caller } from '../access.js';
 import { api, idempotencyKey } from '../api.js';
 import { addMessage, messageOf, setOpenChat } from '../conversations.js';
 import { clock, day, dayName } from '../format.js';
@@ -10,6 +9,7 @@ import { myId, usePeople } from '../people.js';
 import { usePreferences } from '../preferences.js';
 import { consolePath } from '../router.js';
 import { SignedOut } from '../session.js';
+import { drafts } from '../unsaved.js';
 import { ChatName, plainChatName } from '../ui/chat_name.js';
 import { Avatar } from '../ui/display.js';
 import { ErrorBox, Skeleton } from '../ui/feedback.js';
@@ -20,8 +20,8 @@ import { WhoSees } from '../ui/who_sees.js';
 
 const PAGE = 50;
 const MAX_LENGTH = 10_000; // of a message; the server's limit
-const drafts = new Map(); // text that was typed but not sent, by chat, until the page is closed
-caller.watch((now) => now || drafts.clear()); // The next user must not see them.
+/** The draft of a message, by chat. It stays when the user reads another chat, or reloads the page. */
+const draftOf = (id) => `chat ${id}`;
 
 const isVisible = () => document.visibilityState === 'visible';
 
@@ -67,7 +67,8 @@ function Bubble({ message, first, participants }) {
   </li>`;
 }
 
-function Message({ message, before, participants }) {
+/** A message, below the day if it is the first one of it. */
+export function Message({ message, before, participants }) {
   const newDay = !before || day(before.createdAt) !== day(message.createdAt);
   const first = newDay || before.senderId !== message.senderId || before.type === 'system';
   return html`
@@ -150,13 +151,14 @@ function useMessages(id) {
 
 /** Sends messages in their order: {text, type, send}. A message that failed goes back into the field, before what was typed since. */
 function useComposer(id, { setMessages, setError }, beforeSend) {
-  const [text, setText] = useState(drafts.get(id) ?? '');
+  const [text, setText] = useState(drafts.read(draftOf(id)) ?? '');
   const inTurn = useMemo(oneByOne, []);
   const unsent = useRef(null); // {content, key} of a failed message: a retry with the same key creates it only once
 
   function type(value) {
     setText(value);
-    drafts.set(id, value);
+    if (value) drafts.write(draftOf(id), value);
+    else drafts.remove(draftOf(id));
   }
   async function send(files = []) {
     const content = text.trim() || files.map((file) => file.name).join(', ').slice(0, MAX_LENGTH);
@@ -181,7 +183,7 @@ function useComposer(id, { setMessages, setError }, beforeSend) {
       if (failed instanceof SignedOut) return; // Nothing of the message stays for the next user.
       unsent.current = { content, key };
       setMessages(withoutPending);
-      type([content, drafts.get(id)].filter(Boolean).join('\n'));
+      type([content, drafts.read(draftOf(id))].filter(Boolean).join('\n'));
       setError(failed);
     }
   }

@@ -83,11 +83,27 @@ const toasts = store([]);
 let nextToast = 1;
 const TOAST_MS = 5000;
 
-/** Shows a message for a few seconds; errors stay until the user closes them. */
-export function toast(text, tone = 'good', link) {
-  const mine = { key: nextToast++, text, tone, link };
-  toasts.set((all) => [...all.slice(-2), mine]);
-  if (tone !== 'bad') setTimeout(() => dismiss(mine.key), TOAST_MS);
+const MOST_TOASTS = 3; // besides those with an action
+
+/** Removes the oldest messages without an action. */
+function withRoom(all) {
+  const others = all.filter((one) => !one.action).slice(1 - MOST_TOASTS);
+  return all.filter((one) => one.action || others.includes(one));
+}
+
+/**
+ * Shows a message for a few seconds; errors stay until the user closes them, and those with an action until the caller does.
+ * @param {string} text
+ * @param {'good'|'bad'|'info'} [tone]
+ * @param {string} [link] a path of the console
+ * @param {{label: string, run: () => void}} [action] a button
+ * @returns {() => void} closes it
+ */
+export function toast(text, tone = 'good', link, action) {
+  const mine = { key: nextToast++, text, tone, link, action };
+  toasts.set((all) => [...withRoom(all), mine]);
+  if (tone !== 'bad' && !action) setTimeout(() => dismiss(mine.key), TOAST_MS);
+  return () => dismiss(mine.key);
 }
 
 /** Shows the error of a failed action, with advice. An action that the user cancelled shows none. */
@@ -108,7 +124,11 @@ export function Toasts() {
   return html`<div class="toasts" ref=${place} popover="manual" role="status" aria-live="polite">
     ${all.map((one) => html`<div key=${one.key} class=${`toast ${one.tone}`}>
       ${one.link ? html`<a href=${one.link}>${one.text}</a>` : html`<span>${one.text}</span>`}
-      <button class="bare" aria-label=${t('do.close')} onClick=${() => dismiss(one.key)}><${Icon} name="close" size=${14} /></button>
+      ${one.action
+        ? html`<button class="quiet small undo" onClick=${one.action.run}>${one.action.label}</button>`
+        : html`<button class="bare" aria-label=${t('do.close')} onClick=${() => dismiss(one.key)}>
+            <${Icon} name="close" size=${14} />
+          </button>`}
     </div>`)}
   </div>`;
 }

@@ -1,10 +1,18 @@
 import { html, useEffect, useLayoutEffect, useRef, useState } from '../lib.js';
+import { caller } from '../access.js';
 import { send } from '../api.js';
 import { downloadFile } from '../download.js';
 import { t } from '../i18n.js';
+import { store } from '../store.js';
 import { Dialog } from './dialog.js';
 import { ErrorBox, Skeleton } from './feedback.js';
 import { Icon } from './icon.js';
+
+/** The ids of the files of which the user has seen a page large, or downloaded the original. */
+export const seenFiles = store(new Set());
+caller.watch((now) => now || seenFiles.set(new Set()));
+
+const markSeen = (id) => seenFiles.set((was) => (was.has(id) ? was : new Set(was).add(id)));
 
 /** Loads a picture of a page as {bitmap, pages, error}. A link could not carry the access token. */
 function usePreview(id, page, width, wanted = true) {
@@ -68,31 +76,44 @@ const Turn = ({ name, label, disabled, turn }) => html`
 
 /**
  * Shows the pages of a file as pictures, with the original as a download.
- * @param {{file: object, close: () => void}} props
+ * @param {{file: object, close: () => void, keys?: Record<string, () => void>}} props
+ *   keys: actions of the screen behind, by key; they close the viewer
  */
-export function FileViewer({ file, close }) {
+export function FileViewer({ file, close, keys = {} }) {
   const [page, setPage] = useState(1);
   const [pages, setPages] = useState(1);
   const width = Math.min(1600, Math.ceil(Math.min(window.innerWidth, 900) * (window.devicePixelRatio || 1)));
   const preview = usePreview(file.id, page, width);
-  useEffect(() => {
+  useLayoutEffect(() => { // before the next key, which may close the viewer
     if (preview.pages) setPages(preview.pages);
-  }, [preview.pages]);
+    if (preview.bitmap) markSeen(file.id);
+  }, [preview.bitmap]);
   const turn = (by) => setPage((now) => Math.min(pages, Math.max(1, now + by)));
   const onKeyDown = (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
     if (event.key === 'ArrowRight' || event.key === 'PageDown') turn(1);
     else if (event.key === 'ArrowLeft' || event.key === 'PageUp') turn(-1);
-    else return;
+    else if (keys[event.key]) {
+      close();
+      keys[event.key]();
+    } else return;
     event.preventDefault();
   };
+  useLayoutEffect(() => {
+    addEventListener('keydown', onKeyDown);
+    return () => removeEventListener('keydown', onKeyDown);
+  });
   return html`<${Dialog} title=${file.name} wide close=${close}>
-    <div class="file-view" onKeyDown=${onKeyDown}>
+    <div class="file-view">
       <div class="row">
         ${pages > 1 && html`
           <${Turn} name="left" label=${t('files.previous')} disabled=${page === 1} turn=${() => turn(-1)} />
           <span class="num" role="status">${t('files.page_of', { page, pages })}</span>
           <${Turn} name="right" label=${t('files.next')} disabled=${page === pages} turn=${() => turn(1)} />`}
-        <button type="button" class="quiet small end" onClick=${() => downloadFile(`/v1/files/${file.id}/content`, file.name)}>
+        <button type="button" class="quiet small end" onClick=${() => {
+          downloadFile(`/v1/files/${file.id}/content`, file.name);
+          markSeen(file.id);
+        }}>
           <${Icon} name="download" size=${14} />${t('files.original')}
         </button>
       </div>

@@ -127,16 +127,30 @@ export function AttachButton({ label, take }) {
     <button type="button" class="quiet" aria-label=${label} onClick=${() => chosen.current.click()}><${Icon} name="upload" /></button>`;
 }
 
+/** Buttons that choose files or, on phones, take a photo. */
+export function PhotoButtons({ take, hint }) {
+  const chosen = useRef();
+  const camera = useRef();
+  const choose = (event) => {
+    if (event.target.files.length) take([...event.target.files]);
+    event.target.value = ''; // The same file can be chosen again.
+  };
+  const phone = matchMedia('(pointer: coarse)').matches;
+  return html`
+    <input type="file" hidden multiple accept=${ACCEPT} ref=${chosen} onChange=${choose} />
+    <button type="button" class="quiet small" aria-describedby=${hint} onClick=${() => chosen.current.click()}>
+      <${Icon} name="upload" size=${14} />${t('files.choose')}
+    </button>
+    ${phone && html`<input type="file" hidden accept="image/*" capture="environment" ref=${camera} onChange=${choose} />
+      <button type="button" class="quiet small" onClick=${() => camera.current.click()}>
+        <${Icon} name="camera" size=${14} />${t('files.photo')}
+      </button>`}`;
+}
+
 /** A place to drop files on, with buttons for a file and, on phones, for the camera. */
 function Drop({ add, compact }) {
   const [over, setOver] = useState(false);
-  const chosen = useRef();
-  const camera = useRef();
   const hint = useId();
-  const take = (event) => {
-    if (event.target.files.length) add(event.target.files);
-    event.target.value = ''; // The same file can be chosen again.
-  };
   const drop = (event) => {
     event.preventDefault();
     setOver(false);
@@ -150,14 +164,7 @@ function Drop({ add, compact }) {
   const phone = matchMedia('(pointer: coarse)').matches;
   const dragging = { onDragEnter: enter, onDragOver: enter, onDragLeave: () => setOver(false), onDrop: drop };
   return html`<div class=${`file-drop${over ? ' over' : ''}`} ...${dragging}>
-    <input type="file" hidden multiple accept=${ACCEPT} ref=${chosen} onChange=${take} />
-    <button type="button" class="quiet small" aria-describedby=${compact ? undefined : hint} onClick=${() => chosen.current.click()}>
-      <${Icon} name="upload" size=${14} />${t('files.choose')}
-    </button>
-    ${phone && html`<input type="file" hidden accept="image/*" capture="environment" ref=${camera} onChange=${take} />
-      <button type="button" class="quiet small" onClick=${() => camera.current.click()}>
-        <${Icon} name="camera" size=${14} />${t('files.photo')}
-      </button>`}
+    <${PhotoButtons} take=${add} hint=${compact ? undefined : hint} />
     ${!compact && html`<span class="fine" id=${hint}>${t(phone ? 'files.hint' : 'files.hint_drop')}</span>`}
   </div>`;
 }

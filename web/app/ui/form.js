@@ -1,6 +1,8 @@
-import { html, useId, useRef, useState } from '../lib.js';
+import { html, useEffect, useId, useRef, useState } from '../lib.js';
 import { api } from '../api.js';
 import { t } from '../i18n.js';
+import { route } from '../router.js';
+import { drafts, useUnsaved } from '../unsaved.js';
 import { ErrorBox, Notice } from './feedback.js';
 
 /**
@@ -10,26 +12,38 @@ import { ErrorBox, Notice } from './feedback.js';
  * When the record was changed meanwhile, `reload` reads it again in the shape of `initial`. Fields that the user has not
  * touched take the new value; fields that the user has changed keep it. A field that both changed is a conflict: it
  * shows both values.
+ *
+ * The input is kept as a draft while the form is shown, except secrets: after a reload the form has it again. Leaving the
+ * screen asks before it is discarded.
  * @param {object} initial
  * @param {(values: object) => Promise<any>} submit
  * @param {() => Promise<object>} [reload]
+ * @param {string[]} [notTyped] names of fields that are set with one key or click: they are no draft, and leaving asks nothing about them
  */
-export function useForm(initial, submit, reload) {
-  const [values, setValues] = useState(() => flatten(initial));
+export function useForm(initial, submit, reload, notTyped = []) {
+  const start = useRef(null);
+  start.current ??= flatten(initial);
+  const draft = useDraft(start.current);
+  const [values, setValues] = useState(() => ({ ...start.current, ...draft.found }));
   const [conflicts, setConflicts] = useState({});
   const [merged, setMerged] = useState(false);
-  const base = useRef(values); // the values of the record when the form was filled
+  const base = useRef(start.current); // the values of the record when the form was filled
   const typed = useRef(values); // the values now
   typed.current = values;
   const [errors, setErrors] = useState({});
   const [problem, setProblem] = useState(null);
   const [busy, setBusy] = useState(false);
   const element = useRef();
+  const [done, setDone] = useState(false); // sent
+  const settle = useUnsaved(!busy && !done && draft.keep(changesOf(base.current, values, notTyped)));
 
   function set(name, value) {
+    setDone(false);
     setValues((was) => ({ ...was, [name]: value }));
     setErrors(({ [name]: _, ...others }) => others);
   }
+  /** Removes the error of a field that the form does not hold, such as a list of files. */
+  const clear = (name) => setErrors(({ [name]: _, ...others }) => others);
   function acceptConflict(name) {
     set(name, conflicts[name]);
     setConflicts(({ [name]: _, ...others }) => others);
@@ -54,23 +68,63 @@ export function useForm(initial, submit, reload) {
     event?.preventDefault();
     if (busy) return;
     setBusy(true);
+    settle(); // submit may go to another screen
     setProblem(null);
     setMerged(false);
     setErrors({});
     try {
       await submit(nest(values));
+      setDone(true);
+      draft.forget();
     } catch (error) {
       const fields = error.fields;
       if (fields) setErrors(fields);
-      const shown = fields && Object.keys(fields).every((name) => element.current?.elements[name]);
+      const shown = fields && Object.keys(fields).every((name) => element.current?.elements[name] || name === 'photo');
       if (!shown) setProblem(error);
       setTimeout(() => element.current?.querySelector('[aria-invalid="true"]')?.focus());
     } finally {
       setBusy(false);
     }
   }
+  function discardDraft() {
+    setValues(base.current);
+    setErrors({});
+    draft.forget();
+  }
   return {
-    values, errors, problem, busy, set, send, element, setProblem, conflicts, acceptConflict, merged, mergeNewer: reload && mergeNewer,
+    values, errors, problem, busy, set, clear, send, element, setProblem, conflicts, acceptConflict, merged,
+    mergeNewer: reload && mergeNewer,
+    discardDraft: draft.found && !done && discardDraft,
+  };
+}
+
+const SECRET = /^(.*password|otp|code|.*_code|.*secret|.*token|api_key)$/;
+const isSecret = (name) => SECRET.test(name) && !name.endsWith('postal_code');
+
+/** The values that a user has changed, without secrets and some others. */
+const changesOf = (base, values, without) => Object.fromEntries(Object.entries(values)
+  .filter(([name, value]) => !isSecret(name) && !without.includes(name) && String(value) !== String(base[name] ?? '')));
+
+/** The draft of a form, by its address and its fields: {found, keep, forget}. It ends with the form. */
+function useDraft(initial) {
+  const name = useRef(null);
+  name.current ??= `${route.get().path} ${Object.keys(initial).sort().join(' ')}`;
+  const found = useRef(null);
+  found.current ??= { values: drafts.read(name.current) };
+  const forget = () => {
+    drafts.remove(name.current);
+    found.current = {};
+  };
+  useEffect(() => forget, []);
+  return {
+    found: found.current.values, forget,
+    /** Writes the changes, and returns whether there are any. */
+    keep(changes) {
+      const any = Object.keys(changes).length > 0;
+      if (any) drafts.write(name.current, changes);
+      else drafts.remove(name.current);
+      return any;
+    },
   };
 }
 
@@ -124,12 +178,17 @@ function nest(values) {
 
 /** The form element; an error that belongs to no field stands above the fields. */
 export function Form({ form, children, class: name = '' }) {
+  useEffect(() => { // A dialog asks before it closes over a restored draft, as over what was typed.
+    if (form.discardDraft) form.element.current.dispatchEvent(new Event('input', { bubbles: true }));
+  }, []);
   const status = form.problem?.status;
   const merge = form.mergeNewer && (status === 412 || status === 409)
     && html`<button type="button" class="quiet" disabled=${form.busy} onClick=${form.mergeNewer}>${t('conflict.merge')}</button>`;
   return html`<form class=${name} ref=${form.element} onSubmit=${form.send} noValidate>
     <${ErrorBox} error=${form.problem} action=${merge} />
     ${form.merged && html`<${Notice}>${t('conflict.merged')}<//>`}
+    ${form.discardDraft && html`<${Notice} action=${html`<button type="button" class="quiet small" onClick=${form.discardDraft}>
+      ${t('discard.do')}</button>`}>${t('draft.restored')}<//>`}
     ${children}
   </form>`;
 }

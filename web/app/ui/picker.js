@@ -1,8 +1,8 @@
 import { html, useId, useLayoutEffect, useRef, useState } from '../lib.js';
-import { mayAny } from '../access.js';
+import { may } from '../access.js';
 import { api } from '../api.js';
 import { t } from '../i18n.js';
-import { containing, useDebounced } from '../list.js';
+import { useDebounced } from '../list.js';
 import { learnUsers, myId, nameOf, signInNameOf, usePeople } from '../people.js';
 import { ignoreHeldEnter } from './held_enter.js';
 
@@ -27,12 +27,15 @@ function Suggestions({ id, label, rows, at, hidden, choose }) {
  * A text field with suggestions, as the ARIA practices describe a combobox.
  * @param {{label: string, find: (text: string) => Promise<{id: string, name: string, note?: string}[]>,
  *   pick: (found: {id: string, name: string}) => void, chosen?: string, error?: string, hint?: string, name?: string,
- *   several?: boolean, onType?: (text: string) => void, whole?: boolean, listLabel?: string, after?: any}} props
+ *   several?: boolean, onType?: (text: string) => void, whole?: boolean, listLabel?: string, after?: any, create?: any}} props
  *   pick: called with the choice, and with an empty one when the user changes its text; onType: called with the text after each
  *   key; whole: focusing the field selects its text and suggests everything; listLabel: the label as text, where it is not; after:
- *   below the field; several: the field is cleared for the next choice; the choices are shown elsewhere
+ *   below the field; several: the field is cleared for the next choice; the choices are shown elsewhere; create: offered when
+ *   nothing was found
  */
-export function Combobox({ label, find, pick, chosen = '', error, hint, name, several, onType, whole, listLabel = label, after }) {
+export function Combobox({
+  label, find, pick, chosen = '', error, hint, name, several, onType, whole, listLabel = label, after, create,
+}) {
   const id = useId();
   const [text, setText] = useState(chosen);
   const [open, setOpen] = useState(false);
@@ -40,11 +43,13 @@ export function Combobox({ label, find, pick, chosen = '', error, hint, name, se
   const [at, setAt] = useState(0);
   const wanted = useRef(''); // the text to find
   const answered = useRef(''); // the text of the suggestions; another one until they fit
+  const [state, setState] = useState(''); // '', 'none' or the message of an error
   const [, findSoon] = useDebounced(text, async (typed) => {
-    const rows = await find(typed).then((all) => all.slice(0, SHOWN), () => []);
+    const [rows, problem] = await find(typed).then((all) => [all.slice(0, SHOWN), ''], (failed) => [[], failed.message]);
     if (typed !== wanted.current) return; // A later search has begun.
     answered.current = typed;
     setFound(rows);
+    setState(problem || (rows.length || !typed.trim() ? '' : 'none'));
     setAt(0);
   });
   const field = useRef();
@@ -65,6 +70,7 @@ export function Combobox({ label, find, pick, chosen = '', error, hint, name, se
   function onInput(event) {
     setText(event.target.value);
     setOpen(true);
+    setState('');
     if (picked.current) pick({ id: '', name: '' }); // Another text must not stand for the former choice.
     picked.current = false;
     onType?.(event.target.value);
@@ -103,52 +109,61 @@ export function Combobox({ label, find, pick, chosen = '', error, hint, name, se
     <input id=${id} ref=${field} name=${name} autocomplete="off" spellcheck=${false} ...${aria} value=${text} onInput=${onInput}
       onFocus=${onFocus} onClick=${() => setOpen(true)} onBlur=${() => setOpen(false)} onKeyDown=${onKeyDown} />
     <${Suggestions} id=${id} label=${listLabel} rows=${found} at=${at} hidden=${!open || !found.length} choose=${choose} />
+    <small class="lookup-state" role="status">${open && state && html`
+      ${state === 'none' ? t('picker.none', { text: text.trim() }) : state} ${state === 'none' && create}`}</small>
     ${hint && !error && html`<small id=${`${id}-hint`}>${hint}</small>`}
     ${error && html`<small class="field-error" id=${`${id}-error`}>${error}</small>`}
     ${after}
   </div>`;
 }
 
-/** Finds records whose field contains the last word of a text. */
-async function findByWord(path, field, text) {
-  const word = text.trim().split(' ').pop();
-  const { data } = await api.get(path, { limit: SHOWN, sort: 'last_name', ...(word && { [`search.${field}`]: containing(word) }) });
-  return data;
+const FIND_LIMIT = 20; // the server's limit for one type; more than are shown, because some are left out
+const MAX_TEXT = 200; // characters that a search takes
+
+/** Finds records of a type by any of their words; without a text, the first ones of the list. */
+async function findRecords(type, text, first) {
+  const q = text.trim().slice(0, MAX_TEXT);
+  if (!q) return first();
+  const { groups } = await api.get('/v1/search', { q, types: type, limit: FIND_LIMIT });
+  return (groups[0]?.rows ?? []).map(({ id, title, subtitle }) => ({ id, name: title || id, note: subtitle }));
 }
 
-async function findCustomers(text) {
-  const rows = await findByWord('/v1/customers', text.includes('@') ? 'email' : 'last_name', text);
-  return rows.map((row) => ({ id: row.id, name: `${row.first_name} ${row.last_name}`.trim(), note: row.email }));
-}
+const firstOf = (path, note) => async () => {
+  const { data } = await api.get(path, { limit: SHOWN, sort: 'last_name' });
+  return data.map((row) => ({ id: row.id, name: `${row.first_name} ${row.last_name}`.trim(), note: row[note] }));
+};
 
-async function findPersonas(text) {
-  const rows = await findByWord('/v1/personas', 'last_name', text);
-  return rows.map((row) => ({ id: row.id, name: `${row.first_name} ${row.last_name}`, note: row.nationality }));
-}
+const findCustomers = (text) => findRecords('customers', text, firstOf('/v1/customers', 'email'));
+const findPersonas = (text) => findRecords('personas', text, firstOf('/v1/personas', 'nationality'));
 
-/** Chooses a customer by name or e-mail address. */
+/** The offer to create what was not found, in another tab: the form of the field stays as it is. */
+const Create = ({ type, path, text }) => may(type, 'create') && html`
+  <a href=${path} target="_blank" rel="noopener" onMouseDown=${(event) => event.preventDefault()}>${text}</a>`;
+
+/** Chooses a customer by any word of the record, such as a name, an e-mail address or a town. */
 export const CustomerPicker = ({ form, name, hint = t('customers.pick_hint') }) => html`
   <${Combobox} label=${t('customers.one')} name=${name} find=${findCustomers}
-    pick=${(row) => form.set(name, row.id)} error=${form.errors[name]} hint=${hint} />`;
+    pick=${(row) => form.set(name, row.id)} error=${form.errors[name]} hint=${hint}
+    create=${html`<${Create} type="customers" path="/customers?new=1" text=${t('customers.new')} />`} />`;
 
 /** Chooses a persona by name. */
 export const PersonaPicker = ({ form, name }) => html`<${Combobox} label=${t('personas.one')} name=${name} find=${findPersonas}
-  pick=${(row) => form.set(name, row.id)} error=${form.errors[name]} />`;
+  pick=${(row) => form.set(name, row.id)} error=${form.errors[name]}
+  create=${html`<${Create} type="personas" path="/personas?new=1" text=${t('personas.new')} />`} />`;
 
-const MAX_USERS = 100; // the server's limit for a page
+/** Reads active users, those with the given ids or the first ones. A search does not know the names that they sign in with. */
+async function activeUsers(ids) {
+  const { data } = await api.get('/v1/users', { limit: FIND_LIMIT, sort: 'display_name', 'search.status': 'active', 'search.id': ids });
+  learnUsers(data);
+  return data.map(({ id }) => ({ id, name: nameOf(id), note: signInNameOf(id) }));
+}
 
-/** Finds active users by display name or sign-in name. */
+/** Finds active users by their names; without a text, the first ones. */
 async function findUsers(text) {
-  if (!mayAny('users')) return [];
-  const page = await api.get('/v1/users', { limit: MAX_USERS, 'search.status': 'active' });
-  const more = page.has_more && text
-    ? await api.get('/v1/users', { limit: SHOWN, 'search.status': 'active', 'search.display_name': containing(text) })
-    : { data: [] };
-  const users = [...more.data, ...page.data];
-  learnUsers(users);
-  const ids = [...new Set(users.map((user) => user.id))];
-  const matches = (id) => `${nameOf(id)} ${signInNameOf(id)}`.toLowerCase().includes(text.toLowerCase());
-  return ids.filter(matches).map((id) => ({ id, name: nameOf(id), note: signInNameOf(id) }));
+  const found = await findRecords('users', text, () => activeUsers());
+  if (!text.trim() || !found.length) return found;
+  const users = new Map((await activeUsers(found.map(({ id }) => id))).map((user) => [user.id, user]));
+  return found.map(({ id }) => users.get(id)).filter(Boolean);
 }
 
 /**
@@ -164,5 +179,5 @@ export function UserPicker({ label, pick, error, chosen, others, several, hint =
     return users.filter((user) => !(others && user.id === myId())).map((user) => ({ ...user, note: user.note !== user.name && user.note }));
   }
   return html`<${Combobox} label=${label} find=${find} pick=${pick} error=${error} chosen=${chosen} several=${several}
-    hint=${hint} />`;
+    hint=${hint} create=${html`<${Create} type="users" path="/admin/users" text=${t('picker.invite')} />`} />`;
 }

@@ -32,7 +32,7 @@ func startAuthority(t *testing.T, https, plain string) *authority {
 	dir := t.TempDir()
 	pebble, names := testenv.GoTool(t, ".ci/pebble", "pebble"), testenv.GoTool(t, ".ci/pebble", "pebble-challtestsrv")
 	own := systemtest.NewIdentity(t, dir, time.Now().AddDate(0, 1, 0))
-	api, management, nameServer := systemtest.FreeAddress(t), systemtest.FreeAddress(t), systemtest.FreeAddress(t)
+	api, management, nameServer := testenv.FreeAddress(t), testenv.FreeAddress(t), testenv.FreeAddress(t)
 	config := map[string]any{"pebble": map[string]any{
 		"listenAddress": api, "managementListenAddress": management, "certificate": own.Cert, "privateKey": own.Key,
 		"httpPort": portOf(t, plain), "tlsPort": portOf(t, https), "keyAlgorithm": "ecdsa",
@@ -46,7 +46,7 @@ func startAuthority(t *testing.T, https, plain string) *authority {
 	if err := os.WriteFile(filepath.Join(dir, "config.json"), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	background(t, names, "-dnsserver", nameServer, "-defaultIPv6", "", "-http01", "", "-https01", "", "-tlsalpn01", "", "-doh", "", "-management", systemtest.FreeAddress(t))
+	background(t, names, "-dnsserver", nameServer, "-defaultIPv6", "", "-http01", "", "-https01", "", "-tlsalpn01", "", "-doh", "", "-management", testenv.FreeAddress(t))
 	background(t, pebble, "-config", filepath.Join(dir, "config.json"), "-dnsserver", nameServer)
 	a := &authority{directory: "https://localhost:" + fmt.Sprint(portOf(t, api)) + "/dir", roots: own.Cert, pool: x509.NewCertPool()}
 	trusted := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: own.Pool, ServerName: "localhost"}, DisableKeepAlives: true}}
@@ -85,17 +85,11 @@ func background(t *testing.T, path string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(path, args...)
 	cmd.Env = append(os.Environ(), "PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=20")
-	if err := testenv.Start(cmd); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // it was killed
-	})
+	testenv.Background(t, cmd).IgnoreOutput()
 }
 
 func TestACME_ObtainsCertificatesAndKeepsThemEncrypted(t *testing.T) {
-	address, plain := systemtest.FreeAddress(t), systemtest.FreeAddress(t)
+	address, plain := testenv.FreeAddress(t), testenv.FreeAddress(t)
 	ca := startAuthority(t, address, plain)
 	dir := filepath.Join(t.TempDir(), "data")
 	serve := func(extra ...string) *systemtest.Process {
@@ -166,8 +160,8 @@ func TestACME_ObtainsCertificatesAndKeepsThemEncrypted(t *testing.T) {
 // Without TLS-ALPN-01, since the authority reaches another port, HTTP-01 is used. Without an authority, the server runs, says
 // what is wrong, and serves again when the authority answers.
 func TestACME_OtherWays(t *testing.T) {
-	address, plain := systemtest.FreeAddress(t), systemtest.FreeAddress(t)
-	ca := startAuthority(t, systemtest.FreeAddress(t), plain)
+	address, plain := testenv.FreeAddress(t), testenv.FreeAddress(t)
+	ca := startAuthority(t, testenv.FreeAddress(t), plain)
 	p := systemtest.StartWith(t, append([]string{"SSL_CERT_FILE=" + ca.roots}, systemtest.SecretsEnv...), "--data.dir", filepath.Join(t.TempDir(), "data"), "--server.listen", address,
 		"--server.redirect_listen", plain, "--server.domain=bank.example", "--server.acme_url", ca.directory)
 	testenv.Wait(t, "a connection with a certificate of the authority", func() bool {
@@ -181,7 +175,7 @@ func TestACME_OtherWays(t *testing.T) {
 	p.Stop()
 
 	p = systemtest.StartWith(t, systemtest.SecretsEnv, "--data.dir", filepath.Join(t.TempDir(), "data"), "--server.listen", address,
-		"--server.redirect_listen", plain, "--server.domain=bank.example", "--server.acme_url", "https://"+systemtest.FreeAddress(t)+"/dir")
+		"--server.redirect_listen", plain, "--server.domain=bank.example", "--server.acme_url", "https://"+testenv.FreeAddress(t)+"/dir")
 	if got := systemtest.Run(t, nil, "ready", "--server.listen", address, "--server.domain=bank.example"); got.Code != 1 {
 		t.Errorf("ready without a certificate: %d %s", got.Code, got.Stdout)
 	}

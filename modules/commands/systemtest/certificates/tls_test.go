@@ -20,7 +20,7 @@ import (
 
 func TestTLS_IsServedFromFiles(t *testing.T) {
 	id := systemtest.NewIdentity(t, t.TempDir(), time.Now().AddDate(0, 1, 0))
-	plain := systemtest.FreeAddress(t)
+	plain := testenv.FreeAddress(t)
 	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "notify"), Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package lifecycle_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -28,7 +27,7 @@ func BenchmarkColdStart(b *testing.B) {
 }
 
 func coldStarts(b *testing.B, dir string, end os.Signal) {
-	address := systemtest.FreeAddress(b)
+	address := testenv.FreeAddress(b)
 	quickest, least := time.Hour, time.Hour
 	for range 2 { // the first start finds the database of another benchmark
 		startOnce(b, dir, address, end)
@@ -72,24 +71,6 @@ func BenchmarkIdleMemory(b *testing.B) {
 		p.Kill()
 	}
 	b.ReportMetric(float64(memory)/1024, "RSS-MiB")
-}
-
-// BenchmarkExecutable measures the size of the executable as it is released.
-func BenchmarkExecutable(b *testing.B) {
-	path := filepath.Join(b.TempDir(), "kontor")
-	build := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, ".")
-	build.Dir = testenv.Root()
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		b.Fatalf("%v: %s", err, out)
-	}
-	for b.Loop() {
-		info, err := os.Stat(path)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.ReportMetric(float64(info.Size())/1e6, "MB")
-	}
 }
 
 // BenchmarkLoneCreate measures durable creates of one client on one connection, in processor time of the server, and the same of

@@ -19,17 +19,6 @@ import (
 	"kontor/store/testenv"
 )
 
-// freePort returns an address on which no program listens.
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
 // TestNodes_BehindAProxy runs the configurations of docs/cluster with two nodes. The proxies are needed for it: nginx and haproxy.
 func TestNodes_BehindAProxy(t *testing.T) {
 	for name, proxy := range map[string]struct {
@@ -41,7 +30,7 @@ func TestNodes_BehindAProxy(t *testing.T) {
 			return []string{
 				"listen 80;", "listen " + plain + ";", "listen 443 ssl;", "listen " + secure + " ssl;",
 				"/etc/nginx/bank.example.pem", dir + "/cert.pem", "/etc/nginx/bank.example.key", dir + "/key.pem",
-				"events {", "pid " + dir + "/pid;\ndaemon off;\nerror_log stderr;\nevents {",
+				"events {", "pid " + dir + "/pid;\ndaemon off;\nmaster_process off;\nerror_log stderr;\nevents {",
 				"http {", fmt.Sprintf("http {\naccess_log off;\nclient_body_temp_path %s/body;\nproxy_temp_path %[1]s/proxy;\nfastcgi_temp_path %[1]s/f;\nuwsgi_temp_path %[1]s/u;\nscgi_temp_path %[1]s/s;", dir),
 				"worker_rlimit_nofile 65536;", "", "worker_connections 16384;", "worker_connections 512;",
 			}
@@ -56,7 +45,7 @@ func TestNodes_BehindAProxy(t *testing.T) {
 			address, dir := postgrestest.URL(t), t.TempDir()
 			args := []string{"--server.trusted_proxies=127.0.0.1", "--notifications.trigger.enabled=true"}
 			nodes := []*systemtest.Process{startNode(t, address, args...), startNode(t, address, args...)}
-			plain, secure := freePort(t), freePort(t)
+			plain, secure := testenv.FreeAddress(t), testenv.FreeAddress(t)
 			id := systemtest.NewIdentity(t, dir, time.Now().AddDate(0, 0, 30))
 			both := filepath.Join(dir, "both.pem")
 			if err := exec.Command("sh", "-c", "cat \"$0\" \"$1\" > \"$2\"", id.Cert, id.Key, both).Run(); err != nil {
@@ -64,7 +53,8 @@ func TestNodes_BehindAProxy(t *testing.T) {
 			}
 			changes := append(proxy.changes(dir, plain, secure),
 				"10.0.0.11:8080", strings.TrimPrefix(nodes[0].URL, "http://"), "10.0.0.12:8080", strings.TrimPrefix(nodes[1].URL, "http://"))
-			startProxy(t, proxy.command(changedConfig(t, proxy.config, dir, changes)), secure)
+			testenv.Background(t, proxy.command(changedConfig(t, proxy.config, dir, changes))).IgnoreOutput()
+			testenv.WaitForListener(t, secure)
 			expectProxy(t, plain)
 			c := *nodes[0].Client()
 			c.URL = throughTLS(t, secure, id.Pool)
@@ -92,30 +82,6 @@ func changedConfig(t *testing.T, path, dir string, changes []string) string {
 		t.Fatal(err)
 	}
 	return config
-}
-
-// startProxy starts a proxy and waits until it listens.
-func startProxy(t *testing.T, cmd *exec.Cmd, address string) {
-	t.Helper()
-	var log systemtest.Output
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := testenv.Start(cmd); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(os.Interrupt)
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Log(log.String())
-		}
-	})
-	testenv.Wait(t, "the proxy to listen", func() bool {
-		conn, err := net.Dial("tcp", address)
-		if err == nil {
-			conn.Close()
-		}
-		return err == nil
-	})
 }
 
 // expectProxy checks what the proxy answers by itself.

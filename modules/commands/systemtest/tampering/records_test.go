@@ -102,7 +102,7 @@ func TestCheck_ReportsManipulatedRecords(t *testing.T) {
 		{"UPDATE passwords SET hash = (SELECT hash FROM passwords LIMIT 1)", "passwords/"},
 		{"UPDATE user_roles SET role_id = '" + administratorRole + "'", "user_roles/"},
 		{"DELETE FROM user_roles", "user_roles/"},
-		{"INSERT INTO user_roles SELECT user_id, '" + administratorRole + "', 0, user_id FROM user_roles WHERE role_id <> '" + administratorRole + "'", "user_roles/"},
+		{"INSERT INTO user_roles (user_id, role_id, created_at, created_by) SELECT user_id, '" + administratorRole + "', 0, user_id FROM user_roles WHERE role_id <> '" + administratorRole + "'", "user_roles/"},
 		{"UPDATE sessions SET expires_at = expires_at + 1", "sessions/"},
 		{"UPDATE sessions SET ended_at = NULL", "sessions/"},
 		{"UPDATE api_keys SET key_hash = 'x' || key_hash", "api_keys/"},

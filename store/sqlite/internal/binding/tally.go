@@ -8,13 +8,12 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// Tally receives the values of the SQL function kontor_tally(value, rows), each with a number of rows. A method returns false to end the
-// statement, which then fails.
+// Tally receives the values of the SQL function kontor_tally(value). A method returns false to end the statement, which then fails.
 type Tally interface {
 	// AddText receives a text in memory of SQLite, which is valid only during the call.
-	AddText(text []byte, rows int64) bool
-	AddNumber(value, rows int64) bool
-	AddNull(rows int64) bool
+	AddText(text []byte) bool
+	AddNumber(value int64) bool
+	AddNull() bool
 }
 
 const tallyName = "kontor_tally"
@@ -31,14 +30,14 @@ func (c *Conn) SetTally(t Tally) error {
 	}
 	defer libc.Xfree(c.tls, name)
 	const flags = lib.SQLITE_UTF8 | lib.SQLITE_DIRECTONLY
-	if rc := lib.Xsqlite3_create_function_v2(c.tls, c.db, name, 2, flags, c.id, 0, funcPointer(tallyStep), funcPointer(tallyFinal), 0); rc != lib.SQLITE_OK {
+	if rc := lib.Xsqlite3_create_function_v2(c.tls, c.db, name, 1, flags, c.id, 0, funcPointer(tallyStep), funcPointer(tallyFinal), 0); rc != lib.SQLITE_OK {
 		return fmt.Errorf("define %s: %w", tallyName, c.fail(rc))
 	}
 	c.tallies = true
 	return nil
 }
 
-// tallyStep is SQLite's callback for one row. args are the addresses of the value and the number of rows.
+// tallyStep is SQLite's callback for one row. args has the address of the value.
 func tallyStep(tls *libc.TLS, call uintptr, _ int32, args uintptr) {
 	v, ok := conns.Load(lib.Xsqlite3_user_data(tls, call))
 	if !ok || v.(*Conn).tally == nil {
@@ -46,17 +45,16 @@ func tallyStep(tls *libc.TLS, call uintptr, _ int32, args uintptr) {
 		return
 	}
 	t := v.(*Conn).tally
-	given := unsafe.Slice((*uintptr)(at(args)), 2)
-	value, rows := given[0], lib.Xsqlite3_value_int64(tls, given[1])
+	value := *(*uintptr)(at(args))
 	more := false
 	switch lib.Xsqlite3_value_type(tls, value) {
 	case lib.SQLITE_INTEGER:
-		more = t.AddNumber(lib.Xsqlite3_value_int64(tls, value), rows)
+		more = t.AddNumber(lib.Xsqlite3_value_int64(tls, value))
 	case lib.SQLITE_TEXT:
 		text := lib.Xsqlite3_value_text(tls, value)
-		more = t.AddText(unsafe.Slice((*byte)(at(text)), int(lib.Xsqlite3_value_bytes(tls, value))), rows)
+		more = t.AddText(unsafe.Slice((*byte)(at(text)), int(lib.Xsqlite3_value_bytes(tls, value))))
 	case lib.SQLITE_NULL:
-		more = t.AddNull(rows)
+		more = t.AddNull()
 	}
 	if !more {
 		lib.Xsqlite3_result_error_code(tls, call, lib.SQLITE_ABORT)

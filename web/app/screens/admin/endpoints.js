@@ -1,7 +1,7 @@
 import { html, useState } from '../../lib.js';
 import { t, term } from '../../i18n.js';
 import { useLoad } from '../../load.js';
-import { Badge } from '../../ui/display.js';
+import { Badge, Copy } from '../../ui/display.js';
 import { Loaded } from '../../ui/feedback.js';
 import { Filters, Search } from '../../ui/filters.js';
 import { ListTools } from '../../ui/list_tools.js';
@@ -27,6 +27,23 @@ const columns = () => [
   { key: 'limit', wide: true, minor: true, label: t('endpoints.rate'), cell: (row) => term('rate_class', row.rate_limit) },
 ];
 
+const GO_GET = 'GONOSUMDB=kontor.local go get kontor.local/client@latest';
+
+/** The lines that install the clients of the API from this service. */
+const installLines = ({ origin }) => [
+  { id: 'npm', name: 'TypeScript', line: `npm install ${origin}/sdk/kontor-client.tgz` },
+  { id: 'go', name: 'Go', line: `GOPROXY=${origin}/sdk/go,https://proxy.golang.org ${GO_GET}` },
+  { id: 'browser', name: t('endpoints.browser'), line: `import { Kontor } from '${origin}/sdk/kontor-client.js';` },
+];
+
+const Clients = () => html`<section class="card" aria-labelledby="clients-title">
+  <h2 id="clients-title">${t('endpoints.clients')}</h2>
+  <p class="note">${t('endpoints.clients_note')}</p>
+  <dl class="facts list">${installLines(location).map((row) => html`<div key=${row.id}>
+    <dt>${row.name}</dt><dd><span class="code">${row.line}</span><${Copy} text=${row.line} label=${t('endpoints.copy_line')} /></dd>
+  </div>`)}</dl>
+</section>`;
+
 /** The endpoints of the API with their access rules and rate classes. */
 export default function Endpoints() {
   const [text, setText] = useState('');
@@ -41,5 +58,6 @@ export default function Endpoints() {
       <${Loaded} load=${load} lines=${10}>${(rows) => (rows.some(matches)
         ? html`<${Table} caption=${t('nav.endpoints')} columns=${columns()} rows=${found(rows)} />`
         : html`<${NoMatch} />`)}<//>
-    </section>`;
+    </section>
+    <${Clients} />`;
 }

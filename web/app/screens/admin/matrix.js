@@ -1,4 +1,4 @@
-import { html, useId, useState } from '../../lib.js';
+import { html, useEffect, useId, useMemo, useState } from '../../lib.js';
 import { api } from '../../api.js';
 import { may, PERMISSIONS } from '../../access.js';
 import { number } from '../../format.js';
@@ -6,7 +6,9 @@ import { t, term } from '../../i18n.js';
 import { useLoad } from '../../load.js';
 import { ErrorBox, Loaded, Notice, toast, useAction } from '../../ui/feedback.js';
 import { Card } from '../../ui/page.js';
+import { drafts, useUnsaved } from '../../unsaved.js';
 import { listEndpoints } from './endpoint_list.js';
+import { addedByNeed, changesOf, choose, requestOf } from './role_changes.js';
 
 /** Moves the focus between the checkboxes of a table with the arrow keys. */
 function moveFocus(event) {
@@ -23,7 +25,7 @@ function moveFocus(event) {
 
 const has = (changes, key, was) => changes.get(key) ?? was;
 
-function Row({ type, was, changes, toggle, fixed }) {
+function Row({ type, was, changes, set, fixed }) {
   const name = term('rec_type', type);
   return html`<tr>
     <th scope="row">${name}</th>
@@ -32,7 +34,7 @@ function Row({ type, was, changes, toggle, fixed }) {
       const label = t('matrix.cell', { permission: term('permission', one), type: name });
       return html`<td key=${one} class=${changes.has(key) ? 'changed' : ''}><label>
         <input type="checkbox" aria-label=${label} checked=${has(changes, key, was.includes(one))} disabled=${fixed}
-          onChange=${() => toggle(key, was.includes(one))} />
+          onChange=${(event) => set(key, event.target.checked)} />
       </label></td>`;
     })}
   </tr>`;
@@ -55,10 +57,11 @@ function grouped(endpoints) {
   return [...groups].sort(([a], [b]) => a.localeCompare(b));
 }
 
-function Endpoint({ row, was, changes, toggle, fixed }) {
+function Endpoint({ row, was, changes, set, fixed }) {
   const key = row.endpoint;
   return html`<div class=${`field check${changes.has(key) ? ' changed' : ''}`}><label>
-    <input type="checkbox" checked=${has(changes, key, was)} disabled=${fixed} onChange=${() => toggle(key, was)} />
+    <input type="checkbox" checked=${has(changes, key, was)} disabled=${fixed}
+      onChange=${(event) => set(key, event.target.checked)} />
     <span>${row.summary}<br /><span class="fine code">${row.endpoint}</span></span>
   </label></div>`;
 }
@@ -67,28 +70,16 @@ function Endpoints({ matrix, endpoints, changes, ...props }) {
   const held = new Set(matrix.endpoints);
   return grouped(endpoints.filter((row) => row.access.startsWith('bearer'))).map(([tag, rows]) => {
     const n = rows.filter((row) => matrix.fixed || has(changes, row.endpoint, held.has(row.endpoint))).length;
-    return html`<details key=${tag}><summary>${tag} <span class="fine num">${number(n)} / ${number(rows.length)}</span></summary>
+    const changed = rows.some((row) => changes.has(row.endpoint));
+    return html`<details key=${tag} open=${changed || undefined}>
+      <summary>${tag} <span class="fine num">${number(n)} / ${number(rows.length)}</span></summary>
       ${rows.map((row) => html`
         <${Endpoint} key=${row.endpoint} row=${row} was=${matrix.fixed || held.has(row.endpoint)} changes=${changes} ...${props} />`)}
     </details>`;
   });
 }
 
-/** Returns the request for the changes: all types with their permissions, and all endpoints. */
-export function requestOf(matrix, changes) {
-  const types = matrix.types.map(({ rec_type: type, permissions }) => ({
-    rec_type: type, permissions: PERMISSIONS.filter((one) => has(changes, `${type} ${one}`, permissions.includes(one))),
-  }));
-  const endpoints = new Set(matrix.endpoints);
-  for (const [key, on] of changes) {
-    if (!key.includes('/')) continue;
-    if (on) endpoints.add(key);
-    else endpoints.delete(key);
-  }
-  return { types: types.filter((row) => row.permissions.length), endpoints: [...endpoints] };
-}
-
-/** Returns the changes that were made while others were being saved. */
+/** Returns the choices that were made while others were being saved. */
 function changesSince(saved, now) {
   const undone = [...saved].filter(([key]) => !now.has(key)).map(([key, on]) => [key, !on]);
   return new Map([...now].filter(([key]) => !saved.has(key)).concat(undone));
@@ -103,42 +94,58 @@ function SaveBar({ n, busy, save, undo }) {
   </div>`;
 }
 
+/** Says how many endpoints the permissions need that are about to be granted; they are marked in the list. */
+const AddedByNeed = ({ n }) => n > 0 && html`<${Notice}>${t('matrix.needed_endpoints', { n })}<//>`;
+
+/** The choices of the user about a role, and what they change: {changes, added, set, undo, keepNewer}. */
+function useChoices(role, matrix, endpoints) {
+  const draft = `role ${role.id}`;
+  const [chosen, setChosen] = useState(() => new Map(drafts.read(draft)));
+  useEffect(() => (chosen.size ? drafts.write(draft, [...chosen]) : drafts.remove(draft)), [chosen]);
+  useEffect(() => () => drafts.remove(draft), []);
+  const changes = useMemo(() => (matrix ? changesOf(matrix, endpoints ?? [], chosen) : new Map()), [matrix, endpoints, chosen]);
+  return {
+    changes, added: addedByNeed(changes, chosen).length,
+    set: (key, on) => setChosen((was) => choose(matrix, endpoints ?? [], was, key, on)),
+    undo: () => setChosen(new Map()),
+    /** Keeps what was changed while others were being saved. */
+    keepNewer: (saved) => setChosen((now) => changesSince(saved, now)),
+    chosen,
+  };
+}
+
 /**
- * The permissions of a role on all record types, and its endpoints. Changes are collected and saved with one request.
+ * The permissions of a role on all record types, and its endpoints. Changes are collected and saved with one request. A permission
+ * brings the endpoints that its holders need.
  * @param {{role: object, saved: () => void}} props
  */
 export function Matrix({ role, saved }) {
   const load = useLoad(() => api.withETag(`/v1/rbac/roles/${role.id}/permissions`), [role.id]);
   const endpoints = useLoad(listEndpoints);
-  const [changes, setChanges] = useState(new Map());
   const [problem, setProblem] = useState(null);
+  const { changes, added, chosen, set, ...choices } = useChoices(role, load.data?.record, endpoints.data);
+  useUnsaved(changes.size > 0);
   const mayChange = may('grants', 'create');
-  const toggle = (key, was) => setChanges((now) => {
-    const next = new Map(now);
-    if (next.has(key)) next.delete(key);
-    else next.set(key, !was);
-    return next;
-  });
   const undo = () => {
-    setChanges(new Map());
+    choices.undo();
     setProblem(null);
     load.reload();
   };
   const save = useAction(async () => {
     await api.put(`/v1/rbac/roles/${role.id}/permissions`, requestOf(load.data.record, changes), { ifMatch: load.data.etag });
-    setChanges((now) => changesSince(changes, now));
+    choices.keepNewer(chosen);
     setProblem(null);
     load.reload();
     saved();
     toast(t('saved'));
   }, setProblem);
   return html`<${Loaded} load=${load} lines=${10}>${({ record: matrix }) => {
-    const props = { matrix, changes, toggle, fixed: matrix.fixed || !mayChange };
+    const props = { matrix, changes, set, fixed: matrix.fixed || !mayChange };
     return html`
       ${matrix.fixed && html`<${Notice} title=${t('matrix.fixed')}>${t('matrix.fixed_text')}<//>`}
       <div class="grid-main">
         <${Card} class="flush" title=${t('matrix.title')}><${TypeTable} ...${props} /><//>
-        <${Card} title=${t('grants.endpoints')}><p class="fine">${t('matrix.endpoints_note')}</p>
+        <${Card} title=${t('grants.endpoints')}><p class="fine">${t('matrix.endpoints_note')}</p><${AddedByNeed} n=${added} />
           <${Loaded} load=${endpoints} lines=${4}>${(all) => html`<${Endpoints} endpoints=${all} ...${props} />`}<//>
         <//>
       </div>

@@ -13,6 +13,7 @@ import { Empty, Loaded, toast, toastError } from '../../ui/feedback.js';
 import { Icon } from '../../ui/icon.js';
 import { Card, PageHead } from '../../ui/page.js';
 import { Person } from '../../ui/person.js';
+import { Validity } from '../../ui/validity.js';
 import { WhoSees } from '../../ui/who_sees.js';
 import { loadAll } from './endpoint_list.js';
 import { Matrix } from './matrix.js';
@@ -22,12 +23,17 @@ await loadStyle('admin');
 
 /** The object of a grant on one record, with the permissions. */
 function GrantText({ grant }) {
+  if (grant.endpoint) return html`<span class="code">${grant.endpoint}</span><br /><${Validity} term=${grant} />`;
   return html`<strong>${term('rec_type', grant.rec_type)}</strong>${grant.rec_id && html` <span class="code">${grant.rec_id}</span>`}
-    <div class="row">${grant.permissions.map((one) => html`<${Badge} key=${one} group="permission" value=${one} tone="none" />`)}</div>`;
+    <div class="row">${grant.permissions.map((one) => html`<${Badge} key=${one} group="permission" value=${one} tone="none" />`)}</div>
+    <${Validity} term=${grant} />`;
 }
 
+/** Reports whether the matrix does not show all of a grant: it is on one record, or begins or ends by itself. */
+const besideMatrix = (grant) => grant.rec_id || grant.starts_at || grant.expires_at;
+
 function Grant({ grant, remove }) {
-  const what = term('rec_type', grant.rec_type);
+  const what = grant.endpoint ?? term('rec_type', grant.rec_type);
   return html`<li>
     <div class="grow"><${GrantText} grant=${grant} /></div>
     ${remove && html`<button class="bare" aria-label=${t('grants.remove_one', { what })} onClick=${() => remove(grant)}>
@@ -91,7 +97,7 @@ export default function Role({ id }) {
     <div class="grid-2">
       <${Holders} role=${role} />
       <${Loaded} load=${grants}>${(rows) => html`
-        <${Grants} title=${t('matrix.on_records')} rows=${rows.filter((grant) => grant.rec_id)} remove=${remove} />`}<//>
+        <${Grants} title=${t('matrix.on_records')} rows=${rows.filter(besideMatrix)} remove=${remove} />`}<//>
     </div>
     ${dialog === 'grant' && html`<${GrantDialog} role=${role} close=${close} done=${saved} />`}
     ${dialog === 'edit' && html`<${RoleDialog} role=${role} etag=${etag} close=${close} done=${saved} />`}`}<//>`;

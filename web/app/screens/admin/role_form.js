@@ -4,6 +4,7 @@ import { PERMISSIONS, TYPES } from '../../access.js';
 import { t, term } from '../../i18n.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Actions, Field, Form, useEditedRecord, useForm } from '../../ui/form.js';
+import { timestamp } from '../../ui/validity.js';
 
 const valuesOf = (role) => ({ name: role?.name ?? '', description: role?.description ?? '' });
 
@@ -22,13 +23,16 @@ export function RoleDialog({ role, etag, close, done }) {
 }
 
 const ON_RECORDS = PERMISSIONS.filter((one) => one !== 'create' && one !== 'read_all');
-const INITIAL = { rec_type: 'customers', rec_id: '', ...Object.fromEntries(ON_RECORDS.map((one) => [`may_${one}`, one === 'read'])) };
+const READ_ONLY = Object.fromEntries(ON_RECORDS.map((one) => [`may_${one}`, one === 'read']));
+const INITIAL = { rec_type: 'customers', rec_id: '', expires_at: '', ...READ_ONLY };
 
 /** Grants a role permissions on one record. Those on whole types are in the matrix. */
 export function GrantDialog({ role, close, done }) {
   const form = useForm(INITIAL, async (values) => {
     const permissions = ON_RECORDS.filter((one) => values[`may_${one}`]);
-    done(await api.post('/v1/rbac/grants', { role_id: role.id, rec_type: values.rec_type, rec_id: values.rec_id.trim(), permissions }));
+    done(await api.post('/v1/rbac/grants', {
+      role_id: role.id, rec_type: values.rec_type, rec_id: values.rec_id.trim(), permissions, expires_at: timestamp(values.expires_at),
+    }));
   });
   return html`<${Dialog} title=${t('matrix.new_on_record')} close=${close}><${Form} form=${form}>
     <${Field} form=${form} name="rec_type" label=${t('access.type')} options=${TYPES.map((one) => [one, term('rec_type', one)])} />
@@ -40,6 +44,7 @@ export function GrantDialog({ role, close, done }) {
       </div>
       ${form.errors.permissions && html`<small class="field-error">${form.errors.permissions}</small>`}
     </fieldset>
+    <${Field} form=${form} name="expires_at" type="datetime-local" label=${t('grants.expires')} optional />
     <${Actions} form=${form} label=${t('grants.create')} cancel=${close} />
   <//><//>`;
 }

@@ -1,4 +1,4 @@
-import { html, useLayoutEffect, useState } from '../../lib.js';
+import { html, useId, useLayoutEffect, useState } from '../../lib.js';
 import { api } from '../../api.js';
 import { may, roleName, roleText } from '../../access.js';
 import { dateTime } from '../../format.js';
@@ -10,6 +10,7 @@ import { confirm } from '../../ui/dialog.js';
 import { Loaded, toast, useAction } from '../../ui/feedback.js';
 import { Card, PageHead } from '../../ui/page.js';
 import { Person, personText } from '../../ui/person.js';
+import { localInput, timestamp, Validity } from '../../ui/validity.js';
 import { WhoSees } from '../../ui/who_sees.js';
 import { Credentials } from '../credentials.js';
 import { DisplayName } from '../display_name.js';
@@ -19,12 +20,26 @@ import { UserPrivacy } from '../privacy.js';
 import { Sessions } from '../sessions.js';
 import { ExplainAccess } from './explain_access.js';
 
-function RoleChoice({ role, checked, toggle }) {
+function RoleChoice({ role, checked, toggle, term, end, setEnd }) {
   const text = roleText(role);
+  const id = useId();
   return html`<div class="field check"><label>
-    <input type="checkbox" checked=${checked} onChange=${toggle} />
-    <span>${roleName(role.name)}${text && html`<br /><span class="fine">${text}</span>`}</span>
-  </label></div>`;
+      <input type="checkbox" checked=${checked} onChange=${toggle} />
+      <span>${roleName(role.name)}${text && html`<br /><span class="fine">${text}</span>`}</span>
+    </label>
+    <${Validity} term=${term} />
+    ${checked && html`<div class="field"><label for=${id}>${t('grants.expires')}</label>
+      <input id=${id} type="datetime-local" value=${end} onChange=${(event) => setEnd(event.target.value)} /></div>`}
+  </div>`;
+}
+
+/** The terms of the chosen roles: the present ones with the ends that were changed; undefined if none was. */
+function termsOf(user, chosen, ends) {
+  if (ends.size === 0) return undefined;
+  return [...chosen].map((role) => {
+    const term = user.role_terms?.find((one) => one.role === role);
+    return { role, starts_at: term?.starts_at, expires_at: ends.has(role) ? timestamp(ends.get(role)) : term?.expires_at };
+  });
 }
 
 /** Returns the chosen roles: the present ones with the user's changes, which stay when the record is loaded again. */
@@ -40,20 +55,26 @@ function withChanges(roles, changes) {
 function Roles({ user, reload }) {
   const all = useLoad(() => api.get('/v1/rbac/roles', { limit: 100 }));
   const [changes, setChanges] = useState(new Map()); // role → whether the user shall have it
-  const chosen = withChanges(user.roles, changes);
+  const [ends, setEnds] = useState(new Map()); // role → when it shall end, if the user has changed it
+  const terms = new Map(user.role_terms?.map((term) => [term.role, term]));
+  const held = [...new Set([...user.roles, ...terms.keys()])]; // with roles that begin later
+  const chosen = withChanges(held, changes);
   const isSelf = user.id === myId();
-  useLayoutEffect(() => setChanges((was) => new Map([...was].filter(([name, on]) => on !== user.roles?.includes(name)))), [user]);
+  useLayoutEffect(() => setChanges((was) => new Map([...was].filter(([name, on]) => on !== held.includes(name)))), [user]);
   const save = useAction(async () => {
-    await api.put(`/v1/users/${user.id}/roles`, { roles: [...chosen] });
+    await api.put(`/v1/users/${user.id}/roles`, { roles: [...chosen], terms: termsOf(user, chosen, ends) });
+    setEnds(new Map());
     reload();
     toast(t('saved'));
   });
-  const toggle = (name) => setChanges((was) => new Map(was).set(name, !withChanges(user.roles, was).has(name)));
+  const toggle = (name) => setChanges((was) => new Map(was).set(name, !withChanges(held, was).has(name)));
   return html`<${Card} title=${t('field.roles')}>
     <${Loaded} load=${all} lines=${3}>${({ data }) => html`
       <fieldset disabled=${isSelf}><legend class="sr">${t('field.roles')}</legend>
         ${data.map((role) => html`
-          <${RoleChoice} key=${role.id} role=${role} checked=${chosen.has(role.name)} toggle=${() => toggle(role.name)} />`)}
+          <${RoleChoice} key=${role.id} role=${role} checked=${chosen.has(role.name)} toggle=${() => toggle(role.name)}
+            term=${terms.get(role.name)} end=${ends.get(role.name) ?? localInput(terms.get(role.name)?.expires_at)}
+            setEnd=${(at) => setEnds((was) => new Map(was).set(role.name, at))} />`)}
       </fieldset>
       ${isSelf
         ? html`<p class="fine">${t('admin.own_roles')}</p>`

@@ -20,7 +20,7 @@ const Name = ({ user }) => html`<span class="with-avatar">
   <${Avatar} name=${nameOf(user.id)} size="s" /><${Person} id=${user.id} signIn />
 </span>`;
 
-const Roles = ({ user }) => html`<span class="row">
+const Roles = ({ user }) => html`<span class="row names">
   ${user.roles.map((role) => html`<${Badge} key=${role} value=${roleName(role)} tone="none" />`)}
 </span>`;
 

@@ -1,0 +1,3 @@
+module bank.example/mirror
+
+go 1.26

@@ -1,0 +1,129 @@
+package authzen
+
+import (
+	"context"
+
+	"kontor/server/access"
+)
+
+// pageOutput describes a page of results.
+type pageOutput struct {
+	NextToken string `json:"next_token" example:"" doc:"The token of the next page; empty at the end."`
+	Count     int    `json:"count" doc:"The results of this page."`
+}
+
+// foundSubject is a subject that a search found.
+type foundSubject struct {
+	Type       string            `json:"type" example:"user"`
+	ID         string            `json:"id" format:"-" example:"anna.keller" doc:"The oldest user name of the user, or their id if they have none."`
+	Properties subjectProperties `json:"properties"`
+
+	userID string
+}
+
+// subjectProperties name the record of a subject.
+type subjectProperties struct {
+	UserID string `json:"user_id" format:"uuid"`
+}
+
+// foundResource is a resource that a search found.
+type foundResource struct {
+	Type string `json:"type" example:"customers"`
+	ID   string `json:"id" format:"-"`
+}
+
+// foundAction is an action that a search found.
+type foundAction struct {
+	Name string `json:"name" example:"read"`
+}
+
+type subjectResults struct {
+	Results []foundSubject `json:"results"`
+	Page    pageOutput     `json:"page"`
+}
+
+type resourceResults struct {
+	Results []foundResource `json:"results"`
+	Page    pageOutput      `json:"page"`
+}
+
+type actionResults struct {
+	Results []foundAction `json:"results"`
+	Page    pageOutput    `json:"page"`
+}
+
+// searchSubjects returns the users who may do something with a record, as far as the caller may list them.
+func (s *Service) searchSubjects(ctx context.Context, in subjectSearch) (subjectResults, error) {
+	out := subjectResults{Results: []foundSubject{}}
+	kind, known := kinds[in.Subject.Type]
+	if !known {
+		return out, nil
+	}
+	ids, err := s.decider.Subjects(ctx, access.From(ctx), kind, in.question(), in.page.after, in.page.limit+1)
+	if err != nil {
+		return out, err
+	}
+	names, err := s.directory.UserNames(ctx, ids)
+	if err != nil {
+		return out, err
+	}
+	found := make([]foundSubject, len(ids))
+	for i, id := range ids {
+		found[i] = foundSubject{Type: in.Subject.Type, ID: id, Properties: subjectProperties{id}, userID: id}
+		if name := names[id]; name != "" {
+			found[i].ID = name
+		}
+	}
+	out.Results, out.Page = cut(in.page, found, func(f foundSubject) string { return f.userID })
+	return out, nil
+}
+
+// searchResources returns the records with which a subject may do something.
+func (s *Service) searchResources(ctx context.Context, in resourceSearch) (resourceResults, error) {
+	out := resourceResults{Results: []foundResource{}}
+	subject, known, err := s.subject(ctx, in.Subject)
+	if err != nil || !known {
+		return out, err
+	}
+	ids, err := s.decider.Resources(ctx, access.From(ctx), subject, in.Resource.Type, in.Action.Name, in.page.after, in.page.limit+1)
+	if err != nil {
+		return out, err
+	}
+	found := make([]foundResource, len(ids))
+	for i, id := range ids {
+		found[i] = foundResource{in.Resource.Type, id}
+	}
+	out.Results, out.Page = cut(in.page, found, func(f foundResource) string { return f.ID })
+	return out, nil
+}
+
+// searchActions returns what a subject may do with a record.
+func (s *Service) searchActions(ctx context.Context, in actionSearch) (actionResults, error) {
+	out := actionResults{Results: []foundAction{}}
+	subject, known, err := s.subject(ctx, in.Subject)
+	if err != nil || !known {
+		return out, err
+	}
+	names, err := s.decider.Actions(ctx, in.Resource.Type)
+	if err != nil || len(names) == 0 {
+		return out, err
+	}
+	questions := make([]Question, len(names))
+	for i, name := range names {
+		questions[i] = Question{RecType: in.Resource.Type, Permission: name, RecID: in.Resource.ID}
+	}
+	answers, err := s.decider.Ask(ctx, access.From(ctx), subject, questions)
+	if err != nil {
+		return out, err
+	}
+	found := []foundAction{}
+	passed := in.page.after == ""
+	for i, name := range names {
+		if passed && answers[i].Allowed {
+			found = append(found, foundAction{name})
+		}
+		passed = passed || name == in.page.after
+	}
+	out.Results, out.Page = cut(in.page, found, func(f foundAction) string { return f.Name })
+	return out, nil
+}

@@ -1,0 +1,160 @@
+package names
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/mozillazg/go-unidecode"
+	"golang.org/x/text/unicode/norm"
+)
+
+// token is a word as it was written, and in Latin letters.
+type token struct {
+	written string
+	text    string
+	abjad   bool
+}
+
+// apostrophes are left out of words: they stand for sounds that other spellings omit.
+const apostrophes = "'’‘`´ʼʻʿʾʹ′＇"
+
+// tokens splits a name into words. Letters with dots or slashes between them are one word: "S.A.R.L.", "A/S".
+func tokens(text string) []token {
+	text = truncate(norm.NFKC.String(strings.ToValidUTF8(text, " ")))
+	var all []token
+	for _, field := range strings.FieldsFunc(text, separates) {
+		for _, written := range undot(field) {
+			if t := fold(written); t.text != "" {
+				all = append(all, t)
+			}
+		}
+	}
+	return all
+}
+
+// truncate returns the first maxText letters.
+func truncate(text string) string {
+	n := 0
+	for i := range text {
+		if n == maxText {
+			return text[:i]
+		}
+		n++
+	}
+	return text
+}
+
+// separates reports whether a letter separates words in any case.
+func separates(r rune) bool {
+	if strings.ContainsRune(apostrophes, r) || r == '.' || r == '/' || r == '%' {
+		return false
+	}
+	return !unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.Cf)
+}
+
+// undot splits a field at its dots and slashes, unless single letters stand between them.
+func undot(field string) []string {
+	pieces := strings.FieldsFunc(field, func(r rune) bool { return r == '.' || r == '/' })
+	var all []string
+	letters := ""
+	flush := func() {
+		if letters != "" {
+			all, letters = append(all, letters), ""
+		}
+	}
+	for _, piece := range pieces {
+		if len([]rune(piece)) == 1 {
+			letters += piece
+			continue
+		}
+		flush()
+		all = append(all, piece)
+	}
+	flush()
+	return all
+}
+
+// fold writes a word in lower-case Latin letters.
+func fold(written string) token {
+	t := token{written: written}
+	var b strings.Builder
+	for _, r := range strings.ToLower(unidecode.Unidecode(strings.Map(withoutMarks, written))) {
+		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' {
+			b.WriteRune(r)
+		}
+	}
+	t.text = b.String()
+	for _, r := range written {
+		if unicode.In(r, unicode.Arabic, unicode.Hebrew) {
+			t.abjad = true
+			break
+		}
+	}
+	return t
+}
+
+// withoutMarks leaves out invisible letters, apostrophes, and the vowels that some Arabic and Hebrew texts mark.
+func withoutMarks(r rune) rune {
+	if unicode.Is(unicode.Cf, r) || strings.ContainsRune(apostrophes, r) ||
+		unicode.Is(unicode.Mn, r) && (unicode.Is(unicode.Arabic, r) || unicode.Is(unicode.Hebrew, r) || unicode.Is(unicode.Inherited, r)) {
+		return -1
+	}
+	return r
+}
+
+// digraphs writes the sounds of transliterations in one way. The order matters: longer texts first.
+var digraphs = strings.NewReplacer(
+	"tsch", "c", "shch", "s", "sch", "s", "tch", "c", "dzh", "j", "ts", "s", "tz", "s", "cz", "c", "ch", "c", "sh", "s", "zh", "j",
+	"dj", "j", "kh", "k", "gh", "g", "ph", "f", "th", "t", "dh", "d", "ck", "k", "hs", "s", "x", "ks", "q", "k", "w", "v", "z", "s",
+	"ou", "u", "oo", "u", "ee", "i", "ea", "i", "ei", "i", "ai", "i", "ay", "i", "ey", "i", "yu", "u", "iu", "u", "ya", "a", "ia", "a",
+)
+
+// sounds returns the key of a word: the same for most transliterations of one name.
+func sounds(text string) string {
+	text = digraphs.Replace(text)
+	key := make([]byte, 0, len(text))
+	for i := range len(text) {
+		c := text[i]
+		switch c {
+		case 'o':
+			c = 'u'
+		case 'e', 'y', 'j':
+			c = 'i'
+		case 'h':
+			if i > 0 {
+				continue
+			}
+		}
+		if len(key) == 0 || key[len(key)-1] != c {
+			key = append(key, c)
+		}
+	}
+	return string(key)
+}
+
+// consonants returns the letters of a word that a script without vowels would write.
+func consonants(text string) string {
+	text = digraphs.Replace(text)
+	bones := make([]byte, 0, len(text))
+	for i := range len(text) {
+		c := text[i]
+		switch c {
+		case 'a', 'e', 'i', 'o', 'u', 'y', 'v':
+			continue
+		case 'h':
+			if i > 0 && i == len(text)-1 {
+				continue
+			}
+		case 'c':
+			c = 'k'
+		case 'p':
+			c = 'b'
+		case 'g':
+			c = 'j'
+		}
+		if len(bones) == 0 || bones[len(bones)-1] != c {
+			bones = append(bones, c)
+		}
+	}
+	return string(bones)
+}

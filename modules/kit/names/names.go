@@ -1,0 +1,128 @@
+// Package names compares names of people and organisations that were written by different hands: in another order, alphabet or
+// spelling, with or without titles, patronymics and organisation types.
+//
+// [Compare] takes two names and returns a score from 0 to 1 with the evidence: which parts matched which, and how. [Index] finds the
+// names of a list that score at least a threshold, and weighs parts by how rare they are in the list. [Signals] lower a score by a
+// birth date or a country that contradicts.
+//
+// Scores are no probabilities. Parts are compared as Latin letters: Unidecode's tables write other alphabets in Latin, word by word.
+// Arabic and Hebrew omit vowels, so that their parts are compared by their consonants. Chinese characters are read in Mandarin, also
+// where the name is Japanese.
+//
+// The package keeps no state beyond an Index, calls no other service, and may be used by several goroutines.
+package names
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// Kind is what a name belongs to. It decides how words are read: "V" is a number in the name of a fund, and an initial in a person's.
+type Kind uint8
+
+// The kinds of names.
+const (
+	Unknown Kind = iota
+	Person
+	Organisation
+)
+
+// How says how two parts matched.
+type How string
+
+// The ways in which parts match, the surest first.
+const (
+	Exact    How = "exact"    // the same letters, after they were written in Latin
+	Variant  How = "variant"  // a nickname, an abbreviation, or another form of the same organisation type or number
+	Sound    How = "sound"    // another transliteration of the same sounds
+	Joined   How = "joined"   // written as one word here and as several there
+	Spelling How = "spelling" // a few letters differ
+	Initial  How = "initial"  // one is the first letter of the other
+)
+
+// Match is the evidence for one part of a name.
+type Match struct {
+	Query, Entry string // the parts as they were written
+	Score        float64
+	How          How
+}
+
+// maxText bounds the letters that are read of a name. The longest name of the lists of 2026 has 330.
+const maxText = 500
+
+// maxParts bounds the parts of a name that are compared.
+const maxParts = 32
+
+type class uint8
+
+const (
+	word class = iota
+	common
+	particle
+	title
+	form
+	number
+)
+
+// part is one word of a name, or several that mean one thing.
+type part struct {
+	written string  // as in the name
+	plain   string  // the same in lower-case Latin letters and digits, without spaces
+	text    string  // plain, or the canonical form of a word with a meaning
+	key     string  // the sounds
+	bones   string  // the consonants
+	class   class   // what kind of word it is
+	abjad   bool    // from a script that omits vowels
+	weight  float64 // by class and length
+}
+
+// Name is a name prepared to be compared.
+type Name struct {
+	kind  Kind
+	parts []part
+	whole string // all words in their order, without spaces
+}
+
+// Parse prepares a name. A text without letters and digits has no parts and matches nothing. Letters after the first 500 and parts
+// after the first 32 are ignored.
+func Parse(text string, kind Kind) Name {
+	n := Name{kind: kind, parts: readParts(text, kind)}
+	var whole strings.Builder
+	for _, p := range n.parts {
+		if p.class == word || p.class == common || p.class == particle {
+			whole.WriteString(p.plain)
+		}
+	}
+	n.whole = whole.String()
+	return n
+}
+
+// aliases separates the names in a text that holds several.
+var aliases = regexp.MustCompile(`(?i)\s*(?:;|(?:\s|[(,])(?:a\.k\.a\.|aka|alias|f\.k\.a\.|fka|formerly)\s)\s*|/`)
+
+// Split returns the names in a text: lists write "Al-Qa'ida/Islamic Army" and "X a.k.a. Y" in one field. Usually it is one.
+func Split(text string) []string {
+	pieces := aliases.Split(text, -1)
+	if len(pieces) == 1 {
+		return pieces
+	}
+	for _, piece := range pieces {
+		if utf8.RuneCountInString(strings.TrimSpace(piece)) < 4 { // such as "A/S"
+			return []string{text}
+		}
+	}
+	return pieces
+}
+
+// Empty reports whether the name has no parts.
+func (n Name) Empty() bool { return len(n.parts) == 0 }
+
+// String returns the parts of the name as they are compared, with spaces.
+func (n Name) String() string {
+	texts := make([]string, len(n.parts))
+	for i, p := range n.parts {
+		texts[i] = p.text
+	}
+	return strings.Join(texts, " ")
+}

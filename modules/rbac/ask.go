@@ -1,0 +1,249 @@
+package rbac
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
+	"kontor/server/access"
+	"kontor/store"
+)
+
+// The functions of this file answer other programs, which ask by the module authzen.
+
+// Ask decides checks for a subject, in their order, on records of Kontor and of other applications. It denies unknown types,
+// permissions and records of Kontor. asking is the caller of the request: who may not ask about others learns of no record whether it
+// exists, as in POST /v1/rbac/check.
+func (s *Service) Ask(ctx context.Context, asking, subject *access.Caller, checks []Check) ([]Decision, error) {
+	decisions := make([]Decision, len(checks))
+	var own []Check
+	var at []int
+	external := map[Check][]int{} // by type and permission
+	for i, c := range checks {
+		if id, ok := canonical(c.RecID); ok {
+			c.RecID = id
+		}
+		decisions[i] = denied
+		if _, known := access.LookupType(c.RecType); known {
+			own, at = append(own, c), append(at, i)
+			continue
+		}
+		key := Check{RecType: c.RecType, Permission: c.Permission}
+		external[key] = append(external[key], i)
+	}
+	found, err := s.Decide(ctx, subject, own)
+	if err != nil {
+		return nil, err
+	}
+	for i, d := range found {
+		if d.Missing && !MayAskAboutOthers(asking) && !s.learnsExistence(asking, own[i].RecType) {
+			d = onType(subject, own[i])
+		}
+		decisions[at[i]] = d
+	}
+	for key, places := range external {
+		if err := s.decideExternal(ctx, subject, key, checks, places, decisions); err != nil {
+			return nil, fmt.Errorf("grants on records of other applications: %w", err)
+		}
+	}
+	return decisions, nil
+}
+
+// MayAskAboutOthers reports whether a caller may ask what other users may do: readers of all grants could find it out themselves.
+func MayAskAboutOthers(caller *access.Caller) bool { return caller.May(access.Grants, access.ReadAll) }
+
+// canonical returns the stored form of an id of Kontor; ok is false for any other text.
+func canonical(id string) (string, bool) {
+	parsed, err := types.ParseID(id)
+	return parsed, err == nil
+}
+
+// decideExternal decides the checks at some places, which are about one permission on one record type of another application.
+func (s *Service) decideExternal(ctx context.Context, subject *access.Caller, key Check, checks []Check, places []int, decisions []Decision) error {
+	declared, err := externalPermissions(ctx, s.db, key.RecType)
+	if err != nil || !slices.Contains(declared, key.Permission) {
+		return err
+	}
+	ids := []string{""}
+	for _, i := range places {
+		ids = append(ids, externalID(checks[i].RecID))
+	}
+	held, err := externalGrantsOn(ctx, s.db, subject, key.RecType, key.Permission, unique(ids))
+	if err != nil {
+		return err
+	}
+	for _, i := range places {
+		decisions[i] = externalDecision(subject, held[externalID(checks[i].RecID)], held[""])
+	}
+	return nil
+}
+
+// externalID returns the id of a record as grants name it: the nil id stands for the type as a whole.
+func externalID(id string) string {
+	if id == store.NilID {
+		return ""
+	}
+	return id
+}
+
+// externalDecision names the source of a permission in the order of [Decision].
+func externalDecision(subject *access.Caller, onRecord, onType grantHolders) Decision {
+	role, user := Decision{Allowed: true, Source: sourceRole}, Decision{Allowed: true, Source: sourceUser, SourceID: subject.UserID}
+	switch {
+	case onRecord.user:
+		return user
+	case onRecord.role != "":
+		role.SourceID = onRecord.role
+	case subject.Administrator():
+		role.SourceID = access.Administrator
+	case onType.role != "":
+		role.SourceID = onType.role
+	case onType.user:
+		return user
+	default:
+		return denied
+	}
+	return role
+}
+
+// Actions returns the names of the permissions on a record type, in a fixed order; none for an unknown type.
+func (s *Service) Actions(ctx context.Context, recType string) ([]string, error) {
+	if _, own := access.LookupType(recType); own {
+		return access.All.Names(), nil
+	}
+	return externalPermissions(ctx, s.db, recType)
+}
+
+const selectExternalRecords = `
+	SELECT DISTINCT rec_id FROM external_grants WHERE rec_type = $1 AND rec_id > $2 AND rec_id <> '' ORDER BY rec_id LIMIT $3`
+
+const selectExternalRecordsOf = `
+	SELECT rec_id FROM external_grants
+	WHERE principal_id = $1 AND rec_type = $2 AND permission = $3 AND rec_id > $4 AND rec_id <> '' ORDER BY rec_id LIMIT $5`
+
+// Resources returns the ids of records of a type on which a subject has a permission, in their order. A permission on the type as a
+// whole is one on all records. Of a type of Kontor they are listed only to callers who may read all records of the type: otherwise
+// a subject with more rights would list them. Of another application's type they are those that any grant names.
+func (s *Service) Resources(ctx context.Context, asking, subject *access.Caller, recType, permission, after string, limit int) ([]string, error) {
+	t, own := access.LookupType(recType)
+	if own {
+		wanted, known := access.ParsePermission(permission)
+		owner := s.recordsOf(t)
+		if !known || owner == nil {
+			return nil, nil
+		}
+		all := subject.May(t, wanted) && asking.May(t, access.ReadAll)
+		return owner.Permitted(ctx, access.Sought{Caller: subject, Wanted: wanted, All: all, After: after, Limit: limit})
+	}
+	onType, err := s.Ask(ctx, asking, subject, []Check{{RecType: recType, Permission: permission}})
+	if err != nil {
+		return nil, err
+	}
+	if onType[0].Allowed {
+		return store.All(ctx, s.db, store.Text, selectExternalRecords, recType, after, limit)
+	}
+	declared, err := externalPermissions(ctx, s.db, recType)
+	if err != nil || !slices.Contains(declared, permission) {
+		return nil, err
+	}
+	var found []string
+	for _, principal := range principalsOf(subject) {
+		ids, err := store.All(ctx, s.db, store.Text, selectExternalRecordsOf, principal, recType, permission, after, limit)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, ids...)
+	}
+	found = unique(found)
+	return found[:min(len(found), limit)], nil
+}
+
+// Subjects returns the ids of the active users of a kind who have a permission on a record, in their order. It leaves out users whom
+// the caller may not list, and all but the caller for those who may not ask about others.
+func (s *Service) Subjects(ctx context.Context, asking *access.Caller, kind string, c Check, after string, limit int) ([]string, error) {
+	if id, ok := canonical(c.RecID); ok {
+		c.RecID = externalID(id)
+	}
+	var holders, visible condition
+	var err error
+	if t, own := access.LookupType(c.RecType); own {
+		holders, err = s.ownHolders(ctx, t, c)
+	} else {
+		holders, err = s.externalHolders(ctx, c)
+	}
+	if err != nil || holders.sql == "" {
+		return nil, err
+	}
+	switch {
+	case !MayAskAboutOthers(asking):
+		visible = condition{`id = $1`, []any{asking.UserID}}
+	case !asking.May(access.Users, access.ReadAll):
+		granted, _ := records.GrantedIDs(access.Users, access.Read)
+		visible = condition{`(id = $1 OR id IN (` + granted + `))`, []any{asking.UserID}}
+	default:
+		visible = condition{`$1 = $1`, []any{asking.UserID}}
+	}
+	holders = holders.after(len(visible.args))
+	args := append(append(visible.args, holders.args...), kind, after, limit)
+	n := len(args)
+	statement := fmt.Sprintf(`SELECT id FROM people WHERE %s AND %s AND status = 'active' AND kind = $%d AND id > $%d ORDER BY id LIMIT $%d`,
+		visible.sql, holders.sql, n-2, n-1, n)
+	return store.All(ctx, s.db, store.Text, statement, args...)
+}
+
+// condition is a condition on a user's id, and its arguments from $1 on.
+type condition struct {
+	sql  string
+	args []any
+}
+
+// placeholder is the number of an argument in a condition.
+var placeholder = regexp.MustCompile(`\$(\d+)`)
+
+// after returns the condition with its arguments after n others.
+func (c condition) after(n int) condition {
+	return condition{placeholder.ReplaceAllStringFunc(c.sql, func(number string) string {
+		i, _ := strconv.Atoi(number[1:])
+		return "$" + strconv.Itoa(i+n)
+	}), c.args}
+}
+
+// ownHolders returns the condition that a user has a permission on a record of Kontor, or on the type as a whole; an empty one if no user
+// can have it.
+func (s *Service) ownHolders(ctx context.Context, t access.RecordType, c Check) (condition, error) {
+	permission, known := access.ParsePermission(c.Permission)
+	if !known {
+		return condition{}, nil
+	}
+	related := map[string][]string{}
+	if c.RecID != "" {
+		owner := s.recordsOf(t)
+		if owner == nil {
+			return condition{}, nil
+		}
+		found, exists, err := owner.Related(ctx, c.RecID, permission)
+		if err != nil || !exists {
+			return condition{}, err
+		}
+		related = found
+	}
+	where := holders(explainInput{ID: c.RecID, recordType: t, permission: permission}, related)
+	return condition{where.SQL, where.Args}, nil
+}
+
+// externalHolders returns the condition that a user has a permission on another application's record.
+func (s *Service) externalHolders(ctx context.Context, c Check) (condition, error) {
+	declared, err := externalPermissions(ctx, s.db, c.RecType)
+	if err != nil || !slices.Contains(declared, c.Permission) {
+		return condition{}, err
+	}
+	const principals = `SELECT e.principal_id FROM external_grants e WHERE e.rec_type = $1 AND e.rec_id IN ($2, '') AND e.permission = $3`
+	return condition{
+		`(id IN (` + principals + `) OR id IN (SELECT h.user_id FROM held_roles h WHERE h.role_id = $4 OR h.role_id IN (` + principals + `)))`,
+		[]any{c.RecType, c.RecID, c.Permission, access.Administrator},
+	}, nil
+}

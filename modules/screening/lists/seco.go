@@ -1,0 +1,181 @@
+package lists
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kontor/modules/kit/names"
+)
+
+// target is a target of SECO's list, with its newest modification.
+type target struct {
+	entry    Entry
+	newest   string // date, ISO 8601
+	delisted bool
+}
+
+// readSECO reads the whole list of SECO. Targets stay in the file after they were removed from the list: the modification with the newest
+// date decides, wherever it stands. A target may be inside a modification, or a modification inside a target.
+func readSECO(w walker, add func(Entry) error) error {
+	programs := map[string]string{} // by id of a sanctions set
+	targets := map[string]*target{}
+	var order []string
+	keep := func(n, around *node) {
+		t := readTarget(n, around)
+		id := t.entry.SourceID
+		before, known := targets[id]
+		if !known {
+			order = append(order, id)
+		}
+		if !known || t.newest >= before.newest {
+			targets[id] = t
+		}
+	}
+	err := w.each(map[string]bool{"sanctions-program": true, "target": true, "modification": true}, func(n *node) error {
+		switch n.XMLName.Local {
+		case "sanctions-program":
+			readProgram(n, programs)
+		case "target":
+			keep(n, nil)
+		default:
+			n.each("target", func(inner *node) { keep(inner, n) })
+		}
+		if len(targets) > maxEntries {
+			return ErrTooLarge
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range order {
+		t := targets[id]
+		for i, set := range t.entry.Programs {
+			t.entry.Programs[i] = cmp.Or(programs[set], set)
+		}
+		if t.delisted {
+			continue
+		}
+		if err := add(t.entry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readProgram keeps the English key of a program for each of its sets.
+func readProgram(n *node, programs map[string]string) {
+	key := ""
+	n.each("program-key", func(k *node) {
+		if key == "" || k.attr("lang") == "eng" {
+			key = strings.TrimSpace(k.Text)
+		}
+	})
+	n.each("sanctions-set", func(s *node) { programs[s.attr("ssid")] = key })
+}
+
+// subjects are the elements that describe a target.
+var subjects = []struct {
+	element string
+	kind    names.Kind
+}{{"individual", names.Person}, {"entity", names.Organisation}, {"object", names.Unknown}}
+
+// readTarget reads a target. around is the modification that it is part of, or nil. Content inside modifications counts with that of the
+// newest one, which repeats what still holds.
+func readTarget(n, around *node) *target {
+	t := &target{entry: Entry{SourceID: n.attr("ssid")}}
+	apply := func(m *node) {
+		date := cmp.Or(m.attr("effective-date"), m.attr("enactment-date"), m.attr("publication-date"))
+		if date >= t.newest {
+			t.newest, t.delisted = date, m.attr("modification-type") == "de-listed"
+		}
+	}
+	if around != nil {
+		apply(around)
+	}
+	n.each("modification", apply)
+	n.each("sanctions-set-id", func(s *node) { t.entry.Programs = append(t.entry.Programs, strings.TrimSpace(s.Text)) })
+	for _, subject := range subjects {
+		n.each(subject.element, func(found *node) {
+			t.entry.Kind = subject.kind
+			t.entry.identities(found)
+		})
+	}
+	return t
+}
+
+// identities adds the names, dates and countries of an individual, an entity or an object.
+func (e *Entry) identities(subject *node) {
+	subject.each("name", func(n *node) {
+		for _, name := range spellings(n) {
+			if n.attr("name-type") == "primary-name" {
+				e.Names = slices.Insert(e.Names, 0, name)
+				continue
+			}
+			e.Names = append(e.Names, name)
+		}
+	})
+	subject.each("day-month-year", func(b *node) {
+		e.Births = appendDate(e.Births, strings.TrimRight(b.attr("year")+"-"+pad(b.attr("month"))+"-"+pad(b.attr("day")), "-"))
+	})
+	for _, element := range []string{"nationality", "address"} {
+		subject.each(element, func(n *node) {
+			n.each("country", func(c *node) { e.Countries = appendCountry(e.Countries, c.attr("iso-code")) })
+		})
+	}
+}
+
+// spellings returns a name, and the name with each other spelling of its parts. The main spelling comes last, so that it ends up first.
+func spellings(n *node) []string {
+	const most = 50 // parts of a name, and spellings of a part
+	type piece struct {
+		order    int
+		value    string
+		variants []string
+	}
+	var pieces []piece
+	n.each("name-part", func(p *node) {
+		order, _ := strconv.Atoi(p.attr("order")) // parts without a number come first
+		one := piece{order: order, value: p.text("value")}
+		p.each("spelling-variant", func(v *node) {
+			if len(one.variants) < most {
+				one.variants = append(one.variants, strings.TrimSpace(v.Text))
+			}
+		})
+		if len(pieces) < most {
+			pieces = append(pieces, one)
+		}
+	})
+	slices.SortStableFunc(pieces, func(a, b piece) int { return cmp.Compare(a.order, b.order) })
+	write := func(variant int) (string, bool) {
+		var b strings.Builder
+		differs := false
+		for _, p := range pieces {
+			value := p.value
+			if variant < len(p.variants) {
+				value, differs = p.variants[variant], true
+			}
+			b.WriteString(value + " ")
+		}
+		return strings.TrimSpace(b.String()), differs
+	}
+	main, _ := write(most)
+	all := []string{}
+	for variant := range most {
+		name, differs := write(variant)
+		if !differs {
+			break
+		}
+		all = append(all, name)
+	}
+	return append(all, main)
+}
+
+func pad(digits string) string {
+	if len(digits) == 1 {
+		return "0" + digits
+	}
+	return digits
+}

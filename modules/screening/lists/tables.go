@@ -1,0 +1,247 @@
+package lists
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"kontor/modules/kit/names"
+)
+
+// rows reads a table and passes each row.
+func rows(r io.Reader, limit *budget, f func(row []string) error) error {
+	table := csv.NewReader(r)
+	table.FieldsPerRecord, table.LazyQuotes, table.ReuseRecord = -1, true, true
+	for {
+		limit.next()
+		row, err := table.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return failure(err)
+		}
+		if err := f(row); err != nil {
+			return err
+		}
+	}
+}
+
+// field returns a column of a row; empty if the row is shorter, or for the "-0-" of OFAC.
+func field(row []string, column int) string {
+	if column < 0 || column >= len(row) {
+		return ""
+	}
+	text := strings.TrimSpace(row[column])
+	if text == "-0-" {
+		return ""
+	}
+	return text
+}
+
+// isSimpleHeader reports whether a text begins with the columns of targets.simple.csv.
+func isSimpleHeader(start []byte) bool {
+	line, _, _ := bytes.Cut(start, []byte("\n"))
+	columns := strings.Split(strings.ReplaceAll(strings.TrimSpace(string(line)), `"`, ""), ",")
+	return slices.Contains(columns, "id") && slices.Contains(columns, "schema") && slices.Contains(columns, "name")
+}
+
+// readSimple reads targets.simple.csv of OpenSanctions. The version is the newest change of an entry.
+func readSimple(r io.Reader, limit *budget, add func(Entry) error) (version string, err error) {
+	columns := map[string]int{}
+	column := func(row []string, name string) string {
+		at, exists := columns[name]
+		if !exists {
+			return ""
+		}
+		return field(row, at)
+	}
+	err = rows(r, limit, func(row []string) error {
+		if len(columns) == 0 {
+			for i, name := range row {
+				columns[strings.TrimSpace(name)] = i
+			}
+			return nil
+		}
+		e := Entry{SourceID: column(row, "id"), Kind: kindOf(column(row, "schema"))}
+		e.Names = append([]string{column(row, "name")}, split(column(row, "aliases"))...)
+		for _, date := range split(column(row, "birth_date")) {
+			e.Births = appendDate(e.Births, date)
+		}
+		for _, country := range split(column(row, "countries")) {
+			e.Countries = appendCountry(e.Countries, country)
+		}
+		e.Programs = split(cmp.Or(column(row, "program_ids"), column(row, "dataset")))
+		version = max(version, column(row, "last_change"))
+		return add(e)
+	})
+	return version, err
+}
+
+func split(text string) []string { return strings.Split(text, ";") }
+
+// schemas are the schemas of FollowTheMoney that may be customers or belong to one, with their kinds.
+var schemas = map[string]names.Kind{
+	"Person": names.Person, "Company": names.Organisation, "Organization": names.Organisation, "PublicBody": names.Organisation,
+	"LegalEntity": names.Unknown, "Vessel": names.Unknown, "Airplane": names.Unknown, "CryptoWallet": names.Unknown, "Security": names.Unknown,
+}
+
+func kindOf(schema string) names.Kind { return schemas[schema] }
+
+// readFtM reads entities of FollowTheMoney, one JSON object a line. Objects that are no targets, such as addresses, are left out.
+func readFtM(r *bufio.Reader, limit *budget, add func(Entry) error) (version string, err error) {
+	d := jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for n := 1; ; n++ {
+		limit.next()
+		var entity struct {
+			ID         string              `json:"id"`
+			Schema     string              `json:"schema"`
+			Target     *bool               `json:"target"`
+			Caption    string              `json:"caption"`
+			Properties map[string][]string `json:"properties"`
+			Datasets   []string            `json:"datasets"`
+			Changed    string              `json:"last_change"`
+		}
+		err := json.UnmarshalDecode(d, &entity)
+		if errors.Is(err, io.EOF) {
+			return version, nil
+		}
+		if err != nil {
+			return version, failure(fmt.Errorf("line %d: %w", n, err))
+		}
+		kind, known := schemas[entity.Schema]
+		if !known || entity.Target != nil && !*entity.Target {
+			continue
+		}
+		p := entity.Properties
+		e := Entry{SourceID: entity.ID, Kind: kind, Names: slices.Concat([]string{entity.Caption}, p["name"], p["alias"], p["weakAlias"], p["previousName"])}
+		for _, date := range slices.Concat(p["birthDate"], p["incorporationDate"]) {
+			e.Births = appendDate(e.Births, date)
+		}
+		for _, country := range slices.Concat(p["nationality"], p["citizenship"], p["country"], p["jurisdiction"]) {
+			e.Countries = appendCountry(e.Countries, country)
+		}
+		e.Programs = slices.Concat(p["programId"], entity.Datasets)
+		version = max(version, entity.Changed)
+		if err := add(e); err != nil {
+			return version, err
+		}
+	}
+}
+
+// isSDN reports whether a text begins with a row of sdn.csv: a number, a name, and ten columns more.
+func isSDN(start []byte) bool {
+	line, _, _ := bytes.Cut(start, []byte("\n"))
+	row, err := csv.NewReader(bytes.NewReader(line)).Read()
+	return err == nil && len(row) == 12 && row[0] != "" && strings.Trim(row[0], "0123456789") == ""
+}
+
+// readSDN reads sdn.csv without its other files.
+func readSDN(r io.Reader, limit *budget, add func(Entry) error) error {
+	return rows(r, limit, func(row []string) error {
+		if e, ok := sdnEntry(row); ok {
+			return add(e)
+		}
+		return nil
+	})
+}
+
+// sdnEntry reads a row of sdn.csv. The last row of the file is a single control character.
+func sdnEntry(row []string) (Entry, bool) {
+	if len(row) < 4 {
+		return Entry{}, false
+	}
+	e := Entry{SourceID: field(row, 0), Kind: names.Organisation, Names: []string{field(row, 1)}}
+	switch strings.ToLower(field(row, 2)) {
+	case "individual":
+		e.Kind = names.Person
+	case "vessel", "aircraft":
+		e.Kind = names.Unknown
+	}
+	e.Programs = strings.Split(strings.Trim(field(row, 3), "[]"), "] [")
+	for remark := range strings.SplitSeq(field(row, 11), ";") {
+		label, value, _ := strings.Cut(strings.TrimSpace(remark), " ")
+		switch label {
+		case "DOB":
+			e.Births = appendDate(e.Births, value)
+		case "alt.":
+			if date, isDate := strings.CutPrefix(value, "DOB "); isDate {
+				e.Births = appendDate(e.Births, date)
+			}
+		case "nationality", "citizen":
+			e.Countries = appendCountry(e.Countries, value)
+		}
+	}
+	return e, true
+}
+
+// readOFAC reads sdn.csv, and joins the aliases of alt.csv and the countries of add.csv.
+func readOFAC(folder fs.FS, files map[string]string, add func(Entry) error) error {
+	var order []string
+	entries := map[string]*Entry{}
+	err := readTable(folder, files["sdn.csv"], func(row []string) error {
+		e, ok := sdnEntry(row)
+		if _, repeated := entries[e.SourceID]; !ok || repeated {
+			return nil
+		}
+		if len(order) == maxEntries {
+			return ErrTooLarge
+		}
+		order, entries[e.SourceID] = append(order, e.SourceID), &e
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	join := func(name string, f func(e *Entry, row []string)) error {
+		if files[name] == "" {
+			return nil
+		}
+		return readTable(folder, files[name], func(row []string) error {
+			if e := entries[field(row, 0)]; e != nil {
+				f(e, row)
+				if max(len(e.Names), len(e.Countries)) > maxValues {
+					return ErrTooLarge
+				}
+			}
+			return nil
+		})
+	}
+	if err := join("alt.csv", func(e *Entry, row []string) { e.Names = append(e.Names, field(row, 3)) }); err != nil {
+		return err
+	}
+	if err := join("add.csv", func(e *Entry, row []string) { e.Countries = appendCountry(e.Countries, field(row, 4)) }); err != nil {
+		return err
+	}
+	for _, id := range order {
+		if err := add(*entries[id]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readTable reads a file of a folder.
+func readTable(folder fs.FS, name string, f func(row []string) error) error {
+	file, err := folder.Open(name)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	limit := &budget{r: file, total: maxBytes}
+	limit.next()
+	if err := rows(limit, limit, func(row []string) error { return f(slices.Clone(row)) }); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}

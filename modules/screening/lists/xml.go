@@ -1,0 +1,175 @@
+package lists
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+
+	"kontor/modules/kit/names"
+)
+
+// readXML reads the list that the name of the root stands for.
+func readXML(b *bufio.Reader, limit *budget, add func(Entry) error) (Info, error) {
+	d := xml.NewDecoder(b)
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return Info{}, failure(err)
+		}
+		if err := rejectDocumentType(token); err != nil {
+			return Info{}, err
+		}
+		root, isElement := token.(xml.StartElement)
+		if !isElement {
+			continue
+		}
+		w := walker{d, limit}
+		switch root.Name.Local {
+		case "swiss-sanctions-list":
+			if kind := attribute(root, "list-type"); kind != "" && !strings.Contains(strings.ToLower(kind), "full") {
+				return Info{}, ErrDelta
+			}
+			return counted(add, SECO, func(c *counter) (string, error) { return attribute(root, "date"), readSECO(w, c.add) })
+		case "CONSOLIDATED_LIST":
+			return counted(add, UN, func(c *counter) (string, error) { return attribute(root, "dateGenerated"), readUN(w, c.add) })
+		case "export":
+			return counted(add, EU, func(c *counter) (string, error) { return attribute(root, "generationDate"), readEU(w, c.add) })
+		default:
+			return Info{}, ErrUnknownFormat
+		}
+	}
+}
+
+// rejectDocumentType rejects declarations, of which entities are a part.
+func rejectDocumentType(token xml.Token) error {
+	if _, isDirective := token.(xml.Directive); isDirective {
+		return errors.Join(ErrMalformed, errors.New("a document type is not accepted"))
+	}
+	return nil
+}
+
+func attribute(e xml.StartElement, name string) string {
+	for _, a := range e.Attr {
+		if a.Name.Local == name {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+// node is an element with all that it holds. It is no larger than an entry may be.
+type node struct {
+	XMLName  xml.Name
+	Attrs    []xml.Attr `xml:",any,attr"`
+	Text     string     `xml:",chardata"`
+	Children []node     `xml:",any"`
+}
+
+func (n *node) attr(name string) string {
+	return attribute(xml.StartElement{Attr: n.Attrs}, name)
+}
+
+// each passes the elements of a name, at any depth, in their order.
+func (n *node) each(name string, f func(*node)) {
+	for i := range n.Children {
+		if n.Children[i].XMLName.Local == name {
+			f(&n.Children[i])
+		}
+		n.Children[i].each(name, f)
+	}
+}
+
+// text returns the text of the first child with a name.
+func (n *node) text(name string) string {
+	for i := range n.Children {
+		if n.Children[i].XMLName.Local == name {
+			return strings.TrimSpace(n.Children[i].Text)
+		}
+	}
+	return ""
+}
+
+// walker reads elements one by one.
+type walker struct {
+	d     *xml.Decoder
+	limit *budget
+}
+
+// each reads the file to its end and passes the elements that are wanted. Others are opened, so that nested ones are found.
+func (w walker) each(wanted map[string]bool, f func(*node) error) error {
+	for {
+		w.limit.next()
+		token, err := w.d.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return failure(err)
+		}
+		if err := rejectDocumentType(token); err != nil {
+			return err
+		}
+		start, isElement := token.(xml.StartElement)
+		if !isElement || !wanted[start.Name.Local] {
+			continue
+		}
+		var n node
+		if err := w.d.DecodeElement(&n, &start); err != nil {
+			return failure(err)
+		}
+		n.XMLName, n.Attrs = start.Name, start.Attr
+		if err := f(&n); err != nil {
+			return err
+		}
+	}
+}
+
+// readUN reads the consolidated list of the United Nations.
+func readUN(w walker, add func(Entry) error) error {
+	return w.each(map[string]bool{"INDIVIDUAL": true, "ENTITY": true}, func(n *node) error {
+		e := Entry{SourceID: cmp.Or(n.text("REFERENCE_NUMBER"), n.text("DATAID")), Kind: names.Organisation, Programs: []string{n.text("UN_LIST_TYPE")}}
+		if n.XMLName.Local == "INDIVIDUAL" {
+			e.Kind = names.Person
+		}
+		parts := []string{n.text("FIRST_NAME"), n.text("SECOND_NAME"), n.text("THIRD_NAME"), n.text("FOURTH_NAME")}
+		e.Names = []string{strings.Join(parts, " "), n.text("NAME_ORIGINAL_SCRIPT")}
+		n.each("ALIAS_NAME", func(a *node) { e.Names = append(e.Names, a.Text) })
+		n.each("INDIVIDUAL_DATE_OF_BIRTH", func(b *node) {
+			e.Births = appendDate(e.Births, cmp.Or(b.text("DATE"), b.text("YEAR")))
+			e.Births = appendYears(e.Births, b.text("FROM_YEAR"), b.text("TO_YEAR"))
+		})
+		n.each("NATIONALITY", func(c *node) {
+			c.each("VALUE", func(v *node) { e.Countries = appendCountry(e.Countries, v.Text) })
+		})
+		return add(e)
+	})
+}
+
+// readEU reads the financial sanctions of the European Union.
+func readEU(w walker, add func(Entry) error) error {
+	return w.each(map[string]bool{"sanctionEntity": true}, func(n *node) error {
+		e := Entry{SourceID: cmp.Or(n.attr("euReferenceNumber"), n.attr("logicalId"))}
+		n.each("subjectType", func(s *node) {
+			switch {
+			case s.attr("code") == "person" || s.attr("classificationCode") == "P":
+				e.Kind = names.Person
+			case s.attr("code") == "enterprise" || s.attr("classificationCode") == "E":
+				e.Kind = names.Organisation
+			}
+		})
+		n.each("nameAlias", func(a *node) {
+			e.Names = append(e.Names, cmp.Or(a.attr("wholeName"), a.attr("firstName")+" "+a.attr("middleName")+" "+a.attr("lastName")))
+		})
+		n.each("birthdate", func(b *node) {
+			e.Births = appendDate(e.Births, cmp.Or(b.attr("birthdate"), b.attr("year")))
+		})
+		for _, name := range []string{"citizenship", "address"} {
+			n.each(name, func(c *node) { e.Countries = appendCountry(e.Countries, c.attr("countryIso2Code")) })
+		}
+		n.each("regulation", func(r *node) { e.Programs = append(e.Programs, r.attr("programme")) })
+		return add(e)
+	})
+}

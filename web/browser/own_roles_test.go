@@ -1,0 +1,61 @@
+package browser_test
+
+import (
+	"net/http"
+	"testing"
+)
+
+// A role that is made in the console brings the endpoints of its permissions, which are shown before they are saved. Its holders can
+// sign in, read their profile and notifications, and work with the records of the role.
+func TestOwnRole_ItsHoldersCanWork(t *testing.T) {
+	s := sharedServer(t)
+	me := s.newPerson("Administrator")
+	admin := s.token(me)
+	name := "Desk of " + me.login
+	v := signedIn(t, s, desk, me)
+	v.goTo("/admin/roles")
+	v.clickText("New role")
+	v.write(`dialog input[name=name]`, name)
+	v.submit(`dialog input[name=name]`)
+	v.until(`location.pathname.startsWith('/admin/roles/') && document.querySelector('table.matrix')`)
+	v.click(`input[aria-label="Read all: Customers"]`)
+	v.see("They are added, and marked below.")
+	v.until(`[...document.querySelectorAll('details[open] .changed .code')].some((one) => one.innerText === 'GET /v1/customers')`)
+	v.picture("role_endpoints")
+	v.clickText("Save")
+	v.gone(`.save-bar`)
+
+	holder := s.newPerson("Customer")
+	s.call(admin, http.MethodPut, "/v1/users/"+holder.id+"/roles", map[string]any{"roles": []string{name}})
+	id := s.newCustomer(admin, "Rolf", "Rollenprobe")
+	h := newVisitor(t, s, desk)
+	h.expect("403") // The overview shows tasks and chats, too.
+	h.open("/healthz")
+	h.enter(holder)
+	h.goTo("/customers")
+	h.until(`document.querySelector('main table.data')`)
+	h.open("/customers/" + id)
+	h.see("Rollenprobe")
+	h.goTo("/profile")
+	h.until(`document.querySelector('main h1')`)
+	h.goTo("/notifications")
+	h.until(`document.querySelector('main h1')`)
+}
+
+// A holder of a role without any permission can sign in, and each refusal says its reason.
+func TestOwnRole_ARefusalSaysItsReason(t *testing.T) {
+	s := sharedServer(t)
+	me := s.newPerson("Administrator")
+	admin := s.token(me)
+	name := "Empty of " + me.login
+	s.call(admin, http.MethodPost, "/v1/rbac/roles", map[string]any{"name": name})
+	holder := s.newPerson("Customer")
+	s.call(admin, http.MethodPut, "/v1/users/"+holder.id+"/roles", map[string]any{"roles": []string{name}})
+	h := newVisitor(t, s, desk)
+	h.ignoring = true
+	h.open("/healthz")
+	h.enter(holder)
+	h.until(`document.querySelector('.shell') && !document.body.innerText.includes('Almost there')`)
+	h.open("/customers")
+	h.see("None of your roles includes this operation.")
+}
