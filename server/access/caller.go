@@ -64,7 +64,7 @@ func (c *Caller) MayCall(endpoint string) bool {
 	if c.policy == nil {
 		return false
 	}
-	if _, own := c.policy.own[endpoint]; own && c.UserID != "" && !c.onlyRegistered() {
+	if _, own := c.policy.own[endpoint]; own && c.UserID != "" && !c.SignedIn.Machine && !c.onlyRegistered() {
 		return true
 	}
 	for _, role := range c.Roles {
