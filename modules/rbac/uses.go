@@ -101,7 +101,7 @@ func (s *Service) hour() store.Time {
 // or on a record, $8.
 const upsertUses = `
 	INSERT INTO right_uses (right_id, used_at)
-	SELECT DISTINCT id, $2 FROM (
+	SELECT DISTINCT id, CAST($2 AS BIGINT) FROM (
 		SELECT h.user_id || ':' || h.role_id AS id FROM held_roles h
 		WHERE h.user_id = $1 AND (h.role_id = $3 OR EXISTS (
 			SELECT 1 FROM endpoint_grants e WHERE e.principal_id = h.role_id AND e.endpoint = $4))
