@@ -324,6 +324,6 @@ export async function unlessAborted(promise, signal) {
     }
     finally {
         signal.removeEventListener('abort', stop);
-        promise.catch(() => undefined); // The caller has left: nobody else handles its error.
+        promise.catch(() => undefined); // The caller has left and cannot handle the error.
     }
 }

@@ -366,6 +366,6 @@ export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal 
     return await Promise.race([promise, aborted]);
   } finally {
     signal.removeEventListener('abort', stop!);
-    promise.catch(() => undefined); // The caller has left: nobody else handles its error.
+    promise.catch(() => undefined); // The caller has left and cannot handle the error.
   }
 }
