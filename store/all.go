@@ -59,3 +59,28 @@ func Pairs(ctx context.Context, q Querier, statement string, keys []string) (map
 	}
 	return found, nil
 }
+
+// EachFound does something with every row that find returns, a batch in each transaction, until find returns none: each must change
+// its row so that it is not found again. When there is nothing to do, as usual, it costs no write.
+func EachFound[T any](ctx context.Context, db *DB, find func(q Querier) ([]T, error), each func(tx *Tx, row T) error) error {
+	for {
+		if found, err := find(db); err != nil || len(found) == 0 {
+			return err
+		}
+		err := db.InTx(ctx, func(tx *Tx) error {
+			found, err := find(tx)
+			if err != nil {
+				return err
+			}
+			for _, row := range found {
+				if err := each(tx, row); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -231,26 +231,11 @@ func (s *Service) WarnOfTerms(ctx context.Context) error {
 			return r, err
 		}, selectEndingRoles, q.Now().Add(warnBefore), q.Now(), warnBefore.Milliseconds(), warnBatch)
 	}
-	for {
-		if found, err := ending(s.db); err != nil || len(found) == 0 { // usually there is nothing to write
-			return err
-		}
-		err := s.db.InTx(ctx, func(tx *store.Tx) error {
-			found, err := ending(tx)
-			if err != nil {
-				return err
-			}
-			for _, r := range found {
-				if err := s.warn(ctx, tx, r); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return fmt.Errorf("announce the end of roles: %w", err)
-		}
+	err := store.EachFound(ctx, s.db, ending, func(tx *store.Tx, r endingRole) error { return s.warn(ctx, tx, r) })
+	if err != nil {
+		return fmt.Errorf("announce the end of roles: %w", err)
 	}
+	return nil
 }
 
 func (s *Service) warn(ctx context.Context, tx *store.Tx, r endingRole) error {
