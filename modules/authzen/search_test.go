@@ -25,12 +25,13 @@ type bank struct {
 	subjects []string            // user names
 	records  map[string][]string // by type
 	asker    *servertest.Client
+	page     int // the largest page of a search
 }
 
 func newBank(t *testing.T, seed uint64) *bank {
 	t.Helper()
 	s := servertest.Start(t, atBank)
-	b := &bank{Server: s, random: rand.New(rand.NewPCG(seed, 30)), records: map[string][]string{}, asker: s.Admin()}
+	b := &bank{Server: s, random: rand.New(rand.NewPCG(seed, 30)), records: map[string][]string{}, asker: s.Admin(), page: 7}
 	role := s.Admin().Create("/v1/rbac/roles", json{"name": "Auditor"})
 	var ids []string
 	for name, roles := range map[string][]string{"alice": {access.Advisor}, "bob": {access.Customer}, "carol": {access.Customer, role}, "dora": {role}, "root": {access.Administrator}} {
@@ -104,10 +105,14 @@ func (b *bank) allowed(t *testing.T, defaults json, key string, values []json) (
 	for i, v := range values {
 		items[i] = json{key: v}
 	}
-	defaults["evaluations"] = items
-	for i, d := range b.asker.Do("POST", "/access/v1/evaluations", defaults).Expect(t, 200).JSON(t)["evaluations"].([]any) {
-		if d.(map[string]any)["decision"] == true {
-			at = append(at, i)
+	i := 0
+	for batch := range slices.Chunk(items, 1000) {
+		defaults["evaluations"] = batch
+		for _, d := range b.asker.Do("POST", "/access/v1/evaluations", defaults).Expect(t, 200).JSON(t)["evaluations"].([]any) {
+			if d.(map[string]any)["decision"] == true {
+				at = append(at, i)
+			}
+			i++
 		}
 	}
 	return at
@@ -116,7 +121,7 @@ func (b *bank) allowed(t *testing.T, defaults json, key string, values []json) (
 // pages returns all results of a search, a few at a time.
 func (b *bank) pages(t *testing.T, path string, body json) (found []string) {
 	t.Helper()
-	body["page"] = json{"limit": 1 + b.random.IntN(7)}
+	body["page"] = json{"limit": 1 + b.random.IntN(b.page)}
 	for {
 		answer := b.asker.Do("POST", "/access/v1/search/"+path, body).Expect(t, 200).JSON(t)
 		for _, one := range answer["results"].([]any) {
@@ -168,6 +173,25 @@ func TestEvaluation_EqualsTheCheck(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestSearch_EqualsEvaluationOverTheDemo compares searches with evaluations of all records of the demo, for users of each role.
+func TestSearch_EqualsEvaluationOverTheDemo(t *testing.T) {
+	testenv.Need(t, testenv.Full)
+	s := servertest.StartDemo(t)
+	b := &bank{Server: s, random: rand.New(rand.NewPCG(1, 30)), records: map[string][]string{}, asker: s.Admin(), page: 400}
+	b.readRecords(t)
+	var err error
+	b.subjects, err = store.All(t.Context(), b.DB, store.Text, `SELECT MIN(user_id) FROM user_roles GROUP BY role_id ORDER BY 1`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(b.subjects) < 3 || len(b.records["customers"]) < 100 {
+		t.Fatalf("the demo has %d kinds of users and %d customers", len(b.subjects), len(b.records["customers"]))
+	}
+	for recType := range tables {
+		b.compare(t, recType, access.All.Names())
 	}
 }
 

@@ -144,6 +144,25 @@ func TestNodes_ANodeWithoutTheDatabaseCancelsItsAttempts(t *testing.T) {
 	}
 }
 
+// A node whose lease has ended sends nothing that it claims: other nodes may have released it already. The attempt does not count.
+func TestNodes_ANodeWithoutALeaseSendsNothing(t *testing.T) {
+	first := newSharedQueueTest(t)
+	without := &queueTest{t: t, db: storetest.Isolated(t, first.db, false), clock: first.clock}
+	never := &fakeGateway{}
+	without.restart(notifications.Options{Email: never})
+	id := without.enqueue("email", "hello")
+	eventually(t, func() bool {
+		s := first.state(id)
+		return s.status == "retrying" && s.attempts == 0 // it has claimed the delivery, and given it back
+	})
+	g := &fakeGateway{}
+	first.restart(notifications.Options{Email: g})
+	eventually(t, func() bool { return first.state(id).status == "sent" })
+	if s := first.state(id); s.attempts != 1 || never.tried() != 0 || !slices.Equal(g.accepted(), []string{id}) {
+		t.Errorf("got %+v, %d tries without a lease, sent %q", s, never.tried(), g.accepted())
+	}
+}
+
 // While a node of another version uses the database, secrets are not sealed: it would send empty messages. They are afterwards.
 func TestNodes_SealSecretsWhenAllNodesCanReadThem(t *testing.T) {
 	first := newSharedQueueTest(t)
