@@ -36,6 +36,7 @@ import (
 	"kontor/modules/privacy"
 	"kontor/modules/profile"
 	"kontor/modules/rbac"
+	"kontor/modules/screening"
 	"kontor/modules/search"
 	"kontor/modules/serviceaccounts"
 	"kontor/modules/tasks"
@@ -88,6 +89,7 @@ type Modules struct {
 	Changes       *changes.Service
 	Webhooks      *webhooks.Service
 	Search        *search.Service
+	Screening     *screening.Service
 
 	held    held
 	table   []endpoint.Endpoint
@@ -145,6 +147,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Changes = newChanges(m)
 	m.Webhooks = newWebhooks(m)
 	m.Search = newSearch(m)
+	m.Screening = screening.New(db, screening.Options{Dir: o.Settings.Screening.Dir, Texts: texts, Log: o.Log})
 	m.Privacy = m.newPrivacy(o)
 	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Notifier: m.Notifications, Personas: m.Personas, Records: m.records(), SettingRoles: settingRoles(o.Settings), Texts: texts, Log: o.Log})
 	m.Users.SetTerms(m.RBAC, m.Notifications)
@@ -208,7 +211,7 @@ func settingRoles(s settings.Settings) []string {
 // modules returns all modules, in the order of the API document. The methods of a module say what it offers to all others.
 func (m *Modules) modules() []any {
 	return []any{m.Auth, m.Users, m.OIDC, m.Factors, m.Services, m.RBAC, m.AuthZEN, m.Audit, m.Personas, m.Customers, m.Payers, m.Chats, m.Tasks, m.Files,
-		m.Profile, m.Invoices, m.Notifications, m.Privacy, m.Changes, m.Webhooks, m.Search, m.Certificates}
+		m.Profile, m.Invoices, m.Notifications, m.Privacy, m.Changes, m.Webhooks, m.Search, m.Screening, m.Certificates}
 }
 
 // offering returns the modules that have the methods of an interface.
@@ -280,6 +283,9 @@ func (m *Modules) start(ctx context.Context) error {
 	if err := m.Changes.Start(ctx); err != nil {
 		return fmt.Errorf("start the change feed: %w", err)
 	}
+	if err := m.Screening.Start(ctx); err != nil {
+		return fmt.Errorf("start the screening: %w", err)
+	}
 	return m.Privacy.Start(ctx)
 }
 
@@ -293,6 +299,7 @@ func (m *Modules) Prepare(ctx context.Context) {
 // Close ends streams, queues and worker processes, and writes buffered data. It does not close the database.
 func (m *Modules) Close(ctx context.Context) error {
 	m.Privacy.Close()
+	m.Screening.Close()
 	var workers sync.WaitGroup
 	workers.Go(func() { m.bills.Close(ctx) })
 	workers.Go(func() { m.Profile.Close(ctx) })

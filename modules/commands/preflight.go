@@ -36,6 +36,11 @@ func checkPaths(s *settings.Settings) error {
 	if err := checkTLS(&s.Server); err != nil {
 		return err
 	}
+	if dir := s.Screening.Dir; dir != "" {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return fmt.Errorf("screening.dir %s is not a directory; create it, or leave the setting out", dir)
+		}
+	}
 	dataDir := s.Data.Dir
 	if s.Data.URL != "" {
 		dataDir = "" // it is not created
