@@ -21,14 +21,16 @@ import (
 
 // folder is what this node has seen of the folder with lists.
 type folder struct {
-	mutex sync.Mutex
-	files map[string]seenFile // by name
+	mutex   sync.Mutex
+	files   map[string]seenFile // by name
+	problem string              // of the folder itself, as it was logged last
 }
 
 // seenFile is a file, or a folder with the files of OFAC, as it was seen last.
 type seenFile struct {
-	state string
-	done  bool // it was read, or cannot be read
+	state   string
+	done    bool   // it was read, or cannot be read
+	problem string // as it was logged last, so that an error that stays is logged once
 }
 
 // Follow loads the files of the folder that are new or have changed. A file is loaded when it was the same twice, so that one which is
@@ -40,29 +42,47 @@ func (s *Service) Follow(ctx context.Context) error {
 	s.seen.mutex.Lock()
 	defer s.seen.mutex.Unlock()
 	files, err := os.ReadDir(s.Dir)
+	s.seen.problem = s.report(s.seen.problem, "cannot read screening.dir", s.Dir, err)
 	if err != nil {
-		return fmt.Errorf("read screening.dir: %w", err)
+		return nil //nolint:nilerr // the caller would log it every time
 	}
 	before := s.seen.files
 	s.seen.files = make(map[string]seenFile, len(files))
 	for _, f := range files {
-		if hidden(f.Name()) || ctx.Err() != nil {
-			continue
+		if !hidden(f.Name()) && ctx.Err() == nil {
+			s.seen.files[f.Name()] = s.look(ctx, f.Name(), before[f.Name()])
 		}
-		state, err := stateOf(filepath.Join(s.Dir, f.Name()))
-		if err != nil {
-			s.Log.Warn("cannot read a file of screening.dir", "file", f.Name(), "cause", err)
-			continue
-		}
-		now := seenFile{state, before[f.Name()].done}
-		if was, known := before[f.Name()]; !known || was.state != state {
-			now.done = false
-		} else if !was.done {
-			now.done = s.follow(ctx, f.Name())
-		}
-		s.seen.files[f.Name()] = now
 	}
 	return nil
+}
+
+// look loads a file that is the same as it was before, unless that was done, and returns what it has seen.
+func (s *Service) look(ctx context.Context, name string, was seenFile) seenFile {
+	state, err := stateOf(filepath.Join(s.Dir, name))
+	if err != nil {
+		return seenFile{problem: s.report(was.problem, "cannot read a file of screening.dir", name, err)}
+	}
+	if state != was.state {
+		return seenFile{state: state}
+	}
+	if !was.done {
+		was.done, err = s.follow(ctx, name)
+		if ctx.Err() == nil {
+			was.problem = s.report(was.problem, "cannot load a list of screening.dir; the former list stays in force", name, err)
+		}
+	}
+	return was
+}
+
+// report logs a problem unless it is the one that was logged last, and returns its text; empty without an error.
+func (s *Service) report(last, message, file string, err error) string {
+	if err == nil {
+		return ""
+	}
+	if err.Error() != last {
+		s.Log.Error(message, "file", file, "cause", err)
+	}
+	return err.Error()
 }
 
 // hidden reports whether a file is none that an operator wants to be loaded: copies write to such names first.
@@ -110,7 +130,7 @@ func eachFile(path string, f func(name string, info fs.FileInfo) error) error {
 
 // follow loads a file of the folder under its name without the extension, unless it is in force. done is false if it should be tried
 // again.
-func (s *Service) follow(ctx context.Context, name string) (done bool) {
+func (s *Service) follow(ctx context.Context, name string) (done bool, err error) {
 	f, err := FileAt(filepath.Join(s.Dir, name), strings.TrimSuffix(name, filepath.Ext(name)))
 	var current List
 	if err == nil {
@@ -118,19 +138,16 @@ func (s *Service) follow(ctx context.Context, name string) (done bool) {
 	}
 	switch {
 	case err == nil && current.SHA256 == f.SHA256:
-		return true
+		return true, nil
 	case err == nil || errors.Is(err, store.ErrNotFound):
 		current, err = s.Load(ctx, f)
 	}
 	if err != nil {
 		invalid, ok := errors.AsType[*apierr.Error](err)
-		if ctx.Err() == nil {
-			s.Log.Error("cannot load a list of screening.dir; the former list stays in force", "file", name, "cause", err)
-		}
-		return ok && invalid.Kind == apierr.InvalidInput
+		return ok && invalid.Kind == apierr.InvalidInput, err
 	}
 	s.Log.Info("loaded a list", "list", current.Name, "entries", current.Entries, "added", current.Added, "changed", current.Changed, "removed", current.Removed)
-	return true
+	return true, nil
 }
 
 // FileAt returns the list in a file, or in a folder with the files of OFAC. It returns apierr.InvalidInput for a wrong name.

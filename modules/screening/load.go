@@ -45,7 +45,7 @@ type content struct {
 	Names     []string      `json:"names"`
 	Programs  []string      `json:"programs,omitzero"`
 	Births    []names.Birth `json:"births,omitzero"`
-	Countries []string      `json:"countries,omitzero"` // ISO 3166-1 alpha-3; codes of former countries as in the file
+	Countries []string      `json:"countries,omitzero"` // ISO 3166-1 alpha-3
 }
 
 // load is a list while it is being loaded.
@@ -175,12 +175,7 @@ func (l *load) write(ctx context.Context, fn func(tx *store.Tx) error) error {
 // add takes an entry of the file.
 func (l *load) add(ctx context.Context, e lists.Entry) error {
 	e.SourceID = cleanID(e.SourceID)
-	for i, code := range e.Countries {
-		if country, err := types.CountryOf(code); err == nil {
-			e.Countries[i] = country.String()
-		}
-	}
-	text, err := json.Marshal(content{e.SourceID, e.Kind, e.Names, e.Programs, e.Births, e.Countries}, json.Deterministic(true))
+	text, err := json.Marshal(content{e.SourceID, e.Kind, e.Names, e.Programs, e.Births, alpha3(e.Countries)}, json.Deterministic(true))
 	if err != nil {
 		return err
 	}
@@ -191,6 +186,18 @@ func (l *load) add(ctx context.Context, e lists.Entry) error {
 		return nil
 	}
 	return l.flush(ctx)
+}
+
+// alpha3 returns codes in the form of the API. Those of former countries have none and are left out: no customer has one, so that they
+// would contradict every customer.
+func alpha3(codes []string) []string {
+	var all []string
+	for _, code := range codes {
+		if country, err := types.CountryOf(code); err == nil {
+			all = append(all, country.String())
+		}
+	}
+	return all
 }
 
 // hashOf returns a short form of an id, of which two million must fit in memory.

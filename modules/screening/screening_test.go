@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"log/slog"
 	"mime/multipart"
 	"net/http"
 	"os"
@@ -12,9 +13,11 @@ import (
 	"strings"
 	"testing"
 
+	"kontor/modules/screening"
 	"kontor/server/access"
 	"kontor/server/servertest"
 	"kontor/server/settings"
+	"kontor/store/storetest"
 )
 
 // header is that of OpenSanctions' targets.simple.csv. Its lines here are invented.
@@ -85,7 +88,7 @@ func check(t testing.TB, c *servertest.Client, body object) result {
 
 const sample = header
 
-var people = sample + line("P1", "Person", "Viktor Beispielow", "1960-05-17", "ru") + line("P2", "Person", "Hans Zufall", "1970", "ch") +
+var people = sample + line("P1", "Person", "Viktor Beispielow", "1960-05-17", "ru;su") + line("P2", "Person", "Hans Zufall", "1970", "ch") +
 	line("C1", "Company", "Zufall Handels AG", "", "ch")
 
 func TestCheck_FindsEntriesWithEvidence(t *testing.T) {
@@ -180,6 +183,7 @@ func TestLoad_KeepsTheFormerListAfterAnError(t *testing.T) {
 		"delta":     {`<?xml version="1.0"?><swiss-sanctions-list list-type="delta" date="2026-01-01"/>`, ""},
 		"entities":  {`<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "b">]><CONSOLIDATED_LIST/>`, "damaged"},
 		"no file":   {"", ""},
+		"cut":       {people[:len(people)-30], "damaged"},
 		"no schema": {"\"id\",\"name\"\n\"1\",\"x\"\n", ""},
 	} {
 		r := load(t, admin, "Sample", c.content)
@@ -305,6 +309,49 @@ func TestFolder_IsReadWhenItHasSettled(t *testing.T) {
 	if got := entries(); got != "1" {
 		t.Errorf("a removed file dropped its list: %s", got)
 	}
+}
+
+// An error that stays is logged once, and again when it is another one.
+func TestFolder_LogsAnErrorOnce(t *testing.T) {
+	dir := t.TempDir()
+	var logged bytes.Buffer
+	s := screening.New(storetest.Open(t), screening.Options{Dir: dir, Log: slog.New(slog.NewTextHandler(&logged, nil))})
+	defer s.Close()
+	follow := func(times, want int) {
+		t.Helper()
+		logged.Reset()
+		for range times {
+			if err := s.Follow(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := strings.Count(logged.String(), "level=ERROR"); got != want {
+			t.Errorf("%d errors were logged, want %d: %s", got, want, &logged)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "damaged.csv"), []byte("damaged\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("nowhere", filepath.Join(dir, "missing.csv")); err != nil {
+		t.Fatal(err)
+	}
+	follow(5, 2)
+	if err := os.WriteFile(filepath.Join(dir, "damaged.csv"), []byte("damaged again\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	follow(5, 1)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	follow(3, 1)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	follow(3, 0)
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	follow(3, 1)
 }
 
 // Lists are in force on every node.

@@ -163,6 +163,10 @@ func TestRead_RejectsOtherFiles(t *testing.T) {
 		"a delta of SECO":          {`<swiss-sanctions-list list-type="delta"></swiss-sanctions-list>`, lists.ErrDelta},
 		"no entries":               {seco + `</swiss-sanctions-list>`, lists.ErrEmpty},
 		"an unfinished list":       {seco + `<target ssid="1"><entity>`, lists.ErrMalformed},
+		"a row without end":        {"id,schema,name,dataset\n1,Person,Anna Muster,x\n2,Person,An", lists.ErrMalformed},
+		"a quote without end":      {"id,schema,name\n1,Person,\"Anna Muster\"\n2,Person,\"An", lists.ErrMalformed},
+		"a quote inside a field":   {"id,schema,name\n1,Person,Anna \"A\" Muster\n", lists.ErrMalformed},
+		"an OFAC row without end":  {"1,A,-0-,S,,,,,,,,\n2,B,-0-", lists.ErrMalformed},
 		"an unfinished object":     {`{"id": "1", "schema": "Person", "caption": "An`, lists.ErrMalformed},
 		"JSON of another kind":     {`{"id": 1}`, lists.ErrMalformed},
 		"entities":                 {`<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>` + seco + `&b;</swiss-sanctions-list>`, lists.ErrMalformed},
@@ -178,6 +182,20 @@ func TestRead_RejectsOtherFiles(t *testing.T) {
 				t.Errorf("%v, want %v; %d entries", err, c.want, len(got))
 			}
 		})
+	}
+}
+
+// A table that was cut off anywhere but at the end of a line is rejected, and not taken for a shorter list.
+func TestRead_RejectsCutTables(t *testing.T) {
+	whole := sample(t, "targets.simple.csv")
+	header := bytes.IndexByte(whole, '\n') + 1
+	for n := header + 1; n < len(whole); n++ {
+		if whole[n-1] == '\n' {
+			continue
+		}
+		if got, info, err := read(whole[:n]); !errors.Is(err, lists.ErrMalformed) {
+			t.Errorf("cut after %q: %+v, %d entries, %v", whole[max(0, n-20):n], info, len(got), err)
+		}
 	}
 }
 

@@ -18,10 +18,10 @@ import (
 	"kontor/modules/kit/names"
 )
 
-// rows reads a table and passes each row.
-func rows(r io.Reader, limit *budget, f func(row []string) error) error {
-	table := csv.NewReader(r)
-	table.FieldsPerRecord, table.LazyQuotes, table.ReuseRecord = -1, true, true
+// rows reads a table and passes each row. A row with more or fewer columns than the first one is an error, as in a file that was cut off.
+func rows(table *csv.Reader, limit *budget, f func(row []string) error) error {
+	table.FieldsPerRecord, table.ReuseRecord = -1, true
+	columns := 0
 	for {
 		limit.next()
 		row, err := table.Read()
@@ -31,10 +31,30 @@ func rows(r io.Reader, limit *budget, f func(row []string) error) error {
 		if err != nil {
 			return failure(err)
 		}
+		if columns == 0 {
+			columns = len(row)
+		}
+		if len(row) == 1 && strings.Trim(row[0], endOfFile+" ") == "" {
+			continue
+		}
+		if len(row) != columns {
+			line, _ := table.FieldPos(0)
+			return fmt.Errorf("%w: line %d has %d columns, not %d", ErrMalformed, line, len(row), columns)
+		}
 		if err := f(row); err != nil {
 			return err
 		}
 	}
+}
+
+// endOfFile is the last row of the files of OFAC, a control character of old systems.
+const endOfFile = "\x1a"
+
+// lazy reads tables of OFAC, which may have quotes inside of a field.
+func lazy(r io.Reader) *csv.Reader {
+	table := csv.NewReader(r)
+	table.LazyQuotes = true
+	return table
 }
 
 // field returns a column of a row; empty if the row is shorter, or for the "-0-" of OFAC.
@@ -56,7 +76,23 @@ func isSimpleHeader(start []byte) bool {
 	return slices.Contains(columns, "id") && slices.Contains(columns, "schema") && slices.Contains(columns, "name")
 }
 
-// readSimple reads targets.simple.csv of OpenSanctions. The version is the newest change of an entry.
+// lastByte remembers the last byte that was read.
+type lastByte struct {
+	io.Reader
+	last byte
+}
+
+// Read reads.
+func (l *lastByte) Read(p []byte) (int, error) {
+	n, err := l.Reader.Read(p)
+	if n > 0 {
+		l.last = p[n-1]
+	}
+	return n, err
+}
+
+// readSimple reads targets.simple.csv of OpenSanctions. The version is the newest change of an entry. A last line without its end is an
+// error: the file was cut off.
 func readSimple(r io.Reader, limit *budget, add func(Entry) error) (version string, err error) {
 	columns := map[string]int{}
 	column := func(row []string, name string) string {
@@ -66,7 +102,8 @@ func readSimple(r io.Reader, limit *budget, add func(Entry) error) (version stri
 		}
 		return field(row, at)
 	}
-	err = rows(r, limit, func(row []string) error {
+	all := &lastByte{Reader: r}
+	err = rows(csv.NewReader(all), limit, func(row []string) error {
 		if len(columns) == 0 {
 			for i, name := range row {
 				columns[strings.TrimSpace(name)] = i
@@ -85,6 +122,9 @@ func readSimple(r io.Reader, limit *budget, add func(Entry) error) (version stri
 		version = max(version, column(row, "last_change"))
 		return add(e)
 	})
+	if err == nil && all.last != '\n' {
+		err = fmt.Errorf("%w: the last line has no end", ErrMalformed)
+	}
 	return version, err
 }
 
@@ -148,7 +188,7 @@ func isSDN(start []byte) bool {
 
 // readSDN reads sdn.csv without its other files.
 func readSDN(r io.Reader, limit *budget, add func(Entry) error) error {
-	return rows(r, limit, func(row []string) error {
+	return rows(lazy(r), limit, func(row []string) error {
 		if e, ok := sdnEntry(row); ok {
 			return add(e)
 		}
@@ -156,7 +196,7 @@ func readSDN(r io.Reader, limit *budget, add func(Entry) error) error {
 	})
 }
 
-// sdnEntry reads a row of sdn.csv. The last row of the file is a single control character.
+// sdnEntry reads a row of sdn.csv.
 func sdnEntry(row []string) (Entry, bool) {
 	if len(row) < 4 {
 		return Entry{}, false
@@ -240,7 +280,7 @@ func readTable(folder fs.FS, name string, f func(row []string) error) error {
 	defer file.Close() //nolint:errcheck // it was only read
 	limit := &budget{r: file, total: maxBytes}
 	limit.next()
-	if err := rows(limit, limit, func(row []string) error { return f(slices.Clone(row)) }); err != nil {
+	if err := rows(lazy(limit), limit, func(row []string) error { return f(slices.Clone(row)) }); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
