@@ -23,6 +23,9 @@ func (s *Server) callHandler(r *call) error {
 	if r.row.Access.IsPublic() {
 		r.DeviceToken = string(r.fiber.Request().Header.Peek("X-Device-Token"))
 	}
+	if err := r.row.CheckHeaders(&r.Info); err != nil {
+		return err
+	}
 	ctx, err := s.withIdempotency(r)
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ type Info struct {
 	RequestID string
 	AuditID   string     // RequestID in the audit trail; another one if a client has sent what is no random number
 	Address   netip.Addr // of the client, behind trusted proxies
-	DeviceID  string     // X-Device-ID
+	DeviceID  string     // X-Device-ID, checked for the rows that document it
 
 	DeviceToken string    // X-Device-Token, of a sign-in
 	IfMatch     string    // the header as sent
