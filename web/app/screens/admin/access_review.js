@@ -26,9 +26,9 @@ const Holder = ({ row }) => (row.user_id
 /** The role, or what a grant is on, with its permissions and its term. */
 function Right({ row }) {
   const what = row.kind === 'role' ? roleName(row.role_name) : row.endpoint ?? term('rec_type', row.rec_type);
-  return html`<span>${what}</span>${row.rec_id && html` <span class="code">${row.rec_id}</span>`}
+  return html`<span>${what}${row.rec_id && html` <span class="code">${row.rec_id}</span>`}
     ${row.permissions.map((one) => html` <${Badge} key=${one} group="permission" value=${one} tone="none" />`)}
-    <${Validity} term=${row} />`;
+    ${' '}<${Validity} term=${row} /></span>`;
 }
 
 /** The earlier reviews of a user or a role. */
