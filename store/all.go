@@ -60,8 +60,8 @@ func Pairs(ctx context.Context, q Querier, statement string, keys []string) (map
 	return found, nil
 }
 
-// EachFound does something with every row that find returns, a batch in each transaction, until find returns none: each must change
-// its row so that it is not found again. When there is nothing to do, as usual, it costs no write.
+// EachFound calls each with every row that find returns, a batch in each transaction, until find returns none. find returns a bounded
+// number of rows, and each changes its row so that find does not return it again. Without rows there is no transaction.
 func EachFound[T any](ctx context.Context, db *DB, find func(q Querier) ([]T, error), each func(tx *Tx, row T) error) error {
 	for {
 		if found, err := find(db); err != nil || len(found) == 0 {

@@ -22,7 +22,7 @@ var tables = map[string]string{
 type bank struct {
 	*servertest.Server
 	random   *rand.Rand
-	subjects []string            // user names
+	subjects []string            // user names, or ids of users without one
 	records  map[string][]string // by type
 	asker    *servertest.Client
 	page     int // the largest page of a search
@@ -106,7 +106,7 @@ func (b *bank) allowed(t *testing.T, defaults json, key string, values []json) (
 		items[i] = json{key: v}
 	}
 	i := 0
-	for batch := range slices.Chunk(items, 1000) {
+	for batch := range slices.Chunk(items, 1000) { // the most that a request may have
 		defaults["evaluations"] = batch
 		for _, d := range b.asker.Do("POST", "/access/v1/evaluations", defaults).Expect(t, 200).JSON(t)["evaluations"].([]any) {
 			if d.(map[string]any)["decision"] == true {

@@ -186,7 +186,7 @@ func (s *Service) WarnOfTerms(ctx context.Context) error {
 	ending := func(q store.Querier) ([]Grant, error) {
 		return store.All(ctx, q, scanGrant, selectEnding, q.Now().Add(warnBefore), q.Now(), warnBefore.Milliseconds(), warnBatch)
 	}
-	err := store.EachFound(ctx, s.db, ending, func(tx *store.Tx, r Grant) error { return s.warn(ctx, tx, r) })
+	err := store.EachFound(ctx, s.db, ending, func(tx *store.Tx, g Grant) error { return s.warn(ctx, tx, g) })
 	if err != nil {
 		return fmt.Errorf("announce the end of grants: %w", err)
 	}

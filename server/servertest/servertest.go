@@ -1,7 +1,8 @@
 // Package servertest runs Kontor on a real listener for tests over HTTP, and generates load for benchmarks. All tests
 // use its functions:
 //
-//   - [Start] runs all of Kontor with its own database and clock, [StartShared] and [Node] run several nodes on one database;
+//   - [Start] runs all of Kontor with its own database and clock, [StartDemo] with the demo data; [StartShared] and [Node] run several
+//     nodes on one database;
 //     [Serve] runs a server with a table of the test;
 //   - [Server.Admin], [Server.User], [Server.Keyed] and [Server.Anonymous] return clients; [NewClient] returns one for Serve;
 //   - [Client.Do] makes a request, [Client.Create] creates a record, [Client.With] adds headers; every answer is compared with
