@@ -2,8 +2,6 @@ module kontor
 
 go 1.26.0
 
-replace github.com/google/pprof => github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
-
 require (
 	filippo.io/age v1.3.2
 	github.com/cespare/xxhash/v2 v2.3.0
