@@ -7,3 +7,9 @@ import _ "embed"
 //
 //go:embed LICENSE
 var Kontor []byte
+
+// ThirdParty are the licences of the software in the executable: the linked modules, Go, PDFium with its libraries, and the packages
+// of the console.
+//
+//go:embed THIRD_PARTY_LICENSES
+var ThirdParty string

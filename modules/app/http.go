@@ -38,7 +38,9 @@ func (m *Modules) Server() (*server.Server, error) {
 	return server.New(server.Options{
 		Endpoints: m.Endpoints(), Auth: m.Auth, Policy: m.Policy, Rights: m.RBAC, Uses: m.RBAC, Memory: &memory{Modules: m}, People: m.Users, Texts: m.Texts, Log: m.Log,
 		Now:         m.DB.Clock().Now,
-		Idempotency: Idempotency{m.DB}, Stored: Stored, Translate: translate, Fallback: func(c *fiber.Ctx, path string) bool { return clients.Serve(c, path) || console.Serve(c, path) },
+		Idempotency: Idempotency{m.DB}, Stored: Stored, Translate: translate, Fallback: func(c *fiber.Ctx, path string) bool {
+			return clients.Serve(c, path) || serveLicences(c, path) || console.Serve(c, path)
+		},
 		Probes:         m.probes(),
 		Nodes:          m.nodes(),
 		Metrics:        m.addMetrics,

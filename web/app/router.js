@@ -131,7 +131,7 @@ export function interceptLinks() {
 }
 
 // The addresses that the server answers itself; every other one belongs to the console.
-const API_PATH = /^\/(v1|docs|openapi\.json|metrics|healthz|readyz|assets|authenticate)(\/|$)/;
+const API_PATH = /^\/(v1|docs|licences|openapi\.json|metrics|healthz|readyz|assets|authenticate)(\/|$)/;
 
 /**
  * Finds the first row whose pattern matches a path. A pattern is a path with :names; a name with ? is optional.

@@ -2,6 +2,7 @@
 package smoke_test
 
 import (
+	"debug/buildinfo"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -57,5 +58,27 @@ func expectConsole(t *testing.T, p *systemtest.Process) {
 	}
 	if files < 2 {
 		t.Errorf("the page of the console refers to %d files: %s", files, page.Body)
+	}
+}
+
+// TestSmoke_PrintsTheLicencesOfAllItLinks compares "kontor licences" with the modules that the linker recorded in the program.
+func TestSmoke_PrintsTheLicencesOfAllItLinks(t *testing.T) {
+	info, err := buildinfo.ReadFile(systemtest.Command(t, nil).Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(info.Deps) < 20 {
+		t.Fatalf("the program records only %d modules", len(info.Deps))
+	}
+	printed := systemtest.ExpectSuccess(t, systemtest.Run(t, nil, "licences"))
+	for _, module := range info.Deps {
+		if !strings.Contains(printed, "\n"+module.Path+", ") {
+			t.Errorf("%s is linked, and its licence is missing", module.Path)
+		}
+	}
+	for _, owner := range []string{"Go (https://go.dev)", "PDFium", "ICU (in PDFium)", "preact (npm)", "swagger-ui (npm)"} {
+		if !strings.Contains(printed, "\n"+owner+"\n") {
+			t.Errorf("the licence of %s is missing", owner)
+		}
 	}
 }

@@ -51,7 +51,7 @@ export default function Endpoints() {
   const matches = (row) => `${row.endpoint} ${row.summary} ${row.tag}`.toLowerCase().includes(text.toLowerCase());
   const found = (rows) => rows.filter(matches).map((row) => ({ ...row, id: row.endpoint }));
   return html`
-    <${PageHead} title=${t('nav.endpoints')} note=${html`${t('endpoints.note')} <a href="/docs">${t('auth.api')}</a>`} />
+    <${PageHead} title=${t('nav.endpoints')} note=${html`${t('endpoints.note')} <a href="/docs">${t('auth.api')}</a> · <a href="/licences">${t('auth.licences')}</a>`} />
     <${Filters}><${Search} value=${text} onSearch=${setText} /><//>
     <section class="card flush" aria-label=${t('nav.endpoints')}>
       <${ListTools} list=${{ path: '/v1/rbac/endpoints' }} />
