@@ -3,6 +3,7 @@ package commands
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -10,37 +11,48 @@ import (
 	"kontor/server/settings"
 	"kontor/store"
 	"kontor/store/backup/continuous"
+	"kontor/store/datadir"
 )
 
 // checkPaths checks the settings that refer to files, and the master key. A start with a wrong one must neither create
 // data nor print secrets.
 func checkPaths(s *settings.Settings) error {
-	if dir := s.Server.ConsoleDir; dir != "" { // the console in the executable is complete, and building it takes 40 ms
-		if err := app.CheckConsole(dir); err != nil {
-			return fmt.Errorf("server.console_dir %s holds no console; name the directory web of the source, or leave the setting out (%w)", dir, err)
+	if mistakes := pathMistakes(s); len(mistakes) > 0 {
+		return mistakes[0]
+	}
+	return nil
+}
+
+// pathMistakes returns each mistake of these settings that prevents the start on this machine. It changes nothing.
+func pathMistakes(s *settings.Settings) (mistakes []error) {
+	add := func(err error) {
+		if err != nil {
+			mistakes = append(mistakes, err)
 		}
 	}
-	if s.Data.URL == "" {
-		if err := checkDataDir(s.Data.Dir); err != nil {
-			return err
-		}
-	} else if err := checkDatabase(s); err != nil {
-		return err
-	}
-	if err := store.CheckSecretKeys(string(s.Secrets.SecretKey), string(s.Secrets.PreviousKey)); err != nil {
-		return err
-	}
-	if err := checkBackupTarget(s); err != nil {
-		return err
-	}
-	if err := checkTLS(&s.Server); err != nil {
-		return err
-	}
+	add(checkConsoleDir(s.Server.ConsoleDir))
 	dataDir := s.Data.Dir
-	if s.Data.URL != "" {
+	if s.Data.URL == "" {
+		add(checkDataDir(dataDir))
+	} else {
+		add(checkDatabase(s))
 		dataDir = "" // it is not created
 	}
-	return checkExportFile(s.Audit.ExportFile, dataDir)
+	add(store.CheckSecretKeys(string(s.Secrets.SecretKey), string(s.Secrets.PreviousKey)))
+	add(checkBackupTarget(s))
+	add(checkTLS(&s.Server))
+	add(checkExportFile(s.Audit.ExportFile, dataDir))
+	return mistakes
+}
+
+func checkConsoleDir(dir string) error {
+	if dir == "" { // the console in the executable is complete, and building it takes 40 ms
+		return nil
+	}
+	if err := app.CheckConsole(dir); err != nil {
+		return fmt.Errorf("server.console_dir %s holds no console; name the directory web of the source, or leave the setting out (%w)", dir, err)
+	}
+	return nil
 }
 
 // checkBackupTarget rejects an address that cannot be a target. Whether the target answers is seen later: the server must start
@@ -58,10 +70,14 @@ func checkBackupTarget(s *settings.Settings) error {
 	return nil
 }
 
-// checkDataDir rejects a path that exists and is no directory.
+// checkDataDir rejects a path that exists and is no directory, or that cannot be reached.
 func checkDataDir(dir string) error {
-	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+	info, err := os.Stat(dir)
+	switch {
+	case err == nil && !info.IsDir():
 		return fmt.Errorf("data.dir %s is not a directory; name a directory", dir)
+	case err != nil && !errors.Is(err, fs.ErrNotExist): // the start creates a missing one
+		return fmt.Errorf("data.dir %s cannot be reached: %w", dir, datadir.Cause(err))
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ func (l *commandLine) showSettings() *cobra.Command {
 		Example: "kontor settings --config=/etc/kontor.yaml\nkontor settings --json", Args: arguments(), RunE: l.run(c),
 	}
 	cmd.Flags().BoolVar(&c.JSON, "json", false, "Print JSON.")
+	cmd.AddCommand(l.checkSettings())
 	return cmd
 }
 
@@ -35,11 +36,7 @@ func (c settingsCommand) Run(_ context.Context, p Process, r *settings.Result) e
 	table := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NAME\tVALUE\tSOURCE\tMEANING")
 	for _, l := range r.Lines() {
-		value := l.Text
-		if value == "" {
-			value = "-"
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", l.Name, value, l.Source, l.Meaning)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", l.Name, dashed(l.Text), l.Source, l.Meaning)
 	}
 	return table.Flush()
 }

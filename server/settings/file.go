@@ -22,8 +22,31 @@ type given struct {
 	raw    string
 }
 
-// readFile returns the values of a settings file by name.
-func readFile(name string) (map[string]given, error) {
+// readFile returns the values of a settings file by name, and its mistakes.
+func readFile(name string) (map[string]given, []error) {
+	data, err := fileContent(name)
+	if err != nil {
+		return nil, []error{err}
+	}
+	return parseFile(name, data)
+}
+
+func parseFile(name string, data []byte) (map[string]given, []error) {
+	r := fileReader{name: name, values: map[string]given{}}
+	root, err := parseDocument(name, data)
+	switch {
+	case err != nil:
+		return nil, []error{err}
+	case root == nil || isNull(root):
+		return nil, nil
+	case root.Kind != yaml.MappingNode:
+		return nil, []error{r.errorf(root, "the file must be a mapping of settings to values")}
+	}
+	r.mapping(root, "")
+	return r.values, r.mistakes
+}
+
+func fileContent(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("settings file: %w", err)
@@ -36,10 +59,11 @@ func readFile(name string) (map[string]given, error) {
 	if len(data) > maxFileBytes {
 		return nil, fmt.Errorf("settings file %s is larger than 1 MiB", name)
 	}
-	return parseFile(name, data)
+	return data, nil
 }
 
-func parseFile(name string, data []byte) (map[string]given, error) {
+// parseDocument returns the root of the only document, or nil for an empty file.
+func parseDocument(name string, data []byte) (*yaml.Node, error) {
 	var doc, second yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	if err := decoder.Decode(&doc); errors.Is(err, io.EOF) {
@@ -52,18 +76,7 @@ func parseFile(name string, data []byte) (map[string]given, error) {
 	} else if !errors.Is(err, io.EOF) {
 		return nil, syntaxError(name, err)
 	}
-	r := fileReader{name: name, values: map[string]given{}}
-	root := doc.Content[0]
-	if isNull(root) {
-		return nil, nil
-	}
-	if root.Kind != yaml.MappingNode {
-		return nil, r.errorf(root, "the file must be a mapping of settings to values")
-	}
-	if err := r.mapping(root, ""); err != nil {
-		return nil, err
-	}
-	return r.values, nil
+	return doc.Content[0], nil
 }
 
 var yamlLine = regexp.MustCompile(`^line (\d+): `)
@@ -78,8 +91,9 @@ func syntaxError(name string, err error) error {
 }
 
 type fileReader struct {
-	name   string
-	values map[string]given
+	name     string
+	values   map[string]given
+	mistakes []error
 }
 
 func (r *fileReader) errorf(n *yaml.Node, format string, args ...any) error {
@@ -87,17 +101,15 @@ func (r *fileReader) errorf(n *yaml.Node, format string, args ...any) error {
 }
 
 // mapping reads the members below prefix. Nested and dotted names are equivalent and may be mixed.
-func (r *fileReader) mapping(n *yaml.Node, prefix string) error {
+func (r *fileReader) mapping(n *yaml.Node, prefix string) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" {
-			return r.errorf(key, "a setting's name must be plain text")
-		}
-		if err := r.member(prefix+key.Value, key, value); err != nil {
-			return err
+			r.mistakes = append(r.mistakes, r.errorf(key, "a setting's name must be plain text"))
+		} else if err := r.member(prefix+key.Value, key, value); err != nil {
+			r.mistakes = append(r.mistakes, err)
 		}
 	}
-	return nil
 }
 
 func (r *fileReader) member(name string, key, value *yaml.Node) error {
@@ -110,7 +122,8 @@ func (r *fileReader) member(name string, key, value *yaml.Node) error {
 	}
 	if !known {
 		if value.Kind == yaml.MappingNode && isGroup(name) {
-			return r.mapping(value, name+".")
+			r.mapping(value, name+".")
+			return nil
 		}
 		if isNull(value) && isGroup(name) {
 			return nil

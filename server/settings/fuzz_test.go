@@ -13,12 +13,11 @@ func FuzzFile(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		values, err := parseFile("f.yaml", data)
-		if err != nil {
+		values, mistakes := parseFile("f.yaml", data)
+		for _, err := range mistakes {
 			if strings.ContainsAny(err.Error(), "\n\r") {
 				t.Errorf("more than one line: %q", err)
 			}
-			return
 		}
 		for name := range values {
 			if s, known := lookUp(name); !known || s.EnvironmentOnly {

@@ -40,29 +40,38 @@ type Result struct {
 // An empty value counts like any other, whatever its source: it switches off what may be off, and overrides sources below. A setting
 // that needs a value rejects it.
 func Load(in Input) (*Result, error) {
-	environ, warnings, err := readEnviron(in.Environ)
-	if err != nil {
-		return nil, err
+	r, mistakes := load(in)
+	if len(mistakes) > 0 {
+		return nil, mistakes[0]
 	}
+	return r, nil
+}
+
+// load returns all mistakes, with at most one for each setting. Without mistakes, the result is complete.
+func load(in Input) (r *Result, mistakes []error) {
+	environ, warnings, mistakes := readEnviron(in.Environ)
 	file := in.File
 	if file == "" {
 		file = environ[ConfigEnv]
 	}
 	var fromFile map[string]given
 	if file != "" {
-		if fromFile, err = readFile(file); err != nil {
-			return nil, err
-		}
+		var wrong []error
+		fromFile, wrong = readFile(file)
+		mistakes = append(mistakes, wrong...)
 	}
-	r := &Result{Warnings: warnings, sources: map[string]Source{}}
+	r = &Result{Warnings: warnings, sources: map[string]Source{}}
 	for _, s := range registry {
 		if err := r.resolve(s, in.Flags[s.Name], environ, fromFile); err != nil {
-			return nil, err
+			mistakes = append(mistakes, err)
 		}
+	}
+	if len(mistakes) > 0 {
+		return nil, mistakes
 	}
 	r.deriveAddresses()
 	if err := r.Settings.check(); err != nil {
-		return nil, err
+		return nil, []error{err}
 	}
 	r.Warnings = append(r.Warnings, r.warnOfDatabase()...)
 	return r, nil
@@ -152,7 +161,7 @@ func (s *Settings) checkAdminPassword() error {
 
 // readEnviron returns Kontor's variables. A variable whose name resembles a known one is an error: it is
 // misspelled. Other unknown variables are a warning, since other programs may use the prefix.
-func readEnviron(environ []string) (values map[string]string, warnings []string, err error) {
+func readEnviron(environ []string) (values map[string]string, warnings []string, mistakes []error) {
 	known := []string{ConfigEnv}
 	for _, s := range registry {
 		known = append(known, s.Env)
@@ -165,14 +174,15 @@ func readEnviron(environ []string) (values map[string]string, warnings []string,
 		}
 		if !slices.Contains(known, name) {
 			if meant := DidYouMean(name, known); meant != "" {
-				return nil, nil, fmt.Errorf("unknown environment variable %s%s; correct or remove it", shorten(name), meant)
+				mistakes = append(mistakes, fmt.Errorf("unknown environment variable %s%s; correct or remove it", shorten(name), meant))
+				continue
 			}
 			warnings = append(warnings, fmt.Sprintf("unknown environment variable %s is ignored", shorten(name)))
 		} else {
 			values[name] = value
 		}
 	}
-	return values, warnings, nil
+	return values, warnings, mistakes
 }
 
 var (

@@ -7,6 +7,7 @@ type Line struct {
 	Text        string `json:"-"`     // the value in the form of the file; secrets are masked
 	Source      Source `json:"source"`
 	Default     any    `json:"default"` // has the type of Value; the zero value means that there is no default
+	DefaultText string `json:"-"`       // the default in the form of the file
 	Environment string `json:"environment"`
 	Flag        string `json:"flag,omitempty"`
 	Meaning     string `json:"meaning"`
@@ -24,6 +25,7 @@ func (r *Result) Lines() []Line {
 			Text:        s.show(&r.Settings),
 			Source:      r.sources[s.Name],
 			Default:     s.value(&defaults),
+			DefaultText: s.Default,
 			Environment: s.Env,
 			Meaning:     s.Meaning,
 		}
