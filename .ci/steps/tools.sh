@@ -73,9 +73,7 @@ as_root() {
     if [[ $(id -u) -eq 0 ]]; then "$@"; else sudo -n "$@"; fi
 }
 
-# Installs programs. The race detector needs a C compiler. The commands of the README need curl and zsh, the fault tests strace,
-# the browser tests chromium, the tests of nodes PostgreSQL. The tests of the alert rules need promtool, that of one-time codes
-# oathtool, that of the proxies nginx and haproxy, that of the virus scanner clamd. The linters need npm.
+# Installs the programs of modules/commands/systemtest/README.md.
 step_install() {
     local missing=()
     command -v gcc >/dev/null || missing+=(gcc libc6-dev)

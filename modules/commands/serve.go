@@ -217,6 +217,9 @@ Kontor was set up in %s. These secrets are shown only once:
     password       %s
     API key        %s
 
+Next: sign in at %[2]s and change the password. The API is at %[2]s/docs,
+with clients to install. "kontor help" lists the commands.
+
 `, placeName(r), r.Settings.Server.BaseURL, boot.AdminEmail, password, key)
 	return err
 }

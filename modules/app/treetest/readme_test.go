@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,7 +40,11 @@ func settingsTable() string {
 		if s.EnvironmentOnly {
 			name += " (environment only)"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", name, value, s.Meaning)
+		meaning := s.Meaning
+		if len(s.Choices) > 0 && !slices.Equal(s.Choices, []string{"true", "false"}) {
+			meaning += " One of `" + strings.Join(s.Choices, "`, `") + "`."
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", name, value, meaning)
 	}
 	fmt.Fprintf(&b, "| `%s` (environment only) | – | YAML file with settings, as with the flag `--config`. |\n", settings.ConfigEnv)
 	return b.String()
