@@ -31,7 +31,7 @@ func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
 	hideUnknownMethod(&ctx.Request.Header)
 	limit := endpoint.DefaultMaxBody
 	path, _, _ := bytes.Cut(ctx.Request.Header.RequestURI(), []byte{'?'})
-	row, params, _ := s.routes.match(string(ctx.Method()), path, nil)
+	row, params, _ := s.lookUp(ctx, string(ctx.Method()), path, nil)
 	if row != nil {
 		limit = row.BodyLimit()
 		ctx.SetUserValue(foundKey{}, found{row, params})

@@ -33,7 +33,9 @@ type Options struct {
 	Texts       *locales.Bundle
 	Log         *slog.Logger
 	Now         func() time.Time
-	BaseURL     string // address of the service for clients, for the API document
+	// SandboxPublic lets other machines see rows of the sandbox, see [Server.hides].
+	SandboxPublic bool
+	BaseURL       string // address of the service for clients, for the API document
 
 	TLS              *tls.Config      // nil: plain HTTP
 	Expires          func() time.Time // end of the certificate, the zero time for none; nil: none

@@ -22,7 +22,7 @@ func (s *Server) findRoute(r *call) error {
 	}
 	method, path := r.fiber.Method(), r.fiber.Request().URI().PathOriginal()
 	var allowed []string
-	if r.row, r.request.Params, allowed = s.routes.match(method, path, r.paramSpace[:0]); r.row != nil {
+	if r.row, r.request.Params, allowed = s.lookUp(r.fiber.Context(), method, path, r.paramSpace[:0]); r.row != nil {
 		return nil
 	}
 	if allowed != nil {

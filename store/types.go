@@ -18,6 +18,8 @@ import (
 type (
 	// Clock returns the present time.
 	Clock = clock.Clock
+	// ShiftedClock shows another time than the clock below it.
+	ShiftedClock = clock.Shifted
 	// Time is a moment in Unix milliseconds, UTC.
 	Time = clock.Time
 

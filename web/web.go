@@ -30,6 +30,7 @@ var embedded embed.FS
 type Site struct {
 	files   fs.FS
 	dev     bool
+	sandbox bool
 	mutex   sync.Mutex // guards current, which changes in dev mode
 	current *snapshot  // nil until the first use of the embedded files
 }
@@ -50,17 +51,23 @@ type file struct {
 	gzip  func() []byte // compresses on the first call; nil for small files; returns nil if compression saves nothing
 }
 
+// Options configure a Site.
+type Options struct {
+	// Sandbox makes each page show that the server is a sandbox for developers, and its time.
+	Sandbox bool
+}
+
 // New returns a Site that serves the embedded files. It reads them on the first request, which takes some milliseconds, so
 // that the program starts without them.
-func New() *Site { return &Site{files: embedded} }
+func New(o Options) *Site { return &Site{files: embedded, sandbox: o.Sandbox} }
 
 // NewDev returns a Site that reads the files again for each request of the page, so that changes show on reload.
-func NewDev(files fs.FS) (*Site, error) {
-	current, err := read(files)
+func NewDev(files fs.FS, o Options) (*Site, error) {
+	current, err := read(files, o.Sandbox)
 	if err != nil {
 		return nil, fmt.Errorf("console: %w", err)
 	}
-	return &Site{files: files, dev: true, current: current}, nil
+	return &Site{files: files, dev: true, sandbox: o.Sandbox, current: current}, nil
 }
 
 // state returns the present files. In dev mode it reads them again if page is true.
@@ -68,14 +75,14 @@ func (s *Site) state(page bool) *snapshot {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.current == nil {
-		current, err := read(s.files)
+		current, err := read(s.files, s.sandbox)
 		if err != nil {
 			panic(err) // A test reads the embedded files, so this does not happen in practice.
 		}
 		s.current = current
 	}
 	if s.dev && page {
-		if fresh, err := read(s.files); err == nil { // An invalid file keeps the former version.
+		if fresh, err := read(s.files, s.sandbox); err == nil { // An invalid file keeps the former version.
 			s.current = fresh
 		}
 	}
@@ -85,7 +92,7 @@ func (s *Site) state(page bool) *snapshot {
 // folders are the directories whose files are served.
 var folders = []string{"app", "style", "i18n", "vendor"}
 
-func read(files fs.FS) (*snapshot, error) {
+func read(files fs.FS, sandbox bool) (*snapshot, error) {
 	s := &snapshot{assets: map[string]file{}}
 	sum := sha256.New()
 	for _, folder := range folders {
@@ -119,22 +126,30 @@ func read(files fs.FS) (*snapshot, error) {
 		return nil, err
 	}
 	s.hash, s.screens = hex.EncodeToString(sum.Sum(nil))[:12], addresses
-	s.index = newFile(contentType("index.html"), s.page(page, list))
+	s.index = newFile(contentType("index.html"), s.page(page, list, sandbox))
 	return s, nil
 }
 
-// page fills in index.html: the address of the assets, the list of screens, and the modules of the first screen. With that
-// list the browser loads the modules in parallel instead of discovering them one by one.
-func (s *snapshot) page(template, screens []byte) []byte {
+// page fills in index.html: the address of the assets, the list of screens, the mark of a sandbox, and the modules of the first
+// screen. With that list the browser loads the modules in parallel instead of discovering them one by one.
+func (s *snapshot) page(template, screens []byte, sandbox bool) []byte {
+	mark := ""
+	if sandbox {
+		mark = sandboxMark
+	}
 	base := "/assets/" + s.hash
 	var preload strings.Builder
 	for _, name := range s.importsOf("app/main.js") {
 		fmt.Fprintf(&preload, "<link rel=\"modulepreload\" href=\"%s/%s\">\n", base, name)
 	}
 	page := bytes.ReplaceAll(template, []byte("{{base}}"), []byte(base))
+	page = bytes.ReplaceAll(page, []byte("{{sandbox}}"), []byte(mark))
 	page = bytes.ReplaceAll(page, []byte("{{screens}}"), screens)
 	return bytes.ReplaceAll(page, []byte("{{preload}}"), []byte(strings.TrimSpace(preload.String())))
 }
+
+// sandboxMark makes web/app/ui/sandbox.js show the mark of a sandbox.
+const sandboxMark = `<meta name="kontor-mode" content="sandbox">`
 
 // importsOf returns a module and everything it imports, directly or indirectly, in a stable order.
 func (s *snapshot) importsOf(entry string) []string {

@@ -36,7 +36,7 @@ func newApp(t *testing.T, site *web.Site) *fiber.App {
 
 func newSite(t *testing.T) *web.Site {
 	t.Helper()
-	return web.New()
+	return web.New(web.Options{})
 }
 
 func get(t *testing.T, app *fiber.App, path string, headers ...string) (*http.Response, string) {
@@ -211,7 +211,7 @@ func TestDev_ServesAChangedFileOnReload(t *testing.T) {
 		"index.html": {Data: []byte(`<div id="console">{{base}}{{preload}}</div>`)}, "screens.json": {Data: []byte(`[{"path":"/"}]`)}, "app/main.js": {Data: []byte("1")},
 		"style/main.css": {Data: []byte("a{}")}, "i18n/en.json": {Data: []byte("{}")}, "vendor/x.mjs": {Data: []byte("1")},
 	}
-	site, err := web.NewDev(files)
+	site, err := web.NewDev(files, web.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,6 +33,7 @@ import (
 	"kontor/modules/oidc"
 	"kontor/modules/payers"
 	"kontor/modules/personas"
+	"kontor/modules/playground"
 	"kontor/modules/privacy"
 	"kontor/modules/profile"
 	"kontor/modules/rbac"
@@ -56,6 +57,7 @@ type Options struct {
 	HashInChildren bool
 	Progress       func(done, total int) // takes the progress of a start that brings the records of an earlier version up to date; nil: none
 	Release        string                // the version of the program, such as 1.2.3; empty means a build from the sources
+	Sandbox        *Sandbox              // makes the modules a sandbox for developers; nil: they are none
 	CacheDir       string                // keeps what can be rebuilt, such as the compiled PDF engine; empty means no cache
 }
 
@@ -88,6 +90,7 @@ type Modules struct {
 	Changes       *changes.Service
 	Webhooks      *webhooks.Service
 	Search        *search.Service
+	Playground    *playground.Service // nil outside of a sandbox
 
 	held    held
 	table   []endpoint.Endpoint
@@ -150,6 +153,9 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Users.SetTerms(m.RBAC, m.Notifications)
 	m.AuthZEN = newAuthZEN(m)
 	m.Privacy.Modules = m.personalModules()
+	if m.InSandbox() {
+		m.Playground = playground.New(db, o.Sandbox.Clock)
+	}
 	for _, module := range offering[interface{ SetQuota(q records.Quota) }](m) {
 		module.SetQuota(records.Quota{Records: int64(o.Settings.Quotas.Records), Bytes: int64(o.Settings.Quotas.Megabytes) << 20})
 	}
@@ -207,8 +213,12 @@ func settingRoles(s settings.Settings) []string {
 
 // modules returns all modules, in the order of the API document. The methods of a module say what it offers to all others.
 func (m *Modules) modules() []any {
-	return []any{m.Auth, m.Users, m.OIDC, m.Factors, m.Services, m.RBAC, m.AuthZEN, m.Audit, m.Personas, m.Customers, m.Payers, m.Chats, m.Tasks, m.Files,
+	all := []any{m.Auth, m.Users, m.OIDC, m.Factors, m.Services, m.RBAC, m.AuthZEN, m.Audit, m.Personas, m.Customers, m.Payers, m.Chats, m.Tasks, m.Files,
 		m.Profile, m.Invoices, m.Notifications, m.Privacy, m.Changes, m.Webhooks, m.Search, m.Certificates}
+	if m.Playground != nil {
+		all = append(all, m.Playground)
+	}
+	return all
 }
 
 // offering returns the modules that have the methods of an interface.

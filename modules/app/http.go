@@ -23,7 +23,7 @@ import (
 // Server builds an HTTP server for the modules. Call [Modules.Start] before.
 func (m *Modules) Server() (*server.Server, error) {
 	s := m.Settings
-	console, err := newConsole(s.Server.ConsoleDir)
+	console, err := newConsole(s.Server.ConsoleDir, web.Options{Sandbox: m.InSandbox()})
 	if err != nil {
 		return nil, err
 	}
@@ -46,6 +46,7 @@ func (m *Modules) Server() (*server.Server, error) {
 		Metrics:        m.addMetrics,
 		Observe:        m.Audit.Observe,
 		OnDrain:        []func(){m.Notifications.Drain, m.Changes.Drain},
+		SandboxPublic:  m.InSandbox() && m.Sandbox.Public,
 		BaseURL:        s.Server.BaseURL,
 		TrustedProxies: s.Server.TrustedProxies, AllowedOrigins: s.CORS.AllowedOrigins,
 		RequestTime: s.Server.RequestTime, CallerKey: store.CallerKey{}, ResponderKey: store.ResponderKey{},
@@ -96,16 +97,16 @@ func perCaller(limits settings.RateLimits) int {
 }
 
 // newConsole returns the console that is embedded in the executable or, during its development, the one in dir.
-func newConsole(dir string) (*web.Site, error) {
+func newConsole(dir string, o web.Options) (*web.Site, error) {
 	if dir == "" {
-		return web.New(), nil
+		return web.New(o), nil
 	}
-	return web.NewDev(os.DirFS(dir))
+	return web.NewDev(os.DirFS(dir), o)
 }
 
 // CheckConsole reports whether the console can be served from dir. An empty dir stands for the embedded one.
 func CheckConsole(dir string) error {
-	_, err := newConsole(dir)
+	_, err := newConsole(dir, web.Options{})
 	return err
 }
 

@@ -56,11 +56,12 @@ func TestDatabase_CommandsOfADirectoryAreRejected(t *testing.T) {
 	environ := []string{"KONTOR_DATA_URL=" + absent(t), "KONTOR_SECRET_KEY=" + strings.Repeat("ab", 32)}
 	file := filepath.Join(t.TempDir(), "file")
 	for want, args := range map[string][]string{
-		"pg_dump":                   {"backup", file},
-		"pg_dump or WAL archiving":  {"restore", file},
-		"is in KONTOR_SECRET_KEY":   {"key", "export", file},
-		"is in KONTOR_SECRET_KEY; ": {"key", "import", file},
-		"kontor copy --from demo":   {"serve", "--demo", "--server.listen=127.0.0.1:0"},
+		"pg_dump":                     {"backup", file},
+		"pg_dump or WAL archiving":    {"restore", file},
+		"is in KONTOR_SECRET_KEY":     {"key", "export", file},
+		"is in KONTOR_SECRET_KEY; ":   {"key", "import", file},
+		"a data directory of its own": {"serve", "--sandbox", "--server.listen=127.0.0.1:0"},
+		"kontor copy --from demo":     {"serve", "--demo", "--server.listen=127.0.0.1:0"},
 	} {
 		expectFailure(t, run(environ, "", args...), want)
 	}

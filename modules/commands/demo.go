@@ -7,6 +7,7 @@ import (
 	"kontor/modules/app"
 	"kontor/modules/demo"
 	"kontor/server/settings"
+	"kontor/store"
 )
 
 // serveDemo serves the demo data. It creates the data at the first start.
@@ -25,11 +26,9 @@ func serveDemo(ctx context.Context, p Process, r *settings.Result, o openOptions
 		}
 	}
 	s.Secrets.AdminEmail, s.Secrets.AdminPassword = manifest.Admin, settings.Secret(manifest.Password)
-	clock := &demo.Clock{}
-	o.clock = clock
 	return withModules(ctx, r, o, func(m *app.Modules) error {
 		if !manifest.Complete {
-			if err := loadDemo(ctx, m, manifest, clock); err != nil {
+			if err := loadDemo(ctx, m, manifest, o.sandbox.Clock); err != nil {
 				return err
 			}
 		}
@@ -41,7 +40,7 @@ func serveDemo(ctx context.Context, p Process, r *settings.Result, o openOptions
 }
 
 // loadDemo fills the empty database. The manifest holds its secrets, which every start prints.
-func loadDemo(ctx context.Context, m *app.Modules, manifest *demo.Manifest, clock *demo.Clock) error {
+func loadDemo(ctx context.Context, m *app.Modules, manifest *demo.Manifest, clock *store.ShiftedClock) error {
 	boot, err := m.Boot(ctx)
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ type openOptions struct {
 	acceptLoss bool
 	fatal      func(error)           // see [Process.fatal]
 	settle     func()                // ends the start, see [collectLess]
+	sandbox    *app.Sandbox          // nil: none
 	progress   func(done, total int) // see [app.Options]
 }
 
@@ -28,12 +29,15 @@ type openOptions struct {
 func withModules(ctx context.Context, r *settings.Result, o openOptions, work func(*app.Modules) error) (err error) {
 	options := store.Options{Dir: storeDir(r), URL: string(r.Settings.Data.URL), Connections: r.Settings.Data.Connections, Node: nodeName(r, o.command), Program: Version(), SecretKey: string(r.Settings.Secrets.SecretKey), PreviousKey: string(r.Settings.Secrets.PreviousKey)}
 	options.Log, options.Clock, options.AcceptLoss, options.Fatal = o.log, o.clock, o.acceptLoss, o.fatal
+	if o.sandbox != nil {
+		options.Clock = o.sandbox.Clock
+	}
 	db, err := store.Open(ctx, options)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	m, err := app.New(db, app.Options{Settings: r.Settings, Log: o.log, Release: release, HashInChildren: !o.command, CacheDir: cacheDir(r), Progress: o.progress})
+	m, err := app.New(db, app.Options{Settings: r.Settings, Log: o.log, Release: release, HashInChildren: !o.command, CacheDir: cacheDir(r), Sandbox: o.sandbox, Progress: o.progress})
 	if err != nil {
 		return err
 	}

@@ -20,9 +20,10 @@ import (
 
 	"kontor/modules/app"
 	"kontor/server/settings"
+	"kontor/store"
 )
 
-type serveCommand struct{ Demo, AcceptLoss, DemoPublic bool }
+type serveCommand struct{ Demo, DemoPublic, Sandbox, SandboxPublic, AcceptLoss bool }
 
 // serve returns the command, and the function that adds its flags.
 func (l *commandLine) serve() (cmd *cobra.Command, addFlags func(*pflag.FlagSet)) {
@@ -31,10 +32,12 @@ func (l *commandLine) serve() (cmd *cobra.Command, addFlags func(*pflag.FlagSet)
 		f.BoolVar(&c.Demo, "demo", false, "Fill an empty data directory with demo data, and print its sign-ins.")
 		f.BoolVar(&c.AcceptLoss, "accept-loss", false, "Start although acknowledged writes are missing, after a start was rejected for that reason. The loss is logged and audited.")
 		f.BoolVar(&c.DemoPublic, "demo-public", false, "Allow other machines to reach the demo. Its passwords are printed at every start.")
+		f.BoolVar(&c.Sandbox, "sandbox", false, "Serve a sandbox for developers, whose clock they move; see docs/sandbox.md. --demo is one, too.")
+		f.BoolVar(&c.SandboxPublic, "sandbox-public", false, "Allow other machines to reach the sandbox, and its administrators to move its clock from there.")
 	}
 	cmd = &cobra.Command{
 		Use: "serve", Short: "Start the server. This is the default command.",
-		Example: "kontor\nkontor serve --demo\nkontor serve --config=/etc/kontor.yaml --data.dir=/var/lib/kontor", Args: arguments(), RunE: l.run(c),
+		Example: "kontor\nkontor serve --demo\nkontor serve --sandbox\nkontor serve --config=/etc/kontor.yaml --data.dir=/var/lib/kontor", Args: arguments(), RunE: l.run(c),
 	}
 	addFlags(cmd.Flags())
 	return cmd, addFlags
@@ -76,8 +79,14 @@ func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, 
 	}
 	defer open.ready()
 	o.progress = open.report
-	if c.Demo && !c.DemoPublic && !settings.IsLoopback(open.main.Addr()) {
-		return fmt.Errorf("other machines can reach the demo at %s; listen on 127.0.0.1, or add --demo-public", open.main.Addr())
+	if err := c.checkReach(open.main.Addr()); err != nil {
+		return err
+	}
+	if c.inSandbox() {
+		if err := notShared(r, "there is no sandbox: it needs a data directory of its own, because other nodes would have another clock"); err != nil && !c.Demo {
+			return err
+		}
+		o.sandbox = &app.Sandbox{Clock: &store.ShiftedClock{}, Public: c.SandboxPublic}
 	}
 	s.Server.BaseURL = s.BaseURLFor(open.main.Addr().String())
 	if c.Demo {
@@ -90,6 +99,22 @@ func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, 
 		}
 		return run(ctx, p, m, r, o, open)
 	})
+}
+
+// inSandbox reports whether the server is a sandbox.
+func (c serveCommand) inSandbox() bool { return c.Demo || c.Sandbox || c.SandboxPublic }
+
+// checkReach rejects an address that other machines can reach unless a flag allows it.
+func (c serveCommand) checkReach(at net.Addr) error {
+	switch {
+	case settings.IsLoopback(at):
+		return nil
+	case c.Demo && !c.DemoPublic:
+		return fmt.Errorf("other machines can reach the demo at %s; listen on 127.0.0.1, or add --demo-public", at)
+	case c.Sandbox && !c.SandboxPublic:
+		return fmt.Errorf("other machines can reach the sandbox at %s; listen on 127.0.0.1, or add --sandbox-public", at)
+	}
+	return nil
 }
 
 // run serves the modules, which are started, until the context ends.

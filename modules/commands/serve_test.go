@@ -72,6 +72,7 @@ func TestServe_RejectsInvalidStarts(t *testing.T) {
 		"auth.breached_passwords_file: "+file+" is empty")
 	expectFailure(t, run(nil, "", "serve", "--demo", "--server.listen=0.0.0.0:0", "--data.dir", fresh), "--demo-public")
 	expectFailure(t, run(nil, "", "serve", "--demo", "--server.listen=:0", "--data.dir", fresh), "--demo-public")
+	expectFailure(t, run(nil, "", "serve", "--sandbox", "--server.listen=0.0.0.0:0", "--data.dir", fresh), "--sandbox-public")
 	here := []string{"serve", "--server.listen=127.0.0.1:0", "--data.dir", fresh}
 	expectFailure(t, run(nil, "", append(here, "--server.console_dir=/nope")...), "server.console_dir /nope holds no console")
 	expectFailure(t, run(nil, "", append(here, "--audit.export_file=/nope/audit.jsonl")...), "/nope is not a directory; create it")

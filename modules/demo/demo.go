@@ -13,19 +13,13 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"kontor/modules/app"
 	"kontor/modules/directory"
 	"kontor/server/access"
+	"kontor/store/clock"
 )
-
-// Clock is the clock of the system. Load sets it back while it creates the demo data.
-type Clock struct{ behind atomic.Int64 }
-
-// Now returns the time of the clock.
-func (c *Clock) Now() time.Time { return time.Now().Add(-time.Duration(c.behind.Load())) }
 
 // days is the number of days before today for which there are demo data.
 const days = 360
@@ -33,7 +27,7 @@ const days = 360
 // builder creates the demo data.
 type builder struct {
 	*app.Modules
-	clock  *Clock
+	clock  *clock.Shifted
 	random *rand.Rand
 	api    *client
 
@@ -65,9 +59,9 @@ const (
 	registrant   = "registrant"
 )
 
-// Load creates the demo data. The database must be empty, apart from the result of the first start, and use the clock. key
-// is an API key; the manifest holds the administrator and the passwords of the users.
-func Load(ctx context.Context, m *app.Modules, clock *Clock, key string, manifest *Manifest) error {
+// Load creates the demo data. The database must be empty, apart from the result of the first start, and use the clock, which
+// Load sets back while it works. key is an API key; the manifest holds the administrator and the passwords of the users.
+func Load(ctx context.Context, m *app.Modules, clock *clock.Shifted, key string, manifest *Manifest) error {
 	settings, log := m.Settings, m.Log
 	m.Settings.RateLimits.Enabled, m.Log = false, slog.New(slog.DiscardHandler)
 	api, err := newClient(m)
@@ -78,7 +72,7 @@ func Load(ctx context.Context, m *app.Modules, clock *Clock, key string, manifes
 	defer api.close()
 	b := &builder{Modules: m, clock: clock, api: api, random: rand.New(rand.NewPCG(1848, 1291))} //nolint:gosec // the same demo each time, no secret
 	api.ensureSession = b.ensureSession
-	defer clock.behind.Store(0)
+	defer clock.SetOffset(0)
 	b.setDay(0)
 	if err := b.createUsers(ctx, key, manifest); err != nil {
 		return fmt.Errorf("demo users: %w", err)
@@ -98,20 +92,20 @@ func Load(ctx context.Context, m *app.Modules, clock *Clock, key string, manifes
 	if err := b.createRecentEvents(ctx); err != nil {
 		return fmt.Errorf("demo data of today: %w", err)
 	}
-	clock.behind.Store(0)
+	clock.SetOffset(0)
 	return writeBills(m.Settings.Data.Dir)
 }
 
 // setDay sets the clock to the morning of a day; day 0 is the first.
 func (b *builder) setDay(day int) {
-	b.clock.behind.Store(int64(time.Duration(days-day)*24*time.Hour - time.Duration(b.random.IntN(300))*time.Minute))
+	b.clock.SetOffset(-time.Duration(days-day)*24*time.Hour + time.Duration(b.random.IntN(300))*time.Minute)
 }
 
 // setTimeAgo sets the clock to a time before now.
-func (b *builder) setTimeAgo(d time.Duration) { b.clock.behind.Store(int64(d)) }
+func (b *builder) setTimeAgo(d time.Duration) { b.clock.SetOffset(-d) }
 
 // advanceClock moves the clock forward.
-func (b *builder) advanceClock(d time.Duration) { b.clock.behind.Add(-int64(d)) }
+func (b *builder) advanceClock(d time.Duration) { b.clock.SetOffset(b.clock.Offset() + d) }
 
 // createDay creates the data of one day.
 func (b *builder) createDay(ctx context.Context, day int) error {

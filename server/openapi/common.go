@@ -85,6 +85,7 @@ var allTags = []Tag{
 	{"Profile", "Avatar and display preferences of the signed-in user."},
 	{"Notifications", "Notifications, their stream and their deliveries."},
 	{"Invoices", "Swiss QR-bills."},
+	{"Sandbox", "The clock of a sandbox for developers. These paths exist in this mode alone."},
 	{"Operations", "Health, metrics, the audit trail, and this document."},
 }
 

@@ -1,7 +1,7 @@
 // Package servertest runs Kontor on a real listener for tests over HTTP, and generates load for benchmarks. All tests
 // use its functions:
 //
-//   - [Start] runs all of Kontor with its own database and clock, [StartDemo] with the demo data; [StartShared] and [Node] run several
+//   - [Start] runs all of Kontor with its own database and clock, [StartDemo] with the demo data, [StartSandbox] as a sandbox; [StartShared] and [Node] run several
 //     nodes on one database;
 //     [Serve] runs a server with a table of the test;
 //   - [Server.Admin], [Server.User], [Server.Keyed] and [Server.Anonymous] return clients; [NewClient] returns one for Serve;
@@ -85,7 +85,7 @@ func IsolatedNode(t testing.TB, s *Server, lease bool, options ...Option) *Serve
 	return startOn(t, storetest.Isolated(t, s.DB, lease), s.Clock, s.users, options)
 }
 
-func startOn(t testing.TB, db *store.DB, clock *storetest.Clock, users *atomic.Int64, options []Option) *Server {
+func startOn(t testing.TB, db *store.DB, clock *storetest.Clock, users *atomic.Int64, options []Option, sandbox ...*app.Sandbox) *Server {
 	t.Helper()
 	loaded, err := settings.Load(settings.Input{})
 	if err != nil {
@@ -99,7 +99,11 @@ func startOn(t testing.TB, db *store.DB, clock *storetest.Clock, users *atomic.I
 		change(&s)
 	}
 	ctx := context.Background()
-	m, err := app.New(db, app.Options{Settings: s, Log: testLog(t), Hash: auth.HashCost{MemoryKiB: 8, Passes: 1, Threads: 1}})
+	o := app.Options{Settings: s, Log: testLog(t), Hash: auth.HashCost{MemoryKiB: 8, Passes: 1, Threads: 1}}
+	if len(sandbox) > 0 {
+		o.Sandbox = sandbox[0]
+	}
+	m, err := app.New(db, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import { useReconnected } from './load.js';
 import { ErrorBox, Skeleton, toast, toastError, Toasts } from './ui/feedback.js';
 import { keepEnterInPlace } from './ui/held_enter.js';
 import { PageHead } from './ui/page.js';
+import { IN_SANDBOX, SandboxMark } from './ui/sandbox.js';
 import { Shell } from './ui/shell.js';
 
 /** Loads a module together with the parts of the texts that it needs. */
@@ -109,6 +110,7 @@ function Console() {
     return undefined;
   }, [signedIn, user, path]);
   return html`
+    ${IN_SANDBOX && html`<${SandboxMark} />`}
     ${publicScreen ? html`<${Screen} found=${publicScreen} />` : signedIn ? html`<${SignedIn} key=${user} path=${path} />` : null}
     <${Reauthentication} /><${ConfirmDialog} /><${Toasts} />
   `;
