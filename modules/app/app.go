@@ -57,7 +57,7 @@ type Options struct {
 	HashInChildren bool
 	Progress       func(done, total int) // takes the progress of a start that brings the records of an earlier version up to date; nil: none
 	Release        string                // the version of the program, such as 1.2.3; empty means a build from the sources
-	Sandbox        *Sandbox              // makes the modules a sandbox for developers; nil: they are none
+	Sandbox        *Sandbox              // makes the modules a sandbox for developers; nil: it is off
 	CacheDir       string                // keeps what can be rebuilt, such as the compiled PDF engine; empty means no cache
 }
 
