@@ -37,6 +37,7 @@ import (
 	"kontor/modules/privacy"
 	"kontor/modules/profile"
 	"kontor/modules/rbac"
+	"kontor/modules/screening"
 	"kontor/modules/search"
 	"kontor/modules/serviceaccounts"
 	"kontor/modules/tasks"
@@ -91,6 +92,7 @@ type Modules struct {
 	Webhooks      *webhooks.Service
 	Search        *search.Service
 	Playground    *playground.Service // nil outside of a sandbox
+	Screening     *screening.Service
 
 	held    held
 	table   []endpoint.Endpoint
@@ -148,6 +150,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Changes = newChanges(m)
 	m.Webhooks = newWebhooks(m)
 	m.Search = newSearch(m)
+	m.Screening = screening.New(db, screening.Options{Dir: o.Settings.Screening.Dir, Texts: texts, Log: o.Log})
 	m.Privacy = m.newPrivacy(o)
 	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Notifier: m.Notifications, Personas: m.Personas, Records: m.records(), SettingRoles: settingRoles(o.Settings), Texts: texts, Log: o.Log})
 	m.Users.SetTerms(m.RBAC, m.Notifications)
@@ -214,7 +217,7 @@ func settingRoles(s settings.Settings) []string {
 // modules returns all modules, in the order of the API document. The methods of a module say what it offers to all others.
 func (m *Modules) modules() []any {
 	all := []any{m.Auth, m.Users, m.OIDC, m.Factors, m.Services, m.RBAC, m.AuthZEN, m.Audit, m.Personas, m.Customers, m.Payers, m.Chats, m.Tasks, m.Files,
-		m.Profile, m.Invoices, m.Notifications, m.Privacy, m.Changes, m.Webhooks, m.Search, m.Certificates}
+		m.Profile, m.Invoices, m.Notifications, m.Privacy, m.Changes, m.Webhooks, m.Search, m.Screening, m.Certificates}
 	if m.Playground != nil {
 		all = append(all, m.Playground)
 	}
@@ -290,6 +293,9 @@ func (m *Modules) start(ctx context.Context) error {
 	if err := m.Changes.Start(ctx); err != nil {
 		return fmt.Errorf("start the change feed: %w", err)
 	}
+	if err := m.Screening.Start(ctx); err != nil {
+		return fmt.Errorf("start the screening: %w", err)
+	}
 	return m.Privacy.Start(ctx)
 }
 
@@ -303,6 +309,7 @@ func (m *Modules) Prepare(ctx context.Context) {
 // Close ends streams, queues and worker processes, and writes buffered data. It does not close the database.
 func (m *Modules) Close(ctx context.Context) error {
 	m.Privacy.Close()
+	m.Screening.Close()
 	var workers sync.WaitGroup
 	workers.Go(func() { m.bills.Close(ctx) })
 	workers.Go(func() { m.Profile.Close(ctx) })

@@ -12,7 +12,7 @@ func (m *Modules) keepChanges() {
 	if m.Settings.Audit.ChangedFields <= 0 {
 		return
 	}
-	rules := map[string]store.ChangeRule{"invitations": {}} // they have audit entries, and no proof
+	rules := map[string]store.ChangeRule{"invitations": {}, "screening_checks": {}} // they have audit entries, and no proof
 	for _, p := range Proofs() {
 		if p.Changes != nil {
 			rules[p.Type] = *p.Changes

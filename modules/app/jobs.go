@@ -74,6 +74,8 @@ func (m *Modules) Jobs() []Job {
 		{"files.scan", 2 * time.Second, OneNode, m.Files.Scan},
 		{"invoices.purge", time.Hour, OneNode, m.Invoices.Purge},
 		{"tasks.remind", 10 * time.Minute, OneNode, m.Tasks.Remind},
+		{"screening.folder", 5 * time.Second, OneNode, m.Screening.Follow},
+		{"screening.sweep", 24 * time.Hour, OneNode, m.Screening.Sweep},
 		{"customers.assignments", time.Hour, OneNode, m.Customers.EndAssignments},
 		{"customers.expiry", 24 * time.Hour, OneNode, m.Customers.RunExpiry},
 	}

@@ -20,6 +20,7 @@ import (
 	"kontor/modules/privacy"
 	"kontor/modules/profile"
 	"kontor/modules/rbac"
+	"kontor/modules/screening"
 	"kontor/modules/serviceaccounts"
 	"kontor/modules/tasks"
 	"kontor/modules/webhooks"
@@ -31,7 +32,8 @@ import (
 // are not covered; nor are the exceptions that the Proofs of a module lists.
 func Proofs() []records.Proof {
 	return slices.Concat(directory.Proofs(), auth.Proofs(), factors.Proofs(), oidc.Proofs(), serviceaccounts.Proofs(), rbac.Proofs(),
-		customers.Proofs(), personas.Proofs(), payers.Proofs(), chats.Proofs(), tasks.Proofs(), files.Proofs(), profile.Proofs(), privacy.Proofs(), webhooks.Proofs())
+		customers.Proofs(), personas.Proofs(), payers.Proofs(), chats.Proofs(), tasks.Proofs(), files.Proofs(), profile.Proofs(), privacy.Proofs(), webhooks.Proofs(),
+		screening.Proofs())
 }
 
 // Earlier versions digested records in another form, or not at all. An upgrade writes an entry with the digest of each

@@ -61,6 +61,7 @@ func (s *scenario) run() {
 	s.access(people)
 	s.services()
 	s.webhooks()
+	s.screening()
 	customer := s.customers(people)
 	s.personas(people)
 	s.payers(customer)

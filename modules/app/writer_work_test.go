@@ -31,6 +31,7 @@ var inTransaction = map[string]string{
 	"privacy digest":         "erasures are rare, and run in small transactions",
 	"profile digest":         "pictures and preferences change rarely",
 	"rbac digest":            "limits change rarely, and roles and grants are rarely deleted",
+	"screening digest":       "lists change rarely, and a digest has the number of the load, which the transaction confirms",
 	"serviceaccounts digest": "accounts and tokens change rarely",
 	"tasks digest":           "deleting a task is rare",
 	"webhooks digest":        "webhooks change rarely",

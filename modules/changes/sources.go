@@ -71,6 +71,8 @@ var sources = []source{
 	{RecType: "access_reviews", Why: "the rights that a review removes have events"},
 	{RecType: "rate_limits", Of: access.RateLimits, Get: "GET /v1/rate-limits", Verbs: []string{created, updated, deleted},
 		Created: []string{"rbac.rate_limits.set", "rbac.seed"}, ByType: true},
+	{RecType: "screening_lists", Why: "lists are the operator's, and only administrators read them"},
+	{RecType: "screening_checks", Why: "no event may say whom the bank checks"},
 	{RecType: "erasures", Why: "the erased records have events of their own"},
 	{RecType: "sessions", Why: "sign-ins are security events, which the export of the audit trail reports"},
 	{RecType: "passwords", Why: "no endpoint shows passwords, and their changes are security events"},

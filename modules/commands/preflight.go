@@ -41,6 +41,7 @@ func pathMistakes(s *settings.Settings) (mistakes []error) {
 	add(store.CheckSecretKeys(string(s.Secrets.SecretKey), string(s.Secrets.PreviousKey)))
 	add(checkBackupTarget(s))
 	add(checkTLS(&s.Server))
+	add(checkListsDir(s.Screening.Dir))
 	add(checkExportFile(s.Audit.ExportFile, dataDir))
 	return mistakes
 }
@@ -51,6 +52,16 @@ func checkConsoleDir(dir string) error {
 	}
 	if err := app.CheckConsole(dir); err != nil {
 		return fmt.Errorf("server.console_dir %s holds no console; name the directory web of the source, or leave the setting out (%w)", dir, err)
+	}
+	return nil
+}
+
+func checkListsDir(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return fmt.Errorf("screening.dir %s is not a directory; create it, or leave the setting out", dir)
 	}
 	return nil
 }

@@ -197,6 +197,11 @@ var (
 	PageNotFound       = kind("files.page_not_found", http.StatusNotFound)
 	RangeBeyondEnd     = kind("files.range_not_satisfiable", http.StatusRequestedRangeNotSatisfiable)
 
+	// Screening.
+	ScreeningListNotFound = kind("screening.list_not_found", http.StatusNotFound)
+	ScreeningTooMany      = kind("screening.too_many_lists", http.StatusConflict)
+	ScreeningReplaced     = kind("screening.load_replaced", http.StatusConflict)
+
 	// Notifications.
 	NotificationNotFound = kind("notifications.notification_not_found", http.StatusNotFound)
 	DeliveryNotFound     = kind("notifications.delivery_not_found", http.StatusNotFound)

@@ -32,6 +32,7 @@ type API struct {
 	Events          EventsAPI
 	Webhooks        WebhooksAPI
 	Search          SearchAPI
+	Screening       ScreeningAPI
 	Operations      OperationsAPI
 }
 
@@ -58,6 +59,7 @@ func (a *API) bind(c *Client) {
 	a.Events.bind(c)
 	a.Webhooks.bind(c)
 	a.Search.bind(c)
+	a.Screening.bind(c)
 	a.Operations.bind(c)
 }
 
@@ -2475,6 +2477,59 @@ func (a *SearchAPI) bind(c *Client) {
 // version are being indexed in the background.
 func (a *SearchAPI) Find(ctx context.Context, params SearchFindParams, options ...CallOption) (*SearchResults, error) {
 	return fetch[SearchResults](ctx, a.client, operation{name: "search.find", method: "GET", path: "/v1/search", bearer: true}, input{query: params}, options)
+}
+
+// ScreeningAPI has the operations screening.*.
+type ScreeningAPI struct {
+	client *Client
+}
+
+func (a *ScreeningAPI) bind(c *Client) {
+	a.client = c
+}
+
+// Lists calls GET /v1/screening/lists: list the lists that are in force.
+func (a *ScreeningAPI) Lists(ctx context.Context, params ScreeningListsParams, options ...CallOption) (*Page[ScreeningList], error) {
+	return fetch[Page[ScreeningList]](ctx, a.client, operation{name: "screening.lists", method: "GET", path: "/v1/screening/lists", bearer: true}, input{query: params}, options)
+}
+
+// ListsStacked calls GET /v1/screening/lists: list the lists that are in force. The rows are grouped by a field.
+func (a *ScreeningAPI) ListsStacked(ctx context.Context, stack string, params ScreeningListsParams, options ...CallOption) (*StackedPage[ScreeningList], error) {
+	return fetch[StackedPage[ScreeningList]](ctx, a.client, operation{name: "screening.lists", method: "GET", path: "/v1/screening/lists", bearer: true}, input{query: stacked{stack, params}}, options)
+}
+
+// AllLists returns the rows of all pages of [ScreeningAPI.Lists].
+func (a *ScreeningAPI) AllLists(ctx context.Context, params ScreeningListsParams, options ...CallOption) iter.Seq2[ScreeningList, error] {
+	return rows(params.Limit, params.Offset, func(limit, offset int) ([]ScreeningList, bool, error) {
+		params.Limit, params.Offset = limit, offset
+		page, err := a.Lists(ctx, params, options...)
+		if err != nil {
+			return nil, false, err
+		}
+		return page.Data, page.HasMore, nil
+	})
+}
+
+// Load calls POST /v1/screening/lists: load a list, or replace the one of the same name.
+//
+// The file is read as a stream. The former list of the name stays in force until the new one is complete, and after every
+// error. The answer says what was added, changed and removed. At most 50 lists can be loaded; one upload at a time is
+// accepted.
+func (a *ScreeningAPI) Load(ctx context.Context, in ScreeningListFormInput, options ...CallOption) (*ScreeningList, error) {
+	return fetch[ScreeningList](ctx, a.client, operation{name: "screening.load", method: "POST", path: "/v1/screening/lists", bearer: true, form: true, keyed: true}, input{body: in}, options)
+}
+
+// Drop calls DELETE /v1/screening/lists/{id}: drop a list.
+func (a *ScreeningAPI) Drop(ctx context.Context, id string, options ...CallOption) (*Message, error) {
+	return fetch[Message](ctx, a.client, operation{name: "screening.drop", method: "DELETE", path: "/v1/screening/lists/{id}", bearer: true}, input{path: []string{id}}, options)
+}
+
+// Check calls POST /v1/screening/check: compare a name with the lists.
+//
+// A score says how alike two names are, and not whether they belong to the same person. A match is no decision. Nothing is
+// stored but an audit entry, which has the name encrypted.
+func (a *ScreeningAPI) Check(ctx context.Context, in ScreeningCheckInput, options ...CallOption) (*ScreeningResult, error) {
+	return fetch[ScreeningResult](ctx, a.client, operation{name: "screening.check", method: "POST", path: "/v1/screening/check", bearer: true}, input{body: in}, options)
 }
 
 // OperationsAPI has the operations operations.*.

@@ -1030,3 +1030,29 @@ type SearchFindParams struct {
 	// The largest number of rows of each type.
 	Limit int `query:"limit"`
 }
+
+// ScreeningListsParams are the parameters of GET /v1/screening/lists. Zero values are not sent.
+type ScreeningListsParams struct {
+	// Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+	// totals only.
+	Limit int `query:"limit"`
+	// Number of rows to skip. A negative number means zero.
+	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
+	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
+	Sort string `query:"sort"`
+	// A field: of the rows with the same value of it, only the first in the order is returned.
+	Distinct        string `query:"distinct"`
+	SearchID        Filter `query:"search.id"`
+	SearchName      Filter `query:"search.name"`
+	SearchFormat    Filter `query:"search.format"`
+	SearchVersion   Filter `query:"search.version"`
+	SearchEntries   Filter `query:"search.entries"`
+	SearchSha256    Filter `query:"search.sha256"`
+	SearchCreatedAt Filter `query:"search.created_at"`
+	SearchCreatedBy Filter `query:"search.created_by"`
+	SearchLoadedAt  Filter `query:"search.loaded_at"`
+	SearchLoadedBy  Filter `query:"search.loaded_by"`
+}

@@ -3914,6 +3914,131 @@ const (
 	SearchRowTypeChats     SearchRowType = "chats"
 )
 
+// ScreeningListFormInput is part of a request.
+type ScreeningListFormInput struct {
+	// The list, recognised by its content: XML of SECO, the United Nations or the European Union, a zip archive with sdn.csv,
+	// alt.csv and add.csv of OFAC, targets.simple.csv or FollowTheMoney lines of OpenSanctions. At most 512 MiB.
+	File File `json:"file"`
+	// A list of the same name is replaced.
+	Name string `json:"name"`
+}
+
+// ScreeningList is part of an answer.
+type ScreeningList struct {
+	ID     string              `json:"id"`
+	Name   string              `json:"name"`
+	Format ScreeningListFormat `json:"format"`
+	// As the file says it, usually a date; empty if it has none.
+	Version string `json:"version"`
+	Entries int64  `json:"entries"`
+	// Of the file, in bytes.
+	Size int64 `json:"size"`
+	// Of the file, in hexadecimal; of a folder, of the names and digests of its files.
+	Sha256 string `json:"sha256"`
+	// Entries that the last load has added.
+	Added int64 `json:"added"`
+	// Entries that the last load has changed.
+	Changed int64 `json:"changed"`
+	// Entries that the last load has removed.
+	Removed int64 `json:"removed"`
+	// When a list of this name was first loaded.
+	CreatedAt time.Time `json:"created_at"`
+	CreatedBy string    `json:"created_by"`
+	LoadedAt  time.Time `json:"loaded_at"`
+	// The nil id stands for the folder of the setting screening.dir.
+	LoadedBy string `json:"loaded_by"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+// ScreeningListFormat is one of the values below. Later versions of the service may add values.
+type ScreeningListFormat string
+
+const (
+	ScreeningListFormatSeco          ScreeningListFormat = "seco"
+	ScreeningListFormatUn            ScreeningListFormat = "un"
+	ScreeningListFormatEu            ScreeningListFormat = "eu"
+	ScreeningListFormatOfac          ScreeningListFormat = "ofac"
+	ScreeningListFormatOpensanctions ScreeningListFormat = "opensanctions"
+	ScreeningListFormatFtm           ScreeningListFormat = "ftm"
+)
+
+// ScreeningCheckInput is part of a request.
+type ScreeningCheckInput struct {
+	// In any order of its parts and in any alphabet.
+	Name string `json:"name"`
+	// Entries of the other type are left out. Default: all are compared.
+	Type ScreeningCheckType `json:"type,omitzero"`
+	// Lowers the scores of entries with another one.
+	DateOfBirth Date `json:"date_of_birth,omitzero"`
+	// Nationality, registration or residence, as ISO 3166-1 code. Lowers the scores of entries with others.
+	Country string `json:"country,omitzero"`
+	// The lowest score of a match. Default: 0.7.
+	Threshold Opt[json.Number] `json:"threshold,omitzero"`
+	// The most matches. Default: 10.
+	Limit Opt[int64] `json:"limit,omitzero"`
+}
+
+// ScreeningCheckType is one of the values below. Later versions of the service may add values.
+type ScreeningCheckType string
+
+const (
+	ScreeningCheckTypeIndividual ScreeningCheckType = "individual"
+	ScreeningCheckTypeBusiness   ScreeningCheckType = "business"
+)
+
+// ScreeningResult is part of an answer.
+type ScreeningResult struct {
+	// The best first.
+	Matches []ScreeningMatch `json:"matches"`
+	// The lists that were searched. Empty: none is loaded, and nothing was compared.
+	Lists []ScreeningListState `json:"lists"`
+}
+
+// ScreeningMatch is part of an answer.
+type ScreeningMatch struct {
+	// Stays the same when the entry changes.
+	EntryID string `json:"entry_id"`
+	List    string `json:"list"`
+	// The id of the entry in its file.
+	SourceID string `json:"source_id"`
+	// The name of the entry that is most alike.
+	Name string `json:"name"`
+	// Empty: the list does not say it, or it is an object such as a ship.
+	Type     ScreeningMatchType `json:"type"`
+	Score    json.Number        `json:"score"`
+	Programs []string           `json:"programs"`
+	// As far as the list has it: a date, 1950-03 or 1950. Of several, the one that contradicts least.
+	DateOfBirth *string  `json:"date_of_birth"`
+	Countries   []string `json:"countries"`
+	// Which parts of the names matched.
+	Matched []ScreeningEvidence `json:"matched"`
+}
+
+// ScreeningMatchType is one of the values below. Later versions of the service may add values.
+type ScreeningMatchType string
+
+const (
+	ScreeningMatchTypeIndividual ScreeningMatchType = "individual"
+	ScreeningMatchTypeBusiness   ScreeningMatchType = "business"
+	ScreeningMatchTypeNone       ScreeningMatchType = ""
+)
+
+// ScreeningEvidence is part of an answer.
+type ScreeningEvidence struct {
+	Query string      `json:"query"`
+	Entry string      `json:"entry"`
+	Score json.Number `json:"score"`
+}
+
+// ScreeningListState is part of an answer.
+type ScreeningListState struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Entries int64  `json:"entries"`
+}
+
 // Health is part of an answer.
 type Health struct {
 	OverallStatus HealthOverallStatus `json:"overall_status"`

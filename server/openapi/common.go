@@ -70,6 +70,7 @@ var allTags = []Tag{
 	{"Events", "Changes of records, as a list and as a stream."},
 	{"Search", "Records of all types, by their words."},
 	{"Webhooks", "Addresses that receive the events, and what was sent to them."},
+	{"Screening", "Lists of sanctioned people and organisations, and checks of names."},
 	{"Users", "Users, their credentials, passwords and roles; registration and recovery."},
 	{"Access control", "Roles, grants, rate-limit rules and permission checks."},
 	{"AuthZEN", "The OpenID AuthZEN Authorization API 1.0, by which other programs ask for decisions."},

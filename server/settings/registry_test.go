@@ -84,6 +84,7 @@ func TestLoad_RoundTrip(t *testing.T) {
 		"invoices.max_bytes":                     "1500kB",
 		"invoices.max_pages":                     "9",
 		"invoices.timeout_seconds":               "8",
+		"screening.dir":                          "/srv/lists",
 		"files.max_bytes":                        "4MiB",
 		"files.quota":                            "2GiB",
 		"files.clamd":                            "127.0.0.1:3310",

@@ -159,6 +159,10 @@ var otherRows = []Setting{
 		"Which decisions about a customer's verification a second person must confirm: none, those that give the level enhanced, or all that verify or reject.",
 		func(s *Settings) *string { return &s.KYC.FourEyes }),
 
+	row("screening.dir", optional(path), "",
+		"Folder with sanctions lists. Each file is loaded under its name without the extension, at the start and when it changes; empty: none.",
+		func(s *Settings) *string { return &s.Screening.Dir }),
+
 	row("files.max_bytes", size(1<<10, 100<<20), "10MiB",
 		"Largest file that may be uploaded as evidence, or to a message or task.",
 		func(s *Settings) *int64 { return &s.Files.MaxBytes }),

@@ -31,6 +31,7 @@ type Settings struct {
 	Files         Files
 	Privacy       Privacy
 	KYC           KYC
+	Screening     Screening
 	Backup        Backup
 	Events        Events
 	Webhooks      Webhooks
@@ -42,6 +43,11 @@ type Settings struct {
 // KYC configures decisions about the verification of customers.
 type KYC struct {
 	FourEyes string // which decisions need a second person: off, enhanced or always
+}
+
+// Screening configures the comparison of names with lists.
+type Screening struct {
+	Dir string // a folder with lists; empty: none
 }
 
 // Quotas bound what one user may store.

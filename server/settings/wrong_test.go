@@ -89,6 +89,7 @@ func TestLoad_RejectsWrongValues(t *testing.T) {
 		"invoices.max_pages":                     {"0", "10001"},
 		"invoices.timeout_seconds":               {"0", "3601"},
 		"kyc.four_eyes":                          {"", "two", "true"},
+		"screening.dir":                          {"a\nb"},
 		"files.max_bytes":                        {"1B", "101MiB"},
 		"files.quota":                            {"1kB", "x"},
 		"files.clamd":                            {"scanner", "run/clamd.sock", "127.0.0.1:0", ":3310", "127.0.0.1:99999"},

@@ -163,6 +163,10 @@ func TestRead_RejectsOtherFiles(t *testing.T) {
 		"a delta of SECO":          {`<swiss-sanctions-list list-type="delta"></swiss-sanctions-list>`, lists.ErrDelta},
 		"no entries":               {seco + `</swiss-sanctions-list>`, lists.ErrEmpty},
 		"an unfinished list":       {seco + `<target ssid="1"><entity>`, lists.ErrMalformed},
+		"a row without end":        {"id,schema,name,dataset\n1,Person,Anna Muster,x\n2,Person,An", lists.ErrMalformed},
+		"a quote without end":      {"id,schema,name\n1,Person,\"Anna Muster\"\n2,Person,\"An", lists.ErrMalformed},
+		"a quote inside a field":   {"id,schema,name\n1,Person,Anna \"A\" Muster\n", lists.ErrMalformed},
+		"an OFAC row without end":  {"1,A,-0-,S,,,,,,,,\n2,B,-0-", lists.ErrMalformed},
 		"an unfinished object":     {`{"id": "1", "schema": "Person", "caption": "An`, lists.ErrMalformed},
 		"JSON of another kind":     {`{"id": 1}`, lists.ErrMalformed},
 		"entities":                 {`<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>` + seco + `&b;</swiss-sanctions-list>`, lists.ErrMalformed},
@@ -178,6 +182,33 @@ func TestRead_RejectsOtherFiles(t *testing.T) {
 				t.Errorf("%v, want %v; %d entries", err, c.want, len(got))
 			}
 		})
+	}
+}
+
+// A table that was cut off in the middle of a row is rejected, and not taken for a shorter list. The end of the last line may be missing.
+func TestRead_RejectsCutTables(t *testing.T) {
+	whole := sample(t, "targets.simple.csv")
+	all, _, err := read(whole)
+	if err != nil || len(all) < 2 {
+		t.Fatalf("the whole table: %d entries, %v", len(all), err)
+	}
+	header := bytes.IndexByte(whole, '\n') + 1
+	rejected := 0
+	for n := header + 1; n < len(whole); n++ {
+		ended := bytes.Count(whole[header:n], []byte("\n"))
+		got, _, err := read(whole[:n])
+		switch {
+		case errors.Is(err, lists.ErrMalformed):
+			rejected++
+			if whole[n-1] == '\n' || whole[n] == '\n' {
+				t.Errorf("a table whose last row is whole was rejected: cut after %q", whole[max(0, n-20):n])
+			}
+		case err != nil || len(got) < ended || !cmp.Equal(got, all[:len(got)]):
+			t.Errorf("cut after %q: %+v, %v", whole[max(0, n-20):n], got, err)
+		}
+	}
+	if rejected < (len(whole)-header)/2 {
+		t.Errorf("%d cuts were rejected", rejected)
 	}
 }
 

@@ -18,10 +18,10 @@ import (
 	"kontor/modules/kit/names"
 )
 
-// rows reads a table and passes each row.
-func rows(r io.Reader, limit *budget, f func(row []string) error) error {
-	table := csv.NewReader(r)
-	table.FieldsPerRecord, table.LazyQuotes, table.ReuseRecord = -1, true, true
+// rows reads a table and passes each row. A row with more or fewer columns than the first one is an error, as in a file that was cut off.
+func rows(table *csv.Reader, limit *budget, f func(row []string) error) error {
+	table.FieldsPerRecord, table.ReuseRecord = -1, true
+	columns := 0
 	for {
 		limit.next()
 		row, err := table.Read()
@@ -31,10 +31,30 @@ func rows(r io.Reader, limit *budget, f func(row []string) error) error {
 		if err != nil {
 			return failure(err)
 		}
+		if columns == 0 {
+			columns = len(row)
+		}
+		if len(row) == 1 && strings.Trim(row[0], endOfFile+" ") == "" {
+			continue
+		}
+		if len(row) != columns {
+			line, _ := table.FieldPos(0)
+			return fmt.Errorf("%w: line %d has %d columns, not %d", ErrMalformed, line, len(row), columns)
+		}
 		if err := f(row); err != nil {
 			return err
 		}
 	}
+}
+
+// endOfFile is the last row of the files of OFAC, a control character of old systems.
+const endOfFile = "\x1a"
+
+// lazy reads tables of OFAC, which may have quotes inside of a field.
+func lazy(r io.Reader) *csv.Reader {
+	table := csv.NewReader(r)
+	table.LazyQuotes = true
+	return table
 }
 
 // field returns a column of a row; empty if the row is shorter, or for the "-0-" of OFAC.
@@ -66,7 +86,7 @@ func readSimple(r io.Reader, limit *budget, add func(Entry) error) (version stri
 		}
 		return field(row, at)
 	}
-	err = rows(r, limit, func(row []string) error {
+	err = rows(csv.NewReader(r), limit, func(row []string) error {
 		if len(columns) == 0 {
 			for i, name := range row {
 				columns[strings.TrimSpace(name)] = i
@@ -148,7 +168,7 @@ func isSDN(start []byte) bool {
 
 // readSDN reads sdn.csv without its other files.
 func readSDN(r io.Reader, limit *budget, add func(Entry) error) error {
-	return rows(r, limit, func(row []string) error {
+	return rows(lazy(r), limit, func(row []string) error {
 		if e, ok := sdnEntry(row); ok {
 			return add(e)
 		}
@@ -156,7 +176,7 @@ func readSDN(r io.Reader, limit *budget, add func(Entry) error) error {
 	})
 }
 
-// sdnEntry reads a row of sdn.csv. The last row of the file is a single control character.
+// sdnEntry reads a row of sdn.csv.
 func sdnEntry(row []string) (Entry, bool) {
 	if len(row) < 4 {
 		return Entry{}, false
@@ -240,7 +260,7 @@ func readTable(folder fs.FS, name string, f func(row []string) error) error {
 	defer file.Close() //nolint:errcheck // it was only read
 	limit := &budget{r: file, total: maxBytes}
 	limit.next()
-	if err := rows(limit, limit, func(row []string) error { return f(slices.Clone(row)) }); err != nil {
+	if err := rows(lazy(limit), limit, func(row []string) error { return f(slices.Clone(row)) }); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil

@@ -1297,6 +1297,38 @@ export interface SearchFindQuery {
   limit?: number;
 }
 
+/** Parameters of GET /v1/screening/lists. */
+export interface ScreeningListsQuery {
+  /**
+   * Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+   * totals only.
+   */
+  limit?: number;
+  /** Number of rows to skip. A negative number means zero. */
+  offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
+  /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
+  sort?: string;
+  /** A field: of the rows with the same value of it, only the first in the order is returned. */
+  distinct?: string;
+  search?: {
+    id?: Filter;
+    name?: Filter;
+    format?: Filter;
+    version?: Filter;
+    entries?: Filter;
+    sha256?: Filter;
+    created_at?: Filter;
+    created_by?: Filter;
+    loaded_at?: Filter;
+    loaded_by?: Filter;
+  };
+}
+
 export declare class AuthOperations extends Group {
   /** POST /authenticate: sign in. */
   signIn(input: t.SignInInput, options?: CallOptions): Promise<{ status: 200; data: t.Tokens } | { status: 202; data: t.NextStep }>;
@@ -2501,6 +2533,37 @@ export declare class SearchOperations extends Group {
   find(query?: SearchFindQuery, options?: CallOptions): Promise<t.SearchResults>;
 }
 
+export declare class ScreeningOperations extends Group {
+  /** GET /v1/screening/lists: list the lists that are in force. */
+  lists(query?: ScreeningListsQuery, options?: CallOptions): Promise<t.Page<t.ScreeningList>>;
+
+  /** The rows of {@link lists}, grouped by a field. */
+  listsStacked(stack: string, query?: ScreeningListsQuery, options?: CallOptions): Promise<t.StackedPage<t.ScreeningList>>;
+
+  /** The rows of all pages of {@link lists}. */
+  allLists(query?: ScreeningListsQuery, options?: CallOptions): AsyncGenerator<t.ScreeningList, void, undefined>;
+
+  /**
+   * POST /v1/screening/lists: load a list, or replace the one of the same name.
+   *
+   * The file is read as a stream. The former list of the name stays in force until the new one is complete, and after every
+   * error. The answer says what was added, changed and removed. At most 50 lists can be loaded; one upload at a time is
+   * accepted.
+   */
+  load(input: t.ScreeningListFormInput, options?: CallOptions): Promise<t.ScreeningList>;
+
+  /** DELETE /v1/screening/lists/{id}: drop a list. */
+  drop(id: string, options?: CallOptions): Promise<t.Message>;
+
+  /**
+   * POST /v1/screening/check: compare a name with the lists.
+   *
+   * A score says how alike two names are, and not whether they belong to the same person. A match is no decision. Nothing is
+   * stored but an audit entry, which has the name encrypted.
+   */
+  check(input: t.ScreeningCheckInput, options?: CallOptions): Promise<t.ScreeningResult>;
+}
+
 export declare class OperationsOperations extends Group {
   /** GET /healthz: check liveness */
   health(options?: CallOptions): Promise<t.Health>;
@@ -2547,6 +2610,7 @@ export declare class Operations extends Group {
   readonly events: EventsOperations;
   readonly webhooks: WebhooksOperations;
   readonly search: SearchOperations;
+  readonly screening: ScreeningOperations;
   readonly operations: OperationsOperations;
 
   constructor(connection: Connection);

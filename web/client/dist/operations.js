@@ -1308,6 +1308,32 @@ export class SearchOperations extends Group {
   }
 }
 
+export class ScreeningOperations extends Group {
+  async lists(query = {}, options = {}) {
+    return this.connection.json({ name: 'screening.lists', method: 'GET', path: '/v1/screening/lists', bearer: true }, { query }, options);
+  }
+
+  async listsStacked(stack, query = {}, options = {}) {
+    return this.connection.json({ name: 'screening.lists', method: 'GET', path: '/v1/screening/lists', bearer: true }, { query: { ...query, stack } }, options);
+  }
+
+  allLists(query = {}, options = {}) {
+    return pages(query, (next) => this.lists(next, options), (page) => page.data);
+  }
+
+  async load(input, options = {}) {
+    return this.connection.json({ name: 'screening.load', method: 'POST', path: '/v1/screening/lists', bearer: true, form: true, keyed: true }, { input }, options);
+  }
+
+  async drop(id, options = {}) {
+    return this.connection.json({ name: 'screening.drop', method: 'DELETE', path: `/v1/screening/lists/${segment(id)}`, bearer: true }, {}, options);
+  }
+
+  async check(input, options = {}) {
+    return this.connection.json({ name: 'screening.check', method: 'POST', path: '/v1/screening/check', bearer: true }, { input }, options);
+  }
+}
+
 export class OperationsOperations extends Group {
   async health(options = {}) {
     return this.connection.json({ name: 'operations.health', method: 'GET', path: '/healthz' }, {}, options);
@@ -1351,6 +1377,7 @@ export class Operations extends Group {
     this.events = new EventsOperations(connection);
     this.webhooks = new WebhooksOperations(connection);
     this.search = new SearchOperations(connection);
+    this.screening = new ScreeningOperations(connection);
     this.operations = new OperationsOperations(connection);
   }
 }

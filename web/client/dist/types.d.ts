@@ -3073,6 +3073,105 @@ export interface SearchRow {
 
 export type SearchRowType = 'customers' | 'personas' | 'payers' | 'users' | 'tasks' | 'chats';
 
+export interface ScreeningListFormInput {
+  /**
+   * The list, recognised by its content: XML of SECO, the United Nations or the European Union, a zip archive with sdn.csv,
+   * alt.csv and add.csv of OFAC, targets.simple.csv or FollowTheMoney lines of OpenSanctions. At most 512 MiB.
+   */
+  file: Blob;
+  /** A list of the same name is replaced. */
+  name: string;
+}
+
+export interface ScreeningList {
+  id: string;
+  name: string;
+  format: ScreeningListFormat;
+  /** As the file says it, usually a date; empty if it has none. */
+  version: string;
+  entries: number;
+  /** Of the file, in bytes. */
+  size: number;
+  /** Of the file, in hexadecimal; of a folder, of the names and digests of its files. */
+  sha256: string;
+  /** Entries that the last load has added. */
+  added: number;
+  /** Entries that the last load has changed. */
+  changed: number;
+  /** Entries that the last load has removed. */
+  removed: number;
+  /** When a list of this name was first loaded. */
+  created_at: string;
+  created_by: string;
+  loaded_at: string;
+  /** The nil id stands for the folder of the setting screening.dir. */
+  loaded_by: string;
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
+}
+
+export type ScreeningListFormat = 'seco' | 'un' | 'eu' | 'ofac' | 'opensanctions' | 'ftm';
+
+export interface ScreeningCheckInput {
+  /** In any order of its parts and in any alphabet. */
+  name: string;
+  /** Entries of the other type are left out. Default: all are compared. */
+  type?: ScreeningCheckType;
+  /** Lowers the scores of entries with another one. */
+  date_of_birth?: string;
+  /** Nationality, registration or residence, as ISO 3166-1 code. Lowers the scores of entries with others. */
+  country?: string;
+  /** The lowest score of a match. Default: 0.7. */
+  threshold?: number | null;
+  /** The most matches. Default: 10. */
+  limit?: number | null;
+}
+
+export type ScreeningCheckType = 'individual' | 'business';
+
+export interface ScreeningResult {
+  /** The best first. */
+  matches: ScreeningMatch[];
+  /** The lists that were searched. Empty: none is loaded, and nothing was compared. */
+  lists: ScreeningListState[];
+}
+
+export interface ScreeningMatch {
+  /** Stays the same when the entry changes. */
+  entry_id: string;
+  list: string;
+  /** The id of the entry in its file. */
+  source_id: string;
+  /** The name of the entry that is most alike. */
+  name: string;
+  /** Empty: the list does not say it, or it is an object such as a ship. */
+  type: ScreeningMatchType;
+  score: number;
+  programs: string[];
+  /** As far as the list has it: a date, 1950-03 or 1950. Of several, the one that contradicts least. */
+  date_of_birth: string | null;
+  countries: string[];
+  /** Which parts of the names matched. */
+  matched: ScreeningEvidence[];
+}
+
+export type ScreeningMatchType = 'individual' | 'business' | '';
+
+export interface ScreeningEvidence {
+  query: string;
+  entry: string;
+  score: number;
+}
+
+export interface ScreeningListState {
+  name: string;
+  version: string;
+  entries: number;
+}
+
 export interface Health {
   overall_status: HealthOverallStatus;
   message: string;
@@ -3235,6 +3334,9 @@ export type ErrorCode =
   | 'rbac.role_exists'
   | 'rbac.role_in_settings'
   | 'rbac.role_not_found'
+  | 'screening.list_not_found'
+  | 'screening.load_replaced'
+  | 'screening.too_many_lists'
   | 'service_accounts.account_disabled'
   | 'service_accounts.account_not_found'
   | 'service_accounts.person_required'

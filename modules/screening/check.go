@@ -1,0 +1,302 @@
+package screening
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"kontor/modules/kit/names"
+	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
+	"kontor/modules/kit/validate"
+	"kontor/server/apierr"
+	"kontor/store"
+)
+
+const (
+	individual = "individual"
+	business   = "business"
+
+	maxNameLetters = 500 // of which the matcher reads all
+	maxNames       = 5   // in one text, such as "X a.k.a. Y": each is a search of its own
+	defaultLimit   = 10
+	maxLimit       = 100
+
+	// indexTime is how long a check waits for the first index of a node.
+	indexTime = 20 * time.Second
+	retryTime = 2 * time.Second
+)
+
+// CheckInput is a name, with what else is known of its bearer.
+type CheckInput struct {
+	Name        string   `json:"name" required:"true" maxLength:"500" example:"Sergej Lawrow" doc:"In any order of its parts and in any alphabet."`
+	Type        string   `json:"type" required:"false" enum:"individual,business" doc:"Entries of the other type are left out. Default: all are compared."`
+	DateOfBirth string   `json:"date_of_birth" required:"false" format:"date" example:"1950-03-21" doc:"Lowers the scores of entries with another one."`
+	Country     string   `json:"country" required:"false" example:"RUS" doc:"Nationality, registration or residence, as ISO 3166-1 code. Lowers the scores of entries with others."`
+	Threshold   *float64 `json:"threshold" required:"false" minimum:"0" maximum:"1" default:"0.7" doc:"The lowest score of a match."`
+	Limit       *int     `json:"limit" required:"false" minimum:"1" maximum:"100" default:"10" doc:"The most matches."`
+
+	signals names.Signals
+}
+
+// Validate checks the members.
+func (in *CheckInput) Validate(v *apierr.Fields) {
+	in.Name = validate.Required(v, "name", in.Name, maxNameLetters)
+	if !v.Has("name") {
+		switch pieces := names.Split(in.Name); {
+		case len(pieces) > maxNames:
+			v.Add("name", "screening.one_name")
+		case !slices.ContainsFunc(pieces, func(one string) bool { return !names.Parse(one, in.kind()).Empty() }):
+			v.Add("name", "screening.no_letters")
+		}
+	}
+	if in.Type != "" {
+		validate.OneOf(v, "type", in.Type, individual, business)
+	}
+	if born := validate.Parsed(v, "date_of_birth", in.DateOfBirth, types.ParseDate); !born.IsZero() {
+		year, month, day := born.Start().Date()
+		in.signals.Births = []names.Birth{{Year: year, Month: int(month), Day: day}}
+	}
+	if country := validate.Parsed(v, "country", in.Country, types.CountryOf); country != "" {
+		in.signals.Countries = []string{country.String()}
+	}
+	if t := in.Threshold; t != nil && !(*t >= 0 && *t <= 1) {
+		v.Add("threshold", "invalid.range", apierr.Args{"Min": 0, "Max": 1})
+	}
+	if l := in.Limit; l != nil && (*l < 1 || *l > maxLimit) {
+		v.Add("limit", "invalid.range", apierr.Args{"Min": 1, "Max": maxLimit})
+	}
+}
+
+func (in *CheckInput) kind() names.Kind {
+	return map[string]names.Kind{individual: names.Person, business: names.Organisation}[in.Type]
+}
+
+// Result is the answer to a check.
+type Result struct {
+	Matches []Match     `json:"matches" doc:"The best first."`
+	Lists   []ListState `json:"lists" doc:"The lists that were searched. Empty: none is loaded, and nothing was compared."`
+}
+
+// ListState is a list as it was searched.
+type ListState struct {
+	Name    string `json:"name" example:"SECO"`
+	Version string `json:"version" example:"2026-01-31"`
+	Entries int64  `json:"entries" example:"4512"`
+}
+
+// Match is an entry with a name that is like the wanted one.
+type Match struct {
+	EntryID     string     `json:"entry_id" doc:"Stays the same when the entry changes."`
+	List        string     `json:"list" example:"SECO"`
+	SourceID    string     `json:"source_id" format:"-" example:"12345" doc:"The id of the entry in its file."`
+	Name        string     `json:"name" example:"Sergey Viktorovich LAVROV" doc:"The name of the entry that is most alike."`
+	Type        string     `json:"type" enum:"individual,business," doc:"Empty: the list does not say it, or it is an object such as a ship."`
+	Score       float64    `json:"score" minimum:"0" maximum:"1" example:"0.94"`
+	Programs    []string   `json:"programs" example:"Ukraine"`
+	DateOfBirth *string    `json:"date_of_birth" format:"-" example:"1950-03-21" doc:"As far as the list has it: a date, 1950-03 or 1950. Of several, the one that contradicts least."`
+	Countries   []string   `json:"countries" example:"RUS"`
+	Matched     []Evidence `json:"matched" doc:"Which parts of the names matched."`
+}
+
+// Evidence is a part of both names.
+type Evidence struct {
+	Query string  `json:"query" example:"Lawrow"`
+	Entry string  `json:"entry" example:"LAVROV"`
+	Score float64 `json:"score" minimum:"0" maximum:"1" example:"0.92"`
+}
+
+// checkRecords is the type of the audit entries of checks. The name is a changed field, which is stored sealed.
+const checkRecords = "screening_checks"
+
+// Check compares a name with all lists. It stores an audit entry with the name sealed. It returns apierr.Unavailable while the node has
+// not read the lists yet.
+func (s *Service) Check(ctx context.Context, in CheckInput) (Result, error) {
+	result, err := s.compare(ctx, in)
+	if err != nil {
+		return Result{}, err
+	}
+	return result, s.db.InTx(ctx, func(tx *store.Tx) error {
+		tx.Audit(store.AuditEntry{Actor: records.Actor(ctx), Action: "screening.check", RecType: checkRecords, RecID: store.NewID(),
+			Changes: []store.FieldChange{store.Changed("name", "", in.Name)}})
+		return nil
+	})
+}
+
+// compare returns the matches, and the lists that were searched.
+func (s *Service) compare(ctx context.Context, in CheckInput) (Result, error) {
+	result := Result{Matches: []Match{}, Lists: []ListState{}}
+	lists, err := inForce(ctx, s.db)
+	if err != nil || len(lists) == 0 {
+		return result, err
+	}
+	current, err := s.ready(ctx, lists)
+	if err != nil {
+		return Result{}, err
+	}
+	for _, l := range current.lists {
+		if slices.ContainsFunc(lists, func(still List) bool { return still.ID == l.ID }) {
+			result.Lists = append(result.Lists, ListState{l.Name, l.Version, l.Entries})
+		}
+	}
+	hits, err := s.search(ctx, current, &in)
+	if err != nil {
+		return Result{}, err
+	}
+	result.Matches, err = s.matches(ctx, current, hits, &in)
+	return result, err
+}
+
+// ready returns the index of this node. A node that has none yet waits for it.
+func (s *Service) ready(ctx context.Context, lists []List) (*snapshot, error) {
+	current := s.snapshot()
+	if current.same(lists) {
+		return current, nil
+	}
+	s.refresh()
+	if current == nil {
+		limited, cancel := context.WithTimeout(ctx, indexTime)
+		defer cancel()
+		s.await(limited)
+		current = s.snapshot()
+	}
+	if current == nil {
+		return nil, apierr.Unavailable.RetryAfter(retryTime)
+	}
+	return current, nil
+}
+
+// search finds the names. A bounded number of searches runs at the same time: each takes a processor.
+func (s *Service) search(ctx context.Context, in *snapshot, wanted *CheckInput) ([]names.Hit, error) {
+	select {
+	case s.checks <- struct{}{}:
+		defer func() { <-s.checks }()
+	case <-ctx.Done():
+		return nil, apierr.Unavailable.Wrap(ctx.Err())
+	}
+	kind := wanted.kind()
+	var accepts func(entry int) bool
+	if kind != names.Unknown {
+		accepts = func(entry int) bool { k := in.entries[entry].kind; return k == kind || k == names.Unknown }
+	}
+	return in.names.Search(wanted.Name, kind, wanted.threshold(), accepts), nil
+}
+
+func (in *CheckInput) threshold() float64 {
+	if in.Threshold == nil {
+		return names.DefaultThreshold
+	}
+	return *in.Threshold
+}
+
+// matches returns the hits whose entries are still in force, with what contradicts them.
+func (s *Service) matches(ctx context.Context, in *snapshot, hits []names.Hit, wanted *CheckInput) ([]Match, error) {
+	found := []Match{}
+	entries, err := s.entries(ctx, in, hits)
+	if err != nil {
+		return nil, err
+	}
+	for _, hit := range hits {
+		id := in.entries[hit.Entry].id.String()
+		e, known := entries[id]
+		if !known {
+			continue
+		}
+		score := math.Round(hit.Score*wanted.signals.Factor(names.Signals{Births: e.Births, Countries: e.Countries})*1000) / 1000
+		if score < wanted.threshold() {
+			continue
+		}
+		m := Match{EntryID: id, List: e.list, SourceID: e.SourceID, Name: hit.Name, Type: typeOf(e.Kind), Score: score,
+			Programs: orEmpty(e.Programs), DateOfBirth: bornOn(wanted.signals, e.Births), Countries: orEmpty(e.Countries), Matched: []Evidence{}}
+		for _, part := range hit.Matches {
+			m.Matched = append(m.Matched, Evidence{part.Query, part.Entry, part.Score})
+		}
+		found = append(found, m)
+	}
+	slices.SortStableFunc(found, func(a, b Match) int { return cmp.Compare(b.Score, a.Score) })
+	limit := defaultLimit
+	if wanted.Limit != nil {
+		limit = *wanted.Limit
+	}
+	return found[:min(len(found), limit)], nil
+}
+
+// entry is an entry with the name of its list.
+type entry struct {
+	content
+	list string
+}
+
+const selectMatched = `
+	SELECT e.id, l.name, e.content FROM screening_entries e JOIN screening_lists l ON l.id = e.list_id
+	WHERE e.id IN (%s) AND e.from_load <= l.load AND (e.to_load IS NULL OR e.to_load > l.load)`
+
+// entries reads the entries of hits that are in force, by id.
+func (s *Service) entries(ctx context.Context, in *snapshot, hits []names.Hit) (map[string]entry, error) {
+	if len(hits) == 0 {
+		return nil, nil //nolint:nilnil // no entries
+	}
+	ids := make([]string, len(hits))
+	for i, hit := range hits {
+		ids[i] = in.entries[hit.Entry].id.String()
+	}
+	rows, err := s.db.Query(ctx, fmt.Sprintf(selectMatched, store.In(1, len(ids))), store.AppendIn(nil, ids)...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	found := map[string]entry{}
+	for rows.Next() {
+		var id, text string
+		var e entry
+		if err := rows.Scan(&id, &e.list, &text); err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal([]byte(text), &e.content); err != nil {
+			return nil, err
+		}
+		found[id] = e
+	}
+	return found, rows.Err()
+}
+
+func typeOf(kind names.Kind) string {
+	switch kind {
+	case names.Person:
+		return individual
+	case names.Organisation:
+		return business
+	}
+	return ""
+}
+
+func orEmpty(texts []string) []string {
+	if texts == nil {
+		return []string{}
+	}
+	return texts
+}
+
+// bornOn returns the date of birth of an entry that contradicts least, or nil.
+func bornOn(wanted names.Signals, births []names.Birth) *string {
+	if len(births) == 0 {
+		return nil
+	}
+	best := slices.MaxFunc(births, func(a, b names.Birth) int {
+		x, y := wanted.Factor(names.Signals{Births: []names.Birth{a}}), wanted.Factor(names.Signals{Births: []names.Birth{b}})
+		return cmp.Compare(x, y)
+	})
+	text := fmt.Sprintf("%04d", best.Year)
+	if best.Month > 0 {
+		text += fmt.Sprintf("-%02d", best.Month)
+		if best.Day > 0 {
+			text += fmt.Sprintf("-%02d", best.Day)
+		}
+	}
+	return &text
+}
