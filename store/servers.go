@@ -22,3 +22,11 @@ func (db *DB) CheckDurability(ctx context.Context) error {
 	}
 	return nil
 }
+
+// CheckRole returns an error when the role with which this node signs in to a database server may do more than Kontor needs.
+func (db *DB) CheckRole(ctx context.Context) error {
+	if s, ok := db.engine.(engine.Server); ok {
+		return s.CheckRole(ctx)
+	}
+	return nil
+}

@@ -153,6 +153,9 @@ func run(ctx context.Context, p Process, m *app.Modules, r *settings.Result, o o
 	if err := m.DB.CheckDurability(ctx); err != nil {
 		log.Warn("the database server may lose acknowledged writes", "cause", err)
 	}
+	if err := m.DB.CheckRole(ctx); err != nil {
+		log.Warn("the role of data.url may do more than Kontor needs (docs/cluster.md)", "cause", err)
+	}
 	if open.metrics != nil {
 		defer serveMetrics(open.metrics, web.WriteMetrics, log)()
 	}

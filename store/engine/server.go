@@ -18,4 +18,6 @@ type Server interface {
 	CheckPrimary(ctx context.Context) error
 	// CheckDurability returns an error when the server's configuration does not protect acknowledged writes from a loss of power.
 	CheckDurability(ctx context.Context) error
+	// CheckRole returns an error when the role of the connection may do more at the server than an engine needs.
+	CheckRole(ctx context.Context) error
 }

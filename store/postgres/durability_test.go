@@ -2,6 +2,11 @@ package postgres_test
 
 import (
 	"fmt"
+	"net"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -128,5 +133,34 @@ func TestEngine_ReportsAServerThatMayLoseWrites(t *testing.T) {
 			t.Errorf("%q off: %v", setting, err)
 		}
 		none(t, "write", write(e, "a"))
+	}
+}
+
+// The role that docs/cluster/create-role.sh creates is sufficient for everything, and no superuser. A superuser is reported, and used.
+func TestEngine_ReportsASuperuser(t *testing.T) {
+	server := postgrestest.Server(t, postgrestest.Options{})
+	// As in the container, "postgres" is the superuser. The tests' own has the name of the role that is created.
+	outside(t, server.URL("postgres"), "CREATE ROLE postgres SUPERUSER LOGIN")
+	asPostgres := func(database string) string {
+		return strings.Replace(server.URL(database), "//"+postgrestest.User+"@", "//postgres@", 1)
+	}
+	outside(t, asPostgres("postgres"), "ALTER ROLE "+postgrestest.User+" RENAME TO former")
+	host, port, err := net.SplitHostPort(server.Addr())
+	none(t, "address", err)
+	create := osexec.CommandContext(t.Context(), "bash", testenv.Path("docs/cluster/create-role.sh"))
+	create.Env = append(os.Environ(), "PATH="+filepath.Dir(postgrestest.Program(t, "psql"))+string(os.PathListSeparator)+os.Getenv("PATH"), "POSTGRES_USER=postgres",
+		"KONTOR_PASSWORD=it's a \\ password", "PGHOST="+host, "PGPORT="+port)
+	if output, err := create.CombinedOutput(); err != nil {
+		t.Fatalf("create-role.sh: %v: %s", err, output)
+	}
+	for _, c := range []struct {
+		address string
+		isSuper bool
+	}{{server.URL("kontor"), false}, {asPostgres("kontor"), true}} {
+		e := open(t, config(t, c.address))
+		if err := e.(engine.Server).CheckRole(t.Context()); (err != nil) != c.isSuper {
+			t.Errorf("%s: %v", c.address, err)
+		}
+		none(t, "write", write(e, c.address))
 	}
 }

@@ -340,3 +340,18 @@ func (e *Engine) CheckDurability(ctx context.Context) error {
 	}
 	return nil
 }
+
+const selectRole = `SELECT rolname, rolsuper FROM pg_roles WHERE rolname = session_user`
+
+// CheckRole returns an error when the role is a superuser: such a role reads and writes files of the server, and can run programs there.
+func (e *Engine) CheckRole(ctx context.Context) error {
+	var name string
+	var super bool
+	if err := query.NewRow(ctx, e, selectRole, nil).Scan(&name, &super); err != nil {
+		return err
+	}
+	if super {
+		return fmt.Errorf("the role %q is a superuser of the database server: whoever has its password controls the whole server; create a role that only owns its database", name)
+	}
+	return nil
+}
