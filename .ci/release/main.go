@@ -13,15 +13,11 @@ import (
 	"log"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 )
-
-// extras are the files beside the program.
-var extras = []string{"LICENSE", "licences/THIRD_PARTY_LICENSES", "README.md", "CHANGELOG.md", "docs/kontor.service", "docs/operations.md", "docs/monitoring/alerts.yml", "docs/monitoring/dashboard.json"}
 
 func main() {
 	log.SetFlags(0)
@@ -100,15 +96,11 @@ func (r release) make() ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	content := []file{program}
-	for _, name := range extras {
-		text, err := os.ReadFile(filepath.Join(r.source, name))
-		if err != nil {
-			return nil, err
-		}
-		content = append(content, file{path.Base(name), text, 0o644})
+	content, err := r.documents()
+	if err != nil {
+		return nil, err
 	}
-	content = append(content, file{"kontor.cdx.json", bill, 0o644})
+	content = append(append([]file{program}, content...), file{"kontor.cdx.json", bill, 0o644})
 	archive := file{name: r.name + ".tar.gz"}
 	pack := r.tar
 	if r.system == "windows" {

@@ -26,6 +26,7 @@ step_release() {
     mkdir -p "$cache"
     work=$(mktemp -d "$cache/release-XXXX") # on the same file system, for links
     temporary+=("$work")
+    go test -C .ci/release -vet=off .
     go build -C .ci/release -o "$work/release" .
     "$work/release" -source . -out "$work/first" -version 0.0.0-test -targets linux/amd64 >/dev/null
     copy_source "$work/source"
@@ -41,8 +42,20 @@ step_release() {
     "$work/first/kontor_0.0.0-test_linux_amd64/kontor" version | grep -q '^kontor 0\.0\.0-test '
     size=$(stat -c %s "$work/first/kontor_0.0.0-test_linux_amd64/kontor")
     echo "the executable has $size bytes"
+    expect_size "$work/first/kontor_0.0.0-test_linux_amd64/README.md" "$size" || return 1
     if [[ $size -gt $max_executable ]]; then
         echo "reason: the executable is larger than $max_executable bytes"
+        return 1
+    fi
+}
+
+# expect_size README BYTES: compares the size of the program that a README names with its real size.
+expect_size() {
+    local named difference
+    named=$(grep -o 'one static file of about [0-9]* MB' "$1" | grep -o '[0-9]*')
+    difference=$((named - $2 / 1000000))
+    if [[ ${difference#-} -gt 3 ]]; then
+        echo "reason: the README says that the program has about $named MB, and it has $2 bytes"
         return 1
     fi
 }
