@@ -6,7 +6,7 @@ LDFLAGS  := -s -w $(if $(RELEASE),-X kontor/modules/commands.release=$(RELEASE))
 
 TARGETS  ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
 
-.PHONY: help run test race soak test-console lint lint-console words lint-openapi clients check-clients fuzz bench bench-all bench-lists bench-names bench-nodes dataset golden screenshots build release image ci
+.PHONY: help run test race soak test-console lint lint-console words lint-openapi clients check-clients keep-api check-api fuzz bench bench-all bench-lists bench-names bench-nodes dataset golden screenshots build release image ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -45,6 +45,15 @@ check-clients: ## generate clients with three generators and run them against a 
 
 lint-openapi: ## check the API document with redocly and spectral; needs npm
 	.ci/run openapi
+
+keep-api: ## keep the API document as that of RELEASE=1.2.3; CI rejects later changes that break it and are not announced
+	@test -n "$(RELEASE)" || { echo "name the version: make keep-api RELEASE=1.2.3"; exit 1; }
+	@mkdir -p testdata/openapi
+	go test ./server/openapi -count=1 -run '^TestDocument_IsValid' -document "$(CURDIR)/testdata/openapi/$(RELEASE).json"
+	gzip -9nf testdata/openapi/$(RELEASE).json
+
+check-api: ## compare the API document with that of the last version; needs Node.js
+	.ci/run compatibility
 
 fuzz: ## run every fuzz target for FUZZTIME (20s) each
 	@set -e; grep -rn --include='*_test.go' -oE '^func Fuzz[A-Za-z0-9_]+' . | \

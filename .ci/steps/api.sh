@@ -28,6 +28,22 @@ step_openapi() {
     fi
 }
 
+# Compares the API document with that of the last version, and fails for a breaking change that the changelog does not announce.
+# "make keep-api" keeps the document of a version.
+step_compatibility() {
+    local bin last work
+    bin=$(tool oasdiff "$oasdiff_version" github.com/oasdiff/oasdiff)
+    last=$(find testdata/openapi -name '*.json.gz' | sort -V | tail -n 1)
+    work=$(mktemp -d)
+    temporary+=("$work")
+    node --test .ci/announced.test.mjs >"$work/tests" || { cat "$work/tests"; return 1; }
+    document "$work/openapi.json" >"$work/written" || { cat "$work/written"; return 1; }
+    gzip -dc "$last" >"$work/last.json"
+    OASDIFF_NO_TELEMETRY=1 "$bin" breaking "$work/last.json" "$work/openapi.json" --format json >"$work/changes.json"
+    echo "compared with $last"
+    node .ci/announced.mjs "$work/changes.json" CHANGELOG.md
+}
+
 client_password='correct horse battery staple'
 client_key='a-key-of-the-tests-0123456789'
 

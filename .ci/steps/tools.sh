@@ -2,6 +2,7 @@
 # Programs that the checks need beside Go. They are installed once, each version in its own directory below $XDG_CACHE_HOME or ~/.cache.
 
 golangci_version=v2.15.0
+oasdiff_version=v1.36.0
 tools="${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/kontor-ci"
 
 # Linters, tests and the built program share compiled packages if they agree on these.
@@ -35,7 +36,7 @@ use_memory() {
     temporary+=("$TMPDIR")
 }
 
-# tool NAME VERSION PACKAGE: installs a linter unless this version is there, and prints its path.
+# tool NAME VERSION PACKAGE: installs a program of Go unless this version is there, and prints its path.
 tool() {
     local dir="$tools/$1-$2"
     if [[ ! -x "$dir/$1" ]]; then

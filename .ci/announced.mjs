@@ -1,0 +1,37 @@
+// Fails for each breaking change of the API that the changelog does not announce.
+//
+//   node .ci/announced.mjs CHANGES CHANGELOG
+//
+// CHANGES is the output of "oasdiff breaking --format json". The changelog announces a change by an entry of its part "Unreleased" that
+// begins with "- Breaking:" and names the operation, such as `DELETE /v1/payers/{id}`.
+import { readFileSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+
+const ERROR = 3; // Lower levels are warnings: changes that break only programs that rely on what was not promised.
+
+/** The entries of the changelog about breaking changes that no version has yet. */
+export function announcements(changelog) {
+  const unreleased = changelog.split(/^## /m).find((part) => part.startsWith('Unreleased')) ?? '';
+  return unreleased.split(/^- /m).filter((entry) => entry.startsWith('Breaking:'));
+}
+
+/** The breaking changes that no announcement names. */
+export function unannounced(changes, changelog) {
+  const named = announcements(changelog);
+  const isNamed = ({ operation, path }) => named.some((entry) => entry.includes(`\`${operation} ${path}\``));
+  return changes.filter((change) => change.level >= ERROR && !isNamed(change));
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const [changes, changelog] = process.argv.slice(2).map((name) => readFileSync(name, 'utf8'));
+  const all = JSON.parse(changes);
+  const left = unannounced(all, changelog);
+  for (const { operation, path, text } of left) {
+    console.log(`${operation} ${path}: ${text}`);
+  }
+  console.log(`${all.length} changes of the API that may break clients, ${left.length} of them not announced`);
+  if (left.length) {
+    console.log('reason: the API broke. Keep it compatible, or announce it in CHANGELOG.md below "## Unreleased": - Breaking: `METHOD /path` …');
+    process.exitCode = 1;
+  }
+}
