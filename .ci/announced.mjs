@@ -8,6 +8,7 @@ import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 
 const ERROR = 3; // Lower levels are warnings: changes that break only programs that rely on what was not promised.
+const SHOWN = 50; // A shared schema changes in hundreds of operations.
 
 /** The entries of the changelog about breaking changes that no version has yet. */
 export function announcements(changelog) {
@@ -26,10 +27,10 @@ if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   const [changes, changelog] = process.argv.slice(2).map((name) => readFileSync(name, 'utf8'));
   const all = JSON.parse(changes);
   const left = unannounced(all, changelog);
-  for (const { operation, path, text } of left) {
+  for (const { operation, path, text } of left.slice(0, SHOWN)) {
     console.log(`${operation} ${path}: ${text}`);
   }
-  console.log(`${all.length} changes of the API that may break clients, ${left.length} of them not announced`);
+  console.log(`${left.length} breaking changes of the API are not announced; ${all.filter((change) => change.level < ERROR).length} warnings`);
   if (left.length) {
     console.log('reason: the API broke. Keep it compatible, or announce it in CHANGELOG.md below "## Unreleased": - Breaking: `METHOD /path` …');
     process.exitCode = 1;
