@@ -99,6 +99,7 @@ type Modules struct {
 	backup  atomic.Pointer[continuous.Shipper] // nil before Work, and without a target
 	bills   *qrbill.Reader
 	jobRuns *JobRuns
+	jobGate sync.RWMutex // held for reading by each run of a job, for writing while the sandbox runs them
 }
 
 // New builds the modules. Every request is rejected before [Modules.Start].
@@ -156,9 +157,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Users.SetTerms(m.RBAC, m.Notifications)
 	m.AuthZEN = newAuthZEN(m)
 	m.Privacy.Modules = m.personalModules()
-	if m.InSandbox() {
-		m.Playground = playground.New(db, o.Sandbox.Clock)
-	}
+	m.Playground = m.newPlayground()
 	for _, module := range offering[interface{ SetQuota(q records.Quota) }](m) {
 		module.SetQuota(records.Quota{Records: int64(o.Settings.Quotas.Records), Bytes: int64(o.Settings.Quotas.Megabytes) << 20})
 	}

@@ -96,7 +96,19 @@ func (m *Modules) Work(ctx context.Context) (*Runner, error) {
 	if err := m.startBackup(); err != nil {
 		return nil, err
 	}
-	return RunJobs(ctx, m.Jobs(), m.DB.Leads, m.jobRuns, m.Log), nil
+	return RunJobs(ctx, m.gated(m.Jobs()), m.DB.Leads, m.jobRuns, m.Log), nil
+}
+
+// gated makes jobs wait while the sandbox runs them.
+func (m *Modules) gated(jobs []Job) []Job {
+	for i, job := range jobs {
+		jobs[i].Run = func(ctx context.Context) error {
+			m.jobGate.RLock()
+			defer m.jobGate.RUnlock()
+			return job.Run(ctx)
+		}
+	}
+	return jobs
 }
 
 // Runner runs jobs until Stop is called.

@@ -22,7 +22,7 @@ import (
 	"kontor/store/datadir"
 )
 
-// A server listens on a socket in its data directory, so that commands about keys work while it runs. The socket has mode
+// A server listens on a socket in its data directory, so that commands about keys and the sandbox work while it runs. The socket has mode
 // 0600: a user who may open it can also read the master key.
 //
 // A connection carries one request, and the lines of its answer. Both are JSON.
@@ -114,7 +114,7 @@ func (c *control) serve(ctx context.Context, conn net.Conn) {
 	last := controlAnswer{Done: true}
 	if err := request.run(asOperator(ctx, c.modules), c.modules, answer); err != nil {
 		last = controlAnswer{Error: explain(err)}
-		c.log.Error("command about keys failed", "command", request.Command, "cause", err)
+		c.log.Error("command failed", "command", request.Command, "cause", err)
 	}
 	answer(last)
 }

@@ -14,13 +14,15 @@ import (
 	"kontor/store"
 )
 
-// keyRequest is what a command about keys asks of the modules, in its own process or in that of the server.
+// keyRequest is what a command about keys or the sandbox asks of the modules, in its own process or in that of the server.
 type keyRequest struct {
 	Command     string `json:"command"`
 	Compromised bool   `json:"compromised,omitempty"`
 	UnusedDays  int    `json:"unused_days,omitempty"`
 	SecretKey   string `json:"secret_key,omitempty"`
 	PreviousKey string `json:"previous_key,omitempty"`
+	Advance     string `json:"advance,omitempty"` // a duration of ISO 8601
+	To          string `json:"to,omitempty"`
 }
 
 // The commands of a keyRequest.
@@ -30,6 +32,8 @@ const (
 	askRevoke  = "revoke"
 	askStatus  = "status"
 	askListen  = "listen" // where the server listens
+	askClock   = "clock"
+	askAdvance = "advance"
 )
 
 // sealProgress is how many values of a column were sealed again.
@@ -41,6 +45,9 @@ type sealProgress struct {
 // run does what a request asks for.
 func (k keyRequest) run(ctx context.Context, m *app.Modules, answer func(controlAnswer)) error {
 	say := func(format string, args ...any) { answer(controlAnswer{Text: fmt.Sprintf(format, args...)}) }
+	if !m.InSandbox() && (k.Command == askClock || k.Command == askAdvance) {
+		return errors.New("the server is no sandbox; start it with: kontor serve --sandbox")
+	}
 	switch k.Command {
 	case askRotate:
 		return k.rotate(ctx, m, answer, say)
@@ -58,6 +65,11 @@ func (k keyRequest) run(ctx context.Context, m *app.Modules, answer func(control
 		n, err := m.Auth.RevokeUnusedKeys(ctx, m.DB.Now().Add(-time.Duration(k.UnusedDays)*24*time.Hour))
 		say("%d API keys were revoked", n)
 		return err
+	case askClock:
+		say("%s", m.DB.Now())
+		return nil
+	case askAdvance:
+		return k.moveClock(ctx, m, say)
 	case askListen:
 		say("%s", m.Settings.Server.Listen)
 		return nil

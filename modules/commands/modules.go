@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"kontor/modules/app"
 	"kontor/server/access"
@@ -15,8 +16,7 @@ import (
 // openOptions are how a command opens the database.
 type openOptions struct {
 	log        *slog.Logger
-	clock      store.Clock // nil means the clock of the system, or of the database
-	command    bool        // for a command beside the nodes that serve
+	command    bool // for a command beside the nodes that serve
 	acceptLoss bool
 	fatal      func(error)           // see [Process.fatal]
 	settle     func()                // ends the start, see [collectLess]
@@ -28,15 +28,27 @@ type openOptions struct {
 // process can open a data directory in the meantime. With a PostgreSQL database this process is one of its nodes.
 func withModules(ctx context.Context, r *settings.Result, o openOptions, work func(*app.Modules) error) (err error) {
 	options := store.Options{Dir: storeDir(r), URL: string(r.Settings.Data.URL), Connections: r.Settings.Data.Connections, Node: nodeName(r, o.command), Program: Version(), SecretKey: string(r.Settings.Secrets.SecretKey), PreviousKey: string(r.Settings.Secrets.PreviousKey)}
-	options.Log, options.Clock, options.AcceptLoss, options.Fatal = o.log, o.clock, o.acceptLoss, o.fatal
+	options.Log, options.AcceptLoss, options.Fatal = o.log, o.acceptLoss, o.fatal
+	clock := &store.ShiftedClock{}
 	if o.sandbox != nil {
-		options.Clock = o.sandbox.Clock
+		clock = o.sandbox.Clock
+	}
+	if !isShared(r) {
+		options.Clock = clock
 	}
 	db, err := store.Open(ctx, options)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	ahead, err := db.Ahead(ctx)
+	if err != nil {
+		return err
+	}
+	if ahead > 0 && o.sandbox == nil && (!o.command || isShared(r)) {
+		return fmt.Errorf("the data in %s is a sandbox, whose clock is %d days ahead; serve it with --sandbox, or use other data", placeName(r), ahead/(24*time.Hour))
+	}
+	clock.SetOffset(ahead)
 	m, err := app.New(db, app.Options{Settings: r.Settings, Log: o.log, Release: release, HashInChildren: !o.command, CacheDir: cacheDir(r), Sandbox: o.sandbox, Progress: o.progress})
 	if err != nil {
 		return err

@@ -4,7 +4,9 @@ package playground
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
+	"sync"
 
 	"kontor/server/access"
 	"kontor/server/apierr"
@@ -13,14 +15,29 @@ import (
 	"kontor/store"
 )
 
-// Service is the sandbox mode.
-type Service struct {
-	db    *store.DB
-	clock *store.ShiftedClock
+// Options are what the sandbox moves and what it runs.
+type Options struct {
+	DB    *store.DB
+	Log   *slog.Logger
+	Clock *store.ShiftedClock // of the database
+	Jobs  func() []Job        // the regular jobs, in their order
+	// Gate is held by regular runs of jobs for reading.
+	Gate    *sync.RWMutex
+	Queues  []Queue
+	Notices interface {
+		// CountSince calls use with each event of the notices since a time, and their number.
+		CountSince(ctx context.Context, since store.Time, use func(event string, n int64)) error
+	}
 }
 
-// New returns the sandbox of a database that uses the clock.
-func New(db *store.DB, clock *store.ShiftedClock) *Service { return &Service{db: db, clock: clock} }
+// Service is the sandbox mode.
+type Service struct {
+	Options
+	moving sync.Mutex // held while the clock is moved
+}
+
+// New returns the sandbox.
+func New(o Options) *Service { return &Service{Options: o} }
 
 const clockPath = "/v1/sandbox/clock"
 
@@ -29,6 +46,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	rows := []endpoint.Endpoint{
 		{Name: "sandbox.clock", Method: http.MethodGet, Path: clockPath, Summary: "Get the time of the sandbox",
 			Handle: endpoint.JSON(http.StatusOK, s.now)},
+		{Name: "sandbox.advance", Method: http.MethodPost, Path: clockPath, Summary: "Move the clock of the sandbox, and run the jobs that were due meanwhile",
+			OwnTime: true, Faults: []apierr.Kind{apierr.ClockBack, apierr.ClockBusy},
+			Handle: endpoint.JSON(http.StatusOK, s.Advance)},
 	}
 	for i := range rows {
 		rows[i].Tag, rows[i].Limit, rows[i].Access = "Sandbox", ratelimit.Private, access.SignedIn
@@ -41,10 +61,4 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 type Time struct {
 	Now          store.Time `json:"now" doc:"The time that all decisions of the sandbox use."`
 	AheadSeconds int64      `json:"ahead_seconds" doc:"By how many seconds the sandbox is ahead of the clock of the machine." example:"34560000"`
-}
-
-func (s *Service) now(context.Context, endpoint.None) (Time, error) { return s.present(), nil }
-
-func (s *Service) present() Time {
-	return Time{Now: s.db.Now(), AheadSeconds: int64(s.clock.Offset().Seconds())}
 }

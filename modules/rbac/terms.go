@@ -295,3 +295,12 @@ func (g Grant) input() GrantInput {
 	}
 	return in
 }
+
+// NextTerm returns when the next grant or role begins or ends after a time; nil: none does.
+func (s *Service) NextTerm(_ context.Context, after store.Time) (*store.Time, error) {
+	next := store.Time(s.terms.next.Load())
+	if next == store.Time(never) || next <= after {
+		return nil, nil
+	}
+	return &next, nil
+}

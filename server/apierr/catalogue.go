@@ -208,6 +208,10 @@ var (
 	DeliveryNotDead      = kind("notifications.delivery_not_dead", http.StatusConflict)
 	TooManyStreams       = kind("notifications.too_many_connections", http.StatusTooManyRequests)
 
+	// The sandbox.
+	ClockBack = kind("sandbox.clock_back", http.StatusConflict)
+	ClockBusy = kind("sandbox.clock_busy", http.StatusConflict)
+
 	// Invoices. The code has no module, as the specification shows it.
 	InvoiceInvalid = kind("invalid_input", http.StatusBadRequest)
 	BillNotFound   = kind("invoices.bill_not_found", http.StatusNotFound)

@@ -129,6 +129,8 @@ const (
 	ErrRBACRoleExists                     ErrorCode = "rbac.role_exists"
 	ErrRBACRoleInSettings                 ErrorCode = "rbac.role_in_settings"
 	ErrRBACRoleNotFound                   ErrorCode = "rbac.role_not_found"
+	ErrSandboxClockBack                   ErrorCode = "sandbox.clock_back"
+	ErrSandboxClockBusy                   ErrorCode = "sandbox.clock_busy"
 	ErrScreeningListNotFound              ErrorCode = "screening.list_not_found"
 	ErrScreeningLoadReplaced              ErrorCode = "screening.load_replaced"
 	ErrScreeningTooManyLists              ErrorCode = "screening.too_many_lists"

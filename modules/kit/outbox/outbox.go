@@ -134,12 +134,16 @@ type Outbox[R Row] struct {
 	sending sync.WaitGroup
 	lastRun atomic.Int64 // when it last looked for rows, by the store's clock
 
-	attempts, failures, dead atomic.Uint64
+	claims, attempts, failures, dead atomic.Uint64
+
+	hurry chan struct{} // ends the shortest time between two rounds
+	mu    sync.Mutex
+	asked []chan struct{} // by Settle, in their order
 }
 
 // New returns an outbox. Nothing is sent before Start.
 func New[R Row](o Options[R]) *Outbox[R] {
-	b := &Outbox[R]{o: o, wake: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{}), slots: make(chan struct{}, o.Parallel)}
+	b := &Outbox[R]{o: o, wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{}), slots: make(chan struct{}, o.Parallel)}
 	if o.Help != "" {
 		b.help = o.DB.Topic(o.Help, func(string) { b.WakeUp() })
 	}
@@ -197,7 +201,7 @@ func (b *Outbox[R]) loop() {
 		if b.o.Changed != nil {
 			changed = b.o.Changed()
 		}
-		more, err := b.round()
+		more, err := b.settled(b.round)
 		if err != nil && !errors.Is(err, store.ErrClosed) {
 			b.o.Log.Warn("could not send what is due", "outbox", b.o.Name, "cause", err)
 		}
@@ -219,7 +223,7 @@ func (b *Outbox[R]) round() (more bool, err error) {
 
 // pause waits for work. It reports false when the worker stops.
 func (b *Outbox[R]) pause(changed <-chan struct{}, more bool) bool {
-	if !b.sleep(b.o.Least, nil, nil) {
+	if !b.sleep(b.o.Least, b.hurry, nil) {
 		return false
 	}
 	if more {
@@ -286,6 +290,7 @@ func (b *Outbox[R]) Claim(ctx context.Context, n int, args ...any) (int, error) 
 	if err != nil {
 		return 0, fmt.Errorf("claim rows of %s: %w", b.o.Table, err)
 	}
+	b.claims.Add(uint64(len(claimed)))
 	for _, r := range claimed {
 		if b.o.Began != nil {
 			b.o.Began(r)

@@ -3334,6 +3334,8 @@ export type ErrorCode =
   | 'rbac.role_exists'
   | 'rbac.role_in_settings'
   | 'rbac.role_not_found'
+  | 'sandbox.clock_back'
+  | 'sandbox.clock_busy'
   | 'screening.list_not_found'
   | 'screening.load_replaced'
   | 'screening.too_many_lists'
