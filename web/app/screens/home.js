@@ -4,6 +4,7 @@ import { may, useCaller } from '../access.js';
 import { conversations } from '../conversations.js';
 import { fullName } from '../customers.js';
 import { ago, longDay, money } from '../format.js';
+import { greeting } from '../greeting.js';
 import { t } from '../i18n.js';
 import { useLoad } from '../load.js';
 import { useNotifications, useUnread } from '../live_updates.js';
@@ -103,7 +104,7 @@ export default function Home() {
   usePreferences();
   const records = useOwnRecords();
   return html`
-    <${PageHead} title=${t('home.welcome')} note=${longDay(new Date())} />
+    <${PageHead} title=${greeting(useCaller().me.display_name)} note=${longDay(new Date())} />
     <div class="grid-main">
       <div class="stack"><${BankNeeds} load=${records} /><${ToDo} /><${Messages} /></div>
       <div class="stack"><${News} /><${Bills} /></div>

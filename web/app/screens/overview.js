@@ -4,6 +4,7 @@ import { customersOf, fullName } from '../customers.js';
 import { may, mayAny, useCaller } from '../access.js';
 import { conversations } from '../conversations.js';
 import { ago, longDay, number } from '../format.js';
+import { greeting } from '../greeting.js';
 import { language, t, term } from '../i18n.js';
 import { useLoad } from '../load.js';
 import { useNotifications, useUnread } from '../live_updates.js';
@@ -151,11 +152,6 @@ function RecentActivity({ load }) {
   <//>`;
 }
 
-function greeting() {
-  const hour = new Date().getHours();
-  return t(hour < 11 ? 'overview.morning' : hour < 18 ? 'overview.day' : 'overview.evening');
-}
-
 const MAX_ACTIVITY = 25;
 
 /** The first open tasks, and how many there are, urgent and overdue ones among them. */
@@ -191,7 +187,7 @@ export default function Overview() {
     return undefined;
   });
   return html`
-    <${PageHead} title=${greeting()} note=${longDay(new Date())} />
+    <${PageHead} title=${greeting(me.display_name)} note=${longDay(new Date())} />
     <${Figures} showsCustomers=${showsCustomers} growth=${growth} months=${months} tasks=${tasks} activity=${activity} />
     <div class="grid-main">
       <div class="stack">
