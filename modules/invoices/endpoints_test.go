@@ -69,7 +69,7 @@ func TestRead(t *testing.T) {
 		{Name: "in German", As: advisor.With("Accept-Language", "de"), Method: "POST", Path: path, Body: body(t, "noqr-white.png", nil), Status: 400,
 			Contains: []string{`"code":"invalid_input"`, `"reason":"no_qr_code"`, `Die Datei enthält keinen lesbaren QR-Code.`}},
 		{Name: "HEIC is named", As: advisor, Method: "POST", Path: path, Body: body(t, "heic-b33-00.heic", nil), Status: 400,
-			Contains: []string{`"reason":"unsupported_file"`, `"format":"HEIC"`, `Files of type HEIC are not supported.`}},
+			Contains: []string{`"reason":"unsupported_file"`, `"format":"HEIC"`, `Photos of the type HEIC are not supported. In the settings of the iPhone, choose`}},
 		{Name: "no file", As: advisor, Method: "POST", Path: path, Body: map[string]any{}, Status: 400, Contains: []string{`"code":"invalid_input"`, `"reason":"invalid_base64"`}},
 		{Name: "an anonymous caller", Method: "POST", Path: path, Body: map[string]any{}, Status: 401},
 		{Name: "a customer, with a broken request", As: customer, Method: "POST", Path: path, Body: map[string]any{}, Status: 400},

@@ -103,7 +103,11 @@ func (s *Service) invalidInput(lang string, reason qrbill.Reason, format string)
 // explain renders a reason in a language. It names the kind of the file where that is known.
 func (s *Service) explain(lang string, reason qrbill.Reason, format string) string {
 	key := "invoices.reason." + string(reason)
-	if format != "" && reason == qrbill.UnsupportedFile {
+	switch {
+	case reason != qrbill.UnsupportedFile || format == "":
+	case format == "HEIC":
+		key += ".heic" // says what to do at the telephone
+	default:
 		key += ".named"
 	}
 	return s.texts.Text(lang, key, map[string]any{"Format": format})
