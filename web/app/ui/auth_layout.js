@@ -12,6 +12,9 @@ export function AuthLayout({ title, text, children }) {
     <aside class="auth-side" aria-hidden="true"><${Mark} size=${44} /><p>${t('auth.claim')}</p></aside>
     <header><span class="brand"><${Mark} />Kontor</span><${LanguageChoice} /></header>
     <main><div class="auth-card"><h1 tabindex="-1">${title}</h1>${text && html`<p>${text}</p>`}${children}</div></main>
-    <footer><span>${t('auth.note')}</span><span><a href="/docs">${t('auth.api')}</a> · <a href="/licences">${t('auth.licences')}</a></span></footer>
+    <footer>
+      <span>${t('auth.note')}</span>
+      <span><a href="/docs">${t('auth.api')}</a> · <a href="/licences">${t('auth.licences')}</a></span>
+    </footer>
   </div>`;
 }

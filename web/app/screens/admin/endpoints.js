@@ -50,8 +50,9 @@ export default function Endpoints() {
   const load = useLoad(listEndpoints);
   const matches = (row) => `${row.endpoint} ${row.summary} ${row.tag}`.toLowerCase().includes(text.toLowerCase());
   const found = (rows) => rows.filter(matches).map((row) => ({ ...row, id: row.endpoint }));
+  const links = html`<a href="/docs">${t('auth.api')}</a> · <a href="/licences">${t('auth.licences')}</a>`;
   return html`
-    <${PageHead} title=${t('nav.endpoints')} note=${html`${t('endpoints.note')} <a href="/docs">${t('auth.api')}</a> · <a href="/licences">${t('auth.licences')}</a>`} />
+    <${PageHead} title=${t('nav.endpoints')} note=${html`${t('endpoints.note')} ${links}`} />
     <${Filters}><${Search} value=${text} onSearch=${setText} /><//>
     <section class="card flush" aria-label=${t('nav.endpoints')}>
       <${ListTools} list=${{ path: '/v1/rbac/endpoints' }} />
