@@ -12,6 +12,9 @@ import (
 type Sandbox struct {
 	Clock  *store.ShiftedClock // of the database
 	Public bool                // other machines may call the endpoints of the sandbox
+	// Restart resets the sandbox; nil: it cannot be reset. Rounds is how often it has begun.
+	Restart playground.Restart
+	Rounds  int
 }
 
 // InSandbox reports whether the modules are a sandbox.
@@ -24,7 +27,7 @@ func (m *Modules) newPlayground() *playground.Service {
 	}
 	return playground.New(playground.Options{
 		DB: m.DB, Log: m.Log, Clock: m.Sandbox.Clock, Gate: &m.jobGate, Jobs: m.playgroundJobs,
-		Queues: []playground.Queue{m.Notifications, m.Webhooks}, Notices: m.Notifications,
+		Queues: []playground.Queue{m.Notifications, m.Webhooks}, Notices: m.Notifications, Restart: m.Sandbox.Restart,
 	})
 }
 

@@ -73,9 +73,13 @@ func askSandbox(ctx context.Context, p Process, r *settings.Result, request keyR
 	}
 	err := askServer(ctx, r.Settings.Data.Dir, request, func(a controlAnswer) { fmt.Fprintln(p.Stdout, a.Text) })
 	if errors.Is(err, errNoServer) {
-		return fmt.Errorf("no sandbox is running in %s; start it with: kontor serve --sandbox --data.dir %[1]s", r.Settings.Data.Dir)
+		err = noSandbox(r)
 	}
 	return err
+}
+
+func noSandbox(r *settings.Result) error {
+	return fmt.Errorf("no sandbox is running in %s; start it with: kontor serve --sandbox --data.dir %[1]s", r.Settings.Data.Dir)
 }
 
 // shortDuration is a duration as people type it; mo are months, m are minutes.

@@ -26,16 +26,17 @@ func serveDemo(ctx context.Context, p Process, r *settings.Result, o openOptions
 		}
 	}
 	s.Secrets.AdminEmail, s.Secrets.AdminPassword = manifest.Admin, settings.Secret(manifest.Password)
-	return withModules(ctx, r, o, func(m *app.Modules) error {
-		if !manifest.Complete {
-			if err := loadDemo(ctx, m, manifest, o.sandbox.Clock); err != nil {
-				return err
-			}
+	load := func(m *app.Modules) error {
+		if manifest.Complete {
+			return nil
 		}
+		return loadDemo(ctx, m, manifest, o.sandbox.Clock)
+	}
+	return serveSandbox(ctx, p, r, o, open, load, func(m *app.Modules) error {
 		if err := demo.PrintSignIns(p.Stdout, s.Server.BaseURL, manifest); err != nil {
 			o.log.Warn("the sign-ins of the demo could not be printed", "err", err)
 		}
-		return run(ctx, p, m, r, o, open)
+		return nil
 	})
 }
 

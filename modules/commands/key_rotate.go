@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +35,9 @@ const (
 	askListen  = "listen" // where the server listens
 	askClock   = "clock"
 	askAdvance = "advance"
+	askReset   = "reset"
+	askKeep    = "keep"
+	askRounds  = "rounds" // how often the sandbox has begun
 )
 
 // sealProgress is how many values of a column were sealed again.
@@ -45,7 +49,7 @@ type sealProgress struct {
 // run does what a request asks for.
 func (k keyRequest) run(ctx context.Context, m *app.Modules, answer func(controlAnswer)) error {
 	say := func(format string, args ...any) { answer(controlAnswer{Text: fmt.Sprintf(format, args...)}) }
-	if !m.InSandbox() && (k.Command == askClock || k.Command == askAdvance) {
+	if !m.InSandbox() && slices.Contains([]string{askClock, askAdvance, askReset, askKeep, askRounds}, k.Command) {
 		return errors.New("the server is no sandbox; start it with: kontor serve --sandbox")
 	}
 	switch k.Command {
@@ -70,6 +74,12 @@ func (k keyRequest) run(ctx context.Context, m *app.Modules, answer func(control
 		return nil
 	case askAdvance:
 		return k.moveClock(ctx, m, say)
+	case askReset, askKeep:
+		_, err := m.Playground.Reset(k.Command == askKeep)
+		return inWords(m, err)
+	case askRounds:
+		say("%d", m.Sandbox.Rounds)
+		return nil
 	case askListen:
 		say("%s", m.Settings.Server.Listen)
 		return nil

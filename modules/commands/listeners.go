@@ -91,6 +91,23 @@ func openListeners(ctx context.Context, r *settings.Result) (*listeners, error) 
 	return l, nil
 }
 
+// again opens the addresses that a round of a sandbox has closed, besides the main one.
+func (l *listeners) again(ctx context.Context) (err error) {
+	if l.metrics != nil {
+		if l.metrics, err = listen(ctx, l.metrics.Addr().String()); err != nil {
+			return err
+		}
+		l.metrics = netutil.LimitListener(l.metrics, maxScrapes)
+	}
+	if l.redirect != nil {
+		if l.redirect, err = listen(ctx, l.redirect.Addr().String()); err != nil {
+			return err
+		}
+		l.redirect = netutil.LimitListener(l.redirect, maxRedirects)
+	}
+	return nil
+}
+
 // close closes the listeners that no server has closed.
 func (l *listeners) close() {
 	_ = l.main.Close() // the server may have closed it

@@ -20,6 +20,7 @@ type openOptions struct {
 	acceptLoss bool
 	fatal      func(error)           // see [Process.fatal]
 	settle     func()                // ends the start, see [collectLess]
+	closing    func() time.Duration  // how long the modules may take to close; nil: the limit of the settings
 	sandbox    *app.Sandbox          // nil: none
 	progress   func(done, total int) // see [app.Options]
 }
@@ -54,7 +55,11 @@ func withModules(ctx context.Context, r *settings.Result, o openOptions, work fu
 		return err
 	}
 	defer func() {
-		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout(r.Settings.Server.Shutdown))
+		limit := closeTimeout(r.Settings.Server.Shutdown)
+		if o.closing != nil {
+			limit = o.closing()
+		}
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 		defer cancel()
 		err = errors.Join(err, m.Close(closing))
 	}()

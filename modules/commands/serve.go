@@ -93,8 +93,12 @@ func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, 
 		o.settle()
 		return serveDemo(ctx, p, r, o, open)
 	}
+	boot := func(m *app.Modules) error { return firstBoot(ctx, p.Stdout, m, r) }
+	if c.inSandbox() {
+		return serveSandbox(ctx, p, r, o, open, boot, boot)
+	}
 	return withModules(ctx, r, o, func(m *app.Modules) error {
-		if err := firstBoot(ctx, p.Stdout, m, r); err != nil {
+		if err := boot(m); err != nil {
 			return err
 		}
 		return run(ctx, p, m, r, o, open)
@@ -116,6 +120,9 @@ func (c serveCommand) checkReach(at net.Addr) error {
 	}
 	return nil
 }
+
+// sandboxDrain is how long a sandbox waits for running requests before it is reset or stops.
+const sandboxDrain = 100 * time.Millisecond
 
 // run serves the modules, which are started, until the context ends.
 func run(ctx context.Context, p Process, m *app.Modules, r *settings.Result, o openOptions, open *listeners) error {
@@ -166,7 +173,11 @@ func run(ctx context.Context, p Process, m *app.Modules, r *settings.Result, o o
 	defer stopSupervisor()
 	open.ready()
 	log.Info("listening", "address", open.main.Addr().String(), "url", s.Server.BaseURL, "metrics", addressOf(open.metrics), "data", placeName(r), "version", Version())
-	return serveUntil(ctx, web, open.main, s.Server.Shutdown, log)
+	limit := s.Server.Shutdown
+	if m.InSandbox() {
+		limit = min(limit, sandboxDrain)
+	}
+	return serveUntil(ctx, web, open.main, limit, log)
 }
 
 // startSupervisor starts the reports to the service manager. Call stop to end them.

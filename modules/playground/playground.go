@@ -1,4 +1,4 @@
-// Package playground is the sandbox mode for developers: its clock, which they move. It exists in processes that were started with
+// Package playground is the sandbox mode for developers: its clock, which they move, and resets. It exists in processes that were started with
 // "kontor serve --sandbox" alone; the server hides its paths from other machines.
 package playground
 
@@ -24,6 +24,7 @@ type Options struct {
 	// Gate is held by regular runs of jobs for reading.
 	Gate    *sync.RWMutex
 	Queues  []Queue
+	Restart Restart // nil: there is no reset
 	Notices interface {
 		// CountSince calls use with each event of the notices since a time, and their number.
 		CountSince(ctx context.Context, since store.Time, use func(event string, n int64)) error
@@ -49,6 +50,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "sandbox.advance", Method: http.MethodPost, Path: clockPath, Summary: "Move the clock of the sandbox, and run the jobs that were due meanwhile",
 			OwnTime: true, Faults: []apierr.Kind{apierr.ClockBack, apierr.ClockBusy},
 			Handle: endpoint.JSON(http.StatusOK, s.Advance)},
+	}
+	if s.Restart != nil {
+		rows = append(rows, s.resetRows()...)
 	}
 	for i := range rows {
 		rows[i].Tag, rows[i].Limit, rows[i].Access = "Sandbox", ratelimit.Private, access.SignedIn
