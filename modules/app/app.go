@@ -25,6 +25,7 @@ import (
 	"kontor/modules/directory"
 	"kontor/modules/factors"
 	"kontor/modules/files"
+	"kontor/modules/imports"
 	"kontor/modules/invoices"
 	"kontor/modules/invoices/qrbill"
 	"kontor/modules/kit/records"
@@ -84,6 +85,7 @@ type Modules struct {
 	Tasks         *tasks.Service
 	Profile       *profile.Service
 	Files         *files.Service
+	Imports       *imports.Service
 	Invoices      *invoices.Service
 	Privacy       *privacy.Service
 	Notifications *notifications.Service
@@ -145,6 +147,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	})
 	m.Files = newFiles(m)
 	m.Tasks.SetFiles(m.Files)
+	m.Imports = newImports(m)
 	m.Invoices = invoices.New(db, m.bills, texts, o.Settings.Invoices.KeepDays)
 	m.Audit = audit.New(db, texts, o.Log)
 	m.Certificates = certificates.New(db, o.Log)
@@ -215,7 +218,7 @@ func settingRoles(s settings.Settings) []string {
 
 // modules returns all modules, in the order of the API document. The methods of a module say what it offers to all others.
 func (m *Modules) modules() []any {
-	all := []any{m.Auth, m.Users, m.OIDC, m.Factors, m.Services, m.RBAC, m.AuthZEN, m.Audit, m.Personas, m.Customers, m.Payers, m.Chats, m.Tasks, m.Files,
+	all := []any{m.Auth, m.Users, m.OIDC, m.Factors, m.Services, m.RBAC, m.AuthZEN, m.Audit, m.Personas, m.Customers, m.Imports, m.Payers, m.Chats, m.Tasks, m.Files,
 		m.Profile, m.Invoices, m.Notifications, m.Privacy, m.Changes, m.Webhooks, m.Search, m.Screening, m.Certificates}
 	if m.Playground != nil {
 		all = append(all, m.Playground)

@@ -35,6 +35,7 @@ var sources = []source{
 	{RecType: "customers", Of: access.Customers, Get: "GET /v1/customers/{id}", Verbs: []string{created, updated, erased}, Created: []string{"customers.create"}},
 	{RecType: "kyc_documents", Why: "the submission is an event of the customer"},
 	{RecType: "kyc_changes", Why: "the change of state is an event of the customer"},
+	{RecType: "imports", Why: "the records that an import creates have events of their own"},
 	{RecType: "kyc_files", Of: access.Customers, Get: "GET /v1/customers/{id}/kyc/files", Part: "files_changed"},
 	{RecType: "chat_files", Of: access.Chats, Get: "GET /v1/chats/{id}/files", Part: "files_changed"},
 	{RecType: "task_files", Of: access.Tasks, Get: "GET /v1/customers/{customer_id}/tasks/{id}/files", Part: "files_changed"},

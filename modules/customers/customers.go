@@ -137,26 +137,46 @@ func (s *Service) SetQuota(q records.Quota) { s.quota = q }
 
 // Create creates a customer whose verification has not started.
 func (s *Service) Create(ctx context.Context, in CreateInput) (Customer, error) {
-	c := in.customer
+	n := s.newCustomer(ctx, in.customer)
+	answer := s.db.Answer(ctx, n.Customer)
+	n.after = s.db.Digest(store.Record{Answer: answer, Stored: n.stored(&n.keys)})
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		if err := s.insert(ctx, tx, n); err != nil {
+			return err
+		}
+		tx.Respond(answer)
+		return nil
+	})
+	return n.Customer, err
+}
+
+// newCustomer is a customer that a transaction will create, with what is computed before it.
+type newCustomer struct {
+	Customer
+
+	keys  searchKeys
+	after store.Digest
+}
+
+// newCustomer returns the customer that the caller creates from checked data, without the digest.
+func (s *Service) newCustomer(ctx context.Context, c Customer) *newCustomer {
 	c.ID, c.createdBy = store.NewID(), access.From(ctx).UserID
 	c.KYCStatus, c.VerificationLevel, c.version = NotStarted, LevelNone, 1
 	c.CreatedAt = s.db.Now()
 	c.UpdatedAt = c.CreatedAt
-	keys := c.searchKeys()
-	answer := s.db.Answer(ctx, c)
-	after := s.db.Digest(store.Record{Answer: answer, Stored: c.stored(&keys)})
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		if err := s.quota.Charge(ctx, tx, access.Customers, c.createdBy, 1, c.weight()); err != nil {
-			return err
-		}
-		if err := insertCustomer(ctx, tx, &c, &keys); err != nil {
-			return err
-		}
-		table.Audit(ctx, tx, "customers.create", c.ID, nil, after)
-		tx.Respond(answer)
-		return nil
-	})
-	return c, err
+	return &newCustomer{Customer: c, keys: c.searchKeys()}
+}
+
+// insert creates a customer. It writes nothing when it returns apierr.QuotaExceeded.
+func (s *Service) insert(ctx context.Context, tx *store.Tx, n *newCustomer) error {
+	if err := s.quota.Charge(ctx, tx, access.Customers, n.createdBy, 1, n.weight()); err != nil {
+		return err
+	}
+	if err := insertCustomer(ctx, tx, &n.Customer, &n.keys); err != nil {
+		return err
+	}
+	table.Audit(ctx, tx, "customers.create", n.ID, nil, n.after)
+	return nil
 }
 
 // weight returns how many bytes of its creator's quota the customer uses.
@@ -200,6 +220,11 @@ func (s *Service) listEncoded(ctx context.Context, in ListInput) (*endpoint.Enco
 // Update replaces the members that the input contains. A verified customer whose identity changes returns to review. Update
 // returns apierr.SelfVerification when a reviewer gives a customer they have decided about their own identity.
 func (s *Service) Update(ctx context.Context, in UpdateInput) (Customer, error) {
+	return s.update(ctx, in, func(*store.Tx) error { return nil })
+}
+
+// update is Update with a further write in its transaction.
+func (s *Service) update(ctx context.Context, in UpdateInput, and func(tx *store.Tx) error) (Customer, error) {
 	prepare := func(ctx context.Context, q store.Querier, before Customer) (preparedChange, error) {
 		after, err := in.apply(before, types.DateOf(s.db.Now().Std()))
 		if err != nil {
@@ -210,7 +235,12 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Customer, error) 
 	if err := s.prepareKey(ctx, in.ID); err != nil {
 		return Customer{}, err
 	}
-	change, err := records.UpdatePrepared(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
+	change, err := records.UpdatePrepared(ctx, s.db, table, in.ID, access.Update, prepare, func(ctx context.Context, tx *store.Tx, change preparedChange) error {
+		if err := s.write(ctx, tx, change); err != nil {
+			return err
+		}
+		return and(tx)
+	})
 	return change.after, err
 }
 

@@ -19,6 +19,7 @@ const (
 	maxStreet     = 200
 	maxCity       = 100
 	maxPostalCode = 20
+	maxExternalID = 200
 )
 
 // OneInput is the id of a customer.
@@ -97,20 +98,33 @@ func checkAddress(v *apierr.Fields, a *Address) *Address {
 	return &checked
 }
 
-// language returns metadata.language if it is a supported language, and an empty text otherwise.
-func (c Customer) language() string {
+// fromMetadata returns metadata.language if it is a supported language, and metadata.external_id if it is a text of at most
+// maxExternalID characters. It returns empty texts otherwise.
+func (c Customer) fromMetadata() (language, externalID string) {
 	var metadata struct {
-		Language jsontext.Value `json:"language"`
+		Language   jsontext.Value `json:"language"`
+		ExternalID jsontext.Value `json:"external_id"`
 	}
-	var text string
-	if json.Unmarshal(c.Metadata, &metadata) != nil || json.Unmarshal(metadata.Language, &text) != nil {
-		return ""
+	if len(c.Metadata) <= len("{}") || json.Unmarshal(c.Metadata, &metadata) != nil {
+		return "", ""
 	}
-	parsed, err := types.ParseLanguage(text)
+	if parsed, err := types.ParseLanguage(textOf(metadata.Language)); err == nil {
+		language = parsed.String()
+	}
+	externalID, err := types.Line(textOf(metadata.ExternalID), maxExternalID)
 	if err != nil {
+		externalID = ""
+	}
+	return language, externalID
+}
+
+// textOf returns the text that a JSON value is, and an empty text for another value.
+func textOf(value jsontext.Value) string {
+	var text string
+	if json.Unmarshal(value, &text) != nil {
 		return ""
 	}
-	return parsed.String()
+	return text
 }
 
 // UpdateInput contains the members of a customer to replace. Missing members keep their values; null or "" removes an

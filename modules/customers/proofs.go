@@ -9,7 +9,8 @@ import (
 )
 
 // Proofs declares how the audit trail reads the records of this module. Not covered are the columns updated_by of customers,
-// because the audit entry of the update names the actor, warned_at of documents, and the sort keys of names. Nor are the open cases,
+// because the audit entry of the update names the actor, warned_at of documents, the sort keys of names, and the external id, which the
+// covered metadata has. Nor are the open cases,
 // which follow from the customers, except for who works on them.
 func Proofs() []records.Proof {
 	customers := table.Proof()

@@ -21,8 +21,9 @@ const insertStatement = `
 	INSERT INTO customers (
 		id, type, first_name, first_name_key, last_name, last_name_key, email, email_key, phone, date_of_birth, nationality,
 		has_address, street, city, city_key, postal_code, country,
-		kyc_status, verification_level, metadata, language, created_at, created_by, updated_at, updated_by, version, first_name_order, last_name_order)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $22, $23, 1, $24, $25)`
+		kyc_status, verification_level, metadata, language, created_at, created_by, updated_at, updated_by, version, first_name_order, last_name_order,
+		external_id)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $22, $23, 1, $24, $25, $26)`
 
 const updateStatement = `
 	UPDATE customers SET
@@ -30,7 +31,7 @@ const updateStatement = `
 		phone = $9, date_of_birth = $10, nationality = $11,
 		has_address = $12, street = $13, city = $14, city_key = $15, postal_code = $16, country = $17,
 		metadata = $18, language = $19, updated_at = $20, updated_by = $21, version = $22,
-		first_name_order = $23, last_name_order = $24
+		first_name_order = $23, last_name_order = $24, external_id = $25
 	WHERE id = $1`
 
 var table = &records.Table[Customer]{
@@ -74,16 +75,17 @@ func scanCustomer(row records.Row) (Customer, error) {
 	return c, err
 }
 
-// searchKeys are the folded columns that searches use, and the language. They are computed before the transaction, to keep it
-// short.
+// searchKeys are the folded columns that searches use, the language and the external id. They are computed before the transaction, to
+// keep it short.
 type searchKeys struct {
-	firstName, lastName, email, city, language string
-	firstNameOrder, lastNameOrder              string // see types.SortKey
+	firstName, lastName, email, city, language, externalID string
+	firstNameOrder, lastNameOrder                          string // see types.SortKey
 }
 
 func (c Customer) searchKeys() searchKeys {
+	language, externalID := c.fromMetadata()
 	return searchKeys{firstName: types.Fold(c.FirstName), lastName: types.Fold(c.LastName), email: types.Email(c.Email).Key(),
-		city: types.Fold(c.address().City), language: c.language(),
+		city: types.Fold(c.address().City), language: language, externalID: externalID,
 		firstNameOrder: types.SortKey(c.FirstName), lastNameOrder: types.SortKey(c.LastName)}
 }
 
@@ -93,7 +95,7 @@ func insertCustomer(ctx context.Context, tx *store.Tx, c *Customer, d *searchKey
 	_, err := tx.Exec(ctx, insertStatement, &c.ID, &c.Type, &c.FirstName, &d.firstName, &c.LastName, &d.lastName, &c.Email, &d.email,
 		c.Phone, dateColumn(c.DateOfBirth), c.Nationality, c.Address != nil, &a.Street, &a.City, &d.city, &a.PostalCode, &a.Country,
 		(*string)(&c.KYCStatus), (*string)(&c.VerificationLevel), string(c.Metadata), &d.language, &c.CreatedAt, &c.createdBy,
-		&d.firstNameOrder, &d.lastNameOrder)
+		&d.firstNameOrder, &d.lastNameOrder, &d.externalID)
 	return err
 }
 
@@ -101,7 +103,7 @@ func updateCustomer(ctx context.Context, tx *store.Tx, c Customer, d searchKeys,
 	a := c.address()
 	_, err := tx.Exec(ctx, updateStatement, c.ID, c.Type, c.FirstName, d.firstName, c.LastName, d.lastName, c.Email, d.email,
 		c.Phone, dateColumn(c.DateOfBirth), c.Nationality, c.Address != nil, a.Street, a.City, d.city, a.PostalCode, a.Country,
-		string(c.Metadata), d.language, c.UpdatedAt, by, c.version, d.firstNameOrder, d.lastNameOrder)
+		string(c.Metadata), d.language, c.UpdatedAt, by, c.version, d.firstNameOrder, d.lastNameOrder, d.externalID)
 	return err
 }
 

@@ -48,7 +48,10 @@ func (s *Service) FindText(ctx context.Context, text list.Words, limit int) ([]f
 	return hits, err
 }
 
-// FillSortKeys computes the sort keys of names that earlier versions have stored. It runs regularly.
-func (s *Service) FillSortKeys(ctx context.Context) error {
+// FillKeys computes the sort keys of names, and the external ids, of customers that earlier versions have stored. It runs regularly.
+func (s *Service) FillKeys(ctx context.Context) error {
+	if err := s.fillExternalIDs(ctx); err != nil {
+		return err
+	}
 	return records.FillSortKeys(ctx, s.db, records.SortKeys{From: "customers", Names: []string{"first_name", "last_name"}})
 }

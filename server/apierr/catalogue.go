@@ -139,6 +139,10 @@ var (
 	DecisionNotPending   = kind("customers.decision_not_pending", http.StatusConflict)
 	DecisionWaits        = kind("customers.decision_waits", http.StatusConflict)
 
+	// Imports.
+	ImportNotFound   = kind("imports.import_not_found", http.StatusNotFound)
+	ImportUnfinished = kind("imports.import_unfinished", http.StatusConflict)
+
 	// Personas.
 	PersonaNotFound     = kind("personas.persona_not_found", http.StatusNotFound)
 	OwnPersona          = kind("personas.own_persona", http.StatusForbidden)

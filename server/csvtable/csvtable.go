@@ -148,13 +148,30 @@ const blanks = " \u00a0\u200b\ufeff"
 // some of them skip.
 const formulaStarts = "=+-@\t\r\n\u0000＝＋－＠"
 
+// guard precedes texts that a spreadsheet would take for a formula, and texts that would be taken for a guarded one.
+const guard = "'"
+
 // safe returns a text that no spreadsheet takes for a formula.
 func safe(text string) string {
-	first, size := utf8.DecodeRuneInString(strings.TrimLeft(text, blanks))
-	if size > 0 && strings.ContainsRune(formulaStarts, first) {
-		return "'" + text
+	if guarded(text) {
+		return guard + text
 	}
 	return text
+}
+
+// guarded reports whether a text gets an apostrophe. Apostrophes in front of a formula count as a part of it, so that [Plain] finds the
+// text that each cell was made from.
+func guarded(text string) bool {
+	first, size := utf8.DecodeRuneInString(strings.TrimLeft(strings.TrimLeft(text, guard), blanks))
+	return size > 0 && strings.ContainsRune(formulaStarts, first)
+}
+
+// Plain returns the text of a cell without the apostrophe that protects from formulas.
+func Plain(cell string) string {
+	if text, found := strings.CutPrefix(cell, guard); found && guarded(text) {
+		return text
+	}
+	return cell
 }
 
 // appendRow appends a row with the line end of RFC 4180.

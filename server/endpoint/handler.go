@@ -151,6 +151,21 @@ func Streamed[Out any](status int, media []string, f func(ctx context.Context, r
 	return h
 }
 
+// StreamedWith is [Streamed] with an input: In has query parameters only, see [JSON].
+func StreamedWith[In, Out any](status int, media []string, f func(ctx context.Context, r *Request, in In) (Out, error)) Handler {
+	p := newPlan(reflect.TypeFor[In]())
+	h := Streamed(status, media, func(ctx context.Context, r *Request) (Out, error) {
+		in, err := p.read(ctx, r)
+		if err != nil {
+			var none Out
+			return none, err
+		}
+		return f(ctx, r, *in.(*In))
+	})
+	h.In, h.plan = reflect.TypeFor[In](), p
+	return h
+}
+
 // Serve runs the handler.
 func (h Handler) Serve(ctx context.Context, r *Request) (Result, error) { return h.serve(ctx, r) }
 

@@ -69,6 +69,7 @@ func TestLoad_Defaults(t *testing.T) {
 		Tasks:    settings.Tasks{ReminderHour: 6},
 		Invoices: settings.Invoices{MaxBytes: 20 << 20, MaxPages: 50, Timeout: 20 * time.Second, KeepDays: 400},
 		Files:    settings.Files{MaxBytes: 10 << 20, Quota: 256 << 20},
+		Imports:  settings.Imports{MaxBytes: 64 << 20, KeepDays: 30},
 		Privacy:  settings.Privacy{RetentionYears: 10},
 		KYC:      settings.KYC{FourEyes: "enhanced"},
 		Backup:   settings.Backup{WholeEvery: 24 * time.Hour, Keep: 30 * 24 * time.Hour},

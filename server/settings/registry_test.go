@@ -88,6 +88,8 @@ func TestLoad_RoundTrip(t *testing.T) {
 		"files.max_bytes":                        "4MiB",
 		"files.quota":                            "2GiB",
 		"files.clamd":                            "127.0.0.1:3310",
+		"imports.max_bytes":                      "128MiB",
+		"imports.keep_days":                      "90",
 		"privacy.retention_years":                "15",
 		"events.retention_days":                  "400",
 		"webhooks.allowed_networks":              "10.20.0.0/16",

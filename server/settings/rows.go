@@ -173,6 +173,13 @@ var otherRows = []Setting{
 		"Virus scanner (clamd) that sees each file before anybody can open it: host:port, or the path of a socket; empty: none.",
 		func(s *Settings) *string { return &s.Files.Clamd }),
 
+	row("imports.max_bytes", size(1<<10, 1<<30), "64MiB",
+		"Largest file of customers that may be imported.",
+		func(s *Settings) *int64 { return &s.Imports.MaxBytes }),
+	row("imports.keep_days", number(1, 3650), "30",
+		"Days for which an import and the reasons of its rejected rows stay; as long, lines of the same file are recognized.",
+		func(s *Settings) *int { return &s.Imports.KeepDays }),
+
 	row("privacy.retention_years", number(1, 100), "10",
 		"Years for which the data of a customer must be kept after the end of the business relationship.",
 		func(s *Settings) *int { return &s.Privacy.RetentionYears }),

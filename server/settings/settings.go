@@ -29,6 +29,7 @@ type Settings struct {
 	Tasks         Tasks
 	Invoices      Invoices
 	Files         Files
+	Imports       Imports
 	Privacy       Privacy
 	KYC           KYC
 	Screening     Screening
@@ -61,6 +62,12 @@ type Files struct {
 	MaxBytes int64  // of a file
 	Quota    int64  // bytes of a customer, or of a user in chats and tasks
 	Clamd    string // host:port, or the path of a socket; empty: none
+}
+
+// Imports are the limits of files of customers.
+type Imports struct {
+	MaxBytes int64 // of a file
+	KeepDays int
 }
 
 // Server configures the HTTP server.

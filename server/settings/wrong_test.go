@@ -92,6 +92,8 @@ func TestLoad_RejectsWrongValues(t *testing.T) {
 		"screening.dir":                          {"a\nb"},
 		"files.max_bytes":                        {"1B", "101MiB"},
 		"files.quota":                            {"1kB", "x"},
+		"imports.max_bytes":                      {"1B", "2GiB"},
+		"imports.keep_days":                      {"0", "x"},
 		"files.clamd":                            {"scanner", "run/clamd.sock", "127.0.0.1:0", ":3310", "127.0.0.1:99999"},
 		"privacy.retention_years":                {"0", "101", "x"},
 		"auth.invitation_days":                   {"", "0", "31", "x"},

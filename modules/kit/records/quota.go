@@ -69,6 +69,15 @@ func (q Quota) Charge(ctx context.Context, tx *store.Tx, t access.RecordType, ow
 	return err
 }
 
+// Check returns apierr.QuotaExceeded if [Quota.Charge] would return it now for records and bytes of the caller's own.
+func (q Quota) Check(ctx context.Context, r store.Querier, t access.RecordType, records, bytes int64) error {
+	caller := access.From(ctx)
+	if q == (Quota{}) || caller.May(t, access.ReadAll) || caller.May(access.Customers, access.ReadAll) {
+		return nil
+	}
+	return q.check(ctx, r, caller.UserID, records, bytes)
+}
+
 // Count is Charge without a limit, for changes by others than the owner and for deletions. It ignores users without a row in
 // storage_usage.
 func (q Quota) Count(ctx context.Context, tx *store.Tx, owner string, records, bytes int64) error {
@@ -80,7 +89,7 @@ func (q Quota) Count(ctx context.Context, tx *store.Tx, owner string, records, b
 }
 
 // check runs before any write: a rollback after a write would affect the other jobs of the group.
-func (q Quota) check(ctx context.Context, tx *store.Tx, owner string, records, bytes int64) error {
+func (q Quota) check(ctx context.Context, tx store.Querier, owner string, records, bytes int64) error {
 	var hasRecords, hasBytes int64
 	err := tx.QueryRow(ctx, selectUsage, owner).Scan(&hasRecords, &hasBytes)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
