@@ -28,6 +28,7 @@ func (s *scenario) customers(p people) (id string) {
 		s.do(p.advisor, "PATCH", path+"/kyc/status", map[string]any{"kyc_status": status, "reason": "seen <in person>"})
 	}
 	s.review(p, path+"/kyc")
+	s.imports(p)
 	s.do(p.customer, "PUT", path, map[string]any{"phone": nil})
 	s.do(p.advisor, "GET", path+"/kyc", nil)
 	s.do(p.advisor, "GET", "/v1/customers?search.kyc_status=verified&stack=kyc_status", nil)
@@ -35,6 +36,19 @@ func (s *scenario) customers(p people) (id string) {
 	s.do(p.customer, "GET", "/v1/search?q=keller", nil)
 	s.expect(s.server.User(), "GET", path, nil, 403, "common.rbac_no_rec_access")
 	return id
+}
+
+// imports imports a customer, and a row that is rejected.
+func (s *scenario) imports(p people) {
+	file := "first_name,last_name,email\nNora,<b>Weber,nora@example.ch\n,,\n"
+	var i struct{ ID string }
+	s.do(p.advisor.With("Content-Type", "text/csv"), "POST", "/v1/customers/import?on_duplicate=reject", file).Into(s, &i)
+	if err := s.server.Imports.Run(s.Context()); err != nil {
+		s.Fatal(err)
+	}
+	s.do(p.advisor, "GET", "/v1/imports", nil)
+	s.do(p.advisor, "GET", "/v1/imports/"+i.ID, nil)
+	s.do(p.advisor, "GET", "/v1/imports/"+i.ID+"/rejected", nil)
 }
 
 // review proposes the level enhanced of a verified customer three times: it is withdrawn, rejected and confirmed. Then it takes another

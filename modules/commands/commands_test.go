@@ -30,7 +30,7 @@ func TestHelp(t *testing.T) {
 
 func TestHelp_EveryCommandHasUsageSentenceAndExamples(t *testing.T) {
 	for _, command := range []string{"serve", "user create", "user password", "user role", "user factors", "user reset-factors", "service create", "service list", "service token", "service revoke", "apikey create", "apikey list", "apikey revoke",
-		"qrbill", "backup", "backup verify", "restore", "key export", "key import", "check", "audit export", "audit verify", "audit key", "settings", "settings check", "licences", "version"} {
+		"import customers", "qrbill", "backup", "backup verify", "restore", "key export", "key import", "check", "audit export", "audit verify", "audit key", "settings", "settings check", "licences", "version"} {
 		o := run(nil, "", append(strings.Fields(command), "--help")...)
 		expectSuccess(t, o, "\nUsage:\n  kontor "+command)
 		if sentence, _, _ := strings.Cut(o.stdout, "\n"); !strings.HasSuffix(sentence, ".") {

@@ -50,10 +50,14 @@ func (s *Service) PrepareImport(ctx context.Context, cells map[string]string) (*
 		DateOfBirth: cells["date_of_birth"], Nationality: cells["nationality"], Metadata: jsontext.Value(cells[metadataColumn]),
 		Address: importedAddress(cells),
 	}
+	if len(in.Metadata) > 0 && !in.Metadata.IsValid() { // a request with repeated members is refused before its members are read
+		problems.Add(metadataColumn, "invalid.json")
+		in.Metadata = nil
+	}
 	externalID := importedExternalID(&problems, cells)
 	if externalID != "" {
 		var ok bool
-		if in.Metadata, ok = addExternalID(in.Metadata, externalID); !ok && in.Metadata.IsValid() {
+		if in.Metadata, ok = addExternalID(in.Metadata, externalID); !ok {
 			problems.Add(externalColumn, "imports.other_external_id")
 		}
 	}

@@ -81,6 +81,8 @@ const (
 	ErrFilesRangeNotSatisfiable           ErrorCode = "files.range_not_satisfiable"
 	ErrFilesRecordNotFound                ErrorCode = "files.record_not_found"
 	ErrFilesTooManyFiles                  ErrorCode = "files.too_many_files"
+	ErrImportNotFound                     ErrorCode = "imports.import_not_found"
+	ErrImportUnfinished                   ErrorCode = "imports.import_unfinished"
 	ErrInvalidInput                       ErrorCode = "invalid_input"
 	ErrInvoicesBillNotFound               ErrorCode = "invoices.bill_not_found"
 	ErrNotificationsDeliveryNotDead       ErrorCode = "notifications.delivery_not_dead"

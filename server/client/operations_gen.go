@@ -20,6 +20,7 @@ type API struct {
 	Audit           AuditAPI
 	Personas        PersonasAPI
 	Customers       CustomersAPI
+	Imports         ImportsAPI
 	Payers          PayersAPI
 	Chats           ChatsAPI
 	Inbox           InboxAPI
@@ -47,6 +48,7 @@ func (a *API) bind(c *Client) {
 	a.Audit.bind(c)
 	a.Personas.bind(c)
 	a.Customers.bind(c)
+	a.Imports.bind(c)
 	a.Payers.bind(c)
 	a.Chats.bind(c)
 	a.Inbox.bind(c)
@@ -1328,6 +1330,61 @@ func (a *CustomersAPI) KYCRefuse(ctx context.Context, id, decisionID string, in 
 // proposed.
 func (a *CustomersAPI) KYCWithdraw(ctx context.Context, id, decisionID string, options ...CallOption) (*CustomerDecision, error) {
 	return fetch[CustomerDecision](ctx, a.client, operation{name: "customers.kyc_withdraw", method: "POST", path: "/v1/customers/{id}/kyc/decisions/{decision_id}/withdraw", bearer: true}, input{path: []string{id, decisionID}}, options)
+}
+
+// Import calls POST /v1/customers/import: import customers from a table.
+//
+// Send the table as the body, or as the member `file` of a form. Its columns are those of `GET /v1/customers` with
+// `Accept: text/csv`, in any order, and `external_id`. `last_name` and `email` are required; ids, times and the state of
+// the verification have no effect. A file that is no table is refused as a whole; rows that are no customers are counted
+// as rejected. Each row is created in the name of the caller, with the rights of the moment. The answer comes at once:
+// read the state of the import at `GET /v1/imports/{id}`. A caller has one import at a time.
+func (a *CustomersAPI) Import(ctx context.Context, in ImportFileFormInput, params CustomersImportParams, options ...CallOption) (*Import, error) {
+	return fetch[Import](ctx, a.client, operation{name: "customers.import", method: "POST", path: "/v1/customers/import", bearer: true, form: true}, input{body: in, query: params}, options)
+}
+
+// ImportsAPI has the operations imports.*.
+type ImportsAPI struct {
+	client *Client
+}
+
+func (a *ImportsAPI) bind(c *Client) {
+	a.client = c
+}
+
+// List calls GET /v1/imports: list the own imports; administrators see all.
+func (a *ImportsAPI) List(ctx context.Context, params ImportsListParams, options ...CallOption) (*Page[Import], error) {
+	return fetch[Page[Import]](ctx, a.client, operation{name: "imports.list", method: "GET", path: "/v1/imports", bearer: true}, input{query: params}, options)
+}
+
+// ListStacked calls GET /v1/imports: list the own imports; administrators see all. The rows are grouped by a field.
+func (a *ImportsAPI) ListStacked(ctx context.Context, stack string, params ImportsListParams, options ...CallOption) (*StackedPage[Import], error) {
+	return fetch[StackedPage[Import]](ctx, a.client, operation{name: "imports.list", method: "GET", path: "/v1/imports", bearer: true}, input{query: stacked{stack, params}}, options)
+}
+
+// All returns the rows of all pages of [ImportsAPI.List].
+func (a *ImportsAPI) All(ctx context.Context, params ImportsListParams, options ...CallOption) iter.Seq2[Import, error] {
+	return rows(params.Limit, params.Offset, func(limit, offset int) ([]Import, bool, error) {
+		params.Limit, params.Offset = limit, offset
+		page, err := a.List(ctx, params, options...)
+		if err != nil {
+			return nil, false, err
+		}
+		return page.Data, page.HasMore, nil
+	})
+}
+
+// Get calls GET /v1/imports/{id}: get the state of an import.
+func (a *ImportsAPI) Get(ctx context.Context, id string, options ...CallOption) (*Import, error) {
+	return fetch[Import](ctx, a.client, operation{name: "imports.get", method: "GET", path: "/v1/imports/{id}", bearer: true}, input{path: []string{id}}, options)
+}
+
+// Rejected calls GET /v1/imports/{id}/rejected: get the rejected rows of an import.
+//
+// The columns are `line`, `field` and `message`. A row has a line for each column that is wrong. They are deleted with the
+// import.
+func (a *ImportsAPI) Rejected(ctx context.Context, id string, options ...CallOption) (string, error) {
+	return fetchText(ctx, a.client, operation{name: "imports.rejected", method: "GET", path: "/v1/imports/{id}/rejected", bearer: true, accept: "text/csv"}, input{path: []string{id}}, options)
 }
 
 // PayersAPI has the operations payers.*.

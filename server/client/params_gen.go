@@ -624,6 +624,36 @@ type CustomersCasesParams struct {
 	Q string `query:"q"`
 }
 
+// CustomersImportParams are the parameters of POST /v1/customers/import. Zero values are not sent.
+type CustomersImportParams struct {
+	// Only count what the import would do.
+	DryRun *bool `query:"dry_run"`
+	// What to do with a row whose record exists: nothing, replace the members that the file has columns for, or reject the
+	// row.
+	OnDuplicate string `query:"on_duplicate"`
+}
+
+// ImportsListParams are the parameters of GET /v1/imports. Zero values are not sent.
+type ImportsListParams struct {
+	// Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+	// totals only.
+	Limit int `query:"limit"`
+	// Number of rows to skip. A negative number means zero.
+	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
+	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
+	Sort string `query:"sort"`
+	// A field: of the rows with the same value of it, only the first in the order is returned.
+	Distinct        string `query:"distinct"`
+	SearchID        Filter `query:"search.id"`
+	SearchState     Filter `query:"search.state"`
+	SearchDryRun    Filter `query:"search.dry_run"`
+	SearchCreatedAt Filter `query:"search.created_at"`
+	SearchCreatedBy Filter `query:"search.created_by"`
+}
+
 // PayersListParams are the parameters of GET /v1/payers. Zero values are not sent.
 type PayersListParams struct {
 	// Maximum number of records.

@@ -2490,6 +2490,71 @@ type CustomerRejectDecisionInput struct {
 	Reason string `json:"reason"`
 }
 
+// ImportFileFormInput is part of a request.
+type ImportFileFormInput struct {
+	// The table, in UTF-8, with a header. Cells are separated by commas or semicolons.
+	File File `json:"file"`
+}
+
+// Import is part of an answer.
+type Import struct {
+	ID    string      `json:"id"`
+	State ImportState `json:"state"`
+	// The import only counts: it changes nothing.
+	DryRun      bool              `json:"dry_run"`
+	OnDuplicate ImportOnDuplicate `json:"on_duplicate"`
+	// Digest of the file.
+	Sha256 string `json:"sha256"`
+	// Bytes of the file.
+	Size int64 `json:"size"`
+	// Rows of the file, without its header.
+	Rows int64 `json:"rows"`
+	// Rows that were read so far.
+	Done int64 `json:"done"`
+	// Rows that became records.
+	Created int64 `json:"created"`
+	// Rows that changed existing records.
+	Updated int64 `json:"updated"`
+	// Rows that were skipped, because their records exist.
+	Duplicates int64 `json:"duplicates"`
+	// Rows that were refused; see GET /v1/imports/{id}/rejected.
+	Rejected int64 `json:"rejected"`
+	// Why the import failed. Its records stay: sent again, the file continues behind them.
+	Failure    *ImportFailure `json:"failure"`
+	CreatedAt  time.Time      `json:"created_at"`
+	CreatedBy  string         `json:"created_by"`
+	StartedAt  *time.Time     `json:"started_at"`
+	FinishedAt *time.Time     `json:"finished_at"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+// ImportState is one of the values below. Later versions of the service may add values.
+type ImportState string
+
+const (
+	ImportStateQueued  ImportState = "queued"
+	ImportStateRunning ImportState = "running"
+	ImportStateDone    ImportState = "done"
+	ImportStateFailed  ImportState = "failed"
+)
+
+// ImportOnDuplicate is one of the values below. Later versions of the service may add values.
+type ImportOnDuplicate string
+
+const (
+	ImportOnDuplicateSkip   ImportOnDuplicate = "skip"
+	ImportOnDuplicateUpdate ImportOnDuplicate = "update"
+	ImportOnDuplicateReject ImportOnDuplicate = "reject"
+)
+
+// ImportFailure is part of an answer.
+type ImportFailure struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
 // PayerCreateInput is part of a request.
 type PayerCreateInput struct {
 	CustomerID string `json:"customer_id"`

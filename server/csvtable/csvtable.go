@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -42,6 +43,9 @@ func New(t reflect.Type, options json.Options) *Writer {
 	w.cells = make([]string, len(w.columns))
 	return w
 }
+
+// Columns returns the names of the columns in their order.
+func (w *Writer) Columns() []string { return slices.Clone(w.columns) }
 
 // AppendHeader appends the row with the names of the columns.
 func (w *Writer) AppendHeader(b []byte) []byte { return appendRow(b, w.columns) }

@@ -82,6 +82,7 @@ var allTags = []Tag{
 	{"Privacy", "Export and erasure of what is held about a person."},
 	{"Chats", "Chats between users, messages and unread counts."},
 	{"Tasks", "Tasks of customers with assignees and progress."},
+	{"Imports", "Files whose rows become records."},
 	{"Files", "Files of documents, messages and tasks."},
 	{"Profile", "Avatar and display preferences of the signed-in user."},
 	{"Notifications", "Notifications, their stream and their deliveries."},

@@ -779,6 +779,44 @@ export interface CustomersCasesQuery {
   };
 }
 
+/** Parameters of POST /v1/customers/import. */
+export interface CustomersImportQuery {
+  /** Only count what the import would do. */
+  dry_run?: boolean;
+  /**
+   * What to do with a row whose record exists: nothing, replace the members that the file has columns for, or reject the
+   * row.
+   */
+  on_duplicate?: string;
+}
+
+/** Parameters of GET /v1/imports. */
+export interface ImportsListQuery {
+  /**
+   * Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+   * totals only.
+   */
+  limit?: number;
+  /** Number of rows to skip. A negative number means zero. */
+  offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
+  /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
+  sort?: string;
+  /** A field: of the rows with the same value of it, only the first in the order is returned. */
+  distinct?: string;
+  search?: {
+    id?: Filter;
+    state?: Filter;
+    dry_run?: Filter;
+    created_at?: Filter;
+    created_by?: Filter;
+  };
+}
+
 /** Parameters of GET /v1/payers. */
 export interface PayersListQuery {
   /** Maximum number of records. */
@@ -1947,6 +1985,39 @@ export declare class CustomersOperations extends Group {
 
   /** POST /v1/customers/{id}/kyc/decisions/{decision_id}/withdraw: withdraw a decision that the caller proposed. */
   kycWithdraw(id: string, decisionId: string, options?: CallOptions): Promise<t.CustomerDecision>;
+
+  /**
+   * POST /v1/customers/import: import customers from a table.
+   *
+   * Send the table as the body, or as the member `file` of a form. Its columns are those of `GET /v1/customers` with
+   * `Accept: text/csv`, in any order, and `external_id`. `last_name` and `email` are required; ids, times and the state of
+   * the verification have no effect. A file that is no table is refused as a whole; rows that are no customers are counted
+   * as rejected. Each row is created in the name of the caller, with the rights of the moment. The answer comes at once:
+   * read the state of the import at `GET /v1/imports/{id}`. A caller has one import at a time.
+   */
+  import(input: t.ImportFileFormInput, query?: CustomersImportQuery, options?: CallOptions): Promise<t.Import>;
+}
+
+export declare class ImportsOperations extends Group {
+  /** GET /v1/imports: list the own imports; administrators see all. */
+  list(query?: ImportsListQuery, options?: CallOptions): Promise<t.Page<t.Import>>;
+
+  /** The rows of {@link list}, grouped by a field. */
+  listStacked(stack: string, query?: ImportsListQuery, options?: CallOptions): Promise<t.StackedPage<t.Import>>;
+
+  /** The rows of all pages of {@link list}. */
+  all(query?: ImportsListQuery, options?: CallOptions): AsyncGenerator<t.Import, void, undefined>;
+
+  /** GET /v1/imports/{id}: get the state of an import. */
+  get(id: string, options?: CallOptions): Promise<t.Import>;
+
+  /**
+   * GET /v1/imports/{id}/rejected: get the rejected rows of an import.
+   *
+   * The columns are `line`, `field` and `message`. A row has a line for each column that is wrong. They are deleted with the
+   * import.
+   */
+  rejected(id: string, options?: CallOptions): Promise<string>;
 }
 
 export declare class PayersOperations extends Group {
@@ -2598,6 +2669,7 @@ export declare class Operations extends Group {
   readonly audit: AuditOperations;
   readonly personas: PersonasOperations;
   readonly customers: CustomersOperations;
+  readonly imports: ImportsOperations;
   readonly payers: PayersOperations;
   readonly chats: ChatsOperations;
   readonly inbox: InboxOperations;

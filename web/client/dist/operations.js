@@ -737,6 +737,32 @@ export class CustomersOperations extends Group {
   async kycWithdraw(id, decisionId, options = {}) {
     return this.connection.json({ name: 'customers.kyc_withdraw', method: 'POST', path: `/v1/customers/${segment(id)}/kyc/decisions/${segment(decisionId)}/withdraw`, bearer: true }, {}, options);
   }
+
+  async import(input, query = {}, options = {}) {
+    return this.connection.json({ name: 'customers.import', method: 'POST', path: '/v1/customers/import', bearer: true, form: true }, { input, query }, options);
+  }
+}
+
+export class ImportsOperations extends Group {
+  async list(query = {}, options = {}) {
+    return this.connection.json({ name: 'imports.list', method: 'GET', path: '/v1/imports', bearer: true }, { query }, options);
+  }
+
+  async listStacked(stack, query = {}, options = {}) {
+    return this.connection.json({ name: 'imports.list', method: 'GET', path: '/v1/imports', bearer: true }, { query: { ...query, stack } }, options);
+  }
+
+  all(query = {}, options = {}) {
+    return pages(query, (next) => this.list(next, options), (page) => page.data);
+  }
+
+  async get(id, options = {}) {
+    return this.connection.json({ name: 'imports.get', method: 'GET', path: `/v1/imports/${segment(id)}`, bearer: true }, {}, options);
+  }
+
+  async rejected(id, options = {}) {
+    return this.connection.text({ name: 'imports.rejected', method: 'GET', path: `/v1/imports/${segment(id)}/rejected`, bearer: true, accept: 'text/csv' }, {}, options);
+  }
 }
 
 export class PayersOperations extends Group {
@@ -1365,6 +1391,7 @@ export class Operations extends Group {
     this.audit = new AuditOperations(connection);
     this.personas = new PersonasOperations(connection);
     this.customers = new CustomersOperations(connection);
+    this.imports = new ImportsOperations(connection);
     this.payers = new PayersOperations(connection);
     this.chats = new ChatsOperations(connection);
     this.inbox = new InboxOperations(connection);

@@ -1987,6 +1987,55 @@ export interface CustomerRejectDecisionInput {
   reason: string;
 }
 
+export interface ImportFileFormInput {
+  /** The table, in UTF-8, with a header. Cells are separated by commas or semicolons. */
+  file: Blob;
+}
+
+export interface Import {
+  id: string;
+  state: ImportState;
+  /** The import only counts: it changes nothing. */
+  dry_run: boolean;
+  on_duplicate: ImportOnDuplicate;
+  /** Digest of the file. */
+  sha256: string;
+  /** Bytes of the file. */
+  size: number;
+  /** Rows of the file, without its header. */
+  rows: number;
+  /** Rows that were read so far. */
+  done: number;
+  /** Rows that became records. */
+  created: number;
+  /** Rows that changed existing records. */
+  updated: number;
+  /** Rows that were skipped, because their records exist. */
+  duplicates: number;
+  /** Rows that were refused; see GET /v1/imports/{id}/rejected. */
+  rejected: number;
+  /** Why the import failed. Its records stay: sent again, the file continues behind them. */
+  failure: ImportFailure | null;
+  created_at: string;
+  created_by: string;
+  started_at: string | null;
+  finished_at: string | null;
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
+}
+
+export type ImportState = 'queued' | 'running' | 'done' | 'failed';
+
+export type ImportOnDuplicate = 'skip' | 'update' | 'reject';
+
+export interface ImportFailure {
+  code: string;
+  message: string;
+}
+
 export interface PayerCreateInput {
   customer_id: string;
   email?: string;
@@ -3286,6 +3335,8 @@ export type ErrorCode =
   | 'files.range_not_satisfiable'
   | 'files.record_not_found'
   | 'files.too_many_files'
+  | 'imports.import_not_found'
+  | 'imports.import_unfinished'
   | 'invalid_input'
   | 'invoices.bill_not_found'
   | 'notifications.delivery_not_dead'
