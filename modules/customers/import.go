@@ -23,7 +23,7 @@ const (
 )
 
 // ImportColumns returns the columns that a file of customers may have, and whether it must have them: those of the list of customers as a
-// table, and the external id. What Kontor decides itself has no effect: ids, times, and the state of the verification.
+// table, and the external id. Members that Kontor decides itself have no effect: ids, times, and the state of the verification.
 func ImportColumns() map[string]bool {
 	return map[string]bool{
 		"id": false, "type": false, "first_name": false, "last_name": true, "email": true, "phone": false, "date_of_birth": false,

@@ -6,7 +6,7 @@
 // stopped and no row is imported twice. A row that the same caller has imported before, from a file with the same content, is a duplicate.
 //
 // The rights of the caller are those of the moment: an import ends when they do. The file cannot be read any more once the import has
-// ended. What it says about rejected rows has no values of the file, and is deleted after imports.keep_days.
+// ended. The reasons of rejected rows have no values of the file, and are deleted after imports.keep_days.
 //
 // The module owns the tables imports, import_chunks, import_rejections and import_rows.
 package imports

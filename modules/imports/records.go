@@ -22,7 +22,7 @@ const (
 	failed    = "failed"
 )
 
-// What happens to a row whose record exists.
+// The choices for a row whose record exists.
 const (
 	skip   = "skip"
 	update = "update"

@@ -213,20 +213,23 @@ func (j *job) tryRow(ctx context.Context, p *prepared, n *tally) error {
 }
 
 // finish ends an import whose rows were all read.
-func (j *job) finish(ctx context.Context) error { return j.end(ctx, done, "", "") }
+func (j *job) finish(ctx context.Context) error { return j.end(ctx, done, "imports.done", nil) }
 
 // fail ends an import by an error that its owner reads.
 func (j *job) fail(ctx context.Context, err error) error {
-	e := apierr.Of(err)
-	return j.end(ctx, failed, e.Code, encoded(e.Args))
+	return j.end(ctx, failed, "imports.failed", apierr.Of(err))
 }
 
 // end ends an import. From then on its file cannot be read any more.
-func (j *job) end(ctx context.Context, state, failure, args string) error {
+func (j *job) end(ctx context.Context, state, action string, failure *apierr.Error) error {
+	code, args := "", ""
+	if failure != nil {
+		code, args = failure.Code, encoded(failure.Args)
+	}
 	err := j.db.InTx(ctx, func(tx *store.Tx) error {
-		changed, err := tx.Exec(ctx, endImport, j.row.ID, state, failure, args, tx.Now())
+		changed, err := tx.Exec(ctx, endImport, j.row.ID, state, code, args, tx.Now())
 		if err == nil && changed > 0 {
-			tx.Audit(store.AuditEntry{Actor: j.row.CreatedBy, Action: "imports." + state, RecType: importsTable, RecID: j.row.ID})
+			tx.Audit(store.AuditEntry{Actor: j.row.CreatedBy, Action: action, RecType: importsTable, RecID: j.row.ID})
 		}
 		return err
 	})

@@ -50,6 +50,7 @@ type Export struct {
 	Chats       []jsontext.Value `json:"chats_created,omitzero"`
 	Messages    []jsontext.Value `json:"messages,omitzero" doc:"Those that the user has written."`
 	Bills       []jsontext.Value `json:"bills,omitzero" doc:"QR-bills that the user has kept."`
+	Imports     []jsontext.Value `json:"imports,omitzero" doc:"Files that the user has imported, without their content."`
 
 	Notifications []jsontext.Value `json:"notifications,omitzero"`
 	Deliveries    []jsontext.Value `json:"deliveries,omitzero" doc:"Without one-time codes and links of invitations."`
