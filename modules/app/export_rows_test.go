@@ -242,6 +242,8 @@ func (w *exportWorld) answered(t *testing.T, c *servertest.Client, kind, id, sec
 		return rowsOf(t, get("/v1/profile/views?limit=100"))
 	case "user.bills":
 		return rowsOf(t, get("/v1/invoices/bills?limit=100"))
+	case "user.imports":
+		return rowsOf(t, get("/v1/imports?limit=100"))
 	case "user.chats_created":
 		return one(get("/v1/chats/%s", text("id")))
 	case "user.messages":

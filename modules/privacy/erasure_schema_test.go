@@ -48,6 +48,7 @@ var untouched = map[string]bool{"idempotency_keys.path": true, "files.record_typ
 var validTexts = map[string]string{
 	"avatars.media_type": "image/png", "auth_challenges.purpose": "sign_in", "factors.type": "totp", "factors.status": "active",
 	"legal_holds.until": "2020-01-01", "files.status": "ready", "files.record_type": "kyc_documents", "oidc_codes.purpose": "sign_in",
+	"imports.state": "done", "imports.on_duplicate": "skip",
 	"kyc_decisions.state": "pending", "persona_links.relation": "spouse", "former_marks.kind": "name", "kyc_decision_exclusions.reason": "linked", "kyc_decisions.kyc_status": "verified", "kyc_decisions.verification_level": "basic",
 }
 
@@ -187,7 +188,7 @@ func (f *filler) belongs(row map[string]string) bool {
 }
 
 // parts are the tables whose rows have further rows.
-var parts = []string{"credentials", "sessions", "factors", "files", "kyc_decisions"}
+var parts = []string{"imports", "credentials", "sessions", "factors", "files", "kyc_decisions"}
 
 // plant inserts a row into each table that has none of the person. Tables that refer to others come after them.
 func (f *filler) plant() {

@@ -3606,7 +3606,9 @@ type PrivacyExport struct {
 	// Those that the user has written.
 	Messages []map[string]any `json:"messages"`
 	// QR-bills that the user has kept.
-	Bills         []map[string]any `json:"bills"`
+	Bills []map[string]any `json:"bills"`
+	// Files that the user has imported, without their content.
+	Imports       []map[string]any `json:"imports"`
 	Notifications []map[string]any `json:"notifications"`
 	// Without one-time codes and links of invitations.
 	Deliveries []map[string]any `json:"deliveries"`

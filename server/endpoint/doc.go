@@ -16,6 +16,7 @@ package endpoint
 type Doc struct {
 	Description string        // further sentences, in Markdown
 	Body        any           // a value of the type of the body of an Upload or Raw handler
+	Example     string        // of a body that is text
 	Answers     []Answer      // successes, instead of the one of the handler's type
 	Search      []SearchField // the fields of a list, for searching, sorting and stacking
 	Linked      bool          // an array with further pages in the header Link

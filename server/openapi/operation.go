@@ -161,6 +161,9 @@ func (b *builder) requestBody(row endpoint.Endpoint) *RequestBody {
 		content := &MediaType{Schema: schema}
 		if row.Handle.Streams && media != formMedia {
 			content.Schema = &Schema{Type: "string", Format: "binary"}
+			if strings.HasPrefix(media, "text/") {
+				content.Example = row.Doc.Example
+			}
 		}
 		if media == jsonMedia {
 			content.Example = b.exampleAt(schema, 0)

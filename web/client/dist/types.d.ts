@@ -2863,6 +2863,8 @@ export interface PrivacyExport {
   messages?: { [name: string]: unknown }[];
   /** QR-bills that the user has kept. */
   bills?: { [name: string]: unknown }[];
+  /** Files that the user has imported, without their content. */
+  imports?: { [name: string]: unknown }[];
   notifications?: { [name: string]: unknown }[];
   /** Without one-time codes and links of invitations. */
   deliveries?: { [name: string]: unknown }[];
