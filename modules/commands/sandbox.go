@@ -46,7 +46,7 @@ func serveSandbox(ctx context.Context, p Process, r *settings.Result, o openOpti
 		return fmt.Errorf("a sandbox cannot listen on %s", open.main.Addr())
 	}
 	s := &sandboxServer{kept: keptState{r.Settings.Data.Dir}, main: main}
-	defer main.Close()
+	defer main.Close() //nolint:errcheck // it may be closed already
 	o.closing = func() time.Duration {
 		if ctx.Err() == nil {
 			return closeForReset
@@ -107,7 +107,7 @@ func (s *sandboxServer) round(ctx context.Context, p Process, r *settings.Result
 	if err := s.main.SetDeadline(time.Time{}); err != nil {
 		return err
 	}
-	defer shared.Close()
+	defer shared.Close() //nolint:errcheck // it may be closed already
 	open.main = shared
 	o.sandbox.Restart = s.restart
 	o.sandbox.Rounds++

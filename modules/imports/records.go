@@ -62,9 +62,6 @@ type Failure struct {
 // EachUser names the caller who has sent the file.
 func (i Import) EachUser(add func(id string)) { add(i.CreatedBy) }
 
-// finished reports whether the import has ended.
-func (i Import) finished() bool { return i.State == done || i.State == failed }
-
 const importsTable = "imports"
 
 const columns = `

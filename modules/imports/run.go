@@ -65,7 +65,7 @@ func (s *Service) turn(ctx context.Context, j *job) error {
 		return err // the next run continues
 	}
 	if j.tries++; j.tries < maxTries {
-		return nil
+		return nil //nolint:nilerr // the next turn tries again; err is stored after the last one
 	}
 	s.Log.Error("an import failed", "import", j.row.ID, "cause", err)
 	return j.fail(ctx, apierr.ServerError)

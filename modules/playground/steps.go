@@ -55,7 +55,7 @@ func (r *run) steps(ctx context.Context) (complete bool, err error) {
 	for now := r.DB.Now(); now < r.to; now = r.DB.Now() {
 		next, due, err := r.next(ctx, now)
 		if ctx.Err() != nil {
-			return false, nil
+			return false, nil //nolint:nilerr // the caller continues
 		}
 		if err != nil {
 			return false, err

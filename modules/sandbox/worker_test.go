@@ -144,7 +144,8 @@ func TestRun_ReportsTheFailureOfAWorker(t *testing.T) {
 	} {
 		parts, _, err := run(t.Context(), t, pool, job, "")
 		crash, ok := errors.AsType[*sandbox.CrashError](err)
-		if !ok || crash.Failure != want {
+		// The runtime of Go may crash itself when it gets no memory for its own tables.
+		if !ok || crash.Failure != want && (job != "memory" || crash.Failure != sandbox.Crashed) {
 			t.Errorf("%s: got %v, want %s", job, err, want)
 		}
 		if found := len(parts) == 1; found != (job == "part and panic") {
