@@ -58,14 +58,14 @@ func (s *Service) turn(ctx context.Context, j *job) error {
 	err := j.step(ctx)
 	if err == nil || ctx.Err() != nil {
 		j.tries = 0
-		return nil
+		return nil //nolint:nilerr // the next start continues
 	}
 	j.table = nil // read again from the last row that was written
 	if apierr.Of(err).Temporary() && !errors.Is(err, apierr.ServerError) && !errors.Is(err, apierr.DatabaseError) {
 		return err // the next run continues
 	}
 	if j.tries++; j.tries < maxTries {
-		return nil //nolint:nilerr // the next turn tries again; err is stored after the last one
+		return nil // the next turn tries again
 	}
 	s.Log.Error("an import failed", "import", j.row.ID, "cause", err)
 	return j.fail(ctx, apierr.ServerError)
