@@ -40,7 +40,7 @@ func (s *Server) fail(r *call, err error) {
 		err = s.Translate(err)
 	}
 	e := apierr.Of(expired(err))
-	r.refused = e.Code
+	r.refused, r.refusal = e.Code, e
 	// Errors without a cause are no failures of the service: a request was rejected under load, or a field cannot be searched.
 	// The request's own log line is enough, and a flood must not fill the log.
 	if e.Status >= http.StatusInternalServerError && hasCause(e) {

@@ -10,8 +10,11 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// sandboxPaths begins the paths of the sandbox. Rows below it exist for programs on this machine only, see [Server.hides].
-const sandboxPaths = "/v1/sandbox/"
+// Rows at these paths exist for programs on this machine only, see [Server.hides].
+const (
+	sandboxPaths = "/v1/sandbox/" // begins the paths of the sandbox
+	localSignIn  = "/authenticate/local"
+)
 
 // lookUp is [router.match] for a request: rows that the client must not see do not exist.
 func (s *Server) lookUp(ctx *fasthttp.RequestCtx, method string, path []byte, params []string) (row *route, values, allowed []string) {
@@ -21,12 +24,13 @@ func (s *Server) lookUp(ctx *fasthttp.RequestCtx, method string, path []byte, pa
 	return s.routes.match(method, path, params)
 }
 
-// hides reports whether a path is one of the sandbox, and the request may come from another machine. The address of the connection
+// hides reports whether a path is one for this machine alone, and the request may come from another one. The address of the connection
 // decides, and not what headers claim. A proxy on this machine has a loopback address, too: it shows by the headers that it adds, by
 // the name that the client called, or by the settings. The name also stops pages of the web that let a browser on this machine
 // call it under their own name.
 func (s *Server) hides(ctx *fasthttp.RequestCtx, path []byte) bool {
-	if !bytes.HasPrefix(path, []byte(sandboxPaths)) || s.SandboxPublic {
+	inSandbox := bytes.HasPrefix(path, []byte(sandboxPaths)) && !s.SandboxPublic
+	if !inSandbox && string(path) != localSignIn {
 		return false
 	}
 	peer, _ := netip.AddrFromSlice(addressBytes(ctx.RemoteAddr()))

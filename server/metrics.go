@@ -20,6 +20,7 @@ func (s *Server) finish(r *call) {
 	s.metrics.count(r.row, status, took)
 	s.reportEvents(r, status)
 	s.logRequest(r, status, took)
+	s.noteRequest(r, status, took)
 }
 
 // logRequest writes the log line of a request. It names the row, not the path as called, and contains no personal data.

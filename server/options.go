@@ -53,6 +53,7 @@ type Options struct {
 	CallerKey        any                  // key under which the context of a request has its principal, as a string; nil: none
 	ResponderKey     any                  // key under which the context of a creating request has its responder; nil: none
 	Observe          func(endpoint.Event) // takes security events for the audit trail; must be quick; nil: none
+	Requests         Requests             // keeps answered requests; nil: none are kept
 	OnDrain          []func()             // called once when the server starts to drain
 }
 

@@ -71,6 +71,7 @@ type call struct {
 	responder responder
 	answered  atomic.Pointer[Encoded] // what a transaction of the request has answered
 	refused   string                  // code of the error that was answered
+	refusal   *apierr.Error           // the error that was answered; nil: none
 	uploaded  int                     // bytes of the body that count against uploadBudget
 }
 

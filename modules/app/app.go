@@ -35,9 +35,11 @@ import (
 	"kontor/modules/payers"
 	"kontor/modules/personas"
 	"kontor/modules/playground"
+	"kontor/modules/playground/seed"
 	"kontor/modules/privacy"
 	"kontor/modules/profile"
 	"kontor/modules/rbac"
+	"kontor/modules/requestlog"
 	"kontor/modules/screening"
 	"kontor/modules/search"
 	"kontor/modules/serviceaccounts"
@@ -93,8 +95,10 @@ type Modules struct {
 	Changes       *changes.Service
 	Webhooks      *webhooks.Service
 	Search        *search.Service
+	Requests      *requestlog.Service
 	Playground    *playground.Service // nil outside of a sandbox
 	Screening     *screening.Service
+	Seed          *seed.Service // nil outside of a sandbox
 
 	held    held
 	table   []endpoint.Endpoint
@@ -154,6 +158,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Changes = newChanges(m)
 	m.Webhooks = newWebhooks(m)
 	m.Search = newSearch(m)
+	m.Requests = newRequests(m)
 	m.Screening = screening.New(db, screening.Options{Dir: o.Settings.Screening.Dir, Texts: texts, Log: o.Log})
 	m.Privacy = m.newPrivacy(o)
 	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Notifier: m.Notifications, Personas: m.Personas, Records: m.records(), SettingRoles: settingRoles(o.Settings), Texts: texts, Log: o.Log})
@@ -161,6 +166,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.AuthZEN = newAuthZEN(m)
 	m.Privacy.Modules = m.personalModules()
 	m.Playground = m.newPlayground()
+	m.Seed = m.newSeed()
 	for _, module := range offering[interface{ SetQuota(q records.Quota) }](m) {
 		module.SetQuota(records.Quota{Records: int64(o.Settings.Quotas.Records), Bytes: int64(o.Settings.Quotas.Megabytes) << 20})
 	}
@@ -219,9 +225,9 @@ func settingRoles(s settings.Settings) []string {
 // modules returns all modules, in the order of the API document. The methods of a module say what it offers to all others.
 func (m *Modules) modules() []any {
 	all := []any{m.Auth, m.Users, m.OIDC, m.Factors, m.Services, m.RBAC, m.AuthZEN, m.Audit, m.Personas, m.Customers, m.Imports, m.Payers, m.Chats, m.Tasks, m.Files,
-		m.Profile, m.Invoices, m.Notifications, m.Privacy, m.Changes, m.Webhooks, m.Search, m.Screening, m.Certificates}
+		m.Profile, m.Invoices, m.Notifications, m.Privacy, m.Changes, m.Webhooks, m.Search, m.Screening, m.Requests, m.Certificates}
 	if m.Playground != nil {
-		all = append(all, m.Playground)
+		all = append(all, m.Playground, m.Seed)
 	}
 	return all
 }
@@ -316,7 +322,7 @@ func (m *Modules) Close(ctx context.Context) error {
 	workers.Go(func() { m.bills.Close(ctx) })
 	workers.Go(func() { m.Profile.Close(ctx) })
 	defer workers.Wait()
-	err := errors.Join(m.Webhooks.Close(ctx), m.Changes.Close(ctx), m.Notifications.Close(ctx), m.Auth.Close(ctx), m.Services.Close(ctx), m.Audit.Close(ctx), m.RBAC.FlushUses(ctx))
+	err := errors.Join(m.Webhooks.Close(ctx), m.Requests.Close(ctx), m.Changes.Close(ctx), m.Notifications.Close(ctx), m.Auth.Close(ctx), m.Services.Close(ctx), m.Audit.Close(ctx), m.RBAC.FlushUses(ctx))
 	return errors.Join(err, m.stopBackup(ctx))
 }
 

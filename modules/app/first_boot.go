@@ -15,6 +15,14 @@ import (
 // defaultAdmin is the e-mail address of the first administrator where KONTOR_ADMIN_EMAIL is not set.
 const defaultAdmin = "admin@kontor.localhost"
 
+// FirstAdmin returns the e-mail address of the first administrator for the value of KONTOR_ADMIN_EMAIL.
+func FirstAdmin(email string) string {
+	if email == "" {
+		return defaultAdmin
+	}
+	return email
+}
+
 // firstKey is the name of the API key that the first start creates.
 const firstKey = "first start"
 
@@ -38,10 +46,7 @@ func (m *Modules) Boot(ctx context.Context) (*FirstBoot, error) {
 		return nil, err
 	}
 	secrets := m.Settings.Secrets
-	boot = &FirstBoot{AdminEmail: secrets.AdminEmail}
-	if boot.AdminEmail == "" {
-		boot.AdminEmail = defaultAdmin
-	}
+	boot = &FirstBoot{AdminEmail: FirstAdmin(secrets.AdminEmail)}
 	password := string(secrets.AdminPassword)
 	if password == "" {
 		boot.AdminPassword = rand.Text()

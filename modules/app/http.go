@@ -21,8 +21,9 @@ import (
 )
 
 // Server builds an HTTP server for the modules. Call [Modules.Start] before.
-func (m *Modules) Server() (*server.Server, error) {
-	s := m.Settings
+func (m *Modules) Server() (*server.Server, error) { return m.server(m.Settings) }
+
+func (m *Modules) server(s settings.Settings) (*server.Server, error) {
 	console, err := newConsole(s.Server.ConsoleDir, web.Options{Sandbox: m.InSandbox()})
 	if err != nil {
 		return nil, err
@@ -45,7 +46,8 @@ func (m *Modules) Server() (*server.Server, error) {
 		Nodes:          m.nodes(),
 		Metrics:        m.addMetrics,
 		Observe:        m.Audit.Observe,
-		OnDrain:        []func(){m.Notifications.Drain, m.Changes.Drain},
+		Requests:       m.requests(),
+		OnDrain:        []func(){m.Notifications.Drain, m.Changes.Drain, m.Requests.Drain},
 		SandboxPublic:  m.InSandbox() && m.Sandbox.Public,
 		BaseURL:        s.Server.BaseURL,
 		TrustedProxies: s.Server.TrustedProxies, AllowedOrigins: s.CORS.AllowedOrigins,

@@ -20,7 +20,7 @@ func (m *memory) Remembers() bool {
 }
 
 // held counts how often a module was held back because a right was due to begin or end.
-type held struct{ changes, notifications, webhooks, imports atomic.Int64 }
+type held struct{ changes, notifications, webhooks, imports, requests atomic.Int64 }
 
 // termsDue returns a function that reports whether a right has begun or ended that the tables do not show yet. Streams and webhooks, which no
 // request precedes, send nothing meanwhile: the job of this process writes the change.

@@ -56,4 +56,9 @@ func (s *scenario) factors() {
 
 	s.do(s.server.Anonymous(), "GET", "/authenticate/methods", nil)
 	s.do(s.server.Anonymous(), "POST", "/authenticate/passkey", map[string]any{})
+	link, err := s.server.Auth.NewLocalLink(s.Context(), servertest.AdminEmail)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.do(s.server.Anonymous(), "POST", "/authenticate/local", map[string]any{"code": link})
 }

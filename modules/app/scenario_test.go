@@ -44,8 +44,9 @@ func newScenario(t *testing.T) *scenario {
 	clock := time.Now
 	provider, withIt := withProvider(t, &clock)
 	server := servertest.Start(t, withIt, func(s *settings.Settings) {
-		s.Server.BaseURL = "https://kontor.example" // passkeys need a name
+		s.Server.BaseURL = "https://kontor.localhost" // passkeys need a name, and links of kontor open this machine
 		s.Notifications.Trigger.Enabled = settings.TriggerOn
+		s.Requests.Keep = 100
 		allowLocal(s)
 	})
 	clock = server.Clock.Now
@@ -62,6 +63,7 @@ func (s *scenario) run() {
 	s.services()
 	s.webhooks()
 	s.screening()
+	s.requestLog()
 	customer := s.customers(people)
 	s.personas(people)
 	s.payers(customer)

@@ -25,6 +25,7 @@ func (m *Modules) callerChanged(userID string) {
 	m.Services.Forget(userID)
 	m.Notifications.SessionsChanged(userID)
 	m.Changes.SessionsChanged(userID)
+	m.Requests.SessionsChanged(userID)
 }
 
 // machines adapts directory for the module serviceaccounts.

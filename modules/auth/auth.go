@@ -123,7 +123,8 @@ const (
 
 // Service is the module.
 type Service struct {
-	Peers Peers // set before the first request
+	links localLinks // of "kontor open"
+	Peers Peers      // set before the first request
 
 	db      *store.DB
 	options Options

@@ -53,6 +53,7 @@ type challenge struct {
 type challengeData struct {
 	AMR     Methods    `json:"amr,omitzero"`     // what the sign-in has proved so far
 	At      store.Time `json:"at,omitzero"`      // when it proved an older method; 0: not yet
+	ByLink  bool       `json:"by_link,omitzero"` // the first step was a link of the operator
 	Session []byte     `json:"session,omitzero"` // for Factors.Verify, or of an enrolment
 }
 

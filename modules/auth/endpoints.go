@@ -34,6 +34,15 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 				{Status: http.StatusAccepted, Says: "The password is right; complete the sign-in with a second factor.", Body: NextStep{}},
 			}},
 			Handle: endpoint.JSON(http.StatusOK, s.signIn)},
+		// Public: the code authenticates. The server hides the address from other machines (server/local.go).
+		{Name: "auth.sign_in_by_link", Method: http.MethodPost, Path: "/authenticate/local", Access: access.Public, Limit: ratelimit.Public,
+			Summary: "Sign in with the link of kontor open, on the machine of the server.",
+			Faults:  []apierr.Kind{apierr.ChallengeExpired, apierr.InvalidCredentials, apierr.NotFound},
+			Doc: endpoint.Doc{Headers: []string{"X-Device-ID", "X-Device-Token"}, Answers: []endpoint.Answer{
+				{Status: http.StatusOK, Body: Tokens{}},
+				{Status: http.StatusAccepted, Says: "The link is right; complete the sign-in with a second factor.", Body: NextStep{}},
+			}},
+			Handle: endpoint.JSON(http.StatusOK, s.signInByLink)},
 		{Name: "auth.refresh", Method: http.MethodPost, Path: "/v1/token/refresh", Access: access.Public, Limit: ratelimit.Public,
 			Summary: "Refresh the tokens of a session.",
 			Faults:  []apierr.Kind{apierr.InvalidRefresh},

@@ -32,7 +32,12 @@ type PasskeyRequest struct {
 // nextStep returns the next step of a sign-in that has proved amr so far, and an older method at a time, with the challenge that the
 // caller must insert. It returns nil if nothing is missing.
 func (s *Service) nextStep(ctx context.Context, userID string, amr Methods, at store.Time) (*NextStep, challenge, error) {
-	if amr.acr() == access.TwoFactors {
+	return s.stepAfter(ctx, userID, challengeData{AMR: amr, At: at})
+}
+
+// stepAfter is [Service.nextStep] with what the challenge keeps of the first step.
+func (s *Service) stepAfter(ctx context.Context, userID string, data challengeData) (*NextStep, challenge, error) {
+	if data.AMR.acr() == access.TwoFactors {
 		return nil, challenge{}, nil
 	}
 	methods, err := s.factorMethods(ctx, s.db, userID)
@@ -42,7 +47,6 @@ func (s *Service) nextStep(ctx context.Context, userID string, amr Methods, at s
 	step := &NextStep{
 		Message: endpoint.Confirm(ctx, s.options.Texts, "auth.next_step").Message, Methods: methods, ExpiresIn: int64(challengeFor / time.Second),
 	}
-	data := challengeData{AMR: amr, At: at}
 	if slices.Contains(methods, factor.Passkey) {
 		step.Passkey = &PasskeyRequest{}
 		if step.Passkey.Options, data.Session, err = s.Peers.Factors.PasskeyOptions(ctx, userID); err != nil {
@@ -140,7 +144,7 @@ func (s *Service) CompleteSignIn(ctx context.Context, token string, answer facto
 
 // completed returns what a sign-in has proved with its last step. A factor on trial does not make the session fresh by itself.
 func (s *Service) completed(ctx context.Context, tx *store.Tx, c challenge, accepted factor.Accepted) (p proof, err error) {
-	p = proof{amr: c.data.AMR.with(accepted.AMR...), at: c.data.At}
+	p = proof{amr: c.data.AMR.with(accepted.AMR...), at: c.data.At, byLink: c.data.ByLink}
 	if !accepted.OnTrial {
 		p.at = tx.Now()
 	}

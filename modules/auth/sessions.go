@@ -68,6 +68,7 @@ type proof struct {
 	amr      Methods
 	at       store.Time  // of the latest proof of a method that is not on trial; 0: none, so that the session is not fresh
 	factorAt *store.Time // of the latest proof of a second factor; nil: none
+	byLink   bool        // a link of the operator stood for the password
 }
 
 // openSession starts a session.
@@ -103,7 +104,11 @@ func (s *Service) openSession(ctx context.Context, tx *store.Tx, userID string, 
 	if err := s.updateDuty(ctx, tx, userID); err != nil {
 		return Tokens{}, "", err
 	}
-	tx.Audit(store.AuditEntry{Actor: userID, Action: actionOpen, RecType: access.Sessions.Name, RecID: row.ID, After: auditedSession(row)})
+	action := actionOpen
+	if p.byLink {
+		action = actionOpenByLink
+	}
+	tx.Audit(store.AuditEntry{Actor: userID, Action: action, RecType: access.Sessions.Name, RecID: row.ID, After: auditedSession(row)})
 	return tokens, row.ID, nil
 }
 

@@ -155,5 +155,9 @@ func inWords(m *app.Modules, err error) error {
 	for _, text := range failure.Fields.All {
 		return errors.New(m.Texts.Text(locales.Default, text.Key, text.Args))
 	}
-	return errors.New(m.Texts.Text(locales.Default, "error."+failure.Kind.Code, failure.Args))
+	key := "error." + failure.Kind.Code
+	if failure.Reason != "" {
+		key += "." + failure.Reason
+	}
+	return errors.New(m.Texts.Text(locales.Default, key, failure.Args))
 }

@@ -99,7 +99,7 @@ func (l *commandLine) root() *cobra.Command {
 	all.Bool("version", false, "Print the version.")
 	all.StringVar(&l.config, "config", "", "YAML `file` with settings (environment: KONTOR_CONFIG).")
 	l.addSettings(root)
-	root.AddCommand(serve, l.ready(), l.users(), l.services(), l.apiKeys(), l.explainList(), l.listen(), l.imports(), l.qrbill(), l.backup(), l.restore(), l.copy(), l.key(), l.clock(), l.reset(), l.check(),
+	root.AddCommand(serve, l.ready(), l.users(), l.services(), l.apiKeys(), l.explainList(), l.open(), l.listen(), l.logs(), l.imports(), l.qrbill(), l.backup(), l.restore(), l.copy(), l.key(), l.clock(), l.reset(), l.seed(), l.trigger(), l.check(),
 		l.privacy(), l.screening(), l.audit(), l.showSettings(), l.licences(), l.version())
 	complete(root)
 	root.InitDefaultCompletionCmd()

@@ -29,7 +29,7 @@ import (
 const (
 	controlSocket  = "kontor.sock"
 	controlTimeout = 5 * time.Second // to send a request
-	maxControl     = 8 << 10         // bytes of a request
+	maxControl     = 4 << 20         // bytes of a request: a seed file in JSON
 )
 
 // controlAnswer is one line of an answer. The last one is Done or has an Error.

@@ -24,6 +24,12 @@ type keyRequest struct {
 	PreviousKey string `json:"previous_key,omitempty"`
 	Advance     string `json:"advance,omitempty"` // a duration of ISO 8601
 	To          string `json:"to,omitempty"`
+
+	File     string            `json:"file,omitempty"` // a seed file
+	Scenario string            `json:"scenario,omitempty"`
+	Set      map[string]string `json:"set,omitempty"`
+	Language string            `json:"language,omitempty"`
+	User     string            `json:"user,omitempty"` // a sign-in value
 }
 
 // The commands of a keyRequest.
@@ -38,7 +44,15 @@ const (
 	askReset   = "reset"
 	askKeep    = "keep"
 	askRounds  = "rounds" // how often the sandbox has begun
+
+	askSeed      = "seed"
+	askTrigger   = "trigger"
+	askScenarios = "scenarios"
+	askLink      = "link" // that signs in
 )
+
+// ofSandbox are the commands for a sandbox only.
+var ofSandbox = []string{askClock, askAdvance, askReset, askKeep, askRounds, askSeed, askTrigger, askScenarios}
 
 // sealProgress is how many values of a column were sealed again.
 type sealProgress struct {
@@ -49,7 +63,7 @@ type sealProgress struct {
 // run does what a request asks for.
 func (k keyRequest) run(ctx context.Context, m *app.Modules, answer func(controlAnswer)) error {
 	say := func(format string, args ...any) { answer(controlAnswer{Text: fmt.Sprintf(format, args...)}) }
-	if !m.InSandbox() && slices.Contains([]string{askClock, askAdvance, askReset, askKeep, askRounds}, k.Command) {
+	if !m.InSandbox() && slices.Contains(ofSandbox, k.Command) {
 		return errors.New("the server is no sandbox; start it with: kontor serve --sandbox")
 	}
 	switch k.Command {
@@ -69,6 +83,12 @@ func (k keyRequest) run(ctx context.Context, m *app.Modules, answer func(control
 		n, err := m.Auth.RevokeUnusedKeys(ctx, m.DB.Now().Add(-time.Duration(k.UnusedDays)*24*time.Hour))
 		say("%d API keys were revoked", n)
 		return err
+	case askSeed:
+		return k.playSeed(ctx, m, say)
+	case askTrigger:
+		return k.playScenario(ctx, m, say)
+	case askScenarios:
+		return k.listScenarios(m, say)
 	case askClock:
 		say("%s", m.DB.Now())
 		return nil
@@ -80,6 +100,8 @@ func (k keyRequest) run(ctx context.Context, m *app.Modules, answer func(control
 	case askRounds:
 		say("%d", m.Sandbox.Rounds)
 		return nil
+	case askLink:
+		return k.makeLink(ctx, m, say)
 	case askListen:
 		say("%s", m.Settings.Server.Listen)
 		return nil

@@ -62,6 +62,9 @@ func (s *Service) send(ctx context.Context, c *call) error {
 		if err != nil {
 			return s.unreadable(err)
 		}
+		if s.TermsDue() { // since the round began: what was read of the rights may be of before
+			return outbox.ErrNotBegun
+		}
 		if c.withheld = !ok; c.withheld {
 			return nil
 		}

@@ -141,7 +141,7 @@ func (s *Service) dispatch(ctx context.Context, st state) (int, error) {
 	if errors.Is(err, apierr.CursorExpired) {
 		return 0, s.skipExpired(ctx, st)
 	}
-	if err != nil || last == after {
+	if err != nil || last == after || s.TermsDue() { // it may have become due since the rights were read
 		return 0, err
 	}
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {

@@ -204,6 +204,7 @@ var (
 	// Screening.
 	ScreeningListNotFound = kind("screening.list_not_found", http.StatusNotFound)
 	ScreeningTooMany      = kind("screening.too_many_lists", http.StatusConflict)
+	RequestNotFound       = kind("requests.request_not_found", http.StatusNotFound)
 	ScreeningReplaced     = kind("screening.load_replaced", http.StatusConflict)
 
 	// Notifications.
@@ -215,6 +216,9 @@ var (
 	// The sandbox.
 	ClockBack = kind("sandbox.clock_back", http.StatusConflict)
 	ClockBusy = kind("sandbox.clock_busy", http.StatusConflict)
+	// Seed files and scenarios of the sandbox.
+	SandboxBusy = kind("sandbox.busy", http.StatusConflict)
+	StepFailed  = kind("sandbox.step_failed", http.StatusUnprocessableEntity)
 
 	// Invoices. The code has no module, as the specification shows it.
 	InvoiceInvalid = kind("invalid_input", http.StatusBadRequest)

@@ -34,6 +34,7 @@ type API struct {
 	Webhooks        WebhooksAPI
 	Search          SearchAPI
 	Screening       ScreeningAPI
+	Requests        RequestsAPI
 	Operations      OperationsAPI
 }
 
@@ -62,6 +63,7 @@ func (a *API) bind(c *Client) {
 	a.Webhooks.bind(c)
 	a.Search.bind(c)
 	a.Screening.bind(c)
+	a.Requests.bind(c)
 	a.Operations.bind(c)
 }
 
@@ -77,6 +79,11 @@ func (a *AuthAPI) bind(c *Client) {
 // SignIn calls POST /authenticate: sign in.
 func (a *AuthAPI) SignIn(ctx context.Context, in SignInInput, options ...CallOption) (*Tokens, *NextStep, error) {
 	return fetchEither[Tokens, NextStep](ctx, a.client, operation{name: "auth.sign_in", method: "POST", path: "/authenticate", device: true}, input{body: in}, options)
+}
+
+// SignInByLink calls POST /authenticate/local: sign in with the link of kontor open, on the machine of the server.
+func (a *AuthAPI) SignInByLink(ctx context.Context, in LinkInput, options ...CallOption) (*Tokens, *NextStep, error) {
+	return fetchEither[Tokens, NextStep](ctx, a.client, operation{name: "auth.sign_in_by_link", method: "POST", path: "/authenticate/local", device: true}, input{body: in}, options)
 }
 
 // Refresh calls POST /v1/token/refresh: refresh the tokens of a session.
@@ -2587,6 +2594,107 @@ func (a *ScreeningAPI) Drop(ctx context.Context, id string, options ...CallOptio
 // stored but an audit entry, which has the name encrypted.
 func (a *ScreeningAPI) Check(ctx context.Context, in ScreeningCheckInput, options ...CallOption) (*ScreeningResult, error) {
 	return fetch[ScreeningResult](ctx, a.client, operation{name: "screening.check", method: "POST", path: "/v1/screening/check", bearer: true}, input{body: in}, options)
+}
+
+// RequestsAPI has the operations requests.*.
+type RequestsAPI struct {
+	client *Client
+}
+
+func (a *RequestsAPI) bind(c *Client) {
+	a.client = c
+}
+
+// List calls GET /v1/requests: list the latest requests, newest first, or follow them as an event stream.
+//
+// The list has the requests that this node has answered since its start, up to `requests.keep`. Other nodes have their
+// own. Requests to the paths below `/v1/requests` and files of the console are not listed. `search.status` takes ranges
+// such as `400..499`, `search.class` takes `4xx`. A cursor stays right while requests are added: those that were
+// overwritten are left out.
+//
+// **Stream**: with `Accept: text/event-stream`, the answer is an event stream of the requests that meet the searches. Each
+// is a frame `request` whose `id` is its number. `Last-Event-ID` resumes after a number; without it, the stream begins
+// with the next request. The frame `gap` says that requests were overwritten before they could be sent, and `close` is
+// sent before a shutdown.
+func (a *RequestsAPI) List(ctx context.Context, params RequestsListParams, options ...CallOption) (*Page[RequestlogRequest], error) {
+	return fetch[Page[RequestlogRequest]](ctx, a.client, operation{name: "requests.list", method: "GET", path: "/v1/requests", bearer: true, accept: "application/json"}, input{query: params}, options)
+}
+
+// ListStacked calls GET /v1/requests: list the latest requests, newest first, or follow them as an event stream. The rows
+// are grouped by a field.
+//
+// The list has the requests that this node has answered since its start, up to `requests.keep`. Other nodes have their
+// own. Requests to the paths below `/v1/requests` and files of the console are not listed. `search.status` takes ranges
+// such as `400..499`, `search.class` takes `4xx`. A cursor stays right while requests are added: those that were
+// overwritten are left out.
+//
+// **Stream**: with `Accept: text/event-stream`, the answer is an event stream of the requests that meet the searches. Each
+// is a frame `request` whose `id` is its number. `Last-Event-ID` resumes after a number; without it, the stream begins
+// with the next request. The frame `gap` says that requests were overwritten before they could be sent, and `close` is
+// sent before a shutdown.
+func (a *RequestsAPI) ListStacked(ctx context.Context, stack string, params RequestsListParams, options ...CallOption) (*StackedPage[RequestlogRequest], error) {
+	return fetch[StackedPage[RequestlogRequest]](ctx, a.client, operation{name: "requests.list", method: "GET", path: "/v1/requests", bearer: true, accept: "application/json"}, input{query: stacked{stack, params}}, options)
+}
+
+// All returns the rows of all pages of [RequestsAPI.List].
+func (a *RequestsAPI) All(ctx context.Context, params RequestsListParams, options ...CallOption) iter.Seq2[RequestlogRequest, error] {
+	return rows(params.Limit, params.Offset, func(limit, offset int) ([]RequestlogRequest, bool, error) {
+		params.Limit, params.Offset = limit, offset
+		page, err := a.List(ctx, params, options...)
+		if err != nil {
+			return nil, false, err
+		}
+		return page.Data, page.HasMore, nil
+	})
+}
+
+// RequestsListStreamFrame is one frame of the stream. The member of its Event is set, the others are nil.
+type RequestsListStreamFrame struct {
+	ID      string // for [After]; empty for frames that cannot be resumed from
+	Event   string // the name of the frame
+	Open    *RequestlogOpenedFrame
+	Request *RequestlogRequest
+	Gap     *RequestlogGapFrame
+	Close   *RequestlogClosedFrame
+}
+
+// Stream calls GET /v1/requests: list the latest requests, newest first, or follow them as an event stream. It reconnects
+// and resumes after the last frame until the context ends or the service rejects the caller.
+//
+// The list has the requests that this node has answered since its start, up to `requests.keep`. Other nodes have their
+// own. Requests to the paths below `/v1/requests` and files of the console are not listed. `search.status` takes ranges
+// such as `400..499`, `search.class` takes `4xx`. A cursor stays right while requests are added: those that were
+// overwritten are left out.
+//
+// **Stream**: with `Accept: text/event-stream`, the answer is an event stream of the requests that meet the searches. Each
+// is a frame `request` whose `id` is its number. `Last-Event-ID` resumes after a number; without it, the stream begins
+// with the next request. The frame `gap` says that requests were overwritten before they could be sent, and `close` is
+// sent before a shutdown.
+func (a *RequestsAPI) Stream(ctx context.Context, params RequestsListParams, options ...CallOption) iter.Seq2[RequestsListStreamFrame, error] {
+	return follow(ctx, a.client, operation{name: "requests.list", method: "GET", path: "/v1/requests", bearer: true, accept: "text/event-stream"}, input{query: params}, options, func(f *RequestsListStreamFrame, e streamEvent) error {
+		f.ID, f.Event = e.id, e.name
+		switch e.name {
+		case "open":
+			return e.into(&f.Open)
+		case "request":
+			return e.into(&f.Request)
+		case "gap":
+			return e.into(&f.Gap)
+		case "close":
+			return e.into(&f.Close)
+		}
+		return nil
+	})
+}
+
+// Status calls GET /v1/requests/status: get whether requests are kept, and how many
+func (a *RequestsAPI) Status(ctx context.Context, options ...CallOption) (*RequestlogStatus, error) {
+	return fetch[RequestlogStatus](ctx, a.client, operation{name: "requests.status", method: "GET", path: "/v1/requests/status", bearer: true}, input{}, options)
+}
+
+// Get calls GET /v1/requests/{seq}: get a request, and why it was refused
+func (a *RequestsAPI) Get(ctx context.Context, seq string, options ...CallOption) (*RequestlogDetail, error) {
+	return fetch[RequestlogDetail](ctx, a.client, operation{name: "requests.get", method: "GET", path: "/v1/requests/{seq}", bearer: true}, input{path: []string{seq}}, options)
 }
 
 // OperationsAPI has the operations operations.*.

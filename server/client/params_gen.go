@@ -1086,3 +1086,31 @@ type ScreeningListsParams struct {
 	SearchLoadedAt  Filter `query:"search.loaded_at"`
 	SearchLoadedBy  Filter `query:"search.loaded_by"`
 }
+
+// RequestsListParams are the parameters of GET /v1/requests. Zero values are not sent.
+type RequestsListParams struct {
+	// Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+	// totals only.
+	Limit int `query:"limit"`
+	// Number of rows to skip. A negative number means zero.
+	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
+	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
+	Sort string `query:"sort"`
+	// A field: of the rows with the same value of it, only the first in the order is returned.
+	Distinct           string `query:"distinct"`
+	SearchSeq          Filter `query:"search.seq"`
+	SearchAt           Filter `query:"search.at"`
+	SearchMethod       Filter `query:"search.method"`
+	SearchEndpoint     Filter `query:"search.endpoint"`
+	SearchPath         Filter `query:"search.path"`
+	SearchStatus       Filter `query:"search.status"`
+	SearchClass        Filter `query:"search.class"`
+	SearchCode         Filter `query:"search.code"`
+	SearchMicroseconds Filter `query:"search.microseconds"`
+	SearchCallerKind   Filter `query:"search.caller_kind"`
+	SearchCaller       Filter `query:"search.caller"`
+	SearchRequestID    Filter `query:"search.request_id"`
+}

@@ -55,6 +55,12 @@ type PasskeyRequest struct {
 	Options map[string]any `json:"options"`
 }
 
+// LinkInput is part of a request.
+type LinkInput struct {
+	// The code in the link that kontor open prints, after #local=.
+	Code string `json:"code"`
+}
+
 // RefreshInput is part of a request.
 type RefreshInput struct {
 	RefreshToken string `json:"refresh_token"`
@@ -4105,6 +4111,177 @@ type ScreeningListState struct {
 	Version string `json:"version"`
 	Entries int64  `json:"entries"`
 }
+
+// RequestlogRequest is part of an answer.
+type RequestlogRequest struct {
+	// Its number, which grows with time.
+	Seq int64     `json:"seq"`
+	At  time.Time `json:"at"`
+	// The node that answered.
+	Node string `json:"node"`
+	// other stands for a method that HTTP does not define.
+	Method string `json:"method"`
+	// Empty if no endpoint has the path and the method.
+	Endpoint string `json:"endpoint"`
+	// As it was sent, without the query. A long one is cut.
+	Path string `json:"path"`
+	// The names of the parameters.
+	Query  string                 `json:"query"`
+	Status int64                  `json:"status"`
+	Class  RequestlogRequestClass `json:"class"`
+	// The code of the error; empty for a success.
+	Code string `json:"code"`
+	// How long the answer took.
+	Microseconds int64                       `json:"microseconds"`
+	CallerKind   RequestlogRequestCallerKind `json:"caller_kind"`
+	// Id of the user, the service account or the API key; empty for anonymous.
+	Caller string `json:"caller"`
+	// The X-Request-ID of the answer.
+	RequestID string `json:"request_id"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+// RequestlogRequestClass is one of the values below. Later versions of the service may add values.
+type RequestlogRequestClass string
+
+const (
+	RequestlogRequestClass2xx RequestlogRequestClass = "2xx"
+	RequestlogRequestClass3xx RequestlogRequestClass = "3xx"
+	RequestlogRequestClass4xx RequestlogRequestClass = "4xx"
+	RequestlogRequestClass5xx RequestlogRequestClass = "5xx"
+)
+
+// RequestlogRequestCallerKind is one of the values below. Later versions of the service may add values.
+type RequestlogRequestCallerKind string
+
+const (
+	RequestlogRequestCallerKindPerson    RequestlogRequestCallerKind = "person"
+	RequestlogRequestCallerKindService   RequestlogRequestCallerKind = "service"
+	RequestlogRequestCallerKindAPIKey    RequestlogRequestCallerKind = "api_key"
+	RequestlogRequestCallerKindAnonymous RequestlogRequestCallerKind = "anonymous"
+)
+
+// RequestlogOpenedFrame is part of an answer.
+type RequestlogOpenedFrame struct {
+	// The stream has the requests after this number.
+	Seq int64 `json:"seq"`
+}
+
+// RequestlogGapFrame is part of an answer.
+type RequestlogGapFrame struct {
+}
+
+// RequestlogClosedFrame is part of an answer.
+type RequestlogClosedFrame struct {
+	Reason RequestlogClosedFrameReason `json:"reason"`
+}
+
+// RequestlogClosedFrameReason is one of the values below. Later versions of the service may add values.
+type RequestlogClosedFrameReason string
+
+const (
+	RequestlogClosedFrameReasonServerShutdown RequestlogClosedFrameReason = "server_shutdown"
+)
+
+// RequestlogStatus is part of an answer.
+type RequestlogStatus struct {
+	// The setting requests.keep; 0: the log is off.
+	Keep int64 `json:"keep"`
+	// Whether bodies are kept, as in a sandbox.
+	Bodies bool `json:"bodies"`
+	// The node that answers.
+	Node string `json:"node"`
+}
+
+// RequestlogDetail is part of an answer.
+type RequestlogDetail struct {
+	// Its number, which grows with time.
+	Seq int64     `json:"seq"`
+	At  time.Time `json:"at"`
+	// The node that answered.
+	Node string `json:"node"`
+	// other stands for a method that HTTP does not define.
+	Method string `json:"method"`
+	// Empty if no endpoint has the path and the method.
+	Endpoint string `json:"endpoint"`
+	// As it was sent, without the query. A long one is cut.
+	Path string `json:"path"`
+	// The names of the parameters.
+	Query  string                `json:"query"`
+	Status int64                 `json:"status"`
+	Class  RequestlogDetailClass `json:"class"`
+	// The code of the error; empty for a success.
+	Code string `json:"code"`
+	// How long the answer took.
+	Microseconds int64                      `json:"microseconds"`
+	CallerKind   RequestlogDetailCallerKind `json:"caller_kind"`
+	// Id of the user, the service account or the API key; empty for anonymous.
+	Caller string `json:"caller"`
+	// The X-Request-ID of the answer.
+	RequestID string `json:"request_id"`
+	// The reason in the details of a 403; empty for none.
+	Reason string `json:"reason"`
+	// The names of the wrong fields, at most 10.
+	Fields []string `json:"fields"`
+	// The checks that the request passed or failed, in their order. Empty for other statuses than 400, 401, 403, 404, 405, 409
+	// and 422.
+	Why []RequestlogFinding `json:"why"`
+	// In a sandbox, the JSON of the request with masked secrets; empty if it was not kept.
+	RequestBody string `json:"request_body"`
+	// In a sandbox, the JSON of the answer with masked secrets; empty if it was not kept.
+	ResponseBody string `json:"response_body"`
+	// A command that repeats the request with the token in KONTOR_TOKEN. It lacks values that were not kept.
+	Curl string `json:"curl"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+// RequestlogDetailClass is one of the values below. Later versions of the service may add values.
+type RequestlogDetailClass string
+
+const (
+	RequestlogDetailClass2xx RequestlogDetailClass = "2xx"
+	RequestlogDetailClass3xx RequestlogDetailClass = "3xx"
+	RequestlogDetailClass4xx RequestlogDetailClass = "4xx"
+	RequestlogDetailClass5xx RequestlogDetailClass = "5xx"
+)
+
+// RequestlogDetailCallerKind is one of the values below. Later versions of the service may add values.
+type RequestlogDetailCallerKind string
+
+const (
+	RequestlogDetailCallerKindPerson    RequestlogDetailCallerKind = "person"
+	RequestlogDetailCallerKindService   RequestlogDetailCallerKind = "service"
+	RequestlogDetailCallerKindAPIKey    RequestlogDetailCallerKind = "api_key"
+	RequestlogDetailCallerKindAnonymous RequestlogDetailCallerKind = "anonymous"
+)
+
+// RequestlogFinding is part of an answer.
+type RequestlogFinding struct {
+	Check  RequestlogFindingCheck `json:"check"`
+	Passed bool                   `json:"passed"`
+	// The result in words, in the language of the request for it.
+	Text string `json:"text"`
+}
+
+// RequestlogFindingCheck is one of the values below. Later versions of the service may add values.
+type RequestlogFindingCheck string
+
+const (
+	RequestlogFindingCheckPath       RequestlogFindingCheck = "path"
+	RequestlogFindingCheckCaller     RequestlogFindingCheck = "caller"
+	RequestlogFindingCheckScope      RequestlogFindingCheck = "scope"
+	RequestlogFindingCheckEndpoint   RequestlogFindingCheck = "endpoint"
+	RequestlogFindingCheckPermission RequestlogFindingCheck = "permission"
+	RequestlogFindingCheckAssurance  RequestlogFindingCheck = "assurance"
+	RequestlogFindingCheckSubject    RequestlogFindingCheck = "subject"
+	RequestlogFindingCheckInput      RequestlogFindingCheck = "input"
+	RequestlogFindingCheckRecord     RequestlogFindingCheck = "record"
+	RequestlogFindingCheckState      RequestlogFindingCheck = "state"
+)
 
 // Health is part of an answer.
 type Health struct {

@@ -92,6 +92,7 @@ func TestLoad_RoundTrip(t *testing.T) {
 		"imports.keep_days":                      "90",
 		"privacy.retention_years":                "15",
 		"events.retention_days":                  "400",
+		"requests.keep":                          "500",
 		"webhooks.allowed_networks":              "10.20.0.0/16",
 		"webhooks.timeout_seconds":               "5",
 		"webhooks.pause_after_days":              "2",

@@ -36,6 +36,7 @@ type Settings struct {
 	Backup        Backup
 	Events        Events
 	Webhooks      Webhooks
+	Requests      Requests
 	Audit         Audit
 	Log           Log
 	Secrets       Secrets
@@ -239,6 +240,11 @@ type Webhooks struct {
 	Timeout         time.Duration
 	PauseAfter      time.Duration
 	Keep            time.Duration
+}
+
+// Requests configures the log of requests.
+type Requests struct {
+	Keep int // requests in memory; 0: none
 }
 
 // Log configures the level and the format of the log.

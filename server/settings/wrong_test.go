@@ -90,6 +90,7 @@ func TestLoad_RejectsWrongValues(t *testing.T) {
 		"invoices.timeout_seconds":               {"0", "3601"},
 		"kyc.four_eyes":                          {"", "two", "true"},
 		"screening.dir":                          {"a\nb"},
+		"requests.keep":                          {"-1", "50001", "x"},
 		"files.max_bytes":                        {"1B", "101MiB"},
 		"files.quota":                            {"1kB", "x"},
 		"imports.max_bytes":                      {"1B", "2GiB"},

@@ -10,10 +10,27 @@ import (
 type Shifted struct {
 	Below  Clock // nil: the clock of the machine
 	offset atomic.Int64
+	held   atomic.Pointer[time.Time] // nil: the clock runs
 }
 
-// Now returns the time of the clock below, plus the offset.
-func (c *Shifted) Now() time.Time { return c.below().Add(c.Offset()) }
+// Now returns the time of the clock below, plus the offset; while the clock is held, the time at which it stands.
+func (c *Shifted) Now() time.Time {
+	if at := c.held.Load(); at != nil {
+		return *at
+	}
+	return c.below().Add(c.Offset())
+}
+
+// Hold stops the clock at a time, until [Shifted.Release].
+func (c *Shifted) Hold(at time.Time) { c.held.Store(&at) }
+
+// Release lets the clock run again, from the time at which it stands.
+func (c *Shifted) Release() {
+	if at := c.held.Load(); at != nil {
+		c.SetOffset(at.Sub(c.below()))
+		c.held.Store(nil)
+	}
+}
 
 // Offset returns by how much the clock is ahead of the one below; negative: behind.
 func (c *Shifted) Offset() time.Duration { return time.Duration(c.offset.Load()) }

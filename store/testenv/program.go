@@ -2,8 +2,10 @@ package testenv
 
 import (
 	"bufio"
+	"math/rand/v2"
 	"net"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -66,15 +68,24 @@ func (p *Program) Stop() {
 	_ = p.cmd.Wait() // it was killed
 }
 
+// The ports of FreeAddress are below those that systems give to outgoing connections, one of which could take the port before the program.
+const (
+	firstPort = 15_000
+	lastPort  = 32_000
+)
+
 // FreeAddress returns an address of this machine on which no program listens at the moment.
 func FreeAddress(tb testing.TB) string {
 	tb.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
+	for range 100 {
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+rand.IntN(lastPort-firstPort)))
+		if listener, err := net.Listen("tcp", address); err == nil {
+			listener.Close()
+			return address
+		}
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	tb.Fatal("100 ports of this machine are in use")
+	return ""
 }
 
 // WaitForListener waits until a program accepts connections at an address.

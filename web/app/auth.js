@@ -52,6 +52,9 @@ export async function completeSignIn({ token, login }, proof, userId) {
 /** Exchanges the one-time code of the bank's sign-in provider for a session; returns the next step like signIn. */
 export const signInWithCode = async (code) => finish(await api.post('/authenticate/oidc', { code }, anonymously()));
 
+/** Signs in with the code of a link that "kontor open" has made; returns the next step like signIn. */
+export const signInByLink = async (code) => finish(await api.post('/authenticate/local', { code }, anonymously()));
+
 const LINK_KEY = 'kontor.link_code';
 
 /** Keeps a code that links the bank's sign-in provider with the user who signs in next. */

@@ -15,7 +15,7 @@ import (
 var machineTime = []string{
 	"modules/audit/export_syslog.go", "modules/auth/hashing/hasher.go", "modules/changes/stream.go", "modules/files/clamd.go",
 	"modules/files/content.go", "modules/invoices/qrbill/limits.go", "modules/kit/outbound/outbound.go", "modules/kit/outbox/attempt.go",
-	"modules/notifications/nodes.go", "modules/playground/reset.go",
+	"modules/notifications/nodes.go", "modules/playground/reset.go", "modules/requestlog/stream.go",
 }
 
 // TestClock_ModulesReadTheClockOfTheStore rejects time.Now in modules. Nodes share the clock of the database, and tests move it.

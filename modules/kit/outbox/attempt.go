@@ -30,16 +30,17 @@ func (b *Outbox[R]) attempt(r R) {
 	ctx, cancel := context.WithTimeout(context.Background(), b.o.Timeout)
 	defer cancel()
 	if !b.keepsLease(ctx, cancel) {
-		b.record(id, func(ctx context.Context, tx *store.Tx) error {
-			_, err := b.Finish(ctx, tx, r, "status = 'retrying', attempts = attempts - 1, next_attempt_at = $1", tx.Now())
-			return err
-		})
+		b.giveBack(r)
 		return
 	}
-	b.attempts.Add(1)
 	began := time.Now()
 	err := b.send(ctx, r)
 	took := time.Since(began)
+	if errors.Is(err, ErrNotBegun) {
+		b.giveBack(r)
+		return
+	}
+	b.attempts.Add(1)
 	switch {
 	case errors.Is(err, ErrLeft):
 	case err == nil:
@@ -48,6 +49,15 @@ func (b *Outbox[R]) attempt(r R) {
 		b.failures.Add(1)
 		b.recordFailure(r, err, took)
 	}
+}
+
+// giveBack makes a row due again whose attempt has not begun.
+func (b *Outbox[R]) giveBack(r R) {
+	id, _ := r.Lease()
+	b.record(id, func(ctx context.Context, tx *store.Tx) error {
+		_, err := b.Finish(ctx, tx, r, "status = 'retrying', attempts = attempts - 1, next_attempt_at = $1", tx.Now())
+		return err
+	})
 }
 
 // keepsLease reports whether this node may begin an attempt, and cancels the attempt when it has lost the database for some time,

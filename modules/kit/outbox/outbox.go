@@ -72,7 +72,8 @@ type Options[R Row] struct {
 	// Help makes other nodes look for rows when this one is busy. It is a topic of the store; empty: one node sends.
 	Help string
 
-	// Send makes one attempt. An error that is not an [*Error] may be followed by another one; [ErrLeft] leaves the row to its lease.
+	// Send makes one attempt. An error that is not an [*Error] may be followed by another one; [ErrLeft] leaves the row to its lease,
+	// and [ErrNotBegun] gives it back.
 	Send func(ctx context.Context, r R) error
 	// Pause returns the pause after the n-th failed attempt; false: there is no further one.
 	Pause func(n int) (time.Duration, bool)
@@ -106,6 +107,10 @@ func (e *Error) Error() string { return e.Cause.Error() }
 
 // Unwrap returns the cause, for errors.Is and errors.As.
 func (e *Error) Unwrap() error { return e.Cause }
+
+// ErrNotBegun is the error of an attempt that sent nothing, because it may not be sent at the moment. The row is due again at once, and the
+// attempt is not counted: the sender that returns it must prevent the next claim until that has changed.
+var ErrNotBegun = errors.New("the attempt has not begun")
 
 // ErrLeft is the error of an attempt without an outcome: the row is sent again when its lease has expired.
 var ErrLeft = errors.New("the attempt has no outcome")

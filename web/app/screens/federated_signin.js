@@ -1,6 +1,6 @@
 import { html, useEffect, useState } from '../lib.js';
 import { ApiError } from '../api.js';
-import { keepLinkCode, signInWithCode } from '../auth.js';
+import { keepLinkCode, signInByLink, signInWithCode } from '../auth.js';
 import { t } from '../i18n.js';
 import { nextPath } from '../router.js';
 import { Notice } from '../ui/feedback.js';
@@ -14,11 +14,12 @@ export function FederatedSignIn({ name }) {
   return html`<a class="button quiet" href=${address}>${t('signin.provider', { name })}</a>`;
 }
 
-/** Takes what the provider's answer left in the address, so that it stays in no history. */
+/** Takes what the provider's answer, or a link of "kontor open", left in the address, so that it stays in no history. */
 function takeReturn() {
   const answer = new URLSearchParams(location.hash.slice(1));
-  const found = { code: answer.get('oidc_code'), link: answer.get('oidc_link'), error: answer.get('oidc_error') };
-  if (!found.code && !found.link && !found.error) return {};
+  const found = { code: answer.get('oidc_code'), link: answer.get('oidc_link'), error: answer.get('oidc_error'),
+    local: answer.get('local') };
+  if (!Object.values(found).some(Boolean)) return {};
   const next = answer.get('return_to');
   history.replaceState(null, '', location.pathname + (next ? `?next=${encodeURIComponent(next)}` : location.search));
   return found;
@@ -31,16 +32,17 @@ function errorFor(code) {
 }
 
 /**
- * Completes a sign-in with the provider when the address has its one-time code.
+ * Completes a sign-in with the provider, or with a link of "kontor open", when the address has the one-time code.
  * @param {(step: object|null) => void} next receives the next step
  * @returns {{error: any, linking: boolean}} linking: the user must sign in once so that the provider is linked with them
  */
 export function useFederatedReturn(next) {
-  const [{ code, link, error: failure }] = useState(takeReturn);
+  const [{ code, link, local, error: failure }] = useState(takeReturn);
   const [error, setError] = useState(() => failure && errorFor(failure));
   useEffect(() => {
     if (link) keepLinkCode(link);
     if (code) signInWithCode(code).then(next, setError);
+    else if (local) signInByLink(local).then(next, setError);
   }, []);
   return { error, linking: Boolean(link) };
 }

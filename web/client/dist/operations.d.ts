@@ -1367,9 +1367,53 @@ export interface ScreeningListsQuery {
   };
 }
 
+/** Parameters of GET /v1/requests. */
+export interface RequestsListQuery {
+  /**
+   * Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+   * totals only.
+   */
+  limit?: number;
+  /** Number of rows to skip. A negative number means zero. */
+  offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
+  /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
+  sort?: string;
+  /** A field: of the rows with the same value of it, only the first in the order is returned. */
+  distinct?: string;
+  search?: {
+    seq?: Filter;
+    at?: Filter;
+    method?: Filter;
+    endpoint?: Filter;
+    path?: Filter;
+    status?: Filter;
+    class?: Filter;
+    code?: Filter;
+    microseconds?: Filter;
+    caller_kind?: Filter;
+    caller?: Filter;
+    request_id?: Filter;
+  };
+}
+
+/** A frame of the stream. An id is a position for the option after; frames without one have none. */
+export type RequestsListStreamFrame =
+  | { event: 'open'; id: string; data: t.RequestlogOpenedFrame }
+  | { event: 'request'; id: string; data: t.RequestlogRequest }
+  | { event: 'gap'; id: string; data: t.RequestlogGapFrame }
+  | { event: 'close'; id: string; data: t.RequestlogClosedFrame };
+
 export declare class AuthOperations extends Group {
   /** POST /authenticate: sign in. */
   signIn(input: t.SignInInput, options?: CallOptions): Promise<{ status: 200; data: t.Tokens } | { status: 202; data: t.NextStep }>;
+
+  /** POST /authenticate/local: sign in with the link of kontor open, on the machine of the server. */
+  signInByLink(input: t.LinkInput, options?: CallOptions): Promise<{ status: 200; data: t.Tokens } | { status: 202; data: t.NextStep }>;
 
   /** POST /v1/token/refresh: refresh the tokens of a session. */
   refresh(input: t.RefreshInput, options?: CallOptions): Promise<t.Tokens>;
@@ -2635,6 +2679,38 @@ export declare class ScreeningOperations extends Group {
   check(input: t.ScreeningCheckInput, options?: CallOptions): Promise<t.ScreeningResult>;
 }
 
+export declare class RequestsOperations extends Group {
+  /**
+   * GET /v1/requests: list the latest requests, newest first, or follow them as an event stream.
+   *
+   * The list has the requests that this node has answered since its start, up to `requests.keep`. Other nodes have their
+   * own. Requests to the paths below `/v1/requests` and files of the console are not listed. `search.status` takes ranges
+   * such as `400..499`, `search.class` takes `4xx`. A cursor stays right while requests are added: those that were
+   * overwritten are left out.
+   *
+   * **Stream**: with `Accept: text/event-stream`, the answer is an event stream of the requests that meet the searches. Each
+   * is a frame `request` whose `id` is its number. `Last-Event-ID` resumes after a number; without it, the stream begins
+   * with the next request. The frame `gap` says that requests were overwritten before they could be sent, and `close` is
+   * sent before a shutdown.
+   */
+  list(query?: RequestsListQuery, options?: CallOptions): Promise<t.Page<t.RequestlogRequest>>;
+
+  /** The rows of {@link list}, grouped by a field. */
+  listStacked(stack: string, query?: RequestsListQuery, options?: CallOptions): Promise<t.StackedPage<t.RequestlogRequest>>;
+
+  /** The rows of all pages of {@link list}. */
+  all(query?: RequestsListQuery, options?: CallOptions): AsyncGenerator<t.RequestlogRequest, void, undefined>;
+
+  /** The same as an event stream. It reconnects, and continues after the last frame. */
+  stream(query?: RequestsListQuery, options?: StreamOptions): AsyncGenerator<RequestsListStreamFrame, void, undefined>;
+
+  /** GET /v1/requests/status: get whether requests are kept, and how many */
+  status(options?: CallOptions): Promise<t.RequestlogStatus>;
+
+  /** GET /v1/requests/{seq}: get a request, and why it was refused */
+  get(seq: string, options?: CallOptions): Promise<t.RequestlogDetail>;
+}
+
 export declare class OperationsOperations extends Group {
   /** GET /healthz: check liveness */
   health(options?: CallOptions): Promise<t.Health>;
@@ -2683,6 +2759,7 @@ export declare class Operations extends Group {
   readonly webhooks: WebhooksOperations;
   readonly search: SearchOperations;
   readonly screening: ScreeningOperations;
+  readonly requests: RequestsOperations;
   readonly operations: OperationsOperations;
 
   constructor(connection: Connection);

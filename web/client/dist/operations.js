@@ -9,6 +9,10 @@ export class AuthOperations extends Group {
     return this.connection.either({ name: 'auth.sign_in', method: 'POST', path: '/authenticate', device: true }, { input }, options);
   }
 
+  async signInByLink(input, options = {}) {
+    return this.connection.either({ name: 'auth.sign_in_by_link', method: 'POST', path: '/authenticate/local', device: true }, { input }, options);
+  }
+
   async refresh(input, options = {}) {
     return this.connection.json({ name: 'auth.refresh', method: 'POST', path: '/v1/token/refresh' }, { input }, options);
   }
@@ -1360,6 +1364,32 @@ export class ScreeningOperations extends Group {
   }
 }
 
+export class RequestsOperations extends Group {
+  async list(query = {}, options = {}) {
+    return this.connection.json({ name: 'requests.list', method: 'GET', path: '/v1/requests', bearer: true, accept: 'application/json' }, { query }, options);
+  }
+
+  async listStacked(stack, query = {}, options = {}) {
+    return this.connection.json({ name: 'requests.list', method: 'GET', path: '/v1/requests', bearer: true, accept: 'application/json' }, { query: { ...query, stack } }, options);
+  }
+
+  all(query = {}, options = {}) {
+    return pages(query, (next) => this.list(next, options), (page) => page.data);
+  }
+
+  stream(query = {}, options = {}) {
+    return follow(this.connection, { name: 'requests.list', method: 'GET', path: '/v1/requests', bearer: true, accept: 'text/event-stream' }, { query }, options);
+  }
+
+  async status(options = {}) {
+    return this.connection.json({ name: 'requests.status', method: 'GET', path: '/v1/requests/status', bearer: true }, {}, options);
+  }
+
+  async get(seq, options = {}) {
+    return this.connection.json({ name: 'requests.get', method: 'GET', path: `/v1/requests/${segment(seq)}`, bearer: true }, {}, options);
+  }
+}
+
 export class OperationsOperations extends Group {
   async health(options = {}) {
     return this.connection.json({ name: 'operations.health', method: 'GET', path: '/healthz' }, {}, options);
@@ -1405,6 +1435,7 @@ export class Operations extends Group {
     this.webhooks = new WebhooksOperations(connection);
     this.search = new SearchOperations(connection);
     this.screening = new ScreeningOperations(connection);
+    this.requests = new RequestsOperations(connection);
     this.operations = new OperationsOperations(connection);
   }
 }

@@ -41,6 +41,11 @@ export interface PasskeyRequest {
   options: { [name: string]: unknown };
 }
 
+export interface LinkInput {
+  /** The code in the link that kontor open prints, after #local=. */
+  code: string;
+}
+
 export interface RefreshInput {
   refresh_token: string;
 }
@@ -3223,6 +3228,125 @@ export interface ScreeningListState {
   entries: number;
 }
 
+export interface RequestlogRequest {
+  /** Its number, which grows with time. */
+  seq: number;
+  at: string;
+  /** The node that answered. */
+  node: string;
+  /** other stands for a method that HTTP does not define. */
+  method: string;
+  /** Empty if no endpoint has the path and the method. */
+  endpoint: string;
+  /** As it was sent, without the query. A long one is cut. */
+  path: string;
+  /** The names of the parameters. */
+  query: string;
+  status: number;
+  class: RequestlogRequestClass;
+  /** The code of the error; empty for a success. */
+  code: string;
+  /** How long the answer took. */
+  microseconds: number;
+  caller_kind: RequestlogRequestCallerKind;
+  /** Id of the user, the service account or the API key; empty for anonymous. */
+  caller: string;
+  /** The X-Request-ID of the answer. */
+  request_id: string;
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
+}
+
+export type RequestlogRequestClass = '2xx' | '3xx' | '4xx' | '5xx';
+
+export type RequestlogRequestCallerKind = 'person' | 'service' | 'api_key' | 'anonymous';
+
+export interface RequestlogOpenedFrame {
+  /** The stream has the requests after this number. */
+  seq: number;
+}
+
+export interface RequestlogGapFrame {
+}
+
+export interface RequestlogClosedFrame {
+  reason: RequestlogClosedFrameReason;
+}
+
+export type RequestlogClosedFrameReason = 'server_shutdown';
+
+export interface RequestlogStatus {
+  /** The setting requests.keep; 0: the log is off. */
+  keep: number;
+  /** Whether bodies are kept, as in a sandbox. */
+  bodies: boolean;
+  /** The node that answers. */
+  node: string;
+}
+
+export interface RequestlogDetail {
+  /** Its number, which grows with time. */
+  seq: number;
+  at: string;
+  /** The node that answered. */
+  node: string;
+  /** other stands for a method that HTTP does not define. */
+  method: string;
+  /** Empty if no endpoint has the path and the method. */
+  endpoint: string;
+  /** As it was sent, without the query. A long one is cut. */
+  path: string;
+  /** The names of the parameters. */
+  query: string;
+  status: number;
+  class: RequestlogDetailClass;
+  /** The code of the error; empty for a success. */
+  code: string;
+  /** How long the answer took. */
+  microseconds: number;
+  caller_kind: RequestlogDetailCallerKind;
+  /** Id of the user, the service account or the API key; empty for anonymous. */
+  caller: string;
+  /** The X-Request-ID of the answer. */
+  request_id: string;
+  /** The reason in the details of a 403; empty for none. */
+  reason: string;
+  /** The names of the wrong fields, at most 10. */
+  fields: string[];
+  /**
+   * The checks that the request passed or failed, in their order. Empty for other statuses than 400, 401, 403, 404, 405, 409
+   * and 422.
+   */
+  why: RequestlogFinding[];
+  /** In a sandbox, the JSON of the request with masked secrets; empty if it was not kept. */
+  request_body: string;
+  /** In a sandbox, the JSON of the answer with masked secrets; empty if it was not kept. */
+  response_body: string;
+  /** A command that repeats the request with the token in KONTOR_TOKEN. It lacks values that were not kept. */
+  curl: string;
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
+}
+
+export type RequestlogDetailClass = '2xx' | '3xx' | '4xx' | '5xx';
+
+export type RequestlogDetailCallerKind = 'person' | 'service' | 'api_key' | 'anonymous';
+
+export interface RequestlogFinding {
+  check: RequestlogFindingCheck;
+  passed: boolean;
+  /** The result in words, in the language of the request for it. */
+  text: string;
+}
+
+export type RequestlogFindingCheck = 'path' | 'caller' | 'scope' | 'endpoint' | 'permission' | 'assurance' | 'subject' | 'input' | 'record' | 'state';
+
 export interface Health {
   overall_status: HealthOverallStatus;
   message: string;
@@ -3387,8 +3511,11 @@ export type ErrorCode =
   | 'rbac.role_exists'
   | 'rbac.role_in_settings'
   | 'rbac.role_not_found'
+  | 'requests.request_not_found'
+  | 'sandbox.busy'
   | 'sandbox.clock_back'
   | 'sandbox.clock_busy'
+  | 'sandbox.step_failed'
   | 'screening.list_not_found'
   | 'screening.load_replaced'
   | 'screening.too_many_lists'

@@ -1,0 +1,31 @@
+package commands_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestSeed_PlaysFilesAndScenariosByTheSocket(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	on := []string{"--data.dir", dir}
+	file := filepath.Join(t.TempDir(), "seed.yaml")
+	if err := os.WriteFile(file, []byte("- {id: role, request: POST /v1/rbac/roles, body: {name: Auditor}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expectFailure(t, run(nil, "", append([]string{"seed", file}, on...)...), "kontor serve --sandbox")
+	start(t, []string{"KONTOR_ADMIN_PASSWORD=seven plain words nobody knows"}, append([]string{"--sandbox"}, on...)...)
+	expectSuccess(t, run(nil, "", append([]string{"seed", file}, on...)...), "POST /v1/rbac/roles")
+	expectFailure(t, run(nil, "", append([]string{"seed", file}, on...)...), "Step role in line 1 failed: the answer is 409")
+	expectFailure(t, run(nil, "- request: x", append([]string{"seed", "-"}, on...)...), "Line 1: send a method and a path")
+	expectFailure(t, run(nil, "", append([]string{"seed"}, on...)...), "name a file")
+	expectSuccess(t, run([]string{"LANG=de_CH.UTF-8"}, "", append([]string{"trigger"}, on...)...), "eine Beraterin bestätigt sie.  [customer.country=CHE]")
+	expectSuccess(t, run(nil, "", append([]string{"trigger", "kyc.approved", "--set", "customer.country=DEU"}, on...)...), "customers.updated")
+	for words, want := range map[string]string{
+		"trigger nothing": "There is no such scenario", "trigger kyc.approved --set x=1": "has no value x", "trigger kyc.approved --set x": "name=value", "trigger a b": "unexpected argument",
+	} {
+		expectFailure(t, run(nil, "", append(strings.Fields(words), on...)...), want)
+	}
+}

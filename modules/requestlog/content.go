@@ -1,0 +1,126 @@
+package requestlog
+
+import (
+	"bytes"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"kontor/server/endpoint"
+)
+
+const (
+	// maxBody bounds what is kept of a body, and maxRead the bodies that are read for it.
+	maxBody = 4 << 10
+	maxRead = 64 << 10
+)
+
+// shown are the beginnings of the names of the endpoints whose bodies are kept. No other endpoint is: those of sign-in, accounts,
+// factors, keys, webhooks and messages receive or return secrets.
+var shown = []string{"customers.", "personas.", "payers.", "tasks.", "chats.", "inbox.", "search.", "rbac.", "screening.", "events."}
+
+// secretWords are parts of the names of members whose values are masked.
+var secretWords = []string{"password", "passphrase", "secret", "token", "otp", "key", "credential", "code", "signature"}
+
+// harmless are names that contain such a part.
+var harmless = []string{"postal_code", "country_code"}
+
+const mask = "***"
+
+// contentOf returns what is kept of a request and its answer, or nil.
+func contentOf(a endpoint.Answered) *content {
+	if !keepsContent(a.Row) {
+		return nil
+	}
+	c := &content{}
+	request, answer := a.Fiber.Request(), a.Fiber.Response()
+	if query := request.URI().QueryString(); len(query) > 0 && len(query) <= maxBody {
+		c.query = maskQuery(string(query))
+	}
+	if a.Row.Handle.In != nil && !request.IsBodyStream() {
+		c.request = maskBody(request.Body())
+	}
+	if a.Row.Handle.Out != nil && !answer.IsBodyStream() && len(answer.Header.Peek("Content-Encoding")) == 0 && !a.Fiber.Context().Hijacked() {
+		c.answer = maskBody(answer.Body())
+	}
+	if c.size() == 0 {
+		return nil
+	}
+	return c
+}
+
+// keepsContent reports whether the bodies of a row are kept.
+func keepsContent(row *endpoint.Endpoint) bool {
+	if row.Access.IsPublic() || !row.Access.TakesBearer() || row.Assurance != endpoint.AnySession && row.Assurance.Condition() == "" {
+		return false
+	}
+	for _, beginning := range shown {
+		if strings.HasPrefix(row.Name, beginning) {
+			return true
+		}
+	}
+	return false
+}
+
+// isSecret reports whether the value of a member or parameter is masked.
+func isSecret(name string) bool {
+	if name = strings.ToLower(name); slices.Contains(harmless, name) {
+		return false
+	}
+	for _, word := range secretWords {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return false
+}
+
+func maskQuery(query string) string {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return ""
+	}
+	for name := range values {
+		if isSecret(name) {
+			values[name] = []string{mask}
+		}
+	}
+	return values.Encode()
+}
+
+// maskBody returns a JSON body with masked secrets, and nothing for any other body. A long one is cut.
+func maskBody(body []byte) string {
+	if len(body) == 0 || len(body) > maxRead {
+		return ""
+	}
+	var b bytes.Buffer
+	in, out := jsontext.NewDecoder(bytes.NewReader(body)), jsontext.NewEncoder(&b)
+	hide := false
+	for out.StackDepth() > 0 || b.Len() == 0 {
+		kind, name := in.PeekKind(), false
+		if in.StackDepth() > 0 {
+			container, n := in.StackIndex(in.StackDepth())
+			name = container == '{' && n%2 == 0 && kind == '"'
+		}
+		if hide {
+			if in.SkipValue() != nil || out.WriteToken(jsontext.String(mask)) != nil {
+				return ""
+			}
+			hide = false
+			continue
+		}
+		token, err := in.ReadToken()
+		if err != nil {
+			return ""
+		}
+		if name {
+			hide = isSecret(token.String())
+		}
+		if out.WriteToken(token) != nil {
+			return ""
+		}
+	}
+	return cut(strings.TrimSuffix(b.String(), "\n"), maxBody)
+}
