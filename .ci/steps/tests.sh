@@ -8,7 +8,7 @@ not_raced=(
     kontor/modules/app/treetest        # reads sources
     kontor/locales                     # reads embedded texts
     kontor/web                         # reads embedded files; web/browser drives Chromium and a program
-    kontor/modules/invoices/qrbill     # reads files in child processes, each with one goroutine
+    kontor/modules/bank/invoices/qrbill     # reads files in child processes, each with one goroutine
     kontor/modules/kit/types           # only computes
 )
 
@@ -22,9 +22,9 @@ unwatched+='|TestUnread_EqualsTheModel|TestCheck_AgreesWithStatements'
 on_postgres=(
     ./store ./store/audittrail ./store/idempotency
     ./modules/kit/list ./modules/kit/records
-    ./modules/app ./modules/audit ./modules/auth ./modules/chats ./modules/customers ./modules/directory ./modules/files
-    ./modules/notifications ./modules/oidc ./modules/privacy ./modules/rbac ./modules/search ./modules/serviceaccounts
-    ./modules/webhooks
+    ./modules/app ./modules/duty/audit ./modules/identity/auth ./modules/bank/chats ./modules/bank/customers ./modules/identity/directory ./modules/bank/files
+    ./modules/reach/notifications ./modules/identity/oidc ./modules/duty/privacy ./modules/identity/rbac ./modules/reach/search ./modules/identity/serviceaccounts
+    ./modules/reach/webhooks
 )
 
 # packages yes|no: lists the packages whose tests run with, or without, the race detector.
@@ -48,8 +48,8 @@ run_tests() {
     postgres=$(built with-postgres)
     export KONTOR_TEST_PATIENCE="${KONTOR_TEST_PATIENCE:-5}" KONTOR_TEST_BINARY="$KONTOR_CI_WORK/kontor" \
         KONTOR_TEST_RACE_BINARY="$KONTOR_CI_WORK/kontor-race"
-    KONTOR_TEST_OIDC_PROVIDER=$(npm_packages oidc-provider modules/oidc/testdata/provider)
-    KONTOR_TEST_WEBHOOK_LIBRARIES=$(npm_packages webhook-libraries modules/webhooks/testdata/verify)
+    KONTOR_TEST_OIDC_PROVIDER=$(npm_packages oidc-provider modules/identity/oidc/testdata/provider)
+    KONTOR_TEST_WEBHOOK_LIBRARIES=$(npm_packages webhook-libraries modules/reach/webhooks/testdata/verify)
     export KONTOR_TEST_OIDC_PROVIDER KONTOR_TEST_WEBHOOK_LIBRARIES
     "$postgres" go test -vet=off -timeout 40m -json "$@" 2>&1 | "$report" "${KONTOR_CI_COUNTS:-/dev/null}"
 }

@@ -3,9 +3,9 @@ package app
 import (
 	"context"
 
-	"kontor/modules/authzen"
-	"kontor/modules/directory"
-	"kontor/modules/rbac"
+	"kontor/modules/identity/authzen"
+	"kontor/modules/identity/directory"
+	"kontor/modules/identity/rbac"
 	"kontor/server/access"
 	"kontor/store"
 )

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"kontor/modules/directory"
+	"kontor/modules/identity/directory"
 	"kontor/server/access"
 	"kontor/server/servertest"
 	"kontor/server/settings"

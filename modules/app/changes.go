@@ -3,12 +3,12 @@ package app
 import (
 	"context"
 
-	"kontor/modules/changes"
-	"kontor/modules/chats"
-	"kontor/modules/customers"
-	"kontor/modules/files"
-	"kontor/modules/rbac"
-	"kontor/modules/serviceaccounts"
+	"kontor/modules/bank/chats"
+	"kontor/modules/bank/customers"
+	"kontor/modules/bank/files"
+	"kontor/modules/identity/rbac"
+	"kontor/modules/identity/serviceaccounts"
+	"kontor/modules/reach/changes"
 	"kontor/server/access"
 )
 

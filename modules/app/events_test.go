@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"kontor/modules/app"
-	"kontor/modules/changes"
 	"kontor/modules/kit/change"
+	"kontor/modules/reach/changes"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 )
@@ -75,13 +75,13 @@ func TestEvents_EveryChangeIsOne(t *testing.T) {
 func TestEvents_EveryRecordTypeIsDecided(t *testing.T) {
 	for _, p := range app.Proofs() {
 		if !changes.Decided(p.Type) {
-			t.Errorf("%s: add it to the sources in modules/changes/sources.go", p.Type)
+			t.Errorf("%s: add it to the sources in modules/reach/changes/sources.go", p.Type)
 		}
 	}
 	for _, recordType := range access.RecordTypes() {
 		published := slices.ContainsFunc(changes.Types(), func(text string) bool { return strings.HasPrefix(text, recordType.Name+".") })
 		if !published && !changes.Decided(recordType.Name) {
-			t.Errorf("%s: add it to the sources in modules/changes/sources.go", recordType)
+			t.Errorf("%s: add it to the sources in modules/reach/changes/sources.go", recordType)
 		}
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"time"
 
-	"kontor/modules/auth"
-	"kontor/modules/directory"
-	"kontor/modules/oidc"
+	"kontor/modules/identity/auth"
+	"kontor/modules/identity/directory"
+	"kontor/modules/identity/oidc"
 	"kontor/server/endpoint"
 	"kontor/store"
 )

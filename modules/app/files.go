@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"kontor/modules/files"
-	"kontor/modules/invoices/qrbill"
+	"kontor/modules/bank/files"
+	"kontor/modules/bank/invoices/qrbill"
 	"kontor/modules/kit/attachment"
 	"kontor/server/apierr"
 )

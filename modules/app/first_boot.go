@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"kontor/modules/directory"
+	"kontor/modules/identity/directory"
 	"kontor/server/access"
 	"kontor/store"
 )

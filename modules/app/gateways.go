@@ -1,7 +1,7 @@
 package app
 
 import (
-	"kontor/modules/notifications"
+	"kontor/modules/reach/notifications"
 )
 
 // newNotifications builds the module notifications with the gateways of the settings.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"testing"
 
-	"kontor/modules/customers"
+	"kontor/modules/bank/customers"
 	"kontor/server/csvtable"
 	"kontor/server/endpoint"
 	"kontor/server/servertest"

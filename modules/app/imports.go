@@ -3,8 +3,8 @@ package app
 import (
 	"context"
 
-	"kontor/modules/customers"
-	"kontor/modules/imports"
+	"kontor/modules/bank/customers"
+	"kontor/modules/bank/imports"
 	"kontor/server/access"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"kontor/modules/privacy"
+	"kontor/modules/duty/privacy"
 	"kontor/server/endpoint"
 	"kontor/server/servertest"
 )

@@ -3,8 +3,8 @@ package app
 import (
 	"slices"
 
+	"kontor/modules/duty/privacy"
 	"kontor/modules/kit/personal"
-	"kontor/modules/privacy"
 )
 
 // personalModules returns the modules with tables. The directory erases last: notifications and auth need the credentials of a user,

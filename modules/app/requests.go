@@ -5,8 +5,8 @@ import (
 	"context"
 	"os"
 
-	"kontor/modules/rbac"
-	"kontor/modules/requestlog"
+	"kontor/modules/developer/requestlog"
+	"kontor/modules/identity/rbac"
 	"kontor/server"
 	"kontor/server/access"
 )

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"kontor/modules/playground"
+	"kontor/modules/developer/playground"
 	"kontor/store"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"kontor/modules/oidc/oidctest"
+	"kontor/modules/identity/oidc/oidctest"
 	"kontor/server/servertest"
 	"kontor/server/settings"
 )

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"kontor/locales"
-	"kontor/modules/oidc/oidctest"
+	"kontor/modules/identity/oidc/oidctest"
 	"kontor/server/endpoint"
 	"kontor/server/servertest"
 	"kontor/server/settings"

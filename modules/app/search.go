@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"kontor/modules/kit/find"
-	"kontor/modules/search"
+	"kontor/modules/reach/search"
 	"kontor/server/access"
 )
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"kontor/modules/directory"
-	"kontor/modules/playground/seed"
+	"kontor/modules/developer/playground/seed"
+	"kontor/modules/identity/directory"
 	"kontor/server/apierr"
 	"kontor/store"
 )

@@ -3,8 +3,8 @@ package app
 import (
 	"context"
 
-	"kontor/modules/directory"
-	"kontor/modules/serviceaccounts"
+	"kontor/modules/identity/directory"
+	"kontor/modules/identity/serviceaccounts"
 	"kontor/store"
 )
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"kontor/modules/identity/oidc/oidctest"
 	"kontor/modules/kit/signin"
-	"kontor/modules/oidc/oidctest"
 	"kontor/server/access"
 	"kontor/server/servertest"
 	"kontor/server/settings"

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"kontor/modules/customers"
+	"kontor/modules/bank/customers"
 	"kontor/modules/kit/event"
 	"kontor/server/access"
 	"kontor/server/endpoint"

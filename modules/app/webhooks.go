@@ -3,11 +3,11 @@ package app
 import (
 	"context"
 
-	"kontor/modules/changes"
-	"kontor/modules/directory"
+	"kontor/modules/identity/directory"
+	"kontor/modules/identity/serviceaccounts"
 	"kontor/modules/kit/change"
-	"kontor/modules/serviceaccounts"
-	"kontor/modules/webhooks"
+	"kontor/modules/reach/changes"
+	"kontor/modules/reach/webhooks"
 	"kontor/server/access"
 	"kontor/store"
 )

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kontor/modules/app"
-	"kontor/modules/auth"
+	"kontor/modules/identity/auth"
 	"kontor/server/settings"
 	"kontor/store"
 )

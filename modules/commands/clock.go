@@ -12,7 +12,7 @@ import (
 
 	"kontor/locales"
 	"kontor/modules/app"
-	"kontor/modules/playground"
+	"kontor/modules/developer/playground"
 	"kontor/server/apierr"
 	"kontor/server/settings"
 )

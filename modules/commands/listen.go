@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kontor/modules/kit/change"
-	"kontor/modules/webhooks"
+	"kontor/modules/reach/webhooks"
 	"kontor/server/client"
 	"kontor/server/settings"
 	"kontor/store"

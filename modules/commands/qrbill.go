@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"kontor/locales"
-	"kontor/modules/invoices"
-	"kontor/modules/invoices/qrbill"
+	"kontor/modules/bank/invoices"
+	"kontor/modules/bank/invoices/qrbill"
 	"kontor/server/settings"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kontor/modules/app"
-	"kontor/modules/screening"
+	"kontor/modules/duty/screening"
 	"kontor/server/settings"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"kontor/locales"
 	"kontor/modules/app"
-	"kontor/modules/playground/seed"
+	"kontor/modules/developer/playground/seed"
 	"kontor/server/apierr"
 	"kontor/server/settings"
 )

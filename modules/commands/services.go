@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"kontor/modules/app"
+	"kontor/modules/identity/rbac"
+	"kontor/modules/identity/serviceaccounts"
 	"kontor/modules/kit/list"
-	"kontor/modules/rbac"
-	"kontor/modules/serviceaccounts"
 	"kontor/server/apierr"
 	"kontor/server/settings"
 )

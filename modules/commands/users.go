@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"kontor/modules/app"
-	"kontor/modules/directory"
-	"kontor/modules/rbac"
+	"kontor/modules/identity/directory"
+	"kontor/modules/identity/rbac"
 	"kontor/server/settings"
 )
 

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kontor/modules/app"
-	"kontor/modules/factors"
+	"kontor/modules/identity/factors"
 	"kontor/server/settings"
 )
 

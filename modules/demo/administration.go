@@ -5,7 +5,7 @@ import (
 	"crypto/rand"
 	"net/http"
 
-	"kontor/modules/directory"
+	"kontor/modules/identity/directory"
 )
 
 // configure creates a custom role, API keys, and rate limits, as the administrator.

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"kontor/modules/app"
-	"kontor/modules/directory"
+	"kontor/modules/identity/directory"
 	"kontor/server/access"
 	"kontor/store/clock"
 )

@@ -5,7 +5,7 @@ import (
 	"net/url"
 
 	"kontor/modules/kit/list"
-	"kontor/modules/notifications"
+	"kontor/modules/reach/notifications"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/store"

@@ -22,8 +22,8 @@ import (
 	"testing"
 
 	"kontor/modules/app"
-	"kontor/modules/auth"
-	"kontor/modules/directory"
+	"kontor/modules/identity/auth"
+	"kontor/modules/identity/directory"
 	"kontor/server"
 	"kontor/server/access"
 	"kontor/server/endpoint"

@@ -12,7 +12,7 @@ import (
 // are allowed: their traffic cannot be intercepted, and test servers have no TLS.
 func (s *Settings) checkPlaintext() error {
 	mail, err := url.Parse(string(s.Notifications.Email.SMTPURL))
-	// With a user name, STARTTLS is mandatory: see modules/notifications.
+	// With a user name, STARTTLS is mandatory: see modules/reach/notifications.
 	if err == nil && mail.Scheme == "smtp" && mail.User.Username() == "" && !local(mail) && !s.Notifications.Email.AllowPlaintext {
 		return errors.New("notifications.email.smtp_url sends mail unencrypted to a server without TLS: use smtps://, or a user and a password, " +
 			"with which STARTTLS is required, or set notifications.email.allow_plaintext")

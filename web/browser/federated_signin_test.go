@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"kontor/modules/oidc/oidctest"
+	"kontor/modules/identity/oidc/oidctest"
 )
 
 // comeBack lets a person sign in at the provider, whose page the browser shows, and returns to the console.

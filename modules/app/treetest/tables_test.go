@@ -60,7 +60,7 @@ func TestTables_HaveOneOwner(t *testing.T) {
 func TestTables_FindsForeignTables(t *testing.T) {
 	t.Chdir(testenv.Root())
 	schema, owners := readSchema(t), readOwners(t)
-	source, err := os.ReadFile("modules/payers/record.go")
+	source, err := os.ReadFile("modules/bank/payers/record.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestTables_FindsForeignTables(t *testing.T) {
 		fake("func q(l list) { l.run(`WITH x AS (SELECT 1 FROM payers) SELECT 1 FROM x WHERE id IN (SELECT id FROM chats)`) }"): "chats",
 	}
 	for text, want := range changed {
-		problems := schema.foreign(owners, "modules/payers", textsOf(t, map[string]string{"queries.go": text}))
+		problems := schema.foreign(owners, "modules/bank/payers", textsOf(t, map[string]string{"queries.go": text}))
 		if !strings.Contains(strings.Join(problems, "\n"), want) {
 			t.Errorf("%s was not found in\n%.300s", want, text)
 		}
@@ -100,7 +100,7 @@ func TestTables_FindsForeignTables(t *testing.T) {
 		fake("const q = `SELECT 1 FROM payers -- not from users`"),
 		fake("type x struct { A string `doc:\"SELECT x FROM users\"` }"),
 	} {
-		if problems := schema.foreign(owners, "modules/payers", textsOf(t, map[string]string{"queries.go": allowed})); len(problems) > 0 {
+		if problems := schema.foreign(owners, "modules/bank/payers", textsOf(t, map[string]string{"queries.go": allowed})); len(problems) > 0 {
 			t.Errorf("got %q for\n%.300s", problems, allowed)
 		}
 	}
@@ -115,10 +115,10 @@ CREATE VIEW silent AS SELECT id FROM users;
 -- +goose Down
 CREATE TABLE ignored (id TEXT);`})
 	got := strings.Join(bad.compare([]owner{
-		{module: "modules/payers", tables: []string{"payers", "users"}, views: []string{"payer_names"}},
-		{module: "modules/directory", tables: []string{"users", "gone"}, views: []string{"silent"}},
+		{module: "modules/bank/payers", tables: []string{"payers", "users"}, views: []string{"payer_names"}},
+		{module: "modules/identity/directory", tables: []string{"users", "gone"}, views: []string{"silent"}},
 	}), "\n")
-	for _, want := range []string{"lost has no owner", "users has two owners", "gone of modules/directory does not exist", "silent has no comment"} {
+	for _, want := range []string{"lost has no owner", "users has two owners", "gone of modules/identity/directory does not exist", "silent has no comment"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in\n%s", want, got)
 		}
@@ -126,9 +126,9 @@ CREATE TABLE ignored (id TEXT);`})
 	if strings.Contains(got, "ignored") {
 		t.Errorf("the down part of a migration was read:\n%s", got)
 	}
-	got = strings.Join(bad.compare([]owner{{module: "modules/payers", tables: []string{"payers", "lost"}, views: []string{"payer_names", "silent"}},
-		{module: "modules/directory", tables: []string{"users"}}}), "\n")
-	if !strings.Contains(got, "the view payer_names of modules/payers reads users") {
+	got = strings.Join(bad.compare([]owner{{module: "modules/bank/payers", tables: []string{"payers", "lost"}, views: []string{"payer_names", "silent"}},
+		{module: "modules/identity/directory", tables: []string{"users"}}}), "\n")
+	if !strings.Contains(got, "the view payer_names of modules/bank/payers reads users") {
 		t.Errorf("got %s", got)
 	}
 }

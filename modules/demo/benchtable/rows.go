@@ -21,8 +21,8 @@ const lists = "lists"
 
 const (
 	lifecycle     = "./modules/commands/systemtest/lifecycle"
-	customers     = "./modules/customers"
-	notifications = "./modules/notifications"
+	customers     = "./modules/bank/customers"
+	notifications = "./modules/reach/notifications"
 	besideWrites  = "BenchmarkListBesideWrites/100000/"
 )
 

@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"kontor/modules/app"
-	"kontor/modules/customers"
-	"kontor/modules/directory"
+	"kontor/modules/bank/customers"
+	"kontor/modules/identity/directory"
 	"kontor/modules/kit/event"
-	"kontor/modules/notifications"
+	"kontor/modules/reach/notifications"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"

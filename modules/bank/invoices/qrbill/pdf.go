@@ -1,0 +1,173 @@
+package qrbill
+
+import (
+	"bytes"
+	"errors"
+	"math"
+
+	pdfiumerrors "github.com/klippa-app/go-pdfium/errors"
+
+	"github.com/klippa-app/go-pdfium/enums"
+	"github.com/klippa-app/go-pdfium/references"
+	"github.com/klippa-app/go-pdfium/requests"
+
+	"kontor/modules/bank/invoices/qrbill/symbol"
+)
+
+const (
+	pointsPerInch = 72
+	firstDPI      = 150 // at least two pixels per module for codes of the standard size
+	finerDPI      = 250
+	// maxPagePixels limits a rendered page; larger pages are scaled down.
+	maxPagePixels = 9_000_000
+	// maxPagePoints is the maximum length of a side: three times that of an A0 sheet.
+	maxPagePoints = 10_000
+)
+
+// document is an opened PDF.
+type document struct {
+	engine *engine
+	*instance
+	ref    references.FPDF_DOCUMENT
+	count  int
+	limits Limits
+}
+
+// openPDF opens a document without a password. It only renders pages, and ignores scripts, actions and attachments.
+func (e *engine) openPDF(file []byte, limits Limits) (source, error) {
+	// Bytes before the header shift all offsets. Without them, the engine does not have to repair the file.
+	if at := bytes.Index(file[:min(len(file), pdfHeaderWindow)], []byte("%PDF-")); at > 0 {
+		file = file[at:]
+	}
+	m, err := e.newInstance()
+	if err != nil {
+		return nil, err
+	}
+	d := &document{engine: e, instance: m, limits: limits}
+	err = m.limited(limits, func() error {
+		opened, err := m.OpenDocument(&requests.OpenDocument{File: &file})
+		if err != nil {
+			return openError(err)
+		}
+		d.ref = opened.Document
+		count, err := m.FPDF_GetPageCount(&requests.FPDF_GetPageCount{Document: d.ref})
+		if err != nil {
+			return errorf(DamagedFile, "count pages: %w", err)
+		}
+		d.count = count.PageCount
+		return nil
+	})
+	if err == nil && d.count <= 0 {
+		err = errorf(DamagedFile, "PDF without pages")
+	}
+	if err != nil {
+		d.close()
+		return nil, err
+	}
+	return d, nil
+}
+
+func openError(err error) error {
+	switch {
+	case errors.Is(err, pdfiumerrors.ErrPassword), errors.Is(err, pdfiumerrors.ErrSecurity):
+		return &Error{Reason: EncryptedFile, cause: err}
+	default:
+		return errorf(DamagedFile, "open PDF: %w", err)
+	}
+}
+
+func (d *document) pages() int { return d.count }
+func (d *document) close()     { d.engine.release(d.instance) }
+
+func (d *document) position(_ int, code symbol.Code) float64 { return code.Y }
+
+func (d *document) page(index int, finer bool) (gray *symbol.Gray, err error) {
+	dpi := firstDPI
+	if finer {
+		dpi = finerDPI
+	}
+	err = d.limited(d.limits, func() error {
+		gray, err = d.renderPage(index, float64(dpi))
+		return err
+	})
+	return gray, err
+}
+
+// renderPage loads a page and renders it.
+func (d *document) renderPage(index int, dpi float64) (*symbol.Gray, error) {
+	loaded, err := d.FPDF_LoadPage(&requests.FPDF_LoadPage{Document: d.ref, Index: index})
+	if err != nil {
+		return nil, errorf(DamagedFile, "load page %d: %w", index+1, err)
+	}
+	gray, err := d.render(loaded.Page, dpi)
+	if err != nil {
+		return nil, err
+	}
+	_, err = d.FPDF_ClosePage(&requests.FPDF_ClosePage{Page: loaded.Page})
+	return gray, err
+}
+
+// render renders a loaded page in shades of grey on white paper.
+func (d *document) render(ref references.FPDF_PAGE, dpi float64) (*symbol.Gray, error) {
+	page := requests.Page{ByReference: &ref}
+	w, h, err := d.pageSize(page)
+	if err != nil {
+		return nil, err
+	}
+	scale := min(dpi/pointsPerInch, math.Sqrt(float64(min(maxPagePixels, d.limits.Pixels))/(w*h)))
+	return d.renderPixels(page, max(1, int(w*scale)), max(1, int(h*scale)))
+}
+
+// pageSize returns width and height of a page in points. It rejects pages that no printer makes.
+func (d *document) pageSize(page requests.Page) (w, h float64, err error) {
+	width, err := d.FPDF_GetPageWidthF(&requests.FPDF_GetPageWidthF{Page: page})
+	if err != nil {
+		return 0, 0, errorf(DamagedFile, "page width: %w", err)
+	}
+	height, err := d.FPDF_GetPageHeightF(&requests.FPDF_GetPageHeightF{Page: page})
+	if err != nil {
+		return 0, 0, errorf(DamagedFile, "page height: %w", err)
+	}
+	w, h = float64(width.PageWidth), float64(height.PageHeight)
+	if !(w > 0 && h > 0) || math.IsInf(w, 0) || math.IsInf(h, 0) {
+		return 0, 0, errorf(DamagedFile, "page of %g x %g points", w, h)
+	}
+	if max(w, h) > maxPagePoints {
+		return 0, 0, errorf(TooLarge, "page of %g x %g points", w, h)
+	}
+	return w, h, nil
+}
+
+func (d *document) renderPixels(page requests.Page, w, h int) (*symbol.Gray, error) {
+	created, err := d.FPDFBitmap_CreateEx(&requests.FPDFBitmap_CreateEx{
+		Width: w, Height: h, Format: enums.FPDF_BITMAP_FORMAT_GRAY, Pointer: uint64(0),
+	})
+	if err != nil {
+		return nil, errorf(TooComplex, "bitmap of %d x %d: %w", w, h, err)
+	}
+	if _, err := d.FPDFBitmap_FillRect(&requests.FPDFBitmap_FillRect{
+		Bitmap: created.Bitmap, Width: w, Height: h, Color: 0xffffffff,
+	}); err != nil {
+		return nil, errorf(DamagedFile, "fill background: %w", err)
+	}
+	if _, err := d.FPDF_RenderPageBitmap(&requests.FPDF_RenderPageBitmap{
+		Bitmap: created.Bitmap, Page: page, SizeX: w, SizeY: h,
+		Flags: enums.FPDF_RENDER_FLAG_ANNOT | enums.FPDF_RENDER_FLAG_GRAYSCALE | enums.FPDF_RENDER_FLAG_RENDER_LIMITEDIMAGECACHE,
+	}); err != nil {
+		return nil, errorf(DamagedFile, "render: %w", err)
+	}
+	stride, err := d.FPDFBitmap_GetStride(&requests.FPDFBitmap_GetStride{Bitmap: created.Bitmap})
+	if err != nil {
+		return nil, errorf(DamagedFile, "stride: %w", err)
+	}
+	buffer, err := d.FPDFBitmap_GetBuffer(&requests.FPDFBitmap_GetBuffer{Bitmap: created.Bitmap})
+	if err != nil || len(buffer.Buffer) < stride.Stride*h || stride.Stride < w {
+		return nil, errorf(DamagedFile, "no pixels: %w", err)
+	}
+	gray := symbol.NewGray(w, h)
+	for y := range h {
+		copy(gray.Pix[y*w:(y+1)*w], buffer.Buffer[y*stride.Stride:])
+	}
+	_, err = d.FPDFBitmap_Destroy(&requests.FPDFBitmap_Destroy{Bitmap: created.Bitmap})
+	return gray, err
+}

@@ -1,0 +1,258 @@
+package qrbill
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"kontor/modules/kit/sandbox"
+)
+
+// Reader reads QR-bills from files. It limits how many files are read concurrently, and decodes them in worker processes of
+// the same executable, see package sandbox. It is safe for concurrent use.
+type Reader struct {
+	limits    Limits
+	wait      time.Duration
+	now       func() time.Time
+	queue     *sandbox.Queue
+	documents *sandbox.Pool
+	pictures  *sandbox.Pool
+	cacheDir  string // empty: none
+	tempDir   string // cache directory that Close removes; empty when the caller has one
+
+	closing   chan struct{} // closed by Close
+	closeOnce sync.Once
+}
+
+// NewReader returns a Reader. It starts no process before the first file.
+func NewReader(config Config) *Reader {
+	config = config.withDefaults()
+	r := &Reader{limits: config.Limits, wait: config.Wait, now: config.Now, queue: sandbox.NewSizedQueue(config.Slots, config.Wait, config.Limits.Bytes),
+		closing: make(chan struct{})}
+	cache := config.CacheDir
+	if cache == "" {
+		// A cache saves later workers from compiling the engine again. Without one they compile it.
+		cache, _ = os.MkdirTemp("", "qrbill-engine-")
+		r.tempDir = cache
+	}
+	r.cacheDir = cache
+	r.documents = sandbox.NewPool(sandbox.Config{Kind: documentWorker, Args: []string{cache},
+		Memory: r.limits.documentMemory(), Resident: residentAfterFile, MaxAnswer: maxAnswer})
+	r.pictures = sandbox.NewPool(sandbox.Config{Kind: pictureWorker,
+		Memory: r.limits.pictureMemory(), Resident: residentAfterFile, MaxAnswer: maxAnswer})
+	return r
+}
+
+// maxAnswer exceeds the encoded size of the longest code, and of a preview.
+const maxAnswer = max(4*maxTextBytes, maxPreviewBytes+1<<10)
+
+// Close cancels running reads, which return ErrBusy, and ends the workers. It waits for them until the context ends. Later
+// reads return ErrBusy.
+func (r *Reader) Close(ctx context.Context) {
+	r.closeOnce.Do(func() {
+		close(r.closing)
+		r.documents.Close(ctx)
+		r.pictures.Close(ctx)
+		if r.tempDir != "" {
+			_ = os.RemoveAll(r.tempDir) // a leftover temporary directory does no harm
+		}
+	})
+}
+
+// isClosed reports whether Close was called.
+func (r *Reader) isClosed() bool {
+	select {
+	case <-r.closing:
+		return true
+	default:
+		return false
+	}
+}
+
+// untilClosed returns a context that also ends when the Reader is closed.
+func (r *Reader) untilClosed(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-r.closing:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// EngineStarted reports whether the PDF engine was ever started.
+func (r *Reader) EngineStarted() bool { return r.documents.Started() }
+
+// MaxBytes returns the size of the largest file that the Reader accepts.
+func (r *Reader) MaxBytes() int { return r.limits.Bytes }
+
+// Options are the options of reading a file.
+type Options struct {
+	// Page is the only page to search, counted from 1; 0 searches all pages.
+	Page int
+	// Strict rejects a bill that violates the standard.
+	Strict bool
+	// Caller identifies the caller. One caller cannot use all workers or fill the queue. An empty name is exempt.
+	Caller string
+	// Waiting is the size of what the caller keeps in memory while the file waits, in bytes; 0: that of the largest file.
+	Waiting int
+}
+
+// Result is a bill with its findings.
+type Result struct {
+	Bill     *Bill
+	Page     int // counted from 1
+	Findings []Finding
+	// Others are the other bills of the file in page order, without duplicates.
+	Others []Other
+}
+
+// Other is another bill of the same file.
+type Other struct {
+	Page int
+	Bill *Bill
+}
+
+// Read returns the first QR-bill of a file: by page, then from top to bottom. It returns an *Error when there is none, and
+// ErrBusy when all workers are busy or the Reader is closed. With Options.Strict, a bill that violates the standard yields
+// an *Error with InvalidPayload and all violations.
+func (r *Reader) Read(ctx context.Context, file []byte, options Options) (*Result, error) {
+	options.Waiting = len(file)
+	return r.ReadFunc(ctx, func() ([]byte, error) { return file, nil }, options)
+}
+
+// ReadFunc is like Read for a file that it loads only when a slot is free. It returns errors of load unchanged.
+func (r *Reader) ReadFunc(ctx context.Context, load func() ([]byte, error), options Options) (*Result, error) {
+	if options.Page < 0 {
+		return nil, errorf(PageOutOfRange, "page %d", options.Page)
+	}
+	ctx, cancel := r.untilClosed(ctx)
+	defer cancel()
+	result, err := r.readInSlot(ctx, load, options)
+	if r.isClosed() && (errors.Is(err, context.Canceled) || errors.Is(err, sandbox.ErrClosed)) {
+		err = ErrBusy
+	}
+	if err == nil && options.Strict {
+		if violations := Violations(result.Findings); len(violations) > 0 {
+			return nil, &Error{Reason: InvalidPayload, Findings: violations}
+		}
+	}
+	return result, err
+}
+
+// readInSlot waits for a slot and reads the file.
+func (r *Reader) readInSlot(ctx context.Context, load func() ([]byte, error), options Options) (result *Result, err error) {
+	err = r.inSlot(ctx, options.Caller, options.Waiting, load, func(lease *sandbox.Lease, file []byte, kind string) error {
+		result, err = r.read(ctx, lease, file, job{Kind: kind, Page: options.Page, Limits: r.limits})
+		return err
+	})
+	return result, err
+}
+
+// inSlot waits for a slot, loads a file and calls use with a worker for it.
+func (r *Reader) inSlot(ctx context.Context, caller string, waiting int, load func() ([]byte, error),
+	use func(lease *sandbox.Lease, file []byte, kind string) error,
+) error {
+	release, err := r.queue.AcquireFor(ctx, caller, orDefault(waiting, r.limits.Bytes))
+	if errors.Is(err, sandbox.ErrBusy) {
+		err = ErrBusy
+	}
+	if err != nil {
+		return err
+	}
+	defer release()
+	file, err := load()
+	if err != nil {
+		return err
+	}
+	if len(file) > r.limits.Bytes {
+		return errorf(TooLarge, "file of %d bytes", len(file))
+	}
+	kind, readable := sniff(file)
+	if !readable {
+		return &Error{Reason: UnsupportedFile, Format: kind}
+	}
+	pool := r.pictures
+	if kind == kindPDF {
+		pool = r.documents
+	}
+	lease, err := r.acquire(ctx, pool)
+	if err != nil {
+		return err
+	}
+	return use(lease, file, kind)
+}
+
+// startWait is the minimum time that a file waits for a starting worker, in addition to its own time.
+const startWait = 15 * time.Second
+
+// acquire returns a worker. When none becomes ready, the error is temporary and not one of the file.
+func (r *Reader) acquire(ctx context.Context, pool *sandbox.Pool) (*sandbox.Lease, error) {
+	starting, cancel := context.WithTimeout(ctx, max(startWait, r.limits.Time, r.wait))
+	defer cancel()
+	lease, err := pool.Acquire(starting)
+	switch {
+	case err == nil:
+		return lease, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, sandbox.ErrClosed):
+		return nil, err
+	default:
+		return nil, &Error{Reason: reasonOverloaded, cause: err}
+	}
+}
+
+// gracePeriod is the time after the deadline of a worker in which it may still send the codes that it has read.
+const gracePeriod = 500 * time.Millisecond
+
+// read sends the file to a worker and returns the first bill, even if the worker failed later.
+func (r *Reader) read(ctx context.Context, lease *sandbox.Lease, file []byte, job job) (*Result, error) {
+	job.Time = r.limits.Time
+	request, err := json.Marshal(job)
+	if err != nil {
+		lease.Release()
+		return nil, fmt.Errorf("encode job: %w", err)
+	}
+	limited, cancel := context.WithTimeout(ctx, r.limits.Time+gracePeriod)
+	defer cancel()
+	c := collection{at: r.now()}
+	answer, err := lease.Run(limited, request, file, c.add)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return c.result(crashError(err), nil)
+	}
+	var end outcome
+	if err := json.Unmarshal(answer, &end); err != nil {
+		return nil, errorf(DamagedFile, "decode the answer of the worker: %w", err)
+	}
+	if end.Unfinished {
+		return c.result(end.err(), nil)
+	}
+	return c.result(nil, end.err())
+}
+
+// crashError returns the error of a file whose worker failed.
+func crashError(err error) error {
+	reason := DamagedFile
+	if crash, ok := errors.AsType[*sandbox.CrashError](err); ok {
+		switch crash.Failure {
+		case sandbox.OutOfTime, sandbox.OutOfMemory:
+			reason = TooComplex
+		case sandbox.Killed:
+			reason = reasonOverloaded
+		case sandbox.Crashed:
+		}
+	} else if errors.Is(err, context.DeadlineExceeded) {
+		reason = TooComplex
+	}
+	return &Error{Reason: reason, cause: err}
+}

@@ -1,0 +1,188 @@
+package qrbill
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/jpeg"
+	"math"
+
+	"github.com/disintegration/imaging"
+	"github.com/klippa-app/go-pdfium/enums"
+	"github.com/klippa-app/go-pdfium/references"
+	"github.com/klippa-app/go-pdfium/requests"
+
+	"kontor/modules/kit/exif"
+	"kontor/modules/kit/sandbox"
+)
+
+const (
+	previewRatio    = 2  // height to width, at most
+	previewQuality  = 82 // of the JPEG
+	previewFallback = 50 // of a JPEG that would exceed maxPreviewBytes
+)
+
+// preview renders a page and sends its JPEG, in a worker process.
+func (w worker) preview(j job, file []byte, send func([]byte) error) ([]byte, error) {
+	page, pages, err := w.render(j, file)
+	if err != nil {
+		return json.Marshal(outcomeOf(err))
+	}
+	encoded, err := encodePreview(page)
+	if err != nil {
+		return json.Marshal(outcomeOf(err))
+	}
+	if err := send(encoded); err != nil {
+		return nil, err
+	}
+	return json.Marshal(outcome{Pages: pages})
+}
+
+func encodePreview(page image.Image) ([]byte, error) {
+	var b bytes.Buffer
+	for _, quality := range []int{previewQuality, previewFallback} {
+		b.Reset()
+		if err := jpeg.Encode(&b, page, &jpeg.Options{Quality: quality}); err != nil {
+			return nil, errorf(TooComplex, "encode the preview: %w", err)
+		}
+		if b.Len() <= maxPreviewBytes {
+			return b.Bytes(), nil
+		}
+	}
+	return nil, errorf(TooComplex, "preview of %d bytes", b.Len())
+}
+
+func (w worker) render(j job, file []byte) (page image.Image, pages int, err error) {
+	if j.Kind == kindPDF {
+		return w.engine.renderPreview(file, j)
+	}
+	if j.Page > 1 {
+		return nil, 0, errorf(PageOutOfRange, "page %d of a picture", j.Page)
+	}
+	page, err = renderPicture(file, j)
+	return page, 1, err
+}
+
+// renderPicture decodes a picture and returns it upright, on white and no larger than asked.
+func renderPicture(file []byte, j job) (page image.Image, err error) {
+	defer sandbox.LimitCPU(j.Limits.Time)()
+	defer func() {
+		if p := recover(); p != nil {
+			page, err = nil, errorf(DamagedFile, "%s: decoder failed: %v", j.Kind, p)
+		}
+	}()
+	c := codecs[j.Kind]
+	if j.Kind != kindJPEG && j.Kind != kindPNG {
+		return nil, &Error{Reason: UnsupportedFile, Format: j.Kind}
+	}
+	config, err := c.config(bytes.NewReader(file))
+	if err != nil {
+		return nil, decodeError(j.Kind, err)
+	}
+	depth, up := bytesPerPixel(config.ColorModel), exif.Upright
+	if j.Kind == kindJPEG {
+		header := readJPEGHeader(file)
+		depth, up = header.bytesPerPixel(config.ColorModel), header.up
+	} else if data := pngEXIF(file); data != nil {
+		up = exif.OrientationOf(data)
+	}
+	if err := j.Limits.checkPicture(config, depth); err != nil {
+		return nil, err
+	}
+	whole, err := c.decode(bytes.NewReader(file))
+	if err != nil {
+		return nil, decodeError(j.Kind, err)
+	}
+	width, height := j.Width, previewRatio*j.Width
+	if up.IsQuarterTurn() {
+		width, height = height, width
+	}
+	small := up.Turn(imaging.Fit(whole, width, height, imaging.Box))
+	white := image.NewRGBA(small.Bounds())
+	draw.Draw(white, white.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src)
+	draw.Draw(white, white.Bounds(), small, small.Bounds().Min, draw.Over)
+	return white, nil
+}
+
+// pngEXIF returns the EXIF data of a PNG, or nil (PNG, third edition, section 11.3.3.6).
+func pngEXIF(file []byte) []byte {
+	const signature, head, check = 8, 8, 4
+	for at := signature; at+head <= len(file); {
+		length := int64(binary.BigEndian.Uint32(file[at:]))
+		if length > int64(len(file)-at-head) {
+			return nil
+		}
+		if string(file[at+4:at+head]) == "eXIf" {
+			return file[at+head:][:length]
+		}
+		at += head + int(length) + check
+	}
+	return nil
+}
+
+// renderPreview renders a page of a document in colour. It ignores scripts, actions and attachments.
+func (e *engine) renderPreview(file []byte, j job) (page image.Image, pages int, err error) {
+	opened, err := e.openPDF(file, j.Limits)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer opened.close()
+	d, ok := opened.(*document)
+	if !ok || j.Page > d.count {
+		return nil, 0, errorf(PageOutOfRange, "page %d of %d", j.Page, opened.pages())
+	}
+	err = d.limited(d.limits, func() error {
+		loaded, err := d.FPDF_LoadPage(&requests.FPDF_LoadPage{Document: d.ref, Index: j.Page - 1})
+		if err != nil {
+			return errorf(DamagedFile, "load page %d: %w", j.Page, err)
+		}
+		page, err = d.renderColour(loaded.Page, j.Width)
+		return err
+	})
+	return page, d.count, err
+}
+
+// renderColour renders a loaded page, at most width pixels wide, on white paper.
+func (d *document) renderColour(ref references.FPDF_PAGE, width int) (image.Image, error) {
+	page := requests.Page{ByReference: &ref}
+	w, h, err := d.pageSize(page)
+	if err != nil {
+		return nil, err
+	}
+	scale := min(float64(width)/w, float64(previewRatio*width)/h, math.Sqrt(float64(min(maxPagePixels, d.limits.Pixels))/(w*h)))
+	return d.renderBGR(page, max(1, int(w*scale)), max(1, int(h*scale)))
+}
+
+func (d *document) renderBGR(page requests.Page, w, h int) (image.Image, error) {
+	created, err := d.FPDFBitmap_CreateEx(&requests.FPDFBitmap_CreateEx{Width: w, Height: h, Format: enums.FPDF_BITMAP_FORMAT_BGRX, Pointer: uint64(0)})
+	if err != nil {
+		return nil, errorf(TooComplex, "bitmap of %d x %d: %w", w, h, err)
+	}
+	if _, err := d.FPDFBitmap_FillRect(&requests.FPDFBitmap_FillRect{Bitmap: created.Bitmap, Width: w, Height: h, Color: 0xffffffff}); err != nil {
+		return nil, errorf(DamagedFile, "fill background: %w", err)
+	}
+	if _, err := d.FPDF_RenderPageBitmap(&requests.FPDF_RenderPageBitmap{Bitmap: created.Bitmap, Page: page, SizeX: w, SizeY: h,
+		Flags: enums.FPDF_RENDER_FLAG_ANNOT | enums.FPDF_RENDER_FLAG_RENDER_LIMITEDIMAGECACHE}); err != nil {
+		return nil, errorf(DamagedFile, "render: %w", err)
+	}
+	stride, err := d.FPDFBitmap_GetStride(&requests.FPDFBitmap_GetStride{Bitmap: created.Bitmap})
+	if err != nil {
+		return nil, errorf(DamagedFile, "stride: %w", err)
+	}
+	buffer, err := d.FPDFBitmap_GetBuffer(&requests.FPDFBitmap_GetBuffer{Bitmap: created.Bitmap})
+	if err != nil || stride.Stride < 4*w || len(buffer.Buffer) < stride.Stride*h {
+		return nil, errorf(DamagedFile, "no pixels: %w", err)
+	}
+	out := image.NewRGBA(image.Rect(0, 0, w, h))
+	for y := range h {
+		from, to := buffer.Buffer[y*stride.Stride:], out.Pix[y*out.Stride:]
+		for x := range w {
+			to[4*x], to[4*x+1], to[4*x+2], to[4*x+3] = from[4*x+2], from[4*x+1], from[4*x], 0xff
+		}
+	}
+	_, err = d.FPDFBitmap_Destroy(&requests.FPDFBitmap_Destroy{Bitmap: created.Bitmap})
+	return out, err
+}

@@ -1,0 +1,179 @@
+package notifications_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"kontor/locales"
+	"kontor/modules/reach/notifications"
+	"kontor/store"
+	"kontor/store/storetest"
+)
+
+// fakeGateway is a gateway whose answers a test sets.
+type fakeGateway struct {
+	mu     sync.Mutex
+	answer func(d notifications.Delivery) error
+	took   []string // ids of the deliveries that it accepted
+	tries  map[string]int
+}
+
+func (g *fakeGateway) Send(_ context.Context, d notifications.Delivery) error {
+	g.mu.Lock()
+	if g.tries == nil {
+		g.tries = map[string]int{}
+	}
+	g.tries[d.ID]++
+	answer := g.answer
+	g.mu.Unlock()
+	if answer != nil {
+		if err := answer(d); err != nil {
+			return err
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.took = append(g.took, d.ID)
+	return nil
+}
+
+// tried returns how many deliveries it was given.
+func (g *fakeGateway) tried() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.tries)
+}
+
+func (g *fakeGateway) accepted() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.took)
+}
+
+// queueTest is a service with queues on a clock that the test sets.
+type queueTest struct {
+	*notifications.Service
+	t     testing.TB
+	db    *store.DB
+	clock *storetest.Clock
+}
+
+func newQueueTest(t testing.TB, o notifications.Options) *queueTest {
+	t.Helper()
+	clock := storetest.NewClock()
+	h := &queueTest{t: t, db: storetest.OpenWith(t, clock), clock: clock}
+	h.restart(o)
+	return h
+}
+
+// newSharedQueueTest returns a database that several nodes may use, without a service.
+func newSharedQueueTest(t testing.TB) *queueTest {
+	t.Helper()
+	clock := storetest.NewClock()
+	return &queueTest{t: t, db: storetest.OpenShared(t, clock), clock: clock}
+}
+
+// second opens the database for another node.
+func (h *queueTest) second(t testing.TB) *store.DB {
+	t.Helper()
+	return storetest.Second(t, h.db)
+}
+
+// restart starts another service on the same database, as a new process would.
+func (h *queueTest) restart(o notifications.Options) {
+	h.t.Helper()
+	texts, err := locales.Load()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.Service = notifications.New(h.db, texts, o)
+	if err := h.Start(context.Background()); err != nil {
+		h.t.Fatal(err)
+	}
+	service := h.Service
+	h.t.Cleanup(func() { _ = service.Close(context.Background()) })
+}
+
+// release has the service release what nodes that are gone have left, as a job of the server does.
+func (h *queueTest) release() {
+	h.t.Helper()
+	if err := h.ReleaseNodes(context.Background()); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// crash closes the database under the service, as the end of its process does, and opens it for the next one. The service can then
+// claim nothing that the next one is to claim.
+func (h *queueTest) crash() {
+	h.t.Helper()
+	o := storetest.OptionsOf(h.t, h.db)
+	if err := h.db.Close(); err != nil {
+		h.t.Fatal(err)
+	}
+	h.db = storetest.OpenAgain(h.t, o)
+}
+
+func (h *queueTest) enqueue(channel, text string) string {
+	h.t.Helper()
+	var d notifications.Delivery
+	err := h.db.InTx(context.Background(), func(tx *store.Tx) error {
+		var err error
+		d, err = h.Enqueue(context.Background(), tx, notifications.Delivery{UserID: store.NewID(), Channel: channel,
+			Recipient: "anna@example.ch", Subject: "s", Text: text, Secret: strings.HasPrefix(text, "secret")})
+		return err
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return d.ID
+}
+
+// state is a delivery as it is stored.
+type state struct {
+	status, text string // text is the sealed one of a secret
+	attempts     int
+	lastError    *string
+	next         *store.Time
+}
+
+func (h *queueTest) state(id string) state {
+	h.t.Helper()
+	var s state
+	err := h.db.QueryRow(context.Background(), `SELECT status, text || sealed, attempts, last_error, next_attempt_at FROM deliveries WHERE id = $1`, id).
+		Scan(&s.status, &s.text, &s.attempts, &s.lastError, &s.next)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return s
+}
+
+func (h *queueTest) until(id, status string) state {
+	h.t.Helper()
+	eventually(h.t, func() bool { return h.state(id).status == status })
+	return h.state(id)
+}
+
+// pass advances the clock and wakes the queues.
+func (h *queueTest) pass(d time.Duration) {
+	h.clock.Advance(d)
+	h.WakeUp()
+}
+
+// untilItEnds advances the clock by an hour after each failed attempt. It waits while the delivery is being sent, whose lease
+// would expire otherwise.
+func (h *queueTest) untilItEnds(id string) {
+	h.t.Helper()
+	waited := 0
+	eventually(h.t, func() bool {
+		s := h.state(id)
+		if s.status == "retrying" && s.attempts > waited {
+			waited = s.attempts
+			h.pass(time.Hour)
+		}
+		return s.status == "sent" || s.status == "dead"
+	})
+}

@@ -1,0 +1,125 @@
+package notifications_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kontor/modules/reach/notifications"
+)
+
+func TestQueue_ResumesDeliveriesOfAnEarlierProcess(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	dying := &fakeGateway{answer: func(notifications.Delivery) error { <-release; return errors.New("too late") }}
+	h := newQueueTest(t, notifications.Options{Email: dying, MaxAttempts: 3})
+	id := h.enqueue("email", "hello")
+	h.until(id, "sending")
+	h.crash()
+
+	g := &fakeGateway{}
+	h.restart(notifications.Options{Email: g, MaxAttempts: 3})
+	eventually(t, func() bool { h.release(); return h.state(id).status == "sent" })
+	if s := h.state(id); s.attempts != 2 {
+		t.Errorf("got %+v, want it to be sent by the second attempt, without waiting for the lease", s)
+	}
+	if n := len(g.accepted()); n != 1 {
+		t.Errorf("sent %d times", n)
+	}
+}
+
+func TestQueue_AbandonsADeliveryThatEndsTheProcessEachTime(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	deadly := &fakeGateway{answer: func(notifications.Delivery) error { <-release; return nil }}
+	h := newQueueTest(t, notifications.Options{Email: deadly, MaxAttempts: 2})
+	id := h.enqueue("email", "deadly")
+	h.until(id, "sending")
+	h.crash()
+	h.restart(notifications.Options{Email: deadly, MaxAttempts: 2})
+	eventually(t, func() bool { h.release(); s := h.state(id); return s.status == "sending" && s.attempts == 2 })
+	h.crash()
+	h.restart(notifications.Options{Email: deadly, MaxAttempts: 2})
+	eventually(t, func() bool { h.release(); return h.state(id).status == "dead" })
+	if s := h.state(id); !strings.Contains(*s.lastError, "abandoned") {
+		t.Errorf("got %+v", s)
+	}
+	deadly.mu.Lock()
+	defer deadly.mu.Unlock()
+	if n := deadly.tries[id]; n != 2 {
+		t.Errorf("it was tried %d times, want 2", n)
+	}
+}
+
+func TestQueue_ResumesDeliveriesWithAnExpiredLease(t *testing.T) {
+	release := make(chan struct{})
+	free := sync.OnceFunc(func() { close(release) })
+	defer free()
+	first := true
+	var mu sync.Mutex
+	g := &fakeGateway{answer: func(notifications.Delivery) error {
+		mu.Lock()
+		wait := first
+		first = false
+		mu.Unlock()
+		if wait {
+			<-release
+			return errors.New("too late")
+		}
+		return nil
+	}}
+	h := newQueueTest(t, notifications.Options{Email: g})
+	id := h.enqueue("email", "x")
+	h.until(id, "sending")
+	h.pass(3 * time.Minute)
+	h.until(id, "sent")
+	free()
+	_ = h.Close(t.Context())
+	if s := h.state(id); s.status != "sent" {
+		t.Errorf("a worker without the lease changed the delivery: %+v", s)
+	}
+}
+
+// An attempt whose lease has expired records nothing while the next attempt is under way, or it would be sent a third time.
+func TestQueue_IgnoresTheOutcomeOfALostLease(t *testing.T) {
+	var first, others = make(chan struct{}), make(chan struct{})
+	freeFirst, freeOthers := sync.OnceFunc(func() { close(first) }), sync.OnceFunc(func() { close(others) })
+	defer freeFirst()
+	defer freeOthers()
+	var attempts atomic.Int32
+	g := &fakeGateway{answer: func(d notifications.Delivery) error {
+		switch {
+		case d.Text == "probe":
+		case d.Text == "twice" && attempts.Add(1) == 1:
+			<-first
+			return errors.New("too late")
+		default:
+			<-others
+		}
+		return nil
+	}}
+	h := newQueueTest(t, notifications.Options{Email: g})
+	id := h.enqueue("email", "twice")
+	h.until(id, "sending")
+	h.pass(3 * time.Minute)
+	eventually(t, func() bool { return h.state(id).attempts == 2 })
+
+	// All workers are busy. One is free for the probe when the outcome of the first attempt is recorded.
+	for range notifications.ParallelSends - 2 {
+		h.until(h.enqueue("email", "blocks"), "sending")
+	}
+	probe := h.enqueue("email", "probe")
+	freeFirst()
+	h.until(probe, "sent")
+	if s := h.state(id); s.status != "sending" || s.attempts != 2 || s.lastError != nil {
+		t.Errorf("during the second attempt the delivery is %+v", s)
+	}
+	freeOthers()
+	h.until(id, "sent")
+	if n := attempts.Load(); n != 2 {
+		t.Errorf("it was sent %d times, want 2", n)
+	}
+}

@@ -1,0 +1,129 @@
+package notifications_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+
+	"kontor/locales"
+	"kontor/modules/kit/event"
+	"kontor/modules/reach/notifications"
+)
+
+// values are arguments for the templates of each event.
+var values = map[event.Kind]map[string]any{
+	event.MessageReceived:       {},
+	event.CustomerCreated:       {"Name": "Vreni Muster"},
+	event.TaskDue:               {"Title": "Sign <the> contract", "Date": "2026-02-28"},
+	event.CustomerNotice:        {"Text": "Please <call> us."},
+	event.CustomerStatusChanged: {"Name": "Vreni Muster", "From": "pending", "To": "in_review"},
+	event.AccessExpiring:        {"Access": "customers: read", "Date": "2026-03-06 08:00 UTC"},
+	event.ServiceTokenExpiring:  {"Name": "Production", "Account": "Back office", "Date": "2026-02-28"},
+	event.WebhookPaused:         {"Host": "hooks.example", "Days": 5},
+	event.WebhookDisabled:       {"Host": "hooks.example", "Days": 5},
+	event.KYCDocumentExpiring:   {"Name": "Vreni Muster", "Document": "passport", "Date": "2026-02-28"},
+	event.KYCDecisionPending:    {"Name": "Vreni Muster"},
+	event.KYCDecisionClosed:     {"Name": "Vreni Muster", "Status": "decision_confirmed"},
+	event.TaskAssigned:          {"Title": "Sign the form"},
+	event.TaskStatusChanged:     {"Title": "Sign the form", "From": "pending", "To": "completed"},
+	event.PasswordChanged:       {},
+	event.NewDeviceLogin:        {"Time": "2026-01-31T08:15:30Z"},
+	event.CredentialAdded:       {"Value": "a…@a-bank.example.ch"},
+	event.CredentialRemoved:     {"Value": "a…@a-bank.example.ch"},
+	event.FactorChanged:         {"Change": "passkey_added"},
+}
+
+// parts are the parts of a template by channel.
+var parts = map[string][]string{
+	"":                  {"title", "content", "push.title", "push.content", "push.link_text"},
+	notifications.Email: {"email.subject", "email.text", "email.html"},
+	notifications.SMS:   {"sms.text"},
+}
+
+// undoParts are the parts of the messages with a link that undoes the event.
+var undoParts = map[string][]string{notifications.Email: {"undo.email.text", "undo.email.html"}, notifications.SMS: {"undo.sms.text"}}
+
+var undoable = []event.Kind{event.CredentialAdded, event.FactorChanged}
+
+func TestTemplates_AreCompleteForEveryEventChannelAndLanguage(t *testing.T) {
+	texts, err := locales.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := notifications.Channels()
+	for kind := range kinds {
+		if values[kind] == nil {
+			t.Errorf("add sample arguments of %s to values in templates_test.go, {} for none", kind)
+		}
+	}
+	for kind := range values {
+		if _, declared := kinds[kind]; !declared {
+			t.Errorf("values in templates_test.go has %s, which has no row in kinds.go", kind)
+		}
+	}
+	for event, channels := range kinds {
+		args := map[string]any{"Link": "https://bank.example/", "Undo": "https://bank.example/undo#AAAAAAAAAAAAAAAAAAAAAA"}
+		for name, value := range values[event] {
+			args[name] = value
+		}
+		for _, channel := range append([]string{""}, channels...) {
+			for _, lang := range locales.Languages() {
+				all := parts[channel]
+				if slices.Contains(undoable, event) {
+					all = append(slices.Clone(all), undoParts[channel]...)
+				}
+				for _, part := range all {
+					text, ok := texts.Lookup(lang, "notification."+string(event)+"."+part, args)
+					if !ok || text == "" || strings.Contains(text, "<no value>") {
+						t.Errorf("%s %s %s: got %q, %t", lang, event, part, text, ok)
+					}
+					if strings.HasSuffix(part, "sms.text") && len([]rune(text)) > 160 {
+						t.Errorf("%s %s: an SMS of %d characters", lang, event, len([]rune(text)))
+					}
+				}
+			}
+		}
+	}
+}
+
+var unknownKey = regexp.MustCompile(`^notification\.(\w+)\.`)
+
+func TestTemplates_BelongToKnownEvents(t *testing.T) {
+	data, err := locales.Files().Open("en/notifications.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer data.Close()
+	var texts map[string]string
+	if err := json.UnmarshalRead(data, &texts); err != nil {
+		t.Fatal(err)
+	}
+	kinds := notifications.Channels()
+	for key := range texts {
+		found := unknownKey.FindStringSubmatch(key)
+		if found == nil || found[1] == "term" || found[1] == string(event.CredentialOTP) {
+			continue
+		}
+		channels, known := kinds[event.Kind(found[1])]
+		channel, _, _ := strings.Cut(strings.TrimPrefix(key, found[0]), ".")
+		if _, ofChannel := parts[channel]; !known || ofChannel && !slices.Contains(channels, channel) {
+			t.Errorf("%s is unused", key)
+		}
+	}
+}
+
+func TestMessages_AreRenderedInTheLanguageOfTheRecipientWithTermsAndDates(t *testing.T) {
+	for lang, want := range map[string][3]string{
+		"en": {"A document of A & B <x> expires soon", "The passport of A & B <x> expires on 28 February 2026.", "The passport of A &amp; B &lt;x&gt; expires on 28 February 2026."},
+		"de": {"Ein Dokument von A & B <x> läuft bald ab", "Der Pass von A & B <x> läuft am 28.02.2026 ab.", "Der Pass von A &amp; B &lt;x&gt; läuft am 28.02.2026 ab."},
+	} {
+		subject, text, html := notifications.RenderMail(lang, event.KYCDocumentExpiring, "https://bank.example",
+			map[string]any{"Name": "A & B <x>", "Document": "passport", "Date": "2026-02-28"})
+		if subject != want[0] || !strings.HasPrefix(text, want[1]) || !strings.Contains(html, want[2]) || !strings.Contains(text, "https://bank.example/customers/") {
+			t.Errorf("%s: got %q, %q, %q", lang, subject, text, html)
+		}
+	}
+}
