@@ -307,6 +307,24 @@ func TestTexts_AreCompleteInEveryLanguage(t *testing.T) {
 	}
 }
 
+// French has a narrow no-break space inside of quotation marks and before high punctuation. Buttons in Italian are in the imperative.
+func TestTexts_FollowTheRulesOfTheirLanguage(t *testing.T) {
+	badFrench := regexp.MustCompile(`«[^\x{202f}]|[^\x{202f}]»|[ \x{a0}][:;?!]|[\pL})][:;?!](?:$|[ \n<])`)
+	for key, text := range texts(t, "fr") {
+		if found := badFrench.FindString(text); found != "" {
+			t.Errorf("fr: %s has %q: use a narrow no-break space (U+202F)", key, found)
+		}
+	}
+	infinitive := regexp.MustCompile(`^\pLu\pL+(?:are|ere|ire|orre)\b`)
+	names := regexp.MustCompile(`^(?:permission|task_category|scope)\.`) // names of rights and kinds, not of buttons
+	for key, text := range texts(t, "it") {
+		word := infinitive.FindString(text)
+		if word != "" && word != "Genere" && !names.MatchString(key) && !strings.HasSuffix(text, "?") {
+			t.Errorf("it: %s begins with the infinitive %q: use the imperative", key, word)
+		}
+	}
+}
+
 func TestTexts_KeysInTheModulesExist(t *testing.T) {
 	english := texts(t, "en")
 	used := regexp.MustCompile(`\bt\('([a-z_]+(?:\.[\w]+)*)'`)
