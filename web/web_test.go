@@ -50,7 +50,7 @@ func ask(t *testing.T, app *fiber.App, method, path string, headers ...string) (
 	for i := 0; i+1 < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	answer, err := app.Test(request)
+	answer, err := app.Test(request, -1)
 	if err != nil {
 		t.Fatal(err)
 	}
