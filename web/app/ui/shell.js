@@ -30,12 +30,24 @@ function MenuEntry({ row, path, count }) {
   </a></li>`;
 }
 
-function MenuGroup({ entries, path, title, unread, children }) {
-  if (!entries.length) return null;
-  return html`<nav aria-label=${title ?? t('nav.main')}>
-    ${children}${title && html`<h2>${title}</h2>`}
-    <ul>${entries.map((row) => html`<${MenuEntry} key=${row.path} row=${row} path=${path} count=${row.count && unread[row.count]} />`)}</ul>
+function MainMenu({ path, unread }) {
+  return html`<nav aria-label=${t('nav.main')}>
+    <a class="brand" href="/"><${Mark} />Kontor</a>
+    <ul>${menu('main').map((row) => html`<${MenuEntry} key=${row.path} row=${row} path=${path} count=${row.count && unread[row.count]} />`)}</ul>
   </nav>`;
+}
+
+/** An area of the menu: one entry, whose screens are listed below it while one of them is shown. */
+function MenuArea({ group, path, title, icon }) {
+  const entries = menu(group);
+  if (!entries.length) return null;
+  const open = entries.some((row) => isWithin(path, menuPath(row)));
+  return html`<nav aria-label=${title}><ul>
+    <li><a href=${menuPath(entries[0])} aria-expanded=${open}>
+      <${Icon} name=${icon} /><span>${title}</span><${Icon} name=${open ? 'down' : 'right'} size=${12} />
+    </a></li>
+    ${open && html`<li><ul class="area">${entries.map((row) => html`<${MenuEntry} key=${row.path} row=${row} path=${path} />`)}</ul></li>`}
+  </ul></nav>`;
 }
 
 function SideBar({ path: address }) {
@@ -43,8 +55,11 @@ function SideBar({ path: address }) {
   const path = match(SCREENS, address)?.row.section ?? address;
   return html`<div class="side">
     <div class="side-menu">
-      <${MenuGroup} entries=${menu('main')} path=${path} unread=${unread}><a class="brand" href="/"><${Mark} />Kontor</a><//>
-      <${MenuGroup} entries=${menu('admin')} path=${path} title=${t('nav.administration')} unread=${unread} />
+      <${MainMenu} path=${path} unread=${unread} />
+      <div class="areas">
+        <${MenuArea} group="admin" path=${path} title=${t('nav.administration')} icon="administration" />
+        <${MenuArea} group="developers" path=${path} title=${t('nav.developers')} icon="developers" />
+      </div>
     </div>
     <${ProfileLink} path=${path} />
   </div>`;
