@@ -1,5 +1,6 @@
 import { html, useEffect, useRef } from '../lib.js';
 import { myId } from '../access.js';
+import { useAddress } from '../address.js';
 import { api } from '../api.js';
 import { countries, country } from '../countries.js';
 import { fullName } from '../customers.js';
@@ -7,7 +8,7 @@ import { deferred } from '../deferred.js';
 import { t, term } from '../i18n.js';
 import { useList } from '../list.js';
 import { nameOf, usePeople } from '../people.js';
-import { go, route } from '../router.js';
+import { go } from '../router.js';
 import { useStore } from '../store.js';
 import { Avatar, Badge, Dash, When } from '../ui/display.js';
 import { Empty, toast } from '../ui/feedback.js';
@@ -60,7 +61,7 @@ const levelText = (value) => term('verification_level', value);
 const columns = () => [
   { key: 'name', label: t('field.name'), sort: 'last_name', cell: (row) => html`<${CaseName} row=${row} />` },
   { key: 'opened_at', label: t('review.since'), sort: 'opened_at', cell: (row) => html`<${When} at=${row.opened_at} />` },
-  { key: 'state', label: t('field.state'), sort: 'kyc_status', cell: (row) => html`<${State} row=${row} />` },
+  { key: 'state', beside: true, label: t('field.state'), sort: 'kyc_status', cell: (row) => html`<${State} row=${row} />` },
   { key: 'level', label: t('review.by_documents'), sort: 'suggested_level', 
     cell: (row) => levelText(row.suggested_level) || html`<${Dash} />` },
   { key: 'country', label: t('field.country'), sort: 'country', minor: true, cell: (row) => country(row.country) || html`<${Dash} />` },
@@ -85,7 +86,7 @@ function CaseFilters({ list }) {
 /** The open cases, the oldest first, with the actions for several of them. */
 export function ReviewQueue() {
   usePeople();
-  const { query } = useStore(route);
+  const { query } = useAddress();
   const list = useList('/v1/kyc/cases', { filters: CASE_FILTERS, sort: READY_FIRST, limit: 50 });
   const waiting = useStore(deferred);
   const rowsOf = (page) => page.data.filter((row) => !waiting.some(({ key }) => key === row.customer_id))

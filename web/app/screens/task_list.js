@@ -1,4 +1,5 @@
 import { html, useState } from '../lib.js';
+import { useAddress } from '../address.js';
 import { api } from '../api.js';
 import { customersOf, fullName } from '../customers.js';
 import { day } from '../format.js';
@@ -6,8 +7,6 @@ import { t, term } from '../i18n.js';
 import { useListSettings } from '../list_settings.js';
 import { useNotifications } from '../live_updates.js';
 import { useLoad } from '../load.js';
-import { route, setQuery } from '../router.js';
-import { useStore } from '../store.js';
 import { Badge, Dash } from '../ui/display.js';
 import { Dialog } from '../ui/dialog.js';
 import { People } from '../ui/person.js';
@@ -25,7 +24,10 @@ const assigneesOf = (task) => (task.assignees ?? []).map((one) => one.user_id);
 
 const columnsOf = (customers) => [
   { key: 'title', label: t('tasks.title'), sort: 'title', cell: (row) => row.title },
-  { key: 'status', label: t('tasks.status'), sort: 'status', cell: (row) => html`<${Badge} group="task_status" value=${row.status} />` },
+  {
+    key: 'status', beside: true, label: t('tasks.status'), sort: 'status',
+    cell: (row) => html`<${Badge} group="task_status" value=${row.status} />`,
+  },
   { key: 'customer', label: t('customers.one'), cell: (row) => fullName(customers[row.customer_id]) || html`<${Dash} />` },
   { key: 'due', label: t('tasks.due_on'), sort: 'due', cell: (row) => (row.due_on ? html`<${DueOn} task=${row} />` : html`<${Dash} />`) },
   {
@@ -38,7 +40,7 @@ const columnsOf = (customers) => [
 
 /** Loads the tasks that the filters select. The filters are those of the board, whose parameters are not all searches. */
 function useTasks(filters, paramsOf) {
-  const { query, path: screen } = useStore(route);
+  const { query, path: screen, set } = useAddress();
   const { limit, ...settings } = useListSettings(screen, LIMIT);
   const offset = Math.max(0, Number(query.get('offset')) || 0);
   const sort = query.get('sort') || SORT;
@@ -53,7 +55,7 @@ function useTasks(filters, paramsOf) {
   return {
     ...load, limit, ...settings, path: '/v1/tasks', selected, set: filters.set, state: { offset, sort },
     filtered: filters.filtered, clear: filters.clear,
-    move: (to, { replace = false } = {}) => setQuery({ offset: to || '' }, { replace }),
+    move: (to, { replace = false } = {}) => set({ offset: to || '' }, { replace }),
   };
 }
 

@@ -11,6 +11,7 @@ import { menu, menuPath, SCREENS } from '../screens.js';
 import { match, route } from '../router.js';
 import { connection } from '../stream.js';
 import { useStore } from '../store.js';
+import { loadFont } from '../style.js';
 import { Avatar } from './display.js';
 import { useModal } from './dialog.js';
 import { Notice, toastError } from './feedback.js';
@@ -33,7 +34,8 @@ function MenuEntry({ row, path, count }) {
 function MainMenu({ path, unread }) {
   return html`<nav aria-label=${t('nav.main')}>
     <a class="brand" href="/"><${Mark} />Kontor</a>
-    <ul>${menu('main').map((row) => html`<${MenuEntry} key=${row.path} row=${row} path=${path} count=${row.count && unread[row.count]} />`)}</ul>
+    <ul>${menu('main').map((row) => html`
+      <${MenuEntry} key=${row.path} row=${row} path=${path} count=${row.count && unread[row.count]} />`)}</ul>
   </nav>`;
 }
 
@@ -188,9 +190,15 @@ function TopBar({ path, drawerOpen, openDrawer }) {
   </header>`;
 }
 
+const FONT_DELAY_MS = 1000; // The data of the screen come first.
+
 /** The layout of every screen after sign-in. */
 export function Shell({ path, children }) {
   const [open, setOpen] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(loadFont, FONT_DELAY_MS);
+    return () => clearTimeout(timer);
+  }, []);
   return html`<div class="shell">
     <${SkipLink} />
     <${SideBar} path=${path} />
