@@ -39,7 +39,7 @@ export function reportOutcomes(cases) {
   }
 }
 
-const change = (path, rows) => api.post(`/v1/kyc/cases/${path}`, { customer_ids: rows.map((row) => row.id) })
+const change = (path, rows, more) => api.post(`/v1/kyc/cases/${path}`, { customer_ids: rows.map((row) => row.id), ...more })
   .then(({ cases }) => reportOutcomes(cases));
 
 const CaseName = ({ row }) => html`<span class="with-avatar">
@@ -109,6 +109,10 @@ export function ReviewQueue() {
       link=${(row) => path(row.id)}
       bulk=${[
         { key: 'take', label: t('review.take'), icon: 'check', run: (rows) => change('take', rows) },
+        {
+          key: 'take_over', label: t('review.take_over'), run: (rows) => change('take', rows, { take_over: true }),
+          fits: (row) => row.assignee && row.assignee !== myId(),
+        },
         {
           key: 'give_back', label: t('review.give_back'), run: (rows) => change('give-back', rows),
           fits: (row) => row.assignee === myId(),

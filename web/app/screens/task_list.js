@@ -88,11 +88,24 @@ const statusAction = (status) => ({
   },
 });
 
+/** Replaces the assignees of a task by one user, who takes over their weight. */
+async function reassign(task, user) {
+  const path = `/v1${pathOf(task)}/assignees`;
+  const others = (task.assignees ?? []).filter((one) => one.user_id !== user.id);
+  const weight = others.reduce((sum, one) => sum + one.weight, 0) || 1;
+  if (others.length === (task.assignees ?? []).length) await api.post(path, { user_id: user.id, weight });
+  for (const one of others) await api.delete(`${path}/${one.id}`);
+}
+
 /** The actions for selected tasks. The server checks the right to each of them. */
 const bulkActions = (askUser) => [
   {
     key: 'assign', label: t('work.assign'), icon: 'users', fits: (row) => !isClosed(row.status), prepare: askUser,
     each: (row, user) => api.post(`/v1${pathOf(row)}/assignees`, { user_id: user.id, weight: 1 }),
+  },
+  {
+    key: 'reassign', label: t('work.reassign'), icon: 'refresh', prepare: askUser, each: reassign,
+    fits: (row) => !isClosed(row.status) && row.assignees?.length > 0 && row.assignees.every((one) => !one.task_completed),
   },
   ...NEXT.pending.map(statusAction),
 ];

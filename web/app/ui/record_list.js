@@ -2,7 +2,7 @@ import { html } from '../lib.js';
 import { useAddress } from '../address.js';
 import { t } from '../i18n.js';
 import { Empty, Loaded } from './feedback.js';
-import { ListTools, shownColumns } from './list_tools.js';
+import { ListTools, shownColumns, ViewTabs } from './list_tools.js';
 import { BulkActions, useSelection } from './selection.js';
 import { Pager, Table } from './table.js';
 
@@ -29,7 +29,7 @@ export function RecordList({
     onSize=${beside ? undefined : list.setLimit} short=${beside} />`;
   const shown = beside ? columns.filter((column, i) => i === 0 || column.beside) : shownColumns(columns, list.columns);
   return html`<section class="card flush" aria-label=${title}>
-    ${tools && !beside && html`<${ListTools} list=${list} columns=${columns}>
+    ${tools && !beside && html`<${ViewTabs} list=${list} /><${ListTools} list=${list} columns=${columns}>
       ${bulk.length > 0 && html`<${BulkActions} selection=${selection} actions=${bulk} done=${list.reload} />`}<//>`}
     <${Loaded} load=${list} lines=${lines}>${(page) => {
       if (!rows.length) return page.total > 0 && list.state.offset > 0 ? pager(page) : nothing();

@@ -4,7 +4,7 @@ import { avatarUrl } from '../avatar.js';
 import { day } from '../format.js';
 import { t } from '../i18n.js';
 import { useUnread } from '../live_updates.js';
-import { roleName, useCaller } from '../access.js';
+import { isClient, roleName, useCaller } from '../access.js';
 import { nameOf, usePeople } from '../people.js';
 import { usePreferences } from '../preferences.js';
 import { menu, menuPath, SCREENS } from '../screens.js';
@@ -55,8 +55,12 @@ function MenuArea({ group, path, title, icon }) {
 function SideBar({ path: address }) {
   const unread = useUnread();
   const path = match(SCREENS, address)?.row.section ?? address;
+  const box = useRef();
+  useEffect(() => {
+    box.current.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' });
+  }, [path]);
   return html`<div class="side">
-    <div class="side-menu">
+    <div class="side-menu" ref=${box}>
       <${MainMenu} path=${path} unread=${unread} />
       <div class="areas">
         <${MenuArea} group="admin" path=${path} title=${t('nav.administration')} icon="administration" />
@@ -192,6 +196,23 @@ function TopBar({ path, drawerOpen, openDrawer }) {
 
 const FONT_DELAY_MS = 1000; // The data of the screen come first.
 
+const IN_BAR = ['/', '/me/documents', '/chats', '/invoices'];
+
+/** The screens of a customer at the bottom of a telephone, with a button that writes to the bank. */
+function BottomBar({ path, unread }) {
+  if (!isClient()) return null;
+  const entries = menu('main').filter((row) => IN_BAR.includes(menuPath(row)));
+  const link = (row) => html`<a key=${row.path} href=${menuPath(row)} aria-current=${isWithin(path, menuPath(row)) ? 'page' : undefined}>
+    <${Icon} name=${row.icon} size=${20} /><span>${t(row.title)}</span>
+    ${row.count && unread[row.count] ? html`<${Count} n=${unread[row.count]} note=${t('nav.unread')} />` : null}
+  </a>`;
+  return html`<nav class="bottom-bar" aria-label=${t('nav.quick')}>
+    ${entries.slice(0, 2).map(link)}
+    <a class="write" href="/chats?new=1"><${Icon} name="send" size=${20} /><span>${t('chats.write_to_bank')}</span></a>
+    ${entries.slice(2).map(link)}
+  </nav>`;
+}
+
 /** The layout of every screen after sign-in. */
 export function Shell({ path, children }) {
   const [open, setOpen] = useState(false);
@@ -206,6 +227,7 @@ export function Shell({ path, children }) {
     <div class="column">
       <${TopBar} path=${path} drawerOpen=${open} openDrawer=${() => setOpen(true)} />
       <main id="main" tabindex="-1"><${PrintedPassword} /><${FactorDue} />${children}</main>
+      <${BottomBar} path=${path} unread=${useUnread()} />
     </div>
   </div>`;
 }
