@@ -48,21 +48,25 @@ function Screen({ found, beside }) {
   return html`<${shown.view} key=${shown.key} ...${params} />`;
 }
 
-/** The screen of an address; in a wide window, a record is on the right of its list, which stays. */
+/**
+ * The screen of an address; in a wide window, a record is on the right of its list, which stays. A record has its own place in narrow
+ * windows, too: a change of the width must not mount it again, because its forms would be lost.
+ */
 function Stage({ found }) {
   const wide = useWide();
+  const isRecord = Boolean(listBeside(found));
   const list = wide ? listBeside(found) : null;
   const path = list && menuPath(list);
   const pane = useMemo(() => path && { path, own: list.path === found.row.path }, [path, found.row.path]);
   const box = useRef();
   useWalk(box, Boolean(list) && !pane.own);
   return html`<div class=${list ? 'bench open' : 'bench'} ref=${box}>
-    <${Beside.Provider} value=${pane}>
+    ${(list || !isRecord) && html`<${Beside.Provider} key="list" value=${pane}>
       <div class="bench-list">
         <${Screen} found=${list ? { row: list, params: {} } : found} beside=${Boolean(list)} />
       </div>
-    <//>
-    ${list && html`<div class="bench-record"><${Screen} found=${found} /></div>`}
+    <//>`}
+    ${isRecord && html`<div key="record" class="bench-record"><${Screen} found=${found} /></div>`}
   </div>`;
 }
 
