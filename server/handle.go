@@ -20,8 +20,11 @@ func (s *Server) callHandler(r *call) error {
 	if !r.row.Access.IsPublic() || r.row.Method == http.MethodPost {
 		r.fiber.Response().Header.SetCanonical(nameCacheControl, valueNoStore)
 	}
-	if r.row.Access.IsPublic() {
-		r.DeviceToken = string(r.fiber.Request().Header.Peek("X-Device-Token"))
+	if len(r.row.Doc.Headers) > 0 {
+		header := func(name string) string { return string(r.fiber.Request().Header.Peek(name)) }
+		if err := r.row.BindDevice(&r.Info, header); err != nil {
+			return err
+		}
 	}
 	ctx, err := s.withIdempotency(r)
 	if err != nil {

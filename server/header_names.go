@@ -13,7 +13,6 @@ var (
 	nameCacheControl    = canonical(fiber.HeaderCacheControl)
 	nameContentLanguage = canonical(fiber.HeaderContentLanguage)
 	nameCookie          = canonical(fiber.HeaderCookie)
-	nameDeviceID        = canonical("X-Device-ID")
 	nameETag            = canonical(fiber.HeaderETag)
 	nameOrigin          = canonical(fiber.HeaderOrigin)
 	nameReferrerPolicy  = canonical(fiber.HeaderReferrerPolicy)

@@ -27,7 +27,6 @@ func (s *Server) identify(r *call) {
 	r.RequestID, r.AuditID = requestIDs(header.PeekCanonical(nameRequestID), r.began)
 	r.Language = locales.Match(r.list(fiber.HeaderAcceptLanguage))
 	r.Address = s.clientAddress(r.fiber.Context())
-	r.DeviceID = string(header.PeekCanonical(nameDeviceID))
 	r.IfMatch = r.list(fiber.HeaderIfMatch)
 	r.Cookie = string(header.PeekCanonical(nameCookie))
 	r.Now = s.Options.Now()

@@ -29,7 +29,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "auth.sign_in", Method: http.MethodPost, Path: "/authenticate", Access: access.Public, Limit: ratelimit.Public,
 			Summary: "Sign in.",
 			Faults:  []apierr.Kind{apierr.InvalidCredentials, apierr.LockedOut},
-			Doc: endpoint.Doc{Headers: []string{"X-Device-ID", "X-Device-Token"}, Answers: []endpoint.Answer{
+			Doc: endpoint.Doc{Headers: []string{endpoint.DeviceHeader, endpoint.TokenHeader}, Answers: []endpoint.Answer{
 				{Status: http.StatusOK, Body: Tokens{}},
 				{Status: http.StatusAccepted, Says: "The password is right; complete the sign-in with a second factor.", Body: NextStep{}},
 			}},
@@ -38,7 +38,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "auth.sign_in_by_link", Method: http.MethodPost, Path: "/authenticate/local", Access: access.Public, Limit: ratelimit.Public,
 			Summary: "Sign in with the link of kontor open, on the machine of the server.",
 			Faults:  []apierr.Kind{apierr.ChallengeExpired, apierr.InvalidCredentials, apierr.NotFound},
-			Doc: endpoint.Doc{Headers: []string{"X-Device-ID", "X-Device-Token"}, Answers: []endpoint.Answer{
+			Doc: endpoint.Doc{Headers: []string{endpoint.DeviceHeader, endpoint.TokenHeader}, Answers: []endpoint.Answer{
 				{Status: http.StatusOK, Body: Tokens{}},
 				{Status: http.StatusAccepted, Says: "The link is right; complete the sign-in with a second factor.", Body: NextStep{}},
 			}},
@@ -50,11 +50,11 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "auth.logout", Method: http.MethodPost, Path: "/v1/logout", PeopleOnly: true, Access: access.Own, Roles: everybody,
 			Summary: "Sign out.", WithoutFactor: true, Handle: endpoint.JSON(http.StatusOK, s.logout)},
 		{Name: "auth.reauthenticate", Method: http.MethodPost, Path: "/v1/users/{id}/reauthenticate", Subject: access.SelfIn("id"), PeopleOnly: true, Access: access.Own, Roles: everybody,
-			Summary: "Authenticate again within a session.", WithoutFactor: true, Doc: endpoint.Doc{Headers: []string{"X-Device-ID"}},
+			Summary: "Authenticate again within a session.", WithoutFactor: true, Doc: endpoint.Doc{Headers: []string{endpoint.DeviceHeader}},
 			Faults: []apierr.Kind{apierr.UserNotFound, apierr.LockedOut, apierr.MethodOnTrial},
 			Handle: endpoint.JSON(http.StatusOK, s.reauthenticate)},
 		{Name: "auth.reauthenticate_options", Method: http.MethodPost, Path: "/v1/users/{id}/reauthenticate/options", Subject: access.SelfIn("id"), PeopleOnly: true, Access: access.Own, Roles: everybody,
-			Summary: "List the ways to authenticate again within a session.", WithoutFactor: true, Doc: endpoint.Doc{Headers: []string{"X-Device-ID"}},
+			Summary: "List the ways to authenticate again within a session.", WithoutFactor: true, Doc: endpoint.Doc{Headers: []string{endpoint.DeviceHeader}},
 			Faults: []apierr.Kind{apierr.UserNotFound},
 			Handle: endpoint.JSON(http.StatusOK, s.reauthenticateOptions)},
 		// Public: its callers may not be able to sign in. The token of the link authenticates them, for this change only.

@@ -82,9 +82,6 @@ func (s *Service) NewLocalLink(ctx context.Context, value string) (code string, 
 
 // signInByLink opens a session for the code of a link, or returns the next step for a user with a second factor.
 func (s *Service) signInByLink(ctx context.Context, in linkInput) (endpoint.Result, error) {
-	if _, err := deviceID(ctx); err != nil {
-		return endpoint.Result{}, err
-	}
 	userID := s.links.take(in.Code, s.db.Now())
 	if userID == "" {
 		return endpoint.Result{}, apierr.ChallengeExpired

@@ -130,6 +130,9 @@ func (in *reauthenticateInput) answer() factor.Answer {
 // Validate requires a password or an answer of a second factor, not both.
 func (in *reauthenticateInput) Validate(v *apierr.Fields) {
 	in.Passkey = checkAnswer(v, in.Code, in.RecoveryCode, in.Passkey)
+	if len(in.Token) > maxToken {
+		v.Add("token", "invalid.max_length", apierr.Args{"Max": maxToken})
+	}
 	given := in.answer().Given()
 	switch {
 	case given == 0 && in.Password == "":

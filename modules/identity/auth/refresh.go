@@ -60,9 +60,6 @@ func tokenHash(token string) string {
 // Refresh exchanges a refresh token for a new pair. A second use of a token means that it was copied: the whole session ends
 // (RFC 9700, section 4.14.2). It returns apierr.InvalidRefresh.
 func (s *Service) Refresh(ctx context.Context, token string) (Tokens, error) {
-	if _, err := deviceID(ctx); err != nil {
-		return Tokens{}, err
-	}
 	secret, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(secret) != refreshBytes {
 		return Tokens{}, apierr.InvalidRefresh

@@ -123,9 +123,6 @@ func (s *Service) openAfter(ctx context.Context, tx *store.Tx, tried attempt, p 
 // CompleteSignIn opens a session for the token of a [NextStep] or of a passkey request and a right answer. It returns
 // apierr.ChallengeExpired, apierr.InvalidFactor and apierr.LockedOut.
 func (s *Service) CompleteSignIn(ctx context.Context, token string, answer factor.Answer) (Tokens, error) {
-	if _, err := deviceID(ctx); err != nil {
-		return Tokens{}, err
-	}
 	var tokens Tokens
 	err := s.answerChallenge(ctx, forSignIn, token, answer, func(ctx context.Context, tx *store.Tx, c challenge, accepted factor.Accepted) error {
 		tried := s.newAttempt(ctx, accepted.UserID, "")

@@ -3,8 +3,6 @@ package auth
 import (
 	"context"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"kontor/modules/kit/factor"
 	"kontor/modules/kit/list"
@@ -15,8 +13,6 @@ import (
 )
 
 const (
-	maxDeviceID = 128
-
 	actionOpen = "auth.session_opened"
 	actionEnd  = "auth.session_ended"
 )
@@ -57,7 +53,7 @@ const (
 )
 
 // OpenSession starts a session without a refresh token, for a registration, from the device of the request. It returns the
-// access token and its validity in seconds. It returns apierr.InvalidInput for a malformed X-Device-ID.
+// access token and its validity in seconds.
 func (s *Service) OpenSession(ctx context.Context, tx *store.Tx, userID string) (token string, expiresIn int, err error) {
 	tokens, _, err := s.openSession(ctx, tx, userID, notRenewable, proof{amr: Methods{factor.AMRPassword}, at: tx.Now()})
 	return tokens.AccessToken, int(tokens.ExpiresIn), err
@@ -73,11 +69,7 @@ type proof struct {
 
 // openSession starts a session.
 func (s *Service) openSession(ctx context.Context, tx *store.Tx, userID string, kind sessionKind, p proof) (tokens Tokens, id string, err error) {
-	device, err := deviceID(ctx)
-	if err != nil {
-		return Tokens{}, "", err
-	}
-	now := tx.Now()
+	device, now := endpoint.Of(ctx).DeviceID, tx.Now()
 	row := Session{ID: store.NewID(), UserID: userID, DeviceID: device, CreatedAt: now, LastUsedAt: now, AuthenticatedAt: p.at,
 		AMR: p.amr, ACR: p.amr.acr(), factorAt: p.factorAt}
 	tokens, expires, err := s.mint(&row, now)
@@ -219,18 +211,4 @@ func (s *Service) recordDevice(ctx context.Context, tx *store.Tx, userID, device
 		return nil
 	}
 	return s.options.Events.SignedIn(ctx, tx, userID, device, others && !known)
-}
-
-// deviceID returns the X-Device-ID of a request, or apierr.InvalidInput.
-func deviceID(ctx context.Context) (string, error) {
-	id := endpoint.Of(ctx).DeviceID
-	if !utf8.ValidString(id) || utf8.RuneCountInString(id) > maxDeviceID {
-		return "", apierr.Invalid("X-Device-ID", "invalid.device_id", apierr.Args{"Max": maxDeviceID})
-	}
-	for _, r := range id {
-		if !unicode.IsPrint(r) {
-			return "", apierr.Invalid("X-Device-ID", "invalid.device_id", apierr.Args{"Max": maxDeviceID})
-		}
-	}
-	return id, nil
 }

@@ -33,9 +33,6 @@ func (s *Service) loginOf(value string) login {
 // next step instead, and no tokens. It returns apierr.InvalidCredentials, the same
 // whether or not the user exists, apierr.LockedOut after too many failures, and apierr.Unavailable when the queue is full.
 func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, *NextStep, error) {
-	if _, err := deviceID(ctx); err != nil {
-		return Tokens{}, nil, err
-	}
 	typed := s.loginOf(value)
 	found, err := selectAccount(ctx, s.db, typed)
 	if err != nil {

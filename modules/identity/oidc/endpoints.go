@@ -2,6 +2,7 @@ package oidc
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -22,16 +23,16 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	rows := []endpoint.Endpoint{
 		// Callers of these three have no access token yet. Browsers open the first two as pages.
 		{Name: "oidc.begin", Method: http.MethodGet, Path: beginPath, Access: access.Public, Limit: ratelimit.Public,
-			Summary: "Redirect to the sign-in provider.", Faults: []apierr.Kind{apierr.NotFound},
-			Doc: endpoint.Doc{Answers: []endpoint.Answer{toProvider}}, Handle: endpoint.JSON(http.StatusSeeOther, s.begin)},
+			Summary: "Redirect to the sign-in provider.", Faults: []apierr.Kind{apierr.NotFound, apierr.Unavailable, apierr.OutcomeUnknown},
+			Doc: endpoint.Doc{Answers: []endpoint.Answer{toProvider}, Description: "Without an answer of the provider, the fragment of the console's address has `error=" + apierr.OIDCUnavailable.Code + "`."}, Handle: endpoint.JSON(http.StatusSeeOther, s.begin)},
 		{Name: "oidc.callback", Method: http.MethodGet, Path: callbackPath, Access: access.Public, Limit: ratelimit.Public,
 			OpenQuery: true, // providers add parameters of their own (RFC 6749, section 4.1.2)
-			Summary:   "Return from the sign-in provider.", Faults: []apierr.Kind{apierr.NotFound},
-			Doc: endpoint.Doc{Answers: []endpoint.Answer{toConsole}}, Handle: endpoint.JSON(http.StatusSeeOther, s.callback)},
+			Summary:   "Return from the sign-in provider.", Faults: []apierr.Kind{apierr.NotFound, apierr.Unavailable, apierr.OutcomeUnknown},
+			Doc: endpoint.Doc{Answers: []endpoint.Answer{toConsole}, Description: describeFragment()}, Handle: endpoint.JSON(http.StatusSeeOther, s.callback)},
 		{Name: "oidc.exchange", Method: http.MethodPost, Path: beginPath, Access: access.Public, Limit: ratelimit.Public,
 			Summary: "Complete a sign-in with the provider.",
 			Faults:  []apierr.Kind{apierr.NotFound, apierr.OIDCInvalidCode, apierr.OIDCNoAccount},
-			Doc:     endpoint.Doc{Answers: s.options.SignedIn, Headers: []string{"X-Device-ID", "X-Device-Token"}},
+			Doc:     endpoint.Doc{Answers: s.options.SignedIn, Headers: []string{endpoint.DeviceHeader, endpoint.TokenHeader}},
 			Handle:  endpoint.JSON(http.StatusOK, s.exchange)},
 		{Name: "oidc.identities", Method: http.MethodGet, Path: "/v1/users/{id}/identities", Access: access.On(access.Identities, access.Read), Roles: staff,
 			Summary: "List the accounts at the provider with which a user may sign in.", Faults: []apierr.Kind{apierr.UserNotFound},
@@ -135,3 +136,12 @@ type unlinkInput struct {
 
 // Validate checks the form of the proof.
 func (in *unlinkInput) Validate(v *apierr.Fields) { in.Proof.Check(v) }
+
+// describeFragment describes the errors that reach the console in the fragment of its address.
+func describeFragment() string {
+	var codes []string
+	for _, kind := range []apierr.Kind{apierr.OIDCUnavailable, apierr.OIDCExpired, apierr.OIDCCancelled, apierr.OIDCFailed, apierr.OIDCNoAccount} {
+		codes = append(codes, "`"+kind.Code+"`")
+	}
+	return "A rejected sign-in redirects, too: the member `error` of the fragment is one of " + strings.Join(codes, ", ") + "."
+}
