@@ -28,9 +28,9 @@ func (endOfPipeline) Error() string { return "the request is answered" }
 
 // checksBeforeBody are the checks that need the head of a request only, in their order.
 var checksBeforeBody = [...]step{
-	(*Server).checkContentEncoding, // media_type.go: no compressed bodies
 	(*Server).checkOrigin,          // cors.go: preflights end here
 	(*Server).findRoute,            // router.go: 404, 405 and files of the console
+	(*Server).checkContentEncoding, // media_type.go: no compressed bodies
 	(*Server).echoRequestID,        // authzen.go: the request id of a client of the AuthZEN interface
 	(*Server).checkDraining,        // shutdown.go: 503 while the service shuts down
 	(*Server).takePolicy,           // memory.go: 503 for a node that can neither hear of changes nor read them

@@ -154,7 +154,7 @@ func fill(member *string, value string) {
 
 // pageInput is the part of the results that a search wants.
 type pageInput struct {
-	Token string   `json:"token" required:"false" doc:"next_token of the page before, for the same search."`
+	Token string   `json:"token" required:"false" example:"-" doc:"next_token of the page before, for the same search."`
 	Limit *float64 `json:"limit" required:"false" minimum:"0" example:"100" doc:"The most results of the page, up to 1000. Without it, as many as on the page before, or 100."`
 }
 
