@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"mime"
 	"path"
 	"regexp"
 	"slices"
@@ -22,7 +23,7 @@ import (
 	"sync"
 )
 
-//go:embed index.html screens.json app style i18n vendor/*.mjs vendor/*.gz vendor/*.woff2
+//go:embed index.html screens.json app style i18n vendor/*.mjs vendor/*.gz
 var embedded embed.FS
 
 // Site serves the console.
@@ -230,7 +231,7 @@ func compress(body []byte) []byte {
 
 // contentType returns the type of the files that are served, independently of the system's table of types.
 func contentType(name string) string {
-	switch path.Ext(name) {
+	switch ext := path.Ext(name); ext {
 	case ".js", ".mjs":
 		return "text/javascript; charset=utf-8"
 	case ".css":
@@ -241,10 +242,8 @@ func contentType(name string) string {
 		return "text/html; charset=utf-8"
 	case ".svg":
 		return "image/svg+xml"
-	case ".png":
-		return "image/png"
-	case ".woff2":
-		return "font/woff2"
+	case ".png", ".woff2":
+		return mime.TypeByExtension(ext)
 	default:
 		return ""
 	}

@@ -36,6 +36,15 @@ func (f *Fields) Has(field string) bool {
 	return known
 }
 
+// Get returns the sentence about a field.
+func (f *Fields) Get(field string) (text Text, wrong bool) {
+	if f == nil {
+		return Text{}, false
+	}
+	text, wrong = f.texts[field]
+	return text, wrong
+}
+
 // Len returns the number of wrong fields.
 func (f *Fields) Len() int {
 	if f == nil {

@@ -175,8 +175,8 @@ func (a *AuthAPI) RevokeKey(ctx context.Context, id string, options ...CallOptio
 //
 // A JSON Web Key Set (RFC 7517) with Ed25519 keys (RFC 8037). The header of an access token names its key in kid. After a
 // rotation, the former key stays in the set until its tokens have expired.
-func (a *AuthAPI) PublicKeys(ctx context.Context, options ...CallOption) (*File, error) {
-	return fetchFile(ctx, a.client, operation{name: "auth.public_keys", method: "GET", path: "/.well-known/jwks.json", accept: "application/jwk-set+json"}, input{}, options)
+func (a *AuthAPI) PublicKeys(ctx context.Context, options ...CallOption) (*JwkSet, error) {
+	return fetch[JwkSet](ctx, a.client, operation{name: "auth.public_keys", method: "GET", path: "/.well-known/jwks.json", accept: "application/jwk-set+json"}, input{}, options)
 }
 
 // Public calls GET /v1/public-endpoint: check an API key.
@@ -214,7 +214,7 @@ func (a *UsersAPI) bind(c *Client) {
 
 // Register calls POST /v1/users/initiate-registration: register a user.
 func (a *UsersAPI) Register(ctx context.Context, in UserRegisterInput, options ...CallOption) (*UserRegistration, error) {
-	return fetch[UserRegistration](ctx, a.client, operation{name: "users.register", method: "POST", path: "/v1/users/initiate-registration", apiKey: true, keyed: true}, input{body: in}, options)
+	return fetch[UserRegistration](ctx, a.client, operation{name: "users.register", method: "POST", path: "/v1/users/initiate-registration", apiKey: true, keyed: true, device: true}, input{body: in}, options)
 }
 
 // CompleteRegistration calls POST /v1/users/complete-registration: complete a registration with the code and the password.
@@ -401,6 +401,8 @@ func (a *OIDCAPI) bind(c *Client) {
 }
 
 // Begin calls GET /authenticate/oidc: redirect to the sign-in provider.
+//
+// Without an answer of the provider, the fragment of the console's address has `error=auth_m.oidc_unavailable`.
 func (a *OIDCAPI) Begin(ctx context.Context, params OIDCBeginParams, options ...CallOption) (string, error) {
 	return fetchLocation(ctx, a.client, operation{name: "oidc.begin", method: "GET", path: "/authenticate/oidc"}, input{query: params}, options)
 }
@@ -411,6 +413,9 @@ func (a *OIDCAPI) Exchange(ctx context.Context, in OidcExchangeInput, options ..
 }
 
 // Callback calls GET /authenticate/oidc/callback: return from the sign-in provider.
+//
+// A rejected sign-in redirects, too: the member `error` of the fragment is one of `auth_m.oidc_unavailable`,
+// `auth_m.oidc_expired`, `auth_m.oidc_cancelled`, `auth_m.oidc_failed`, `auth_m.oidc_no_account`.
 func (a *OIDCAPI) Callback(ctx context.Context, params OIDCCallbackParams, options ...CallOption) (string, error) {
 	return fetchLocation(ctx, a.client, operation{name: "oidc.callback", method: "GET", path: "/authenticate/oidc/callback"}, input{query: params}, options)
 }
@@ -1269,20 +1274,6 @@ func (a *CustomersAPI) Notify(ctx context.Context, id string, in CustomerNotifyI
 	return fetch[CustomerNotified](ctx, a.client, operation{name: "customers.notify", method: "POST", path: "/v1/customers/{id}/notify", bearer: true}, input{path: []string{id}, body: in}, options)
 }
 
-// Duplicates calls POST /v1/customers/duplicates: find customers who may be the same person as a new one.
-//
-// Send the members of a creation before it. Customers are found by their names in any order, alphabet and spelling, by the
-// date of birth, the e-mail address, the phone number and the external id. Only customers that the caller may read are
-// compared. Nothing is stored. See `POST /v1/customers/{id}/duplicates/{other}/dismiss` for those who are another person.
-func (a *CustomersAPI) Duplicates(ctx context.Context, in CustomerDuplicatesInput, options ...CallOption) (*CustomerCandidates, error) {
-	return fetch[CustomerCandidates](ctx, a.client, operation{name: "customers.duplicates", method: "POST", path: "/v1/customers/duplicates", bearer: true}, input{body: in}, options)
-}
-
-// DismissDuplicate calls POST /v1/customers/{id}/duplicates/{other}/dismiss: remember that two customers are two persons.
-func (a *CustomersAPI) DismissDuplicate(ctx context.Context, id, other string, options ...CallOption) (*Message, error) {
-	return fetch[Message](ctx, a.client, operation{name: "customers.dismiss_duplicate", method: "POST", path: "/v1/customers/{id}/duplicates/{other}/dismiss", bearer: true}, input{path: []string{id, other}}, options)
-}
-
 // KYC calls GET /v1/customers/{id}/kyc: get the verification state, documents and history of a customer.
 func (a *CustomersAPI) KYC(ctx context.Context, id string, options ...CallOption) (*CustomerKYC, error) {
 	return fetch[CustomerKYC](ctx, a.client, operation{name: "customers.kyc", method: "GET", path: "/v1/customers/{id}/kyc", bearer: true}, input{path: []string{id}}, options)
@@ -1797,10 +1788,8 @@ func (a *FilesAPI) Content(ctx context.Context, id string, options ...CallOption
 }
 
 // Preview calls GET /v1/files/{id}/preview: get a picture of a page.
-//
-// `page` counts from 1, `width` is at most 2000 pixels (default 800). The header `X-Page-Count` has the number of pages.
-func (a *FilesAPI) Preview(ctx context.Context, id string, options ...CallOption) (*File, error) {
-	return fetchFile(ctx, a.client, operation{name: "files.preview", method: "GET", path: "/v1/files/{id}/preview", bearer: true, accept: "image/jpeg"}, input{path: []string{id}}, options)
+func (a *FilesAPI) Preview(ctx context.Context, id string, params FilesPreviewParams, options ...CallOption) (*File, error) {
+	return fetchFile(ctx, a.client, operation{name: "files.preview", method: "GET", path: "/v1/files/{id}/preview", bearer: true, accept: "image/jpeg"}, input{path: []string{id}, query: params}, options)
 }
 
 // ProfileAPI has the operations profile.*.

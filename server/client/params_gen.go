@@ -831,6 +831,14 @@ type FilesOfChatParams struct {
 	Before string `query:"before"`
 }
 
+// FilesPreviewParams are the parameters of GET /v1/files/{id}/preview. Zero values are not sent.
+type FilesPreviewParams struct {
+	// The page, counted from 1.
+	Page int `query:"page"`
+	// The width of the picture, in pixels.
+	Width int `query:"width"`
+}
+
 // ProfileViewsListParams are the parameters of GET /v1/profile/views. Zero values are not sent.
 type ProfileViewsListParams struct {
 	// Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the

@@ -251,6 +251,21 @@ type APIKey struct {
 	People map[string]Person `json:"people"`
 }
 
+// JwkSet is part of an answer.
+type JwkSet struct {
+	Keys []Jwk `json:"keys"`
+}
+
+// Jwk is part of an answer.
+type Jwk struct {
+	Kty string `json:"kty"`
+	Crv string `json:"crv"`
+	X   string `json:"x"`
+	Use string `json:"use"`
+	Alg string `json:"alg"`
+	Kid string `json:"kid"`
+}
+
 // SignInFactorInput is part of a request.
 type SignInFactorInput struct {
 	// Of the first step.
@@ -2132,8 +2147,8 @@ const (
 type CustomerUpdateInput struct {
 	Type        Opt[CustomerType]         `json:"type,omitzero"`
 	FirstName   Opt[string]               `json:"first_name,omitzero"`
-	LastName    Opt[string]               `json:"last_name,omitzero"`
-	Email       Opt[string]               `json:"email,omitzero"`
+	LastName    string                    `json:"last_name,omitzero"`
+	Email       string                    `json:"email,omitzero"`
 	Phone       Opt[string]               `json:"phone,omitzero"`
 	DateOfBirth Opt[Date]                 `json:"date_of_birth,omitzero"`
 	Nationality Opt[string]               `json:"nationality,omitzero"`
@@ -2153,71 +2168,6 @@ type CustomerNotifyInput struct {
 type CustomerNotified struct {
 	Recipients int64 `json:"recipients"`
 }
-
-// CustomerDuplicatesInput is part of a request.
-type CustomerDuplicatesInput struct {
-	// A customer who exists: they are left out, and those who were dismissed as another person.
-	CustomerID string `json:"customer_id,omitzero"`
-	// Default: individual.
-	Type      CustomerDuplicatesType `json:"type,omitzero"`
-	FirstName string                 `json:"first_name,omitzero"`
-	// The name of a business.
-	LastName    string                    `json:"last_name"`
-	Email       string                    `json:"email,omitzero"`
-	Phone       string                    `json:"phone,omitzero"`
-	DateOfBirth Date                      `json:"date_of_birth,omitzero"`
-	Nationality string                    `json:"nationality,omitzero"`
-	Address     Opt[CustomerAddressInput] `json:"address,omitzero"`
-	// Of which external_id is compared.
-	Metadata map[string]any `json:"metadata,omitzero"`
-}
-
-// CustomerDuplicatesType is one of the values below. Later versions of the service may add values.
-type CustomerDuplicatesType string
-
-const (
-	CustomerDuplicatesTypeIndividual CustomerDuplicatesType = "individual"
-	CustomerDuplicatesTypeBusiness   CustomerDuplicatesType = "business"
-)
-
-// CustomerCandidates is part of an answer.
-type CustomerCandidates struct {
-	// The best first, at most 20.
-	Candidates []CustomerCandidate `json:"candidates"`
-	// False while customers of an earlier version are prepared for the first search: ask again a minute later.
-	Complete bool `json:"complete"`
-}
-
-// CustomerCandidate is part of an answer.
-type CustomerCandidate struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-	// How alike the names are, less what contradicts, and more for all else that agrees. No probability.
-	Score json.Number `json:"score"`
-	// Which parts of the names matched.
-	Matched []CustomerNamePart `json:"matched"`
-	// What else agrees.
-	Agrees   []CustomerCandidateAgrees `json:"agrees"`
-	Customer Customer                  `json:"customer"`
-}
-
-// CustomerNamePart is part of an answer.
-type CustomerNamePart struct {
-	Query string      `json:"query"`
-	Entry string      `json:"entry"`
-	Score json.Number `json:"score"`
-}
-
-// CustomerCandidateAgrees is one of the values below. Later versions of the service may add values.
-type CustomerCandidateAgrees string
-
-const (
-	CustomerCandidateAgreesDateOfBirth CustomerCandidateAgrees = "date_of_birth"
-	CustomerCandidateAgreesEmail       CustomerCandidateAgrees = "email"
-	CustomerCandidateAgreesPhone       CustomerCandidateAgrees = "phone"
-	CustomerCandidateAgreesAddress     CustomerCandidateAgrees = "address"
-	CustomerCandidateAgreesExternalID  CustomerCandidateAgrees = "external_id"
-)
 
 // CustomerKYC is part of an answer.
 type CustomerKYC struct {
@@ -2981,8 +2931,8 @@ const (
 
 // TaskUpdateInput is part of a request.
 type TaskUpdateInput struct {
-	Title       Opt[string]         `json:"title,omitzero"`
-	Category    Opt[TaskCategory]   `json:"category,omitzero"`
+	Title       string              `json:"title,omitzero"`
+	Category    TaskCategory        `json:"category,omitzero"`
 	Description Opt[string]         `json:"description,omitzero"`
 	IsUrgent    Opt[bool]           `json:"is_urgent,omitzero"`
 	Weight      Opt[int64]          `json:"weight,omitzero"`
@@ -3006,8 +2956,9 @@ type TaskAssignInput struct {
 // TaskAssigneeStatusInput is part of a request.
 type TaskAssigneeStatusInput struct {
 	// One of the two members must be given.
-	Status        Opt[TaskAssigneeStatus] `json:"status,omitzero"`
-	TaskCompleted Opt[bool]               `json:"task_completed,omitzero"`
+	Status Opt[TaskAssigneeStatus] `json:"status,omitzero"`
+	// true is the same as the status completed.
+	TaskCompleted Opt[bool] `json:"task_completed,omitzero"`
 }
 
 // FileFormInput is part of a request.
@@ -3185,8 +3136,10 @@ type ProfileView struct {
 
 // ProfileViewInput is part of a request.
 type ProfileViewInput struct {
-	List  string `json:"list"`
-	Name  string `json:"name"`
+	// Path of the list in the console.
+	List string `json:"list"`
+	Name string `json:"name"`
+	// Query of the list's address.
 	Query string `json:"query,omitzero"`
 }
 

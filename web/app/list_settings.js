@@ -1,5 +1,4 @@
-import { useAddress } from './address.js';
-import { route } from './router.js';
+import { route, setQuery } from './router.js';
 import { store, useStore } from './store.js';
 
 const KEY = 'kontor.lists';
@@ -32,7 +31,7 @@ function change(screen, what) {
  *   columns: keys in the order of the table; null: all
  */
 export function useListSettings(screen, usual) {
-  const { query, set } = useAddress();
+  const { query } = useStore(route);
   const kept = useStore(settings)[screen] ?? {};
   const asked = Number(query.get('limit'));
   const columns = query.get('columns')?.split(',') ?? kept.columns ?? null;
@@ -41,11 +40,11 @@ export function useListSettings(screen, usual) {
     columns: columns?.length ? columns : null,
     setLimit(limit) {
       change(screen, { limit });
-      set({ limit: '', offset: '' });
+      setQuery({ limit: '', offset: '' });
     },
     setColumns(keys) {
       change(screen, { columns: keys });
-      set({ columns: '' });
+      setQuery({ columns: '' });
     },
   };
 }

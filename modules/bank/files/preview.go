@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -21,15 +22,21 @@ const (
 	maxPage      = 10_000
 )
 
+type previewInput struct {
+	ID    string `path:"id"`
+	Page  *int   `query:"page" minimum:"1" maximum:"10000" default:"1" doc:"The page, counted from 1."`
+	Width *int   `query:"width" minimum:"16" maximum:"2000" default:"800" example:"800" doc:"The width of the picture, in pixels."`
+}
+
+// Validate checks the ranges.
+func (in *previewInput) Validate(v *apierr.Fields) {
+	checkRange(v, "page", in.Page, 1, maxPage)
+	checkRange(v, "width", in.Width, minWidth, maxWidth)
+}
+
 // preview serves a picture of a page, which a worker process renders: without metadata, upright, on white. It is not stored anywhere.
-func (s *Service) preview(ctx context.Context, r *endpoint.Request) error {
-	var problems apierr.Fields
-	query := r.Fiber.Request().URI().QueryArgs()
-	page := number(&problems, "page", string(query.Peek("page")), 1, 1, maxPage)
-	width := number(&problems, "width", string(query.Peek("width")), defaultWidth, minWidth, maxWidth)
-	if err := problems.Err(); err != nil {
-		return err
-	}
+func (s *Service) preview(ctx context.Context, r *endpoint.Request, in previewInput) error {
+	page, width := *cmp.Or(in.Page, new(1)), *cmp.Or(in.Width, new(defaultWidth))
 	f, err := s.openFile(ctx, r)
 	if err != nil {
 		return err
@@ -56,19 +63,11 @@ func (s *Service) preview(ctx context.Context, r *endpoint.Request) error {
 	return nil
 }
 
-// number reads a parameter of the query. An empty one has the default value.
-func number(problems *apierr.Fields, name, text string, fallback, low, high int) int {
-	if text == "" {
-		return fallback
+// checkRange checks a number that may be missing.
+func checkRange(v *apierr.Fields, name string, n *int, low, high int) {
+	if n != nil && (*n < low || *n > high) {
+		v.Add(name, "invalid.range", apierr.Args{"Min": low, "Max": high})
 	}
-	n, err := strconv.Atoi(text)
-	switch {
-	case err != nil:
-		problems.Add(name, "invalid.integer")
-	case n < low || n > high:
-		problems.Add(name, "invalid.range", apierr.Args{"Min": low, "Max": high})
-	}
-	return n
 }
 
 // load reads and decrypts a whole file, for a worker.

@@ -268,7 +268,7 @@ type AssigneeStatusInput struct {
 	ID            string          `path:"id"`
 	AssigneeID    string          `path:"assignee_id"`
 	Status        *AssigneeStatus `json:"status" required:"false" enum:"assigned,accepted,completed,declined" doc:"One of the two members must be given."`
-	TaskCompleted *bool           `json:"task_completed"`
+	TaskCompleted *bool           `json:"task_completed" example:"-" doc:"true is the same as the status completed."`
 }
 
 // Validate checks that one of the members is given, and that they do not contradict each other.

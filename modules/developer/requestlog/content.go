@@ -2,7 +2,6 @@ package requestlog
 
 import (
 	"bytes"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -41,10 +40,10 @@ func contentOf(a endpoint.Answered) *content {
 		c.query = maskQuery(string(query))
 	}
 	if a.Row.Handle.In != nil && !request.IsBodyStream() {
-		c.request = maskBody(request.Body(), false)
+		c.request = maskBody(request.Body())
 	}
 	if a.Row.Handle.Out != nil && !answer.IsBodyStream() && len(answer.Header.Peek("Content-Encoding")) == 0 && !a.Fiber.Context().Hijacked() {
-		c.answer = maskBody(answer.Body(), a.Status >= http.StatusBadRequest)
+		c.answer = maskBody(answer.Body())
 	}
 	if c.size() == 0 {
 		return nil
@@ -91,8 +90,8 @@ func maskQuery(query string) string {
 	return values.Encode()
 }
 
-// maskBody returns a JSON body with masked secrets, and nothing for any other body. A long one is cut. The code of an error is no secret.
-func maskBody(body []byte, isError bool) string {
+// maskBody returns a JSON body with masked secrets, and nothing for any other body. A long one is cut.
+func maskBody(body []byte) string {
 	if len(body) == 0 || len(body) > maxRead {
 		return ""
 	}
@@ -117,7 +116,7 @@ func maskBody(body []byte, isError bool) string {
 			return ""
 		}
 		if name {
-			hide = isSecret(token.String()) && !(isError && in.StackDepth() == 1 && token.String() == "code")
+			hide = isSecret(token.String())
 		}
 		if out.WriteToken(token) != nil {
 			return ""

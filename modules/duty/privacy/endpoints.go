@@ -87,6 +87,7 @@ func (s *Service) exportRow(p person) endpoint.Endpoint {
 		Doc: endpoint.Doc{
 			Description: "The answer is streamed. A document that ends early is not valid JSON. Each row is one that the caller could read at its own address, too. Each caller can have one export at a time.",
 			Answers:     []endpoint.Answer{{Status: http.StatusOK, Says: "The document.", Body: Export{}}},
+			Sends:       []string{"Content-Disposition"},
 		},
 		Handle: endpoint.Raw(nil, s.send(p.kind, s.exportDocument())),
 	}
@@ -102,6 +103,7 @@ func (s *Service) reportRow(p person) endpoint.Endpoint {
 		Doc: endpoint.Doc{
 			Description: "The form is that of the export, with the rows that only staff may read. The officer decides what of it the person gets. It contains no codes, keys or passwords.",
 			Answers:     []endpoint.Answer{{Status: http.StatusOK, Says: "The document.", Body: Export{}}},
+			Sends:       []string{"Content-Disposition"},
 		},
 		Handle: endpoint.Raw(nil, s.send(p.kind, s.reportDocument())),
 	}

@@ -23,6 +23,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "users.register", Method: http.MethodPost, Path: "/v1/users/initiate-registration",
 			Access: access.APIKey, Summary: "Register a user.",
 			Faults: []apierr.Kind{apierr.CredentialExists, apierr.DisplayNameReserved, apierr.OTPSendLimited},
+			Doc:    endpoint.Doc{Headers: []string{endpoint.DeviceHeader}},
 			Handle: endpoint.JSON(http.StatusCreated, s.register)},
 		// Public: an applicant who has left the page or changed the device has no token. The service limits by address and network.
 		{Name: "users.complete_registration", Method: http.MethodPost, Path: "/v1/users/complete-registration",

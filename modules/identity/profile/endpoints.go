@@ -50,7 +50,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	rows = append(rows, endpoint.Endpoint{Name: "profile.avatar.get", Method: http.MethodGet, Path: avatarPath + "{file}",
 		Access: access.Public, Limit: ratelimit.Public, Summary: "Get a picture.",
 		Faults: []apierr.Kind{apierr.AvatarNotFound},
-		Doc: endpoint.Doc{Headers: []string{"If-None-Match"}, Answers: []endpoint.Answer{
+		Doc: endpoint.Doc{Headers: []string{"If-None-Match"}, Sends: []string{"Content-Disposition"}, Answers: []endpoint.Answer{
 			{Status: http.StatusOK, Media: "image/jpeg", Says: "The picture."}, {Status: http.StatusOK, Media: "image/png", Says: "The picture."},
 			{Status: http.StatusNotModified},
 		}},

@@ -34,9 +34,9 @@ type View struct {
 
 // ViewInput is a view to save.
 type ViewInput struct {
-	List  string `json:"list"`
-	Name  string `json:"name"`
-	Query string `json:"query"`
+	List  string `json:"list" example:"/customers" doc:"Path of the list in the console."`
+	Name  string `json:"name" example:"In review"`
+	Query string `json:"query" example:"kyc_status=in_review&sort=created_at" doc:"Query of the list's address."`
 }
 
 // Validate checks the lengths, and that the list is a path.

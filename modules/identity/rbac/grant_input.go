@@ -11,14 +11,14 @@ import (
 // optionally, one record.
 type GrantInput struct {
 	RoleID      string   `json:"role_id" required:"false" doc:"Either role_id or user_id."`
-	UserID      string   `json:"user_id" required:"false" doc:"Either role_id or user_id."`
+	UserID      string   `json:"user_id" required:"false" example:"-" doc:"Either role_id or user_id."`
 	RecType     string   `json:"rec_type" required:"false" doc:"Either rec_type with permissions, or endpoint."`
 	Permissions []string `json:"permissions" example:"read" doc:"create, read, update, delete and read_all; on a record type of another application those that it declares."`
-	RecID       string   `json:"rec_id" format:"-" maxLength:"200" doc:"The id of one record; of another application's record any text. Without it the grant is on the type as a whole."`
-	Endpoint    string   `json:"endpoint" doc:"An endpoint as GET /v1/rbac/endpoints lists it."`
+	RecID       string   `json:"rec_id" format:"-" maxLength:"200" example:"-" doc:"The id of one record; of another application's record any text. Without it the grant is on the type as a whole."`
+	Endpoint    string   `json:"endpoint" example:"-" doc:"An endpoint as GET /v1/rbac/endpoints lists it."`
 
-	StartsAt  *store.Time `json:"starts_at" doc:"When the grant begins; without it, or in the past, at once."`
-	ExpiresAt *store.Time `json:"expires_at" doc:"When the grant ends by itself; without it, it does not."`
+	StartsAt  *store.Time `json:"starts_at" example:"-" doc:"When the grant begins; without it, or in the past, at once."`
+	ExpiresAt *store.Time `json:"expires_at" example:"2099-12-31T23:00:00.000Z" doc:"When the grant ends by itself; without it, it does not."`
 
 	external bool // on a record type that is not of Kontor
 }

@@ -10,7 +10,11 @@ const streamDescription = "The frames are `open` (once, with a `message`), `mess
 	"author. Both are missing if the user has left the chat or may not read its messages."
 
 const streamExample = "event: open\ndata: {\"message\":\"Connection established\"}\n\n" +
-	"id: 0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c10\nevent: message\ndata: {\"id\":\"0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c10\",\"event\":\"message_received\"," +
+	"id: 0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c10\nevent: message\ndata: {\"id\":\"0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c10\",\"user_id\":\"0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c14\"," +
+	"\"customer_id\":\"\",\"event\":\"message_received\",\"title\":\"New message\",\"content\":\"Anna Keller has written to you.\"," +
+	"\"rec_type\":\"chats\",\"link_url\":\"/chats/0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c11\",\"link_text\":\"Open the chat\",\"read\":false," +
+	"\"created_at\":\"2026-01-31T08:15:30.123Z\",\"sent_at\":\"2026-01-31T08:15:30.123Z\",\"channels_attempted\":[\"stream\"]," +
+	"\"channels_sent\":[\"stream\"],\"channels_delivered\":[\"stream\"],\"channels_failed\":[]," +
 	"\"chat\":{\"chat_id\":\"0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c11\",\"message_id\":\"0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c12\",\"type\":\"text\"," +
 	"\"text\":\"Good morning\",\"created_by\":\"0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c13\",\"created_at\":\"2026-01-31T08:15:30.123Z\"}," +
 	"\"people\":{\"0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c13\":{\"display_name\":\"Anna Keller\",\"staff\":true}}}\n\n" +

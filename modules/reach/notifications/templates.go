@@ -82,8 +82,7 @@ var dateLayouts = map[string]struct{ date, time string }{
 	"it": {"02.01.2006", "02.01.2006, 15:04 MST"},
 }
 
-// localized returns the arguments of a template in a language: translated terms, dates and times in the local layout. Outcome
-// says in a sentence what the new status of a verification means.
+// localized returns the arguments of a template in a language: translated terms, dates and times in the local layout.
 func (t templates) localized(lang string, args map[string]any) map[string]any {
 	if len(args) == 0 {
 		return args
@@ -94,11 +93,6 @@ func (t templates) localized(lang string, args map[string]any) map[string]any {
 			if text, ok := t.texts.Lookup(lang, "notification.term."+term, nil); ok {
 				local[name] = text
 			}
-		}
-	}
-	if to, ok := args["To"].(string); ok {
-		if text, ok := t.texts.Lookup(lang, "notification.term.outcome_"+to, nil); ok {
-			local["Outcome"] = text
 		}
 	}
 	if text, ok := local["Date"].(string); ok {

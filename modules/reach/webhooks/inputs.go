@@ -54,9 +54,9 @@ func checkNumber(v *apierr.Fields, types []string) {
 // UpdateInput changes a webhook. Missing members stay as they are.
 type UpdateInput struct {
 	ID            string                      `path:"id"`
-	URL           *string                     `json:"url" maxLength:"2000"`
+	URL           *string                     `json:"url" maxLength:"2000" example:"https://hooks.example/kontor"`
 	Description   *string                     `json:"description" maxLength:"200"`
-	Types         endpoint.Optional[[]string] `json:"types" maxItems:"100" nullable:"false" doc:"Empty for all."`
+	Types         endpoint.Optional[[]string] `json:"types" maxItems:"100" nullable:"false" example:"customers.*" doc:"Empty for all."`
 	IncludeRecord *bool                       `json:"include_record"`
 	Status        *string                     `json:"status" enum:"active,paused" doc:"active also resumes a webhook that Kontor has paused or disabled."`
 }

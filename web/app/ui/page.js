@@ -1,5 +1,4 @@
 import { html, useEffect, useRef } from '../lib.js';
-import { useAddress } from '../address.js';
 import { asLeft } from '../router.js';
 import { Icon } from './icon.js';
 
@@ -11,15 +10,13 @@ import { Icon } from './icon.js';
  */
 export function PageHead({ title, plainTitle = title, note, back, picture, children }) {
   const heading = useRef();
-  const { path, beside } = useAddress();
   useEffect(() => {
-    if (!beside) document.title = `${plainTitle} · Kontor`;
-  }, [plainTitle, beside]);
+    document.title = `${plainTitle} · Kontor`;
+  }, [plainTitle]);
   useEffect(() => {
     const focused = document.activeElement;
     if (focused === document.body || focused?.closest('nav')) heading.current?.focus({ preventScroll: true });
-  }, [beside]);
-  if (beside) return html`<header class="list-head"><h2><a class="plain" href=${asLeft(path)}>${title}</a></h2></header>`;
+  }, []);
   return html`<header class="page-head">
     ${back && html`<a class="back" href=${asLeft(back[0])}><${Icon} name="left" size=${14} />${back[1]}</a>`}
     <div class="page-title">

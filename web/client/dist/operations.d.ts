@@ -1026,6 +1026,14 @@ export interface FilesOfChatQuery {
   before?: string;
 }
 
+/** Parameters of GET /v1/files/{id}/preview. */
+export interface FilesPreviewQuery {
+  /** The page, counted from 1. */
+  page?: number;
+  /** The width of the picture, in pixels. */
+  width?: number;
+}
+
 /** Parameters of GET /v1/profile/views. */
 export interface ProfileViewsListQuery {
   /**
@@ -1463,7 +1471,7 @@ export declare class AuthOperations extends Group {
    * A JSON Web Key Set (RFC 7517) with Ed25519 keys (RFC 8037). The header of an access token names its key in kid. After a
    * rotation, the former key stays in the set until its tokens have expired.
    */
-  publicKeys(options?: CallOptions): Promise<Blob>;
+  publicKeys(options?: CallOptions): Promise<t.JwkSet>;
 
   /** GET /v1/public-endpoint: check an API key. */
   public(options?: CallOptions): Promise<t.Message>;
@@ -1574,13 +1582,22 @@ export declare class UsersOperations extends Group {
 }
 
 export declare class OIDCOperations extends Group {
-  /** GET /authenticate/oidc: redirect to the sign-in provider. */
+  /**
+   * GET /authenticate/oidc: redirect to the sign-in provider.
+   *
+   * Without an answer of the provider, the fragment of the console's address has `error=auth_m.oidc_unavailable`.
+   */
   begin(query?: OIDCBeginQuery, options?: CallOptions): Promise<string>;
 
   /** POST /authenticate/oidc: complete a sign-in with the provider. */
   exchange(input: t.OidcExchangeInput, options?: CallOptions): Promise<{ status: 200; data: t.Tokens } | { status: 202; data: t.NextStep }>;
 
-  /** GET /authenticate/oidc/callback: return from the sign-in provider. */
+  /**
+   * GET /authenticate/oidc/callback: return from the sign-in provider.
+   *
+   * A rejected sign-in redirects, too: the member `error` of the fragment is one of `auth_m.oidc_unavailable`,
+   * `auth_m.oidc_expired`, `auth_m.oidc_cancelled`, `auth_m.oidc_failed`, `auth_m.oidc_no_account`.
+   */
   callback(query?: OIDCCallbackQuery, options?: CallOptions): Promise<string>;
 
   /** GET /v1/users/{id}/identities: list the accounts at the provider with which a user may sign in. */
@@ -1994,18 +2011,6 @@ export declare class CustomersOperations extends Group {
   /** POST /v1/customers/{id}/notify: send users a notification about a customer. */
   notify(id: string, input: t.CustomerNotifyInput, options?: CallOptions): Promise<t.CustomerNotified>;
 
-  /**
-   * POST /v1/customers/duplicates: find customers who may be the same person as a new one.
-   *
-   * Send the members of a creation before it. Customers are found by their names in any order, alphabet and spelling, by the
-   * date of birth, the e-mail address, the phone number and the external id. Only customers that the caller may read are
-   * compared. Nothing is stored. See `POST /v1/customers/{id}/duplicates/{other}/dismiss` for those who are another person.
-   */
-  duplicates(input: t.CustomerDuplicatesInput, options?: CallOptions): Promise<t.CustomerCandidates>;
-
-  /** POST /v1/customers/{id}/duplicates/{other}/dismiss: remember that two customers are two persons. */
-  dismissDuplicate(id: string, other: string, options?: CallOptions): Promise<t.Message>;
-
   /** GET /v1/customers/{id}/kyc: get the verification state, documents and history of a customer. */
   kyc(id: string, options?: CallOptions): Promise<t.CustomerKYC>;
 
@@ -2276,12 +2281,8 @@ export declare class FilesOperations extends Group {
    */
   content(id: string, options?: CallOptions): Promise<Blob>;
 
-  /**
-   * GET /v1/files/{id}/preview: get a picture of a page.
-   *
-   * `page` counts from 1, `width` is at most 2000 pixels (default 800). The header `X-Page-Count` has the number of pages.
-   */
-  preview(id: string, options?: CallOptions): Promise<Blob>;
+  /** GET /v1/files/{id}/preview: get a picture of a page. */
+  preview(id: string, query?: FilesPreviewQuery, options?: CallOptions): Promise<Blob>;
 }
 
 export declare class ProfilePreferencesOperations extends Group {

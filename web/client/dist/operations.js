@@ -70,7 +70,7 @@ export class AuthOperations extends Group {
   }
 
   async publicKeys(options = {}) {
-    return this.connection.blob({ name: 'auth.public_keys', method: 'GET', path: '/.well-known/jwks.json', accept: 'application/jwk-set+json' }, {}, options);
+    return this.connection.json({ name: 'auth.public_keys', method: 'GET', path: '/.well-known/jwks.json', accept: 'application/jwk-set+json' }, {}, options);
   }
 
   async public(options = {}) {
@@ -162,7 +162,7 @@ export class UsersOperations extends Group {
   }
 
   async register(input, options = {}) {
-    return this.connection.json({ name: 'users.register', method: 'POST', path: '/v1/users/initiate-registration', apiKey: true, keyed: true }, { input }, options);
+    return this.connection.json({ name: 'users.register', method: 'POST', path: '/v1/users/initiate-registration', apiKey: true, keyed: true, device: true }, { input }, options);
   }
 
   async completeRegistration(input, options = {}) {
@@ -694,14 +694,6 @@ export class CustomersOperations extends Group {
     return this.connection.json({ name: 'customers.notify', method: 'POST', path: `/v1/customers/${segment(id)}/notify`, bearer: true }, { input }, options);
   }
 
-  async duplicates(input, options = {}) {
-    return this.connection.json({ name: 'customers.duplicates', method: 'POST', path: '/v1/customers/duplicates', bearer: true }, { input }, options);
-  }
-
-  async dismissDuplicate(id, other, options = {}) {
-    return this.connection.json({ name: 'customers.dismiss_duplicate', method: 'POST', path: `/v1/customers/${segment(id)}/duplicates/${segment(other)}/dismiss`, bearer: true }, {}, options);
-  }
-
   async kyc(id, options = {}) {
     return this.connection.json({ name: 'customers.kyc', method: 'GET', path: `/v1/customers/${segment(id)}/kyc`, bearer: true }, {}, options);
   }
@@ -1005,8 +997,8 @@ export class FilesOperations extends Group {
     return this.connection.blob({ name: 'files.content', method: 'GET', path: `/v1/files/${segment(id)}/content`, bearer: true, accept: 'application/pdf, image/jpeg, image/png' }, {}, options);
   }
 
-  async preview(id, options = {}) {
-    return this.connection.blob({ name: 'files.preview', method: 'GET', path: `/v1/files/${segment(id)}/preview`, bearer: true, accept: 'image/jpeg' }, {}, options);
+  async preview(id, query = {}, options = {}) {
+    return this.connection.blob({ name: 'files.preview', method: 'GET', path: `/v1/files/${segment(id)}/preview`, bearer: true, accept: 'image/jpeg' }, { query }, options);
   }
 }
 

@@ -215,6 +215,19 @@ export interface APIKey {
   people?: { [name: string]: Person };
 }
 
+export interface JwkSet {
+  keys: Jwk[];
+}
+
+export interface Jwk {
+  kty: string;
+  crv: string;
+  x: string;
+  use: string;
+  alg: string;
+  kid: string;
+}
+
 export interface SignInFactorInput {
   /** Of the first step. */
   token: string;
@@ -402,7 +415,7 @@ export interface UserPasswordInput {
 
 export interface UserRolesInput {
   /** Names or ids of all roles that the user shall have. */
-  roles: string[] | null;
+  roles: string[];
   /**
    * When the user shall hold roles. Roles without an entry begin at once and do not end. Without terms, roles that the user
    * has keep theirs, and roles that begin later stay.
@@ -1719,8 +1732,8 @@ export type VerificationLevel = 'none' | 'basic' | 'standard' | 'enhanced';
 export interface CustomerUpdateInput {
   type?: CustomerType | null;
   first_name?: string | null;
-  last_name?: string | null;
-  email?: string | null;
+  last_name?: string;
+  email?: string;
   phone?: string | null;
   date_of_birth?: string | null;
   nationality?: string | null;
@@ -1738,52 +1751,6 @@ export interface CustomerNotifyInput {
 export interface CustomerNotified {
   recipients: number;
 }
-
-export interface CustomerDuplicatesInput {
-  /** A customer who exists: they are left out, and those who were dismissed as another person. */
-  customer_id?: string;
-  /** Default: individual. */
-  type?: CustomerDuplicatesType;
-  first_name?: string;
-  /** The name of a business. */
-  last_name: string;
-  email?: string;
-  phone?: string;
-  date_of_birth?: string;
-  nationality?: string;
-  address?: CustomerAddressInput | null;
-  /** Of which external_id is compared. */
-  metadata?: { [name: string]: unknown };
-}
-
-export type CustomerDuplicatesType = 'individual' | 'business';
-
-export interface CustomerCandidates {
-  /** The best first, at most 20. */
-  candidates: CustomerCandidate[];
-  /** False while customers of an earlier version are prepared for the first search: ask again a minute later. */
-  complete: boolean;
-}
-
-export interface CustomerCandidate {
-  id: string;
-  name: string;
-  /** How alike the names are, less what contradicts, and more for all else that agrees. No probability. */
-  score: number;
-  /** Which parts of the names matched. */
-  matched: CustomerNamePart[];
-  /** What else agrees. */
-  agrees: CustomerCandidateAgrees[];
-  customer: Customer;
-}
-
-export interface CustomerNamePart {
-  query: string;
-  entry: string;
-  score: number;
-}
-
-export type CustomerCandidateAgrees = 'date_of_birth' | 'email' | 'phone' | 'address' | 'external_id';
 
 export interface CustomerKYC {
   customer_id: string;
@@ -2368,8 +2335,8 @@ export interface TaskAssignee {
 export type TaskAssigneeStatus = 'assigned' | 'accepted' | 'completed' | 'declined';
 
 export interface TaskUpdateInput {
-  title?: string | null;
-  category?: TaskCategory | null;
+  title?: string;
+  category?: TaskCategory;
   description?: string | null;
   is_urgent?: boolean | null;
   weight?: number | null;
@@ -2391,6 +2358,7 @@ export interface TaskAssignInput {
 export interface TaskAssigneeStatusInput {
   /** One of the two members must be given. */
   status?: TaskAssigneeStatus | null;
+  /** true is the same as the status completed. */
   task_completed?: boolean | null;
 }
 
@@ -2501,8 +2469,10 @@ export interface ProfileView {
 }
 
 export interface ProfileViewInput {
+  /** Path of the list in the console. */
   list: string;
   name: string;
+  /** Query of the list's address. */
   query?: string;
 }
 

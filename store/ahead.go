@@ -1,0 +1,41 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"kontor/store/engine"
+)
+
+// metaAhead is the row of the table meta that says by how many milliseconds the clock of a sandbox is ahead.
+const metaAhead = "sandbox_ahead_ms"
+
+// Ahead returns by how much the clock was ahead that the database was written with. It is zero for a database that was never a
+// sandbox, or whose clock was never moved. Processes that write must use a clock that is as far ahead: otherwise its records are of
+// the future.
+func (db *DB) Ahead(ctx context.Context) (time.Duration, error) {
+	var text string
+	err := db.QueryRow(ctx, engine.SelectMeta, metaAhead).Scan(&text)
+	if errors.Is(err, ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read how far the clock is ahead: %w", err)
+	}
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read how far the clock is ahead: %w", err)
+	}
+	return time.Duration(ms) * time.Millisecond, nil
+}
+
+// KeepAhead stores by how much the clock is ahead, before it is.
+func (db *DB) KeepAhead(ctx context.Context, d time.Duration) error {
+	return db.InTx(ctx, func(tx *Tx) error {
+		_, err := tx.Exec(ctx, engine.UpsertMeta, metaAhead, strconv.FormatInt(d.Milliseconds(), 10))
+		return err
+	})
+}
