@@ -61,6 +61,20 @@ func TestFiles_UseSwissOrthography(t *testing.T) {
 	}
 }
 
+// French has a narrow no-break space inside of quotation marks and before high punctuation. Text messages have not: they would be
+// sent in more parts.
+func TestFiles_UseFrenchTypography(t *testing.T) {
+	bad := regexp.MustCompile(`«[^\x{202f}]|[^\x{202f}]»|[ \x{a0}][;?!]|\pL[:;?!](?:$|[ \n<])`)
+	names, _ := fs.Glob(locales.Files(), "fr/*.json")
+	for _, name := range names {
+		for key, text := range read(t, name) {
+			if found := bad.FindString(text); found != "" && !strings.Contains(key, ".sms.") {
+				t.Errorf("%s: %s has %q: use a narrow no-break space (U+202F)", name, key, found)
+			}
+		}
+	}
+}
+
 func TestText_FallsBackToEnglishAndThenToTheKey(t *testing.T) {
 	bundle, err := locales.Load()
 	if err != nil {

@@ -1,6 +1,11 @@
 package store
 
-import "kontor/store/engine"
+import (
+	"sync/atomic"
+	"time"
+
+	"kontor/store/engine"
+)
 
 // A Topic is a kind of change that transactions announce to all processes, or nodes, that use the database.
 type Topic struct{ topic *engine.Topic }
@@ -48,3 +53,41 @@ func (db *DB) Leads() bool { return db.engine.Leads() }
 
 // Nodes returns the processes that use the database, ordered by start. On a shared database the list may be a second old.
 func (db *DB) Nodes() []Node { return db.engine.Nodes() }
+
+// liveNodes is the number of nodes with a lease, counted at most once a second.
+type liveNodes struct {
+	count atomic.Int64
+	until atomic.Int64 // Unix nanoseconds
+}
+
+// LiveNodes returns the number of processes that use the database, this one among them. On a shared database it may be a second old,
+// so that callers may ask for each request.
+func (db *DB) LiveNodes() int {
+	if !db.Shared() {
+		return 1
+	}
+	l := &db.live
+	if now := time.Now().UnixNano(); now >= l.until.Load() || l.until.Load() > now+int64(time.Second) { // due, or the clock was set back
+		l.until.Store(now + int64(time.Second))
+		n := int64(0)
+		for _, node := range db.Nodes() {
+			if node.Live {
+				n++
+			}
+		}
+		l.count.Store(n)
+	}
+	return int(max(1, l.count.Load()))
+}
+
+// Heavy reports that the calling goroutine begins work that belongs before the transaction: rendering, encoding, encryption,
+// signatures. It does nothing unless a test watches, see [DB.WatchWriter].
+func (db *DB) Heavy(work string) {
+	if watch := db.watch.Load(); watch != nil && db.engine.InJob() {
+		(*watch)(work)
+	}
+}
+
+// WatchWriter makes Heavy call f, on the writer's goroutine, when a function of InTx does heavy work while all other writes
+// wait. It is for the test that keeps such work out of transactions.
+func (db *DB) WatchWriter(f func(work string)) { db.watch.Store(&f) }

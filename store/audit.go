@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"strconv"
+	"time"
 
 	"kontor/store/audittrail"
 	"kontor/store/query"
@@ -89,3 +91,189 @@ func (db *DB) ExportAfter(ctx context.Context, seq int64, limit int) (audittrail
 
 // ExportKey returns the public key that verifies exports of this database, in base64.
 func (db *DB) ExportKey() string { return audittrail.PublicExportKey(db.keys) }
+
+// FieldChange is the value of one field before and after a change.
+type FieldChange = audittrail.FieldChange
+
+// ChangeRule says which members of a record type are no changed fields.
+type ChangeRule = audittrail.ChangeRule
+
+// Changed returns the change of a field with texts, for [AuditEntry]. An empty text stands for no value.
+func Changed(field, before, after string) FieldChange {
+	return audittrail.Changed(field, before, after)
+}
+
+// Changes says of which records the audit trail keeps changed fields.
+type Changes struct {
+	// Rules are the record types; others have no changed fields.
+	Rules map[string]ChangeRule
+	// Erase is the action of entries that erase personal data: the changed fields of their record are deleted.
+	Erase string
+}
+
+// KeepChanges makes changes of records keep the values of their fields, sealed, beside the audit trail. Only what the API answers
+// is kept. Call it before the first write. Without it nothing is kept.
+func (db *DB) KeepChanges(c Changes) { db.changes = c }
+
+// DigestChange returns the digest of a record after a change, with the changed fields. Call it before the transaction, with both
+// digests from this process; a transaction computes what was not prepared.
+func (db *DB) DigestChange(recType string, before, after Digest) Digest {
+	rule, kept := db.changes.Rules[recType]
+	if !kept {
+		return after
+	}
+	values, err := db.digests.NewValues(db.keys, rule.Changes(before, after))
+	if err != nil {
+		db.log.Error("cannot keep changed fields", "rec_type", recType, "cause", err)
+	}
+	return after.With(values)
+}
+
+// prepareValues completes a pending entry by the changed fields of its record.
+func (tx *Tx) prepareValues(p *audittrail.Pending, e AuditEntry, before, after Digest) error {
+	c := &tx.db.changes
+	rule, kept := c.Rules[e.RecType]
+	if !kept {
+		return nil
+	}
+	gone := before.Present() && !after.Present()
+	if e.Action == c.Erase && c.Erase != "" || gone && rule.Forget {
+		p.Forget()
+		return nil
+	}
+	if len(e.Changes) > 0 {
+		values, err := tx.db.digests.NewValues(tx.db.keys, e.Changes)
+		p.Keep(values)
+		return err
+	}
+	if after.Values() == nil && before.Present() && after.Present() {
+		after = tx.db.DigestChange(e.RecType, before, after)
+	}
+	p.Keep(after.Values())
+	return nil
+}
+
+// ChangedFields returns the changed fields of an audit entry with a detail. It returns ErrNotFound when the entry has none, or they
+// were deleted.
+func (db *DB) ChangedFields(ctx context.Context, seq int64, detail string) ([]FieldChange, error) {
+	digest := audittrail.ValuesDigest(detail)
+	if digest == "" {
+		return nil, ErrNotFound
+	}
+	changes, err := audittrail.ReadValues(ctx, db, db.keys, seq, digest)
+	if db.missesKey(ctx, err) {
+		changes, err = audittrail.ReadValues(ctx, db, db.keys, seq, digest)
+	}
+	return changes, err
+}
+
+// HasChangedFields reports whether an audit entry with this detail was written with changed fields. They may have been deleted.
+func HasChangedFields(detail string) bool { return audittrail.ValuesDigest(detail) != "" }
+
+// purgeBatch is the number of rows that one transaction deletes, so that other writes do not wait long.
+const purgeBatch = 500
+
+// PurgeChangedFields deletes the changed fields of entries that are older than an age. The entries stay.
+func (db *DB) PurgeChangedFields(ctx context.Context, age time.Duration) error {
+	before := db.Now().Add(-age)
+	for n := int64(purgeBatch); n == purgeBatch; {
+		err := db.InTx(ctx, func(tx *Tx) (err error) {
+			n, err = audittrail.PurgeValues(ctx, tx, func(sql string, args ...any) (int64, error) { return tx.Exec(ctx, sql, args...) }, before, purgeBatch)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sealedChanges are the changed fields of audit entries.
+func (db *DB) sealedChanges() SealedColumn {
+	const update = `UPDATE audit_values SET sealed = $3 WHERE seq = $1 AND sealed = $2`
+	return SealedColumn{Table: audittrail.ValuesTable, Column: audittrail.ValuesColumn,
+		Next: func(ctx context.Context, newest, after string, limit int) ([]SealedValue, error) {
+			found, err := audittrail.FindOldValues(ctx, db, newest, after, limit)
+			var values []SealedValue
+			for _, old := range found {
+				values = append(values, SealedValue{After: strconv.FormatInt(old.Seq, 10), Reseal: func(context.Context) (func(context.Context, *Tx) error, error) {
+					plain, err := db.Unseal(audittrail.ValuesTable, audittrail.ValuesColumn, old.Digest, old.Sealed)
+					if err != nil {
+						return nil, err
+					}
+					sealed, err := db.Seal(audittrail.ValuesTable, audittrail.ValuesColumn, old.Digest, plain)
+					return func(ctx context.Context, tx *Tx) error {
+						_, err := tx.Exec(ctx, update, old.Seq, old.Sealed, sealed)
+						return err
+					}, err
+				}})
+			}
+			return values, err
+		}}
+}
+
+// DigestAction is the action of the audit entries that an upgrade writes with the digests of all records.
+const DigestAction = "audit.digest"
+
+// Digests are the records of a type that an upgrade has digested.
+type Digests struct {
+	Last  string // the id of the last one, in ascending order
+	Count int
+}
+
+const (
+	selectDigests = `
+		SELECT rec_type, MAX(rec_id), COUNT(DISTINCT rec_id) FROM audit_entries
+		WHERE seq > $1 AND action = $2 GROUP BY rec_type`
+
+	selectChanged = `
+		SELECT DISTINCT e.rec_id FROM audit_entries e
+		WHERE e.seq > $1 AND e.rec_type = $2 AND e.action <> $3 AND NOT EXISTS (
+			SELECT 1 FROM audit_entries d WHERE d.rec_id = e.rec_id AND d.rec_type = e.rec_type AND d.seq > e.seq AND d.action = $3)
+		ORDER BY 1`
+)
+
+// DigestsSince returns what an upgrade has digested since an audit entry, by record type.
+func DigestsSince(ctx context.Context, q Querier, begun int64) (map[string]Digests, error) {
+	rows, err := q.Query(ctx, selectDigests, begun, DigestAction)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	found := map[string]Digests{}
+	for rows.Next() {
+		var recType string
+		var d Digests
+		if err := rows.Scan(&recType, &d.Last, &d.Count); err != nil {
+			return nil, err
+		}
+		found[recType] = d
+	}
+	return found, rows.Err()
+}
+
+// ChangedSinceDigest returns the ids of the records of a type that have entries since an upgrade began, after which the upgrade has
+// not digested them: another version of the program has served meanwhile.
+func ChangedSinceDigest(ctx context.Context, q Querier, recType string, begun int64) (ids []string, err error) {
+	rows, err := q.Query(ctx, selectChanged, begun, recType, DigestAction)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, rows.Err()
+}
+
+const selectLastEntry = `SELECT COALESCE(MAX(seq), 0) FROM audit_entries WHERE rec_id = $1 AND rec_type = $2`
+
+// LastAuditEntry returns the number of the newest audit entry of a record, or 0 when there is none.
+func LastAuditEntry(ctx context.Context, q Querier, recType, recID string) (seq int64, err error) {
+	err = q.QueryRow(ctx, selectLastEntry, recID, recType).Scan(&seq)
+	return seq, err
+}

@@ -3,6 +3,7 @@ package store_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"kontor/store"
+	"kontor/store/audittrail"
 	"kontor/store/backup"
 	"kontor/store/inspect"
 	"kontor/store/storetest"
@@ -135,5 +137,164 @@ func TestOpen_RejectsAChangedKeyring(t *testing.T) {
 		if _, err := inspect.Check(t.Context(), storetest.Source(o), nil); err == nil {
 			t.Errorf("%s: check found nothing", name)
 		}
+	}
+}
+
+// A backup from before a rotation opens with the key from before, and one from after it with the new key.
+func TestRotateMasterKey_Backups(t *testing.T) {
+	if storetest.SQLiteOnly(t, keyInFile) {
+		return
+	}
+	work := t.TempDir()
+	dir, db := newNotes(t, 5)
+	former := readKey(t, dir)
+	source := inspect.Source{Dir: dir}
+	create := func(name string, withKey bool) string {
+		file := filepath.Join(work, name)
+		if _, err := backup.Create(t.Context(), source, file, backup.Options{WithKey: withKey}); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	before := create("before", false)
+	beforeWithKey := create("before-with-key", true)
+	rotate(t, db)
+	after := create("after", false)
+	afterWithKey := create("after-with-key", true)
+	newest := readKey(t, dir)
+	for i, c := range []struct {
+		file, key string
+		wrong     string
+	}{{before, former, newest}, {beforeWithKey, "", newest}, {after, newest, former}, {afterWithKey, "", former}} {
+		target := filepath.Join(work, fmt.Sprint("restored-", i))
+		if _, err := backup.Restore(t.Context(), []string{c.file}, inspect.Source{Dir: target + "-wrong", SecretKey: c.wrong}); !errors.Is(err, store.ErrWrongKey) {
+			t.Errorf("%s with the other key: %v", c.file, err)
+		}
+		if _, err := backup.Restore(t.Context(), []string{c.file}, inspect.Source{Dir: target}); err != nil {
+			t.Fatalf("%s: %v", c.file, err)
+		}
+		if c.key != "" {
+			if err := backup.ImportKey(t.Context(), target, c.key); err != nil {
+				t.Fatalf("%s: %v", c.file, err)
+			}
+		}
+		check(t, target)
+		restored := storetest.OpenDir(t, target)
+		if got := readNotes(t, restored); got != 5 {
+			t.Errorf("%s: %d values", c.file, got)
+		}
+		restored.Close()
+	}
+}
+
+// An export that spans rotations is verified with the first key alone, with the printed keys, and not with others.
+func TestRotateMasterKey_ExportsStayValid(t *testing.T) {
+	if storetest.SQLiteOnly(t, keyInFile) {
+		return
+	}
+	dir, db := newNotes(t, 0)
+	var text bytes.Buffer
+	position := int64(0)
+	export := func() {
+		t.Helper()
+		b, err := db.ExportAfter(t.Context(), position, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range append(b.Lines, b.Head) {
+			text.Write(line)
+		}
+		position = b.Entries[len(b.Entries)-1].Seq
+	}
+	first := db.ExportKey()
+	for n := range 3 {
+		writeNotes(t, db, 5*n, 5*n+5)
+		export()
+		rotate(t, db)
+		export()
+	}
+	printed, err := inspect.PublicExportKeys(t.Context(), inspect.Source{Dir: dir})
+	if err != nil || len(printed) != 4 || printed[3] != first || printed[0] != db.ExportKey() {
+		t.Fatalf("got %v, %v", printed, err)
+	}
+	for _, keys := range []string{"", strings.Join(printed, "\n")} {
+		if r, err := audittrail.VerifyExport(strings.NewReader(text.String()), keys); err != nil || r.SignedTo != position || r.PublicKey != printed[0] {
+			t.Errorf("keys %q: %+v, %v", keys, r, err)
+		}
+	}
+	for _, keys := range []string{first, printed[0], printed[1] + " " + printed[2]} {
+		if _, err := audittrail.VerifyExport(strings.NewReader(text.String()), keys); err == nil {
+			t.Errorf("keys %q: accepted", keys)
+		}
+	}
+	// Without the statement of the former key, a reader does not follow the new one.
+	lines := strings.SplitAfter(text.String(), "\n")
+	for i, l := range lines {
+		if strings.Contains(l, audittrail.ActionRotated) {
+			lines[i] = strings.Replace(l, `\"signature\":\"`, `\"signature\":\"AA`, 1)
+			break
+		}
+	}
+	if _, err := audittrail.VerifyExport(strings.NewReader(strings.Join(lines, "")), ""); err == nil {
+		t.Error("a changed statement was accepted")
+	}
+}
+
+// The keys from the environment are replaced at a start that is given both, or by a request that has both.
+func TestRotateMasterKey_GivenKeys(t *testing.T) {
+	ctx := t.Context()
+	keys := []string{strings.Repeat("0a", 32), strings.Repeat("0b", 32), strings.Repeat("0c", 32), strings.Repeat("0d", 32)}
+	o := storetest.Unused(t)
+	open := func(key, previous string) *store.DB {
+		t.Helper()
+		o.SecretKey, o.PreviousKey = key, previous
+		db, err := store.Open(ctx, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes(db)
+		return db
+	}
+	db := open(keys[0], "")
+	writeNotes(t, db, 0, 60)
+	for name, r := range map[string]store.Rotation{
+		"no keys": {}, "no previous key": {SecretKey: keys[1]}, "wrong previous key": {SecretKey: keys[1], PreviousKey: keys[2]},
+		"malformed": {SecretKey: "xyz", PreviousKey: keys[0]}, "the present key": {SecretKey: keys[0], PreviousKey: keys[0]},
+	} {
+		if _, err := db.RotateMasterKey(ctx, r); err == nil || len(generations(t, db)) != 1 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := db.RotateMasterKey(ctx, store.Rotation{SecretKey: keys[1], PreviousKey: keys[0]}); err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	for name, wrong := range map[string]store.Options{
+		"former key": {SecretKey: keys[0]}, "wrong previous key": {SecretKey: keys[2], PreviousKey: keys[3]},
+		"former as previous": {SecretKey: keys[2], PreviousKey: keys[0]},
+	} {
+		wrong.Dir, wrong.URL = o.Dir, o.URL
+		if err := openErr(wrong); !errors.Is(err, store.ErrWrongKey) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	db = open(keys[2], keys[1]) // replaces the key
+	if state, err := db.KeyState(ctx); err != nil || !state.Resealing || len(state.Generations) != 3 || state.InFile {
+		t.Errorf("got %+v, %v", state, err)
+	}
+	if err := db.ResumeRotation(ctx); err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	db = open(keys[2], keys[1]) // the previous key has no effect any more
+	if state, err := db.KeyState(ctx); err != nil || state.Resealing || len(state.Generations) != 3 {
+		t.Errorf("got %+v, %v", state, err)
+	}
+	if got := readNotes(t, db); got != 60 {
+		t.Errorf("%d values", got)
+	}
+	db.Close()
+	if _, err := os.Stat(filepath.Join(o.Dir, "secret.key")); err == nil {
+		t.Error("a key file was written")
 	}
 }

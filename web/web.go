@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"mime"
 	"path"
 	"regexp"
 	"slices"
@@ -23,7 +22,7 @@ import (
 	"sync"
 )
 
-//go:embed index.html screens.json app style i18n vendor/*.mjs vendor/*.gz
+//go:embed index.html screens.json app style i18n vendor/*.mjs vendor/*.gz vendor/*.woff2
 var embedded embed.FS
 
 // Site serves the console.
@@ -231,7 +230,7 @@ func compress(body []byte) []byte {
 
 // contentType returns the type of the files that are served, independently of the system's table of types.
 func contentType(name string) string {
-	switch ext := path.Ext(name); ext {
+	switch path.Ext(name) {
 	case ".js", ".mjs":
 		return "text/javascript; charset=utf-8"
 	case ".css":
@@ -242,8 +241,10 @@ func contentType(name string) string {
 		return "text/html; charset=utf-8"
 	case ".svg":
 		return "image/svg+xml"
-	case ".png", ".woff2":
-		return mime.TypeByExtension(ext)
+	case ".png":
+		return "image/png"
+	case ".woff2":
+		return "font/woff2"
 	default:
 		return ""
 	}

@@ -50,7 +50,7 @@ func ask(t *testing.T, app *fiber.App, method, path string, headers ...string) (
 	for i := 0; i+1 < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	answer, err := app.Test(request)
+	answer, err := app.Test(request, -1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,11 @@ func TestVendor_FilesMatchTheirChecksums(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files = append(files, packed...)
+	fonts, err := filepath.Glob("vendor/*.woff2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, append(packed, fonts...)...)
 	for _, file := range files {
 		if !named[strings.TrimPrefix(filepath.ToSlash(file), "vendor/")] {
 			t.Errorf("%s is not listed", file)
@@ -303,6 +307,24 @@ func TestTexts_AreCompleteInEveryLanguage(t *testing.T) {
 		}
 		if language == "de" && strings.Contains(strings.Join(slices.Collect(maps.Values(table)), " "), "ß") {
 			t.Error("de: Swiss German has no ß")
+		}
+	}
+}
+
+// French has a narrow no-break space inside of quotation marks and before high punctuation. Buttons in Italian are in the imperative.
+func TestTexts_FollowTheRulesOfTheirLanguage(t *testing.T) {
+	badFrench := regexp.MustCompile(`«[^\x{202f}]|[^\x{202f}]»|[ \x{a0}][:;?!]|[\pL})][:;?!](?:$|[ \n<])`)
+	for key, text := range texts(t, "fr") {
+		if found := badFrench.FindString(text); found != "" {
+			t.Errorf("fr: %s has %q: use a narrow no-break space (U+202F)", key, found)
+		}
+	}
+	infinitive := regexp.MustCompile(`^\pLu\pL+(?:are|ere|ire|orre)\b`)
+	names := regexp.MustCompile(`^(?:permission|task_category|scope)\.`) // names of rights and kinds, not of buttons
+	for key, text := range texts(t, "it") {
+		word := infinitive.FindString(text)
+		if word != "" && word != "Genere" && !names.MatchString(key) && !strings.HasSuffix(text, "?") {
+			t.Errorf("it: %s begins with the infinitive %q: use the imperative", key, word)
 		}
 	}
 }

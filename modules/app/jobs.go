@@ -65,6 +65,7 @@ func (m *Modules) Jobs() []Job {
 		{"notifications.seal", time.Minute, OneNode, m.Notifications.SealTexts},
 		{"notifications.nodes", time.Second, OneNode, m.Notifications.ReleaseNodes},
 		{"customers.sort_keys", time.Hour, OneNode, m.Customers.FillKeys},
+		{"customers.name_keys", time.Minute, OneNode, m.Customers.FillNameKeys},
 		{"personas.sort_keys", time.Hour, OneNode, m.Personas.FillSortKeys},
 		{"users.sort_keys", time.Hour, OneNode, m.Users.FillSortKeys},
 		{"search.follow", 2 * time.Second, OneNode, m.Search.Follow},

@@ -19,11 +19,11 @@ import (
 
 // sqliteOnly maps a text that only one statement contains, which PostgreSQL rejects, to the reason for the exception.
 var sqliteOnly = map[string]string{
-	"sqlite_schema": "triggers are written differently for every engine, and so is the look at them; both are in store/sqlite/triggers.go",
+	"sqlite_schema": "triggers are written differently for every engine, and so is the look at them; both are in store/sqlite/migrate.go",
 	"LEFT JOIN (SELECT value, rows FROM (WITH": "SQLite alone brings remembered totals up to date with touched rows (store/sqlite/count_plan.go)",
 	"pragma_table_info":                        "the columns of a table for these totals; PostgreSQL counts again",
-	"kontor_tally(":                            "SQLite counts values by a function of ours (store/sqlite/count_values.go); PostgreSQL groups them",
-	"kontor_words MATCH":                       "engines search texts in different ways; the condition is that of the engine (store/sqlite/texts.go)",
+	"kontor_tally(":                            "SQLite counts values by a function of ours (store/sqlite/count.go); PostgreSQL groups them",
+	"kontor_words MATCH":                       "engines search texts in different ways; the condition is that of the engine (store/sqlite/migrate.go)",
 }
 
 // TestPortable_PostgreSQLCompilesTheSQL runs all migrations on PostgreSQL, and compiles every statement of the scenario and

@@ -138,6 +138,8 @@ func (s *scenario) privacy(p people) {
 	kept := "/v1/customers/" + s.id(s.admin, "/v1/customers", customerBody("Carla"))
 	s.do(s.admin, "PUT", kept+"/relationship", map[string]any{"ended_at": "2026-01-01T00:00:00Z"})
 	s.do(p.advisor, "GET", kept+"/relationship", nil)
+	s.do(p.advisor, "POST", "/v1/customers/duplicates", map[string]any{"first_name": "Anna", "last_name": "Keller"})
+	s.do(p.advisor, "POST", kept+"/duplicates/"+s.id(s.admin, "/v1/customers", customerBody("Anna"))+"/dismiss", nil)
 	s.do(p.advisor, "POST", kept+"/notify", map[string]any{"text": "Please <call> us.", "user_ids": []string{p.customer.UserID}})
 	s.do(s.admin, "PUT", kept+"/legal-hold", map[string]any{"reason": "A <dispute>.", "until": "2030-01-01"})
 	s.do(s.admin, "GET", kept+"/legal-hold", nil)

@@ -1274,6 +1274,20 @@ func (a *CustomersAPI) Notify(ctx context.Context, id string, in CustomerNotifyI
 	return fetch[CustomerNotified](ctx, a.client, operation{name: "customers.notify", method: "POST", path: "/v1/customers/{id}/notify", bearer: true}, input{path: []string{id}, body: in}, options)
 }
 
+// Duplicates calls POST /v1/customers/duplicates: find customers who may be the same person as a new one.
+//
+// Send the members of a creation before it. Customers are found by their names in any order, alphabet and spelling, by the
+// date of birth, the e-mail address, the phone number and the external id. Only customers that the caller may read are
+// compared. Nothing is stored. See `POST /v1/customers/{id}/duplicates/{other}/dismiss` for those who are another person.
+func (a *CustomersAPI) Duplicates(ctx context.Context, in CustomerDuplicatesInput, options ...CallOption) (*CustomerCandidates, error) {
+	return fetch[CustomerCandidates](ctx, a.client, operation{name: "customers.duplicates", method: "POST", path: "/v1/customers/duplicates", bearer: true}, input{body: in}, options)
+}
+
+// DismissDuplicate calls POST /v1/customers/{id}/duplicates/{other}/dismiss: remember that two customers are two persons.
+func (a *CustomersAPI) DismissDuplicate(ctx context.Context, id, other string, options ...CallOption) (*Message, error) {
+	return fetch[Message](ctx, a.client, operation{name: "customers.dismiss_duplicate", method: "POST", path: "/v1/customers/{id}/duplicates/{other}/dismiss", bearer: true}, input{path: []string{id, other}}, options)
+}
+
 // KYC calls GET /v1/customers/{id}/kyc: get the verification state, documents and history of a customer.
 func (a *CustomersAPI) KYC(ctx context.Context, id string, options ...CallOption) (*CustomerKYC, error) {
 	return fetch[CustomerKYC](ctx, a.client, operation{name: "customers.kyc", method: "GET", path: "/v1/customers/{id}/kyc", bearer: true}, input{path: []string{id}}, options)

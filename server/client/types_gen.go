@@ -2169,6 +2169,71 @@ type CustomerNotified struct {
 	Recipients int64 `json:"recipients"`
 }
 
+// CustomerDuplicatesInput is part of a request.
+type CustomerDuplicatesInput struct {
+	// A customer who exists: they are left out, and those who were dismissed as another person.
+	CustomerID string `json:"customer_id,omitzero"`
+	// Default: individual.
+	Type      CustomerDuplicatesType `json:"type,omitzero"`
+	FirstName string                 `json:"first_name,omitzero"`
+	// The name of a business.
+	LastName    string                    `json:"last_name"`
+	Email       string                    `json:"email,omitzero"`
+	Phone       string                    `json:"phone,omitzero"`
+	DateOfBirth Date                      `json:"date_of_birth,omitzero"`
+	Nationality string                    `json:"nationality,omitzero"`
+	Address     Opt[CustomerAddressInput] `json:"address,omitzero"`
+	// Of which external_id is compared.
+	Metadata map[string]any `json:"metadata,omitzero"`
+}
+
+// CustomerDuplicatesType is one of the values below. Later versions of the service may add values.
+type CustomerDuplicatesType string
+
+const (
+	CustomerDuplicatesTypeIndividual CustomerDuplicatesType = "individual"
+	CustomerDuplicatesTypeBusiness   CustomerDuplicatesType = "business"
+)
+
+// CustomerCandidates is part of an answer.
+type CustomerCandidates struct {
+	// The best first, at most 20.
+	Candidates []CustomerCandidate `json:"candidates"`
+	// False while customers of an earlier version are prepared for the first search: ask again a minute later.
+	Complete bool `json:"complete"`
+}
+
+// CustomerCandidate is part of an answer.
+type CustomerCandidate struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// How alike the names are, less what contradicts, and more for all else that agrees. No probability.
+	Score json.Number `json:"score"`
+	// Which parts of the names matched.
+	Matched []CustomerNamePart `json:"matched"`
+	// What else agrees.
+	Agrees   []CustomerCandidateAgrees `json:"agrees"`
+	Customer Customer                  `json:"customer"`
+}
+
+// CustomerNamePart is part of an answer.
+type CustomerNamePart struct {
+	Query string      `json:"query"`
+	Entry string      `json:"entry"`
+	Score json.Number `json:"score"`
+}
+
+// CustomerCandidateAgrees is one of the values below. Later versions of the service may add values.
+type CustomerCandidateAgrees string
+
+const (
+	CustomerCandidateAgreesDateOfBirth CustomerCandidateAgrees = "date_of_birth"
+	CustomerCandidateAgreesEmail       CustomerCandidateAgrees = "email"
+	CustomerCandidateAgreesPhone       CustomerCandidateAgrees = "phone"
+	CustomerCandidateAgreesAddress     CustomerCandidateAgrees = "address"
+	CustomerCandidateAgreesExternalID  CustomerCandidateAgrees = "external_id"
+)
+
 // CustomerKYC is part of an answer.
 type CustomerKYC struct {
 	// ETag identifies this version, for [IfMatch] and [IfNoneMatch]. Rows of lists have none.

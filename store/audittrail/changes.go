@@ -2,12 +2,23 @@ package audittrail
 
 import (
 	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"kontor/store/clock"
+	"kontor/store/engine"
+	"kontor/store/query"
+	"kontor/store/sealing"
 )
 
 // FieldChange is the value of one field before and after a change, as JSON; null for none.
@@ -175,4 +186,249 @@ func decodeChanges(plain []byte) (changes []FieldChange, err error) {
 		return nil, fmt.Errorf("changed fields of %d bytes", len(plain))
 	}
 	return changes, json.Unmarshal(plain[saltBytes:], &changes)
+}
+
+// The changed fields of an entry are sealed in the table audit_values. The entry has their keyed digest as its detail. So the
+// chain protects them, and yet they can be deleted.
+
+// Where the sealed values are.
+const (
+	ValuesTable  = "audit_values"
+	ValuesColumn = "sealed"
+)
+
+// ValuesSchema is the number of the migration that added the table of values.
+const ValuesSchema = 41
+
+const (
+	saltBytes   = 16
+	digestBytes = 16
+)
+
+// Values are the changed fields of one entry, sealed.
+type Values struct {
+	digest string
+	sealed string
+}
+
+// NewValues seals changes. It returns nil for none.
+func (d *Digester) NewValues(keys *sealing.Keys, changes []FieldChange) (*Values, error) {
+	if len(changes) == 0 {
+		return nil, nil //nolint:nilnil // nothing changed
+	}
+	text, err := json.Marshal(changes)
+	if err != nil {
+		return nil, fmt.Errorf("encode changed fields: %w", err)
+	}
+	salt := make([]byte, saltBytes, saltBytes+len(text))
+	_, _ = rand.Read(salt) // never fails
+	plain := encodeChanges(salt, text)
+	v := &Values{digest: d.ofValues(plain)}
+	v.sealed = keys.Seal(ValuesTable, ValuesColumn, v.digest, plain)
+	return v, nil
+}
+
+// valuesTag leads the bytes of a digest of changed fields. They are digested with the key of answers, because a keyring keeps the
+// keys of the first generation for the purposes that it had then. No answer begins with the tag.
+const valuesTag = "kontor audit values 1\n"
+
+func (d *Digester) ofValues(plain []byte) string {
+	data := append(make([]byte, 0, len(valuesTag)+len(plain)), valuesTag...)
+	return hex.EncodeToString(d.answers.sum(nil, append(data, plain...))[:digestBytes])
+}
+
+// Changes returns what a rule finds to differ between two records. Digests of records that the trail did not encode have no
+// difference.
+func (r ChangeRule) Changes(before, after Digest) []FieldChange {
+	return r.Compare(before.answer, after.answer)
+}
+
+// With returns the digest with the changed fields that lead to it.
+func (d Digest) With(v *Values) Digest {
+	d.values = v
+	return d
+}
+
+const (
+	detailStart = `{"values":"`
+	detailEnd   = `"}`
+)
+
+// detail returns the detail of an entry with values.
+func (v *Values) detail() string { return detailStart + v.digest + detailEnd }
+
+// ValuesDigest returns the digest of the changed fields that an entry had when it was written, from its detail; empty for none.
+func ValuesDigest(detail string) string {
+	rest, ok := strings.CutPrefix(detail, detailStart)
+	if !ok {
+		return ""
+	}
+	digest, ok := strings.CutSuffix(rest, detailEnd)
+	if !ok || len(digest) != 2*digestBytes {
+		return ""
+	}
+	return digest
+}
+
+const (
+	insertValues = `INSERT INTO audit_values (seq, sealed) VALUES ($1, $2)`
+
+	// deleteValuesOf deletes the values of all changes of a record.
+	deleteValuesOf = `
+		DELETE FROM audit_values
+		WHERE seq IN (SELECT seq FROM audit_entries WHERE rec_id = $1 AND rec_type = $2)`
+
+	selectValues = `SELECT sealed FROM audit_values WHERE seq = $1`
+
+	selectOldValues = `
+		SELECT v.seq, e.detail, v.sealed FROM audit_values v JOIN audit_entries e ON e.seq = v.seq
+		WHERE v.seq > $1 AND v.sealed NOT LIKE $2
+		ORDER BY v.seq
+		LIMIT $3`
+
+	selectValuesAfter = `
+		SELECT v.seq, COALESCE(e.detail, ''), v.sealed FROM audit_values v LEFT JOIN audit_entries e ON e.seq = v.seq
+		WHERE v.seq > $1
+		ORDER BY v.seq
+		LIMIT 500`
+
+	selectOldest = `
+		SELECT v.seq, e.at FROM audit_values v JOIN audit_entries e ON e.seq = v.seq
+		ORDER BY v.seq
+		LIMIT $1`
+
+	deleteValuesTo = `DELETE FROM audit_values WHERE seq <= $1`
+)
+
+// writeValues writes the changed fields of an entry, and deletes those of its record if the entry says so.
+func writeValues(ctx context.Context, tx engine.Source, seq int64, e *Pending) error {
+	if e.forget {
+		if _, err := query.Exec(ctx, tx, deleteValuesOf, []any{&e.recID, &e.recType}); err != nil {
+			return err
+		}
+	}
+	if e.values == nil {
+		return nil
+	}
+	_, err := query.Exec(ctx, tx, insertValues, []any{seq, &e.values.sealed})
+	return err
+}
+
+// ReadValues returns the changed fields of an entry. It returns engine.ErrNotFound when they were deleted or there are none.
+func ReadValues(ctx context.Context, q query.Querier, keys *sealing.Keys, seq int64, digest string) ([]FieldChange, error) {
+	var sealed string
+	if err := q.QueryRow(ctx, selectValues, seq).Scan(&sealed); err != nil {
+		return nil, err
+	}
+	plain, err := keys.Unseal(ValuesTable, ValuesColumn, digest, sealed)
+	if err != nil {
+		return nil, fmt.Errorf("changed fields of entry %d: %w", seq, err)
+	}
+	return decodeChanges(plain)
+}
+
+// OldValue is a value that is not sealed with the newest key.
+type OldValue struct {
+	Seq            int64
+	Digest, Sealed string
+}
+
+// FindOldValues returns at most limit values after a number that do not match the pattern of the newest key.
+func FindOldValues(ctx context.Context, q query.Querier, newest, after string, limit int) (found []OldValue, err error) {
+	from := int64(0)
+	if after != "" {
+		if from, err = strconv.ParseInt(after, 10, 64); err != nil {
+			return nil, err
+		}
+	}
+	rows, err := q.Query(ctx, selectOldValues, from, newest, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var v OldValue
+		var detail string
+		if err := rows.Scan(&v.Seq, &detail, &v.Sealed); err != nil {
+			return nil, err
+		}
+		v.Digest = ValuesDigest(detail)
+		found = append(found, v)
+	}
+	return found, rows.Err()
+}
+
+// PurgeValues deletes the changed fields of entries from before a time, at most limit. It returns how many.
+func PurgeValues(ctx context.Context, tx query.Querier, exec func(sql string, args ...any) (int64, error), before clock.Time, limit int) (int64, error) {
+	rows, err := tx.Query(ctx, selectOldest, limit)
+	if err != nil {
+		return 0, err
+	}
+	last := int64(0)
+	for rows.Next() {
+		var seq int64
+		var at clock.Time
+		if err := rows.Scan(&seq, &at); err != nil {
+			return 0, errors.Join(err, rows.Close())
+		}
+		if at >= before {
+			break
+		}
+		last = seq
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil || last == 0 {
+		return 0, err
+	}
+	return exec(deleteValuesTo, last)
+}
+
+// VerifyValues compares all changed fields that exist with the digests in their entries, and returns how many there are. The error
+// is a *Break for the first that differ, or that belong to no entry. Deleted values are not noticed.
+func VerifyValues(ctx context.Context, q query.Querier, keys *sealing.Keys) (count int64, err error) {
+	d := NewDigester(keys)
+	for last, full := int64(0), true; full; {
+		n := 0
+		err := eachValues(ctx, q, last, func(seq int64, detail, sealed string) error {
+			last = seq
+			n++
+			return d.verifyValues(keys, seq, detail, sealed)
+		})
+		if err != nil {
+			return count, err
+		}
+		count += int64(n)
+		full = n > 0
+	}
+	return count, nil
+}
+
+func eachValues(ctx context.Context, q query.Querier, after int64, f func(seq int64, detail, sealed string) error) error {
+	rows, err := q.Query(ctx, selectValuesAfter, after)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var seq int64
+		var detail, sealed string
+		if err := rows.Scan(&seq, &detail, &sealed); err != nil {
+			return err
+		}
+		if err := f(seq, detail, sealed); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+func (d *Digester) verifyValues(keys *sealing.Keys, seq int64, detail, sealed string) error {
+	digest := ValuesDigest(detail)
+	if digest == "" {
+		return &Break{Seq: seq, Reason: "it has no changed fields, but some are stored for it"}
+	}
+	plain, err := keys.Unseal(ValuesTable, ValuesColumn, digest, sealed)
+	if err != nil || d.ofValues(plain) != digest {
+		return &Break{Seq: seq, Reason: "its changed fields were changed"}
+	}
+	return nil
 }

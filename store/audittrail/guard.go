@@ -2,9 +2,13 @@ package audittrail
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"kontor/store/clock"
 	"kontor/store/engine"
@@ -167,3 +171,292 @@ func isBlank(ctx context.Context, t Tables) (bool, error) {
 
 // AppendOnlyTables returns the tables whose rows no statement may update or delete.
 func AppendOnlyTables() []string { return []string{"audit_entries"} }
+
+// metaHead is the row of the table meta with the signed head.
+const metaHead = "audit_head"
+
+// signHead returns the text of a head and its keyed digest.
+func signHead(keys *sealing.Keys, h head) string {
+	text := headText(h)
+	return fmt.Sprintf("%s %x", text, keys.Sign("audit head", []byte(text)))
+}
+
+// headText returns the signed part of a head.
+func headText(h head) string { return fmt.Sprintf("%d %x", h.seq, h.hash) }
+
+const (
+	selectFirstSeq = `SELECT COALESCE(MIN(seq), 1) FROM audit_entries`
+	selectHash     = `SELECT hash FROM audit_entries WHERE seq = $1`
+)
+
+// verifyHead compares the newest entry with its predecessor and with the signed head. It is fast enough for a start; "kontor
+// check" verifies the whole trail.
+func verifyHead(ctx context.Context, q query.Querier, keys *sealing.Keys) error {
+	var first int64
+	if err := q.QueryRow(ctx, selectFirstSeq).Scan(&first); err != nil {
+		return err
+	}
+	if first != 1 {
+		return &Break{Seq: 1, Reason: "it is missing"}
+	}
+	newest, _, err := readHead(ctx, q)
+	if err != nil {
+		return err
+	}
+	if newest.seq > 0 {
+		before, err := readPredecessor(ctx, q, newest.seq-1)
+		if err != nil {
+			return err
+		}
+		if _, err := verifyAfter(ctx, q, &before, 1); err != nil {
+			return err
+		}
+	}
+	return verifyEnd(ctx, q, keys, newest)
+}
+
+// readPredecessor reads the hash of an entry; the zero head precedes the first.
+func readPredecessor(ctx context.Context, q query.Querier, seq int64) (head, error) {
+	if seq == 0 {
+		return head{}, nil
+	}
+	var hash string
+	err := q.QueryRow(ctx, selectHash, seq).Scan(&hash)
+	if errors.Is(err, engine.ErrNotFound) {
+		return head{}, &Break{Seq: seq, Reason: "it is missing"}
+	}
+	if err != nil {
+		return head{}, err
+	}
+	h := head{seq: seq}
+	h.hash, err = parseHash(hash)
+	return h, err
+}
+
+// verifyEnd compares the end of the chain with the signed head. Without keys it compares the text of the head and not its
+// signature.
+func verifyEnd(ctx context.Context, q query.Querier, keys *sealing.Keys, last head) error {
+	var signed string
+	err := q.QueryRow(ctx, engine.SelectMeta, metaHead).Scan(&signed)
+	if errors.Is(err, engine.ErrNotFound) {
+		return missingHead(ctx, q, last)
+	}
+	if err != nil {
+		return err
+	}
+	if isSigned(keys, last, signed) {
+		return nil
+	}
+	var end head
+	var hash, signature string
+	if _, err := fmt.Sscanf(signed, "%d %s %s", &end.seq, &hash, &signature); err == nil && len(hash) == 2*sha256.Size && end.seq > last.seq {
+		return &Break{Seq: last.seq + 1, Reason: fmt.Sprintf("it is missing; the trail was signed up to entry %d", end.seq)}
+	}
+	return &Break{Seq: last.seq, Reason: "it is not the newest one that was signed"}
+}
+
+// isSigned reports whether a text is the signed head of a trail that ends with an entry.
+func isSigned(keys *sealing.Keys, last head, signed string) bool {
+	text := headText(last)
+	digest, ok := strings.CutPrefix(signed, text+" ")
+	if !ok || keys == nil {
+		return ok
+	}
+	raw, err := hex.DecodeString(digest)
+	return err == nil && keys.Verify("audit head", []byte(text), raw)
+}
+
+// missingHead returns nil only for an empty trail of an earlier version: such databases had no head.
+func missingHead(ctx context.Context, q query.Querier, last head) error {
+	var check string
+	err := q.QueryRow(ctx, engine.SelectMeta, metaKeyCheck).Scan(&check)
+	if err != nil && !errors.Is(err, engine.ErrNotFound) {
+		return err
+	}
+	if err == nil && last.seq == 0 && !strings.HasPrefix(check, boundPrefix) && !strings.HasPrefix(check, ringPrefix) {
+		return nil
+	}
+	return &Break{Seq: last.seq, Reason: "its signed head is missing"}
+}
+
+// The check value of the key and the signed head of the trail belong together: a database that has the present form of the
+// one has the other, from its first start on, even when its trail is empty. So erasing the trail together with its head
+// leaves a trace that cannot be removed without the key. In the same way, a check value with ringPrefix promises a keyring.
+
+// keyState is what a database says about its master key.
+type keyState int
+
+const (
+	keyUnset keyState = iota // no check value: an interrupted first start, or a value that was erased
+	keyOld                   // a check value from before the head was bound to it
+	keyBound                 // a check value that promises a signed head
+	keyRing                  // a check value that promises a signed head and a keyring
+)
+
+// The rows of the table meta about the master key.
+const (
+	metaKeyCheck   = "key_check"
+	metaKeyring    = "keyring"
+	metaFormerKeys = "former_keys" // check values of replaced master keys, for the message to users of one
+)
+
+const (
+	boundPrefix = "2." // leads the check value of a database that has a signed head
+	ringPrefix  = "3." // and of one that also has a keyring
+)
+
+const checkPurpose = "key check"
+
+// boundCheck returns the check value that recognises the master key and promises a signed head.
+func boundCheck(keys *sealing.Keys) string {
+	return fmt.Sprintf("%s%x", boundPrefix, keys.Sign(checkPurpose, []byte("kontor, with a signed head")))
+}
+
+// ringCheck returns the check value that also promises a keyring.
+func ringCheck(keys *sealing.Keys) string {
+	return fmt.Sprintf("%s%x", ringPrefix, keys.Sign(checkPurpose, []byte("kontor, with a keyring")))
+}
+
+// oldCheck returns the check value of databases from before boundCheck.
+func oldCheck(keys *sealing.Keys) string {
+	return hex.EncodeToString(keys.Sign(checkPurpose, []byte("kontor")))
+}
+
+// KeyCheckValue returns the check value of the master key of a database, or "" without one. It differs after a rotation.
+func KeyCheckValue(ctx context.Context, q query.Querier) (value string) {
+	if err := q.QueryRow(ctx, engine.SelectMeta, metaKeyCheck).Scan(&value); err != nil {
+		return ""
+	}
+	return value
+}
+
+// recognise makes that candidate the master key which the database was made with, and opens its keyring.
+func recognise(ctx context.Context, q query.Querier, keys *sealing.Keys, path string) (keyState, error) {
+	var check string
+	err := q.QueryRow(ctx, engine.SelectMeta, metaKeyCheck).Scan(&check)
+	if errors.Is(err, engine.ErrNotFound) {
+		return keyUnset, nil
+	}
+	if err != nil {
+		return keyUnset, err
+	}
+	for candidate := range keys.Candidates() {
+		if err := keys.Choose(candidate); err != nil {
+			return keyUnset, err
+		}
+		switch {
+		case hmac.Equal([]byte(check), []byte(ringCheck(keys))):
+			return keyRing, loadKeyring(ctx, q, keys)
+		case hmac.Equal([]byte(check), []byte(boundCheck(keys))):
+			return keyBound, nil
+		case hmac.Equal([]byte(check), []byte(oldCheck(keys))):
+			return keyOld, nil
+		}
+	}
+	if err := keys.Choose(0); err != nil {
+		return keyUnset, err
+	}
+	return keyUnset, explainWrongKey(ctx, q, keys, path)
+}
+
+func loadKeyring(ctx context.Context, q query.Querier, keys *sealing.Keys) error {
+	var wrapped string
+	err := q.QueryRow(ctx, engine.SelectMeta, metaKeyring).Scan(&wrapped)
+	if err == nil {
+		err = keys.Load(wrapped)
+	} else if errors.Is(err, engine.ErrNotFound) {
+		err = errors.New("its keyring is missing")
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", engine.ErrCorrupt, err)
+	}
+	return nil
+}
+
+// formerKey is a master key that was replaced.
+type formerKey struct {
+	Checks []string   `json:"checks"` // what the check value of the database may have been
+	At     clock.Time `json:"at"`
+}
+
+// explainWrongKey says whether the key was the right one before.
+func explainWrongKey(ctx context.Context, q query.Querier, keys *sealing.Keys, path string) error {
+	former, err := readFormerKeys(ctx, q)
+	if err != nil {
+		return err
+	}
+	for _, f := range former {
+		for _, check := range f.Checks {
+			if check == boundCheck(keys) || check == ringCheck(keys) {
+				return fmt.Errorf("the secret key of %s was replaced at %s (kontor key rotate); use the new key: %w", path, f.At, sealing.ErrWrongKey)
+			}
+		}
+	}
+	return fmt.Errorf("%s was made with another secret key: %w", path, sealing.ErrWrongKey)
+}
+
+func readFormerKeys(ctx context.Context, q query.Querier) (former []formerKey, err error) {
+	var text string
+	err = q.QueryRow(ctx, engine.SelectMeta, metaFormerKeys).Scan(&text)
+	if errors.Is(err, engine.ErrNotFound) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &former)
+	}
+	return former, err
+}
+
+// StoreMasterKey writes the check value of a new master key and the keyring that it wraps. It fails if another process has
+// replaced the present one.
+func StoreMasterKey(ctx context.Context, tx Writer, present, next *sealing.Keys) error {
+	check, _, err := readKeys(ctx, tx)
+	if err != nil {
+		return err
+	}
+	if !isCheckOf(present, check) {
+		return errReplaced
+	}
+	former, err := readFormerKeys(ctx, tx)
+	if err != nil {
+		return err
+	}
+	former = append(former, formerKey{Checks: []string{boundCheck(present), ringCheck(present)}, At: tx.Now()})
+	text, err := json.Marshal(former)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, engine.UpsertMeta, metaFormerKeys, string(text)); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, engine.UpsertMeta, metaKeyCheck, ringCheck(next)); err != nil {
+		return err
+	}
+	return StoreKeyring(ctx, tx, next, *next.Keyring())
+}
+
+// StoreKeyring writes a keyring, wrapped by the master key.
+func StoreKeyring(ctx context.Context, tx Writer, keys *sealing.Keys, keyring sealing.Keyring) error {
+	wrapped, err := keys.Wrap(keyring)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, engine.UpsertMeta, metaKeyring, wrapped)
+	return err
+}
+
+// IsMasterKey reports whether a database says that a key is its master key.
+func IsMasterKey(ctx context.Context, q query.Querier, key []byte) (bool, error) {
+	var check string
+	if err := q.QueryRow(ctx, engine.SelectMeta, metaKeyCheck).Scan(&check); err != nil {
+		return false, err
+	}
+	keys, err := sealing.New(key)
+	return err == nil && (check == ringCheck(keys) || check == boundCheck(keys)), err
+}
+
+// Writer reads and writes, at one moment.
+type Writer interface {
+	query.Querier
+	Exec(ctx context.Context, sql string, args ...any) (changed int64, err error)
+}

@@ -207,3 +207,167 @@ func (r *restore) keys(given string) (*sealing.Keys, error) {
 	}
 	return sealing.New(key)
 }
+
+// unpack writes the database and the key of a backup and of the increments after it. It compares the pages with their sums.
+func (r *restore) unpack(ctx context.Context, parts []Part) (m manifest, err error) {
+	path := r.File(datadir.RestoringDatabase)
+	database, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, datadir.FileMode)
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, database.Close()) }()
+	if len(parts) == 0 {
+		return m, errNoBackup
+	}
+	before := ""
+	for i, part := range parts {
+		if m, err = r.apply(ctx, part, before, database, i == len(parts)-1); err != nil {
+			return m, &PartError{part.Name, err}
+		}
+		before = m.ID
+	}
+	if err := database.Sync(); err != nil {
+		return m, err
+	}
+	return m, r.addChecksums(ctx)
+}
+
+// apply writes the pages of one backup over those of the backup before.
+func (r *restore) apply(ctx context.Context, part Part, before string, database *os.File, last bool) (manifest, error) {
+	in, err := part.Open(ctx)
+	if err != nil {
+		return manifest{}, fmt.Errorf("cannot be read: %w", datadir.Cause(err))
+	}
+	defer in.Close()
+	var m manifest
+	to := content{
+		manifest: func(found manifest) error {
+			m = found
+			if part.Accept != nil {
+				if err := part.Accept(m.header()); err != nil {
+					return err
+				}
+			}
+			return follows(m, before)
+		},
+		key: func(text []byte) error { return datadir.Write(r.File(datadir.RestoringKey), text) },
+		page: func(number int64, page []byte) error {
+			_, err := database.WriteAt(page, (number-1)*m.PageSize)
+			return errors.Join(err, ctx.Err())
+		},
+		sums: func(in io.Reader, given bool) error {
+			if err := database.Truncate(m.Bytes()); err != nil || !last || !given {
+				return err
+			}
+			return compareSums(ctx, database, m, in)
+		},
+	}
+	return read(in, to)
+}
+
+// follows reports whether a backup continues the one with an id; an empty id stands for the beginning.
+func follows(m manifest, before string) error {
+	switch {
+	case m.Base == before:
+		return nil
+	case before == "":
+		return fmt.Errorf("%w: this backup holds only what has changed since another one; name that one first", ErrOrder)
+	case m.Base == "":
+		return fmt.Errorf("%w: this backup is complete by itself; name it alone, or first", ErrOrder)
+	}
+	return fmt.Errorf("%w: this backup does not continue the one before it", ErrOrder)
+}
+
+// compareSums compares the pages of a database with the sums of a backup.
+func compareSums(ctx context.Context, database *os.File, m manifest, in io.Reader) error {
+	pages := io.NewSectionReader(database, 0, m.Bytes())
+	page := make([]byte, m.PageSize)
+	var want sum
+	for n := int64(1); n <= m.Pages && ctx.Err() == nil; n++ {
+		if _, err := io.ReadFull(pages, page); err != nil {
+			return err
+		}
+		if _, err := io.ReadFull(in, want[:]); err != nil {
+			return err
+		}
+		if sumOf(page) != want {
+			return fmt.Errorf("%w: page %d does not have its sum", engine.ErrCorrupt, n)
+		}
+	}
+	return ctx.Err()
+}
+
+// addChecksums gives checksums to the pages of a database from before there were any.
+func (r *restore) addChecksums(ctx context.Context) error {
+	path := r.File(datadir.RestoringDatabase)
+	f, err := sqlite.OpenFile(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if has, err := f.HasChecksums(ctx); err != nil || has {
+		return err
+	}
+	copied := r.File(datadir.RestoringDatabase + copySuffix)
+	if err := r.Remove(datadir.RestoringDatabase + copySuffix); err != nil {
+		return err
+	}
+	if err := os.WriteFile(copied, nil, datadir.FileMode); err != nil {
+		return err
+	}
+	if err := f.CopyTo(ctx, copied); err != nil {
+		return err
+	}
+	if err := datadir.SyncClosed(copied); err != nil {
+		return err
+	}
+	return os.Rename(copied, path)
+}
+
+const copySuffix = ".copy"
+
+// PutLedger puts a ledger of erasures into a data directory before a restore, and returns the number of its entries. A ledger in
+// the directory is kept if it continues the given one. If neither continues the other, PutLedger returns an error: one of them
+// would lose erasures. The start of the server verifies the ledger with the key. An empty file name leaves the directory as it is.
+func PutLedger(dir, file string) (entries int, err error) {
+	d := datadir.At(dir)
+	present, err := os.ReadFile(d.File(erasures.Name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, fmt.Errorf("%s cannot be read: %w", d.File(erasures.Name), datadir.Cause(err))
+	}
+	whole, source := present, d.File(erasures.Name)
+	if file != "" {
+		source = file
+		given, err := os.ReadFile(file)
+		if err != nil {
+			return 0, fmt.Errorf("%s cannot be read: %w", file, datadir.Cause(err))
+		}
+		if whole, err = erasures.Longer(present, given); err != nil {
+			return 0, fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	found, _, err := erasures.Parse(whole, nil)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", source, err)
+	}
+	if len(whole) == len(present) {
+		return len(found), nil
+	}
+	if err := datadir.Make(dir); err != nil {
+		return 0, fmt.Errorf("data directory %s cannot be created: %w", dir, datadir.Cause(err))
+	}
+	return len(found), datadir.Write(d.File(erasures.Name), whole)
+}
+
+// ReadLedger returns the ledger of erasures of a data directory, which may be in use.
+func ReadLedger(dir string) ([]byte, error) {
+	data, err := os.ReadFile(datadir.At(dir).File(erasures.Name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the ledger of erasures cannot be read: %w", datadir.Cause(err))
+	}
+	_, _, err = erasures.Parse(data, nil)
+	return data, err
+}

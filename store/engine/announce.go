@@ -1,9 +1,12 @@
 package engine
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -175,4 +178,167 @@ func (t *Topics) Reset() {
 	for _, topic := range topics {
 		topic.Receive("")
 	}
+}
+
+// Versions counts the commits that wrote to each table. It implements Engine.Version for an engine whose tables no other
+// process writes.
+type Versions struct {
+	commits atomic.Uint64
+	tables  sync.Map // name → *Table
+}
+
+// A Table carries the number of the last commit that wrote to it.
+type Table struct {
+	name string
+	last atomic.Uint64
+}
+
+// Written returns the tables that a statement writes to. Call it once for each text: it parses.
+func (v *Versions) Written(sql string) []*Table {
+	names := WrittenTables(sql)
+	tables := make([]*Table, len(names))
+	for i, name := range names {
+		tables[i] = v.table(name)
+	}
+	return tables
+}
+
+func (v *Versions) table(name string) *Table {
+	if t, ok := v.tables.Load(name); ok {
+		return t.(*Table)
+	}
+	t, _ := v.tables.LoadOrStore(name, &Table{name: name})
+	return t.(*Table)
+}
+
+// Bump counts a commit that wrote to tables. Call it after the commit and before any caller is answered, so that a caller
+// that has seen a write never gets an earlier number.
+func (v *Versions) Bump(written []*Table) {
+	if len(written) == 0 {
+		return
+	}
+	n := v.commits.Add(1)
+	for _, t := range written {
+		t.last.Store(n)
+	}
+}
+
+// Version returns the number of the last commit that wrote to one of the tables.
+func (v *Versions) Version(tables ...string) uint64 {
+	var last uint64
+	for _, name := range tables {
+		last = max(last, v.table(name).last.Load())
+	}
+	return last
+}
+
+// WrittenTables returns the names of the tables that a statement writes to: those after INSERT INTO, UPDATE and DELETE
+// FROM, also within WITH.
+func WrittenTables(sql string) []string {
+	var found []string
+	words := sqlWords(sql)
+	for i := 0; i+1 < len(words); i++ {
+		next := i + 1
+		switch words[i] {
+		case "into", "from":
+			if verb := words[max(i-1, 0)]; words[i] == "from" && verb != "delete" {
+				continue
+			}
+		case "update":
+			if words[next] == "or" { // UPDATE OR IGNORE t
+				next += 2
+			}
+			if next >= len(words) || words[next] == "set" { // ON CONFLICT DO UPDATE SET
+				continue
+			}
+		default:
+			continue
+		}
+		if name := words[next]; !slices.Contains(found, name) {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// sqlWords returns the words of a statement in lower case, without comments and quoted values. A quoted name is a word.
+func sqlWords(sql string) []string {
+	var words []string
+	for i := 0; i < len(sql); {
+		c := sql[i]
+		switch {
+		case strings.HasPrefix(sql[i:], "--"):
+			i += lengthTo(sql[i:], "\n")
+		case strings.HasPrefix(sql[i:], "/*"):
+			i += lengthTo(sql[i:], "*/")
+		case c == '\'':
+			i += 1 + lengthTo(sql[i+1:], "'")
+		case c == '"':
+			n := lengthTo(sql[i+1:], `"`)
+			words = append(words, strings.ToLower(strings.TrimSuffix(sql[i+1:i+1+n], `"`)))
+			i += 1 + n
+		case wordByte(c):
+			n := 1
+			for i+n < len(sql) && wordByte(sql[i+n]) {
+				n++
+			}
+			words = append(words, strings.ToLower(sql[i:i+n]))
+			i += n
+		default:
+			i++
+		}
+	}
+	return words
+}
+
+// lengthTo returns the length of s up to and including the end mark, or that of all of s.
+func lengthTo(s, end string) int {
+	if n := strings.Index(s, end); n >= 0 {
+		return n + len(end)
+	}
+	return len(s)
+}
+
+func wordByte(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
+}
+
+// A RowWatch receives the keys of the rows of a table that commits change or delete, for caches of single rows. New rows are left
+// out: nothing can have been read of them.
+//
+// The functions are called one after another and must be quick. They must not use the database.
+type RowWatch struct {
+	Table string
+	Key   string // the column that tells rows apart; a text
+	// Begin is called before a commit that changes or deletes rows, with their keys as they were. Without keys, all rows may change.
+	Begin func(keys []string)
+	// End is called after that commit, whether it has succeeded or not, and before a caller learns of it. Between the two, readers may
+	// see either state. The first call of End has no Begin: from then on no change is missed.
+	End func()
+}
+
+// RowWatcher is implemented by engines whose only writer is this process.
+type RowWatcher interface {
+	// WatchRows registers a watch until the database is closed. It fails for a table whose changes cannot be followed.
+	WatchRows(ctx context.Context, w RowWatch) error
+}
+
+// Memory keeps a small text over restarts of the process.
+type Memory interface {
+	// Read returns the text, or nil when there is none.
+	Read() ([]byte, error)
+	// Write replaces the text. It is durable when Write returns.
+	Write(data []byte) error
+	// Name names the memory in messages.
+	Name() string
+}
+
+// Server is implemented by engines of a database server, whose disks and failovers are not theirs.
+type Server interface {
+	// CheckPrimary returns a Loss while the engine refuses the server that it reaches.
+	CheckPrimary(ctx context.Context) error
+	// CheckDurability returns an error when the server's configuration does not protect acknowledged writes from a loss of power.
+	CheckDurability(ctx context.Context) error
+	// CheckRole returns an error when the role of the connection may do more at the server than an engine needs.
+	CheckRole(ctx context.Context) error
 }

@@ -10,10 +10,12 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"kontor/store/audittrail"
 	"kontor/store/engine"
 	"kontor/store/query"
 	"kontor/store/sealing"
@@ -215,4 +217,150 @@ func readStored(ctx context.Context, tx Execer, after string) ([]storedAnswer, e
 		stored = append(stored, s)
 	}
 	return stored, rows.Err()
+}
+
+// Encoded is an answer in the forms in which it is digested, sent and kept for repetitions of the request. It has no name of
+// its own, so that requests can encode without importing the database.
+type Encoded = struct {
+	Status int
+	Record []byte // JSON of the record alone, which digests in the audit trail cover
+	Sent   []byte // JSON as the client gets it
+	ETag   string // validator of the record, without quotes; empty when it has none
+}
+
+// Responder is a request that encodes the answers of its transactions.
+type Responder interface {
+	// Encode encodes an answer. It may run on the goroutine of the writer.
+	Encode(ctx context.Context, body any) (Encoded, error)
+	// Answered reports that the transaction with this answer is durable. The client must get these bytes. It may be called from
+	// any goroutine, also after the request has ended.
+	Answered(*Encoded)
+}
+
+// ResponderKey is the key under which a context holds the [Responder] of its request.
+type ResponderKey struct{}
+
+// ResponderOf returns the responder of a context, or nil.
+func ResponderOf(ctx context.Context) Responder {
+	r, _ := ctx.Value(ResponderKey{}).(Responder)
+	return r
+}
+
+// Answer is the answer of a request, encoded once: for the client, for repetitions and for digests.
+type Answer struct {
+	body    any
+	ready   bool // encoded is set, or err
+	encoded Encoded
+	sealed  string // Encoded.Sent as it is stored; empty unless the request has a key
+	err     error  // reported by Store
+}
+
+// NewAnswer returns an answer that is not encoded yet.
+func NewAnswer(body any) *Answer { return &Answer{body: body} }
+
+// Ready reports whether the answer is encoded, or its encoding has failed.
+func (a *Answer) Ready() bool { return a.ready }
+
+// Err returns the error of encoding.
+func (a *Answer) Err() error { return a.err }
+
+// EncodedRecord returns the JSON of the record alone. It must be called after Encode.
+func (a *Answer) EncodedRecord() ([]byte, error) { return a.encoded.Record, a.err }
+
+// Encode encodes the answer once, by the responder if there is one. c may be nil.
+func (a *Answer) Encode(ctx context.Context, c *Claim, r Responder) {
+	if a.ready {
+		return
+	}
+	a.ready = true
+	if r != nil {
+		a.encoded, a.err = r.Encode(ctx, a.body)
+	} else {
+		a.encodePlain(c)
+	}
+	if a.err != nil {
+		a.err = fmt.Errorf("encode the answer: %w", a.err)
+	}
+}
+
+// encodePlain encodes the record as the server writes it.
+func (a *Answer) encodePlain(c *Claim) {
+	a.encoded.Record, a.err = audittrail.EncodeAnswer(a.body)
+	a.encoded.Sent = a.encoded.Record
+	if tagged, ok := a.body.(interface{ ETag() string }); ok {
+		a.encoded.ETag = tagged.ETag()
+	}
+	if c != nil {
+		a.encoded.Status = c.Status
+	}
+}
+
+// Sealed reports whether the answer is encrypted already, with the newest key.
+func (a *Answer) Sealed(keys *sealing.Keys) bool { return keys.IsNewest(a.sealed) || a.err != nil }
+
+// Seal encrypts the answer for a claim with a key: it may contain secrets that are shown once, such as a new API key.
+func (a *Answer) Seal(keys *sealing.Keys, c *Claim) {
+	if !a.Sealed(keys) {
+		a.sealed = keys.Seal(sealedTable, sealedColumn, c.rowID(), a.encoded.Sent)
+	}
+}
+
+// The place of sealed answers.
+const (
+	sealedTable  = "idempotency_keys"
+	sealedColumn = "body"
+)
+
+const (
+	selectOld = `
+		SELECT caller, path, key, body FROM idempotency_keys
+		WHERE body NOT LIKE $1 AND (caller, path, key) > ($2, $3, $4)
+		ORDER BY caller, path, key LIMIT $5`
+
+	updateBody = `UPDATE idempotency_keys SET body = $5 WHERE caller = $1 AND path = $2 AND key = $3 AND body = $4`
+)
+
+// Old is a stored answer that is not sealed with the newest key.
+type Old struct {
+	// After identifies the row in its order.
+	After string
+
+	request  Request
+	sealed   string
+	resealed string
+}
+
+// FindOld returns at most limit answers after a row that do not have the pattern of the newest key.
+func FindOld(ctx context.Context, q query.Querier, newest, after string, limit int) (found []Old, err error) {
+	var last [3]string
+	copy(last[:], strings.SplitN(after, "\n", len(last)))
+	rows, err := q.Query(ctx, selectOld, newest, last[0], last[1], last[2], limit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var o Old
+		if err := rows.Scan(&o.request.Caller, &o.request.Path, &o.request.Key, &o.sealed); err != nil {
+			return nil, err
+		}
+		o.After = o.request.rowID()
+		found = append(found, o)
+	}
+	return found, rows.Err()
+}
+
+// Reseal seals the answer with the newest key.
+func (o *Old) Reseal(keys *sealing.Keys) error {
+	plain, err := keys.Unseal(sealedTable, sealedColumn, o.request.rowID(), o.sealed)
+	if err == nil {
+		o.resealed = keys.Seal(sealedTable, sealedColumn, o.request.rowID(), plain)
+	}
+	return err
+}
+
+// Write stores the answer if it has not changed.
+func (o *Old) Write(ctx context.Context, tx Execer) error {
+	_, err := tx.Exec(ctx, updateBody, o.request.Caller, o.request.Path, o.request.Key, o.sealed, o.resealed)
+	return err
 }

@@ -18,17 +18,23 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
+	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"kontor/store/clock"
 	"kontor/store/engine"
 	"kontor/store/internal/jobs"
+	"kontor/store/internal/probe"
 	"kontor/store/internal/readers"
 	"kontor/store/postgres/internal/bus"
 	"kontor/store/query"
@@ -154,3 +160,205 @@ func (e *Engine) connectWriter(ctx context.Context) (*conn, error) {
 const insistOnDurability = `
 	SELECT set_config('synchronous_commit',
 		CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, FALSE)`
+
+// Remembers reports whether this node has received all announcements.
+func (e *Engine) Remembers() bool { return e.bus.Remembers() }
+
+// Shared returns true.
+func (e *Engine) Shared() bool { return true }
+
+// Leads reports whether this node runs the jobs of the cluster.
+func (e *Engine) Leads() bool { return e.bus.Leads() }
+
+// Nodes returns the nodes, as the last heartbeat saw them.
+func (e *Engine) Nodes() []engine.Node { return e.bus.Nodes() }
+
+// Clock returns the clock that the database was opened with, or that of the server.
+func (e *Engine) Clock() clock.Clock { return e.clock }
+
+// counters count the engine's work.
+type counters struct {
+	jobs, commits atomic.Uint64
+	failing       atomic.Pointer[error] // of the storage; nil after a commit that succeeded
+	synced        timing
+}
+
+// timing counts how often something was done, and how long it took.
+type timing struct{ count, total, last atomic.Int64 }
+
+func (t *timing) add(d time.Duration) {
+	t.count.Add(1)
+	t.total.Add(int64(d))
+	t.last.Store(int64(d))
+}
+
+func (t *timing) read() engine.Timing {
+	return engine.Timing{Count: t.count.Load(), Total: time.Duration(t.total.Load()), Last: time.Duration(t.last.Load())}
+}
+
+// Stats returns the present counts. The log and its checkpoints are the server's.
+func (e *Engine) Stats() engine.Stats {
+	w := e.writer
+	working, _ := w.progress.Oldest()
+	return engine.Stats{
+		Writes:  w.counters.jobs.Load(),
+		Commits: w.counters.commits.Load(),
+		Refused: w.queue.Refused(),
+		Queued:  len(w.queue.Waiting),
+		Readers: e.pool.Waiting(),
+		Revoked: e.pool.Revocations(),
+		Working: working,
+		Stalled: working > jobs.StallAfter,
+		Sync:    w.counters.synced.read(),
+	}
+}
+
+// readyWait is how long Ready waits for a read and for a write of its own. A probe that fails says more than one that does
+// not return.
+const readyWait = 3 * time.Second
+
+// Ready reports whether the database can read and write, and whether writes make progress.
+func (e *Engine) Ready(ctx context.Context) error {
+	if err := e.writer.progress.Stalled(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyWait)
+	defer cancel()
+	var one int
+	if err := query.NewRow(ctx, e, "SELECT 1", nil).Scan(&one); err != nil {
+		return err
+	}
+	if e.writer.counters.failing.Load() == nil {
+		return nil
+	}
+	err := probe.Write(ctx, e)
+	if errors.Is(err, engine.ErrBusy) && !errors.Is(err, errUnreachable) {
+		return nil // other jobs write
+	}
+	return err
+}
+
+// Statements returns the prepared statements of callers.
+func (e *Engine) Statements(ctx context.Context) ([]string, error) {
+	var texts []string
+	collect := func(c *conn) {
+		for sql, entry := range c.statements {
+			if entry.called {
+				texts = append(texts, sql)
+			}
+		}
+	}
+	if err := e.Write(ctx, func(engine.Tx) error { collect(e.writer.conn); return nil }); err != nil {
+		return nil, err
+	}
+	for range e.pool.Size() {
+		r, err := e.pool.Take(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer r.release()
+		collect(r.conn)
+	}
+	slices.Sort(texts)
+	return slices.Compact(texts), nil
+}
+
+// Explain asks for the plan with its estimates.
+func (e *Engine) Explain(sql string) (statement string, column int) { return "EXPLAIN " + sql, 0 }
+
+// The codes of PostgreSQL's errors that the engine distinguishes.
+const (
+	codeUniqueViolation     = "23505"
+	codeExclusionViolation  = "23P01"
+	codeForeignKeyViolation = "23503"
+	codeAppendOnly          = "23514" // check_violation, which our triggers raise too
+	codeNoSpace             = "53100"
+	codeOutOfMemory         = "53200"
+	codeReadOnly            = "25006"
+	codeCanceled            = "57014"
+	codeLockTimeout         = "55P03"
+	codeDataCorrupted       = "XX001"
+	codeIndexCorrupted      = "XX002"
+	codeIOError             = "58030"
+	codeUnknownStatement    = "26000"
+	codeFeature             = "0A000" // "cached plan must not change result type"
+	codeUndefinedFunction   = "42883"
+	codeDatatypeMismatch    = "42804"
+	codeIndeterminateType   = "42P18"
+	codeAmbiguousFunction   = "42725"
+	codeNoNul               = "22021" // a byte that UTF-8 does not have, or NUL in a text
+)
+
+// errUnreachable wraps errors of connections.
+var errUnreachable = fmt.Errorf("%w: PostgreSQL cannot be reached", engine.ErrBusy)
+
+// translate adds the kind of the error to an error of PostgreSQL or of a connection.
+func translate(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, engine.ErrBusy) {
+		return err
+	}
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		if kind := classify(pg.Code); kind != nil {
+			return fmt.Errorf("%w: %w", kind, err)
+		}
+		return err
+	}
+	if isConnectionError(err) {
+		return fmt.Errorf("%w: %w", errUnreachable, err)
+	}
+	return err
+}
+
+// classify returns the kind of an error by its code, or nil when callers do not distinguish it.
+func classify(code string) error {
+	switch code {
+	case codeUniqueViolation, codeExclusionViolation:
+		return engine.ErrDuplicate
+	case codeForeignKeyViolation:
+		return engine.ErrMissingReference
+	case codeNoSpace, codeOutOfMemory:
+		return engine.ErrFull
+	case codeReadOnly:
+		return engine.ErrReadOnly
+	case codeDataCorrupted, codeIndexCorrupted:
+		return engine.ErrCorrupt
+	case codeIOError:
+		return engine.ErrIO
+	case codeNoNul:
+		return engine.ErrConflict
+	}
+	switch {
+	case strings.HasPrefix(code, "23"):
+		return engine.ErrConflict
+	case code == codeCanceled, code == codeLockTimeout, strings.HasPrefix(code, "40"), strings.HasPrefix(code, "08"),
+		strings.HasPrefix(code, "53"), strings.HasPrefix(code, "57"), strings.HasPrefix(code, "25P03"):
+		return engine.ErrBusy
+	}
+	return nil
+}
+
+// isConnectionError reports whether a connection was lost or could not be made.
+func isConnectionError(err error) bool {
+	var network net.Error
+	var connect *pgconn.ConnectError
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.As(err, &network) || errors.As(err, &connect) || errors.Is(err, errBroken)
+}
+
+// hasCode reports whether an error is one of PostgreSQL with one of the codes.
+func hasCode(err error, codes ...string) bool {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return false
+	}
+	for _, code := range codes {
+		if pg.Code == code {
+			return true
+		}
+	}
+	return false
+}
+
+// errorOf returns an error that the server has sent.
+func errorOf(msg *pgproto3.ErrorResponse) error { return pgconn.ErrorResponseToPgError(msg) }

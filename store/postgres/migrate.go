@@ -2,8 +2,10 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"path"
 	"sort"
 	"strconv"
@@ -11,6 +13,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"kontor/store/clock"
+	"kontor/store/engine"
 	"kontor/store/query"
 )
 
@@ -153,4 +157,171 @@ func portable(sql string) string {
 		}
 	}
 	return b.String()
+}
+
+// rejectChange is the body of the function that the triggers of append-only tables call. The message calls the rows after the
+// table.
+const rejectChange = `BEGIN RAISE EXCEPTION '% are append-only', replace(TG_TABLE_NAME, '_', ' ') USING ERRCODE = 'check_violation'; END`
+
+const createRejectFunction = `CREATE OR REPLACE FUNCTION kontor_append_only() RETURNS trigger LANGUAGE plpgsql AS $kontor$` + rejectChange + `$kontor$`
+
+// appendOnlyEvents are the bits of a trigger that runs before UPDATE, DELETE and TRUNCATE, once for each statement.
+const appendOnlyEvents = 2 | 8 | 16 | 32
+
+const selectTrigger = `
+	SELECT COUNT(*) FROM pg_trigger t
+	JOIN pg_class c ON c.oid = t.tgrelid
+	JOIN pg_namespace n ON n.oid = c.relnamespace
+	JOIN pg_proc p ON p.oid = t.tgfoid
+	WHERE n.nspname = current_schema() AND c.relname = $1 AND t.tgname = $2
+		AND t.tgenabled = 'A' AND t.tgtype = $3 AND t.tgqual IS NULL AND p.prosrc = $4`
+
+// triggerOf returns the name of the trigger that protects a table.
+func triggerOf(table string) string { return table + "_append_only" }
+
+// createTrigger returns the statements that create the trigger of a table, also for sessions that replicate.
+func createTrigger(table string) string {
+	return strings.NewReplacer("TABLE_NAME", table, "TRIGGER_NAME", triggerOf(table)).Replace(`
+		DROP TRIGGER IF EXISTS TRIGGER_NAME ON TABLE_NAME;
+		CREATE TRIGGER TRIGGER_NAME BEFORE UPDATE OR DELETE OR TRUNCATE ON TABLE_NAME
+			FOR EACH STATEMENT EXECUTE FUNCTION kontor_append_only();
+		ALTER TABLE TABLE_NAME ENABLE ALWAYS TRIGGER TRIGGER_NAME;`)
+}
+
+// missingTriggers returns the tables whose trigger is missing, disabled or another one.
+func missingTriggers(ctx context.Context, s engine.Source, tables []string) (missing []string, err error) {
+	for _, table := range tables {
+		var found int64
+		err := query.NewRow(ctx, s, selectTrigger, []any{table, triggerOf(table), appendOnlyEvents, rejectChange}).Scan(&found)
+		if err != nil && !errors.Is(err, engine.ErrNotFound) {
+			return nil, err
+		}
+		if found == 0 {
+			missing = append(missing, table)
+		}
+	}
+	return missing, nil
+}
+
+// restoreTriggers creates missing triggers and returns their names.
+func restoreTriggers(ctx context.Context, m maintenance, tables []string) (names []string, err error) {
+	missing, err := missingTriggers(ctx, m, tables)
+	if err != nil || len(missing) == 0 {
+		return nil, err
+	}
+	if err := m.conn.script(createRejectFunction); err != nil {
+		return nil, err
+	}
+	for _, table := range missing {
+		if err := m.conn.script(createTrigger(table)); err != nil {
+			return nil, err
+		}
+	}
+	return triggerNames(missing), nil
+}
+
+func triggerNames(tables []string) (names []string) {
+	for _, table := range tables {
+		names = append(names, triggerOf(table))
+	}
+	return names
+}
+
+// Unprotected returns the names of the triggers of append-only tables that are missing, disabled or were replaced. Without them a
+// statement can change or delete rows.
+func (e *Engine) Unprotected(ctx context.Context, s engine.Source) ([]string, error) {
+	missing, err := missingTriggers(ctx, s, e.config.AppendOnly)
+	return triggerNames(missing), err
+}
+
+// wordsIndex is the full-text index of engine.TextIndex: an inverted index over the words of a row. The server keeps it current.
+const wordsIndex = "kontor_words"
+
+// wordsOf returns the expression of the words of a row. The texts are words already, so that no text search configuration is used.
+func wordsOf(x *engine.TextIndex) string {
+	return "array_to_tsvector(string_to_array(btrim(replace(" + strings.Join(x.Columns, " || ") + ", '  ', ' ')), ' '))"
+}
+
+// restoreWords creates a missing full-text index.
+func restoreWords(m maintenance, x *engine.TextIndex) error {
+	if x == nil {
+		return nil
+	}
+	return m.conn.script("CREATE INDEX IF NOT EXISTS " + wordsIndex + " ON " + x.Table + " USING gin (" + wordsOf(x) + ")")
+}
+
+// Texts returns how statements search the full-text index.
+func (e *Engine) Texts() engine.TextSearch {
+	x := e.config.Texts
+	if x == nil {
+		return engine.TextSearch{}
+	}
+	matching := "SELECT " + x.Number + " FROM " + x.Table + " WHERE " + wordsOf(x) + " @@ CAST($1 AS tsquery)"
+	return engine.TextSearch{Matching: matching, Some: matching + " LIMIT $2", Expression: matchExpression}
+}
+
+// matchExpression returns a query in the language of tsquery. Words are quoted, so that none is an operator.
+func matchExpression(q engine.TextQuery) string {
+	var b strings.Builder
+	for i, alternative := range q {
+		if i > 0 {
+			b.WriteString(" | ")
+		}
+		b.WriteByte('(')
+		for j, word := range alternative.Words {
+			if j > 0 {
+				b.WriteString(" & ")
+			}
+			b.WriteString("'" + strings.NewReplacer("'", "''", `\`, `\\`).Replace(word) + "'")
+		}
+		if alternative.Prefix {
+			b.WriteString(":*")
+		}
+		b.WriteByte(')')
+	}
+	return b.String()
+}
+
+// ErrCopying says that a copy to the database is not complete.
+var ErrCopying = errors.New("a copy to it is not complete; repeat kontor copy")
+
+// CreateSchema creates the tables of a database that a copy fills. The copy has created engine.CopyTable before, so that no node
+// opens the database. An incomplete schema does not exist: it is created in one transaction.
+func CreateSchema(ctx context.Context, url string, migrations fs.FS, appendOnly []string) error {
+	e := &Engine{
+		config: engine.Config{Migrations: migrations, AppendOnly: appendOnly, Guard: func(bool) (engine.Guard, error) { return anyContent{}, nil }},
+		clock:  clock.System{}, log: slog.Default(), loads: true,
+	}
+	var err error
+	if e.address, err = parseAddress(url); err != nil {
+		return err
+	}
+	if e.schema, err = latestVersion(migrations); err != nil {
+		return err
+	}
+	c, err := e.connectWriter(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	return e.prepare(ctx, c)
+}
+
+// checkCopy returns ErrCopying for a database that a copy has not completed, unless this is the copy.
+func (e *Engine) checkCopy(copying bool) error {
+	if copying && !e.loads {
+		return fmt.Errorf("%s: %w", e.address, ErrCopying)
+	}
+	return nil
+}
+
+// anyContent is the guard of a database whose content is checked after the copy.
+type anyContent struct{ engine.Guard }
+
+func (anyContent) Recognise(context.Context, engine.Source) (bool, error) { return false, nil }
+
+func (anyContent) Settle(context.Context, engine.Maintenance) error { return nil }
+
+func (anyContent) Anchor(context.Context, engine.Source) (a engine.Anchor, at clock.Time, err error) {
+	return a, 0, nil
 }

@@ -1,7 +1,13 @@
 package postgres
 
 import (
+	"encoding/binary"
+	"fmt"
+	"math"
 	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -219,4 +225,230 @@ func (s *statement) end() {
 		s.entry.free = append(s.entry.free, s)
 	}
 	o.closed()
+}
+
+// Args returns the highest n of the parameters $n.
+func (s *statement) Args() int { return s.entry.text.args }
+
+// smallBuffer is the first size of the buffer for arguments in bytes.
+const smallBuffer = 64
+
+// set records argument n, whose value was appended to the buffer from start on.
+func (s *statement) set(n int, kind engine.Type, start int) error {
+	if n < 1 || n > len(s.args) {
+		return fmt.Errorf("there is no parameter $%d", n)
+	}
+	s.args[n-1] = arg{kind: kind, start: start, end: len(s.buffer)}
+	return nil
+}
+
+// BindNull sets an argument to NULL.
+func (s *statement) BindNull(n int) error { return s.set(n, engine.Null, len(s.buffer)) }
+
+// BindInt sets an integer.
+func (s *statement) BindInt(n int, v int64) error {
+	start := len(s.buffer)
+	s.buffer = binary.BigEndian.AppendUint64(s.buffer, uint64(v))
+	return s.set(n, engine.Integer, start)
+}
+
+// BindBool sets a boolean.
+func (s *statement) BindBool(n int, v bool) error {
+	start := len(s.buffer)
+	b := byte(0)
+	if v {
+		b = 1
+	}
+	s.buffer = append(s.buffer, b)
+	return s.set(n, engine.Boolean, start)
+}
+
+// BindFloat sets a floating point number.
+func (s *statement) BindFloat(n int, v float64) error {
+	start := len(s.buffer)
+	s.buffer = binary.BigEndian.AppendUint64(s.buffer, math.Float64bits(v))
+	return s.set(n, engine.Float, start)
+}
+
+// BindText sets a text.
+func (s *statement) BindText(n int, v string) error {
+	start := len(s.buffer)
+	s.buffer = append(s.buffer, v...)
+	return s.set(n, engine.Text, start)
+}
+
+// BindTextBytes sets a text.
+func (s *statement) BindTextBytes(n int, v []byte) error {
+	start := len(s.buffer)
+	s.buffer = append(s.buffer, v...)
+	return s.set(n, engine.Text, start)
+}
+
+// BindBytes sets bytes.
+func (s *statement) BindBytes(n int, v []byte) error {
+	start := len(s.buffer)
+	s.buffer = append(s.buffer, v...)
+	return s.set(n, engine.Bytes, start)
+}
+
+// Columns returns the number of columns.
+func (s *statement) Columns() int { return len(s.p.columns) }
+
+// Name returns the name of a column.
+func (s *statement) Name(i int) string { return s.p.columns[i].name }
+
+// Type returns the type of a column in the current row.
+func (s *statement) Type(i int) engine.Type { return typeOf(s.p.columns[i].oid, s.row[i]) }
+
+// Int returns a column as an integer.
+func (s *statement) Int(i int) int64 { return intOf(s.p.columns[i].oid, s.row[i]) }
+
+// Float returns a column as a floating point number.
+func (s *statement) Float(i int) float64 { return floatOf(s.p.columns[i].oid, s.row[i]) }
+
+// Text returns a column as a text.
+func (s *statement) Text(i int) string { return textOf(s.p.columns[i].oid, s.row[i]) }
+
+// AppendText appends the text in column i to b.
+func (s *statement) AppendText(b []byte, i int) []byte { return append(b, s.Text(i)...) }
+
+// Bytes returns a copy of a column.
+func (s *statement) Bytes(i int) []byte {
+	if s.row[i] == nil {
+		return nil
+	}
+	return append(make([]byte, 0, len(s.row[i])), s.row[i]...)
+}
+
+// Size returns the length of a text or of bytes.
+func (s *statement) Size(i int) int {
+	switch s.Type(i) {
+	case engine.Text, engine.Bytes:
+		return len(s.row[i])
+	}
+	return 0
+}
+
+// text describes the text of a statement. There is one for all connections.
+type text struct {
+	sql     string
+	args    int      // the highest n of its parameters $n
+	written []string // the tables that it writes to
+	// inserts is how many rows the statement inserts or updates whenever it succeeds. It is 0 for a statement that
+	// returns rows, and where the number depends on the content of tables.
+	inserts int64
+
+	accepted atomic.Bool  // the server has prepared the statement once
+	mode     atomic.Int32 // how the types of its parameters are declared
+}
+
+// texts finds what is known of a text. Texts contain no values, so that there are few.
+type texts struct{ known sync.Map } // sql → *text
+
+func (t *texts) get(sql string) *text {
+	if known, ok := t.known.Load(sql); ok {
+		return known.(*text)
+	}
+	known, _ := t.known.LoadOrStore(sql, parseText(sql))
+	return known.(*text)
+}
+
+func parseText(sql string) *text {
+	t := &text{sql: sql, written: engine.WrittenTables(sql)}
+	var tokens []string
+	for token := range tokensOf(sql) {
+		if n, ok := parameter(token); ok {
+			t.args = max(t.args, n)
+		}
+		tokens = append(tokens, strings.ToUpper(token))
+	}
+	t.inserts = countInserted(tokens)
+	return t
+}
+
+// parameter returns the number of a parameter $n.
+func parameter(token string) (n int, ok bool) {
+	if len(token) < 2 || token[0] != '$' {
+		return 0, false
+	}
+	for _, c := range []byte(token[1:]) {
+		if c < '0' || c > '9' || n > 1<<16 {
+			return 0, false
+		}
+		n = 10*n + int(c-'0')
+	}
+	return n, true
+}
+
+// countInserted returns how many rows INSERT INTO … VALUES (…), … writes when it succeeds, or 0 for any other statement and
+// for one that returns rows or may leave some out.
+func countInserted(tokens []string) (rows int64) {
+	if len(tokens) == 0 || tokens[0] != "INSERT" {
+		return 0
+	}
+	depth, values := 0, false
+	for _, token := range tokens {
+		switch token {
+		case "SELECT", "RETURNING", "NOTHING", "WHERE":
+			return 0
+		case "(":
+			if depth == 0 && values {
+				rows++
+			}
+			depth++
+		case ")":
+			depth--
+		case "VALUES":
+			values = depth == 0
+		case "ON":
+			values = false
+		}
+	}
+	return rows
+}
+
+// tokensOf returns the tokens of a statement without white space and comments: words, parameters, quoted names and values
+// with their quotes, and single characters.
+func tokensOf(sql string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for i := 0; i < len(sql); {
+			n, skip := tokenLength(sql[i:])
+			if !skip && !yield(sql[i:i+n]) {
+				return
+			}
+			i += n
+		}
+	}
+}
+
+// tokenLength returns the length of the first token of s, and whether it is white space or a comment.
+func tokenLength(s string) (n int, skip bool) {
+	c := s[0]
+	switch {
+	case c == ' ' || c == '\t' || c == '\n' || c == '\r':
+		return 1, true
+	case strings.HasPrefix(s, "--"):
+		return lengthTo(s, "\n"), true
+	case strings.HasPrefix(s, "/*"):
+		return lengthTo(s, "*/"), true
+	case c == '\'' || c == '"':
+		return 1 + lengthTo(s[1:], s[:1]), false // a doubled quote counts as two tokens, which does no harm
+	case wordByte(c):
+		for n = 1; n < len(s) && wordByte(s[n]); n++ {
+		}
+		return n, false
+	}
+	return 1, false
+}
+
+// lengthTo returns the length of s up to and including the end mark, or that of all of s.
+func lengthTo(s, end string) int {
+	if n := strings.Index(s, end); n >= 0 {
+		return n + len(end)
+	}
+	return len(s)
+}
+
+func wordByte(c byte) bool {
+	return c == '_' || c == '$' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }

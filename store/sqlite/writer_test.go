@@ -1,13 +1,17 @@
 package sqlite_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"runtime"
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"kontor/store"
+	"kontor/store/sqlite"
 	"kontor/store/storetest"
 )
 
@@ -86,4 +90,264 @@ func TestCheckpoint_RunsWhenNothingIsWritten(t *testing.T) {
 		}
 		runtime.Gosched()
 	}
+}
+
+// A view whose context ends leaves its reader outside a transaction. SQLite checks the context only every few thousand
+// steps, so it takes many views until a rollback is the step that checks.
+func TestView_CancelledLeavesItsReaderUsable(t *testing.T) {
+	db := open(t)
+	for range 8000 {
+		ctx, cancel := context.WithCancel(t.Context())
+		err := db.View(ctx, func(v *store.View) error {
+			err := v.QueryRow(ctx, "SELECT count(*) FROM roles").Scan(new(int))
+			cancel()
+			return err
+		})
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		cancel()
+	}
+	allReadersSeeWrites(t, db, "after the cancelled views")
+}
+
+// The same holds for a query that is interrupted in a view, and for rows that were never closed.
+func TestView_EndedInAQueryLeavesItsReaderUsable(t *testing.T) {
+	db := open(t)
+	for range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		err := db.View(ctx, func(v *store.View) error {
+			rows, err := v.Query(ctx, endless)
+			if err != nil {
+				return err
+			}
+			cancel()
+			for rows.Next() { // never closed
+			}
+			return rows.Err()
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v, want context.Canceled", err)
+		}
+	}
+	allReadersSeeWrites(t, db, "after the cancelled queries")
+}
+
+// A reader that cannot leave its transaction is replaced.
+func TestView_ReaderThatKeepsItsTransactionIsReplaced(t *testing.T) {
+	db := open(t)
+	engineOf(db).OnRollback(func() error { return errors.New("rollback failed") })
+	for range 2 * sqlite.Readers {
+		err := db.View(t.Context(), func(v *store.View) error {
+			return v.QueryRow(t.Context(), "SELECT count(*) FROM roles").Scan(new(int))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	allReadersSeeWrites(t, db, "after the failed rollbacks")
+}
+
+// endless returns rows without an end.
+const endless = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n`
+
+// allReadersSeeWrites writes a row and reads it with each reader at the same time.
+func allReadersSeeWrites(t *testing.T, db *store.DB, when string) {
+	t.Helper()
+	if err := db.InTx(t.Context(), func(tx *store.Tx) error { return storetest.InsertRole(t.Context(), tx, when) }); err != nil {
+		t.Fatal(err)
+	}
+	for i := range sqlite.Readers {
+		rows, err := db.Query(t.Context(), "SELECT name FROM roles WHERE name = $1 UNION ALL SELECT 'more'", when)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		var name string
+		if !rows.Next() {
+			t.Fatal(rows.Err())
+		}
+		if err := rows.Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		if name != when {
+			t.Errorf("%s, reader %d does not see a new row", when, i)
+		}
+	}
+}
+
+// hold keeps the writer busy in a job until the returned function is called, which waits for the end of the job.
+func hold(t *testing.T, db *store.DB) (free func()) {
+	t.Helper()
+	begun, end, done := make(chan struct{}), make(chan struct{}), make(chan error)
+	begin := sync.OnceFunc(func() { close(begun) }) // the job may run twice
+	go func() {
+		done <- db.InTx(context.Background(), func(*store.Tx) error {
+			begin()
+			<-end
+			return nil
+		})
+	}()
+	<-begun
+	return sync.OnceFunc(func() {
+		close(end)
+		if err := <-done; err != nil {
+			t.Errorf("job that held the writer: %v", err)
+		}
+	})
+}
+
+// enqueue calls InTx in a goroutine of its own and returns when the job waits in the queue.
+func enqueue(db *store.DB, fn func(tx *store.Tx) error) (result chan error) {
+	result = make(chan error, 1)
+	before := db.Stats().Queued
+	go func() { result <- db.InTx(context.Background(), fn) }()
+	for db.Stats().Queued == before {
+		runtime.Gosched()
+	}
+	return result
+}
+
+func TestInTx_CommitsInGroups(t *testing.T) {
+	db := open(t)
+	ctx := t.Context()
+	var wg sync.WaitGroup
+	for i := range 64 {
+		wg.Go(func() {
+			for n := range 20 {
+				err := db.InTx(ctx, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, fmt.Sprint(i, "-", n)) })
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := storetest.CountRoles(t, db); n != 64*20 {
+		t.Errorf("%d rows, want %d", n, 64*20)
+	}
+	s := db.Stats()
+	if s.Writes != 64*20 || float64(s.Commits)/float64(s.Writes) >= 0.2 {
+		t.Errorf("%d commits for %d writes, want fewer than one for five", s.Commits, s.Writes)
+	}
+}
+
+func TestInTx_RejectsWhenTooManyWait(t *testing.T) {
+	db := open(t)
+	ctx := t.Context()
+	free := hold(t, db)
+	defer free()
+	var wg sync.WaitGroup
+	for range sqlite.QueueLength {
+		wg.Go(func() {
+			if err := db.InTx(ctx, func(*store.Tx) error { return nil }); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for db.Stats().Queued < sqlite.QueueLength {
+		runtime.Gosched()
+	}
+	err := db.InTx(ctx, func(*store.Tx) error { return nil })
+	if !errors.Is(err, store.ErrBusy) || !store.Temporary(err) {
+		t.Errorf("got %v, want ErrBusy", err)
+	}
+	free()
+	wg.Wait()
+	if n := db.Stats().Refused; n != 1 {
+		t.Errorf("%d rejected, want 1", n)
+	}
+}
+
+// by returns a context of a caller.
+func by(t *testing.T, caller string) context.Context {
+	return context.WithValue(t.Context(), store.CallerKey{}, caller)
+}
+
+// slow runs n endless queries of a caller and returns when each has a reader. The results come as the queries end.
+func slow(ctx context.Context, t *testing.T, db *store.DB, n int) (results chan error) {
+	t.Helper()
+	results = make(chan error, n)
+	var running sync.WaitGroup
+	for range n {
+		running.Add(1)
+		go func() {
+			results <- db.View(ctx, func(v *store.View) error {
+				running.Done()
+				return v.QueryRow(ctx, "SELECT count(*) FROM ("+endless+")").Scan(new(int))
+			})
+		}()
+	}
+	running.Wait()
+	return results
+}
+
+// While no other caller waits, one caller may use all readers without a limit. Queries without a caller are never ended.
+func TestReaders_OnlyCallersThatBlockOthersAreLimited(t *testing.T) {
+	for holder, waits := range map[string]string{"greedy": "greedy", "": "user"} {
+		t.Run("held by "+holder, func(t *testing.T) {
+			db := open(t)
+			ctx, cancel := context.WithCancel(by(t, holder))
+			results := slow(ctx, t, db, sqlite.Readers)
+			further := make(chan error, 1)
+			waiting, leave := context.WithCancel(by(t, waits))
+			go func() { further <- db.QueryRow(waiting, "SELECT 1").Scan(new(int)) }()
+			for db.Stats().Readers == 0 {
+				runtime.Gosched()
+			}
+			engineOf(db).EnforceShares(waits)
+			leave()
+			cancel()
+			if err := <-further; !errors.Is(err, context.Canceled) {
+				t.Errorf("the query that waited got %v", err)
+			}
+			for range sqlite.Readers {
+				if err := <-results; !errors.Is(err, context.Canceled) {
+					t.Errorf("got %v, want context.Canceled", err)
+				}
+			}
+			if n := db.Stats().Revoked; n != 0 {
+				t.Errorf("%d queries were ended", n)
+			}
+		})
+	}
+}
+
+// The waiting queries of one caller are bounded, which does not affect other callers.
+func TestReaders_BoundTheWaitingQueriesOfOneCaller(t *testing.T) {
+	db := open(t)
+	var held []*store.Rows
+	for range sqlite.Readers {
+		rows, err := db.Query(by(t, "flood"), "SELECT 1 UNION ALL SELECT 2")
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, rows)
+	}
+	var wg sync.WaitGroup
+	for range sqlite.MaxWaitingPerCaller {
+		wg.Go(func() {
+			if err := db.QueryRow(by(t, "flood"), "SELECT 1").Scan(new(int)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for db.Stats().Readers < sqlite.MaxWaitingPerCaller {
+		runtime.Gosched()
+	}
+	if err := db.QueryRow(by(t, "flood"), "SELECT 1").Scan(new(int)); !errors.Is(err, store.ErrBusy) {
+		t.Errorf("got %v, want ErrBusy", err)
+	}
+	wg.Go(func() {
+		if err := db.QueryRow(by(t, "other"), "SELECT 1").Scan(new(int)); err != nil {
+			t.Errorf("another caller got %v", err)
+		}
+	})
+	for db.Stats().Readers <= sqlite.MaxWaitingPerCaller {
+		runtime.Gosched()
+	}
+	for _, rows := range held {
+		rows.Close()
+	}
+	wg.Wait()
 }

@@ -1,15 +1,25 @@
 package storetest
 
 import (
+	"context"
 	"crypto/rand"
+	"database/sql"
+	"encoding/binary"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/cespare/xxhash/v2"
+	_ "modernc.org/sqlite" // changes databases without the store
+
 	"kontor/store"
+	"kontor/store/inspect"
+	"kontor/store/postgres/postgrestest"
 )
 
 // Tables returns the names of the tables of an open database, without those of the engine and of its migrations.
@@ -114,4 +124,119 @@ func Rotation(t testing.TB, db *store.DB) store.Rotation {
 	o.SecretKey = r.SecretKey
 	opened.Store(db, o)
 	return r
+}
+
+const insertRole = `
+	INSERT INTO roles (id, name, name_key, created_at, created_by, modified_at, modified_by)
+	VALUES ($1, $2, $2, $3, $4, $3, $4)`
+
+// InsertRole inserts a role, for tests that need a row with a unique name.
+func InsertRole(ctx context.Context, tx *store.Tx, name string) error {
+	_, err := tx.Exec(ctx, insertRole, store.NewID(), name, tx.Now(), store.NilID)
+	return err
+}
+
+// CountRoles returns the number of roles.
+func CountRoles(t testing.TB, db *store.DB) int {
+	t.Helper()
+	var n int
+	if err := db.QueryRow(t.Context(), `SELECT COUNT(*) FROM roles`).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Audit appends n audit entries, each in a transaction of its own.
+func Audit(t testing.TB, db *store.DB, n int) {
+	t.Helper()
+	ctx := t.Context()
+	for i := range n {
+		err := db.InTx(ctx, func(tx *store.Tx) error {
+			tx.Audit(store.AuditEntry{
+				Actor: store.NilID, Action: fmt.Sprintf("marked.%04d", i+1), RecType: "roles", RecID: store.NewID(),
+				Before: map[string]int{"n": i}, After: map[string]int{"n": i + 1},
+			})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// OpenDir opens the database of a directory. It is closed at the end of the test, unless the test has closed it.
+func OpenDir(t testing.TB, dir string) *store.DB {
+	t.Helper()
+	return OpenAgain(t, store.Options{Dir: dir})
+}
+
+// Source returns where the commands that read a closed database find one.
+func Source(o store.Options) inspect.Source {
+	return inspect.Source{Dir: o.Dir, URL: o.URL, SecretKey: o.SecretKey, PreviousKey: o.PreviousKey}
+}
+
+// MasterKey returns the master key of a database.
+func MasterKey(t testing.TB, o store.Options) []byte {
+	t.Helper()
+	text := o.SecretKey
+	if text == "" {
+		file, err := os.ReadFile(filepath.Join(o.Dir, "secret.key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = strings.TrimSpace(string(file))
+	}
+	key, err := hex.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// Change runs a statement on a database that no process uses, without the store and its protections. See [Tamper].
+func Change(t testing.TB, o store.Options, statement string) {
+	t.Helper()
+	if o.URL == "" {
+		Tamper(t, filepath.Join(o.Dir, "kontor.db"), statement)
+		return
+	}
+	postgrestest.Run(t, o.URL, `SET session_replication_role = replica;
+		ALTER TABLE audit_entries DISABLE TRIGGER USER; `+statement+`;
+		ALTER TABLE audit_entries ENABLE ALWAYS TRIGGER audit_entries_append_only`)
+}
+
+// Tamper runs a statement on a database file that no process uses, without the store, and updates the checksums of the
+// pages, as a careful attacker would.
+func Tamper(tb testing.TB, path, statement string) {
+	tb.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	_, err = db.Exec(statement)
+	if err := errors.Join(err, db.Close()); err != nil {
+		tb.Fatal(err)
+	}
+	reseal(tb, path)
+}
+
+// reseal updates the checksums of all pages, as docs/security.md describes them.
+func reseal(tb testing.TB, path string) {
+	tb.Helper()
+	const pageSize, reserved = 4096, 20 // the byte of the header with the number of reserved bytes
+	data, err := os.ReadFile(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if len(data) < pageSize || data[reserved] != 8 {
+		return
+	}
+	for at := 0; at < len(data); at += pageSize {
+		page := data[at : at+pageSize]
+		sum := xxhash.Sum64(page[:pageSize-8]) ^ uint64(at/pageSize+1)*0x9e3779b97f4a7c15
+		binary.LittleEndian.PutUint64(page[pageSize-8:], sum)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		tb.Fatal(err)
+	}
 }

@@ -7,10 +7,16 @@
 package testenv
 
 import (
+	"bufio"
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -122,4 +128,147 @@ func Wait(tb testing.TB, what string, holds func() bool) {
 		}
 		<-tick.C
 	}
+}
+
+// starter is a goroutine that starts processes on a thread of its own, which lives as long as the test process. The kernel binds a
+// child to the thread that started it (see [Child]), and Go may end the threads of other goroutines.
+var starter = sync.OnceValue(func() chan<- func() {
+	starts := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for start := range starts {
+			start()
+		}
+	}()
+	return starts
+})
+
+// Start starts a process that the kernel kills when the test process ends, whatever ends it.
+func Start(cmd *exec.Cmd) error {
+	Child(cmd)
+	started := make(chan error)
+	starter() <- func() { started <- cmd.Start() }
+	return <-started
+}
+
+// Root returns the root directory of the project. Tests run in the directories of their packages.
+var Root = sync.OnceValue(func() string {
+	dir, err := os.Getwd()
+	for err == nil {
+		if _, found := os.Stat(filepath.Join(dir, "go.mod")); found == nil {
+			return dir
+		}
+		if filepath.Dir(dir) == dir {
+			err = os.ErrNotExist
+		}
+		dir = filepath.Dir(dir)
+	}
+	panic("no directory above the test has a go.mod: " + err.Error())
+})
+
+// Path returns the path of a file that is named by its path in the project.
+func Path(name string) string { return filepath.Join(Root(), filepath.FromSlash(name)) }
+
+// GoTool returns the path of a tool of the Go module in a folder of the project. The go command builds it once and keeps it in its
+// cache.
+func GoTool(tb testing.TB, folder, name string) string {
+	tb.Helper()
+	cmd := exec.Command("go", "-C", Path(folder), "tool", "-n", name)
+	var problem strings.Builder
+	cmd.Stderr = &problem
+	path, err := cmd.Output()
+	if err != nil {
+		tb.Fatalf("build %s in %s: %v: %s", name, folder, err, problem.String())
+	}
+	return strings.TrimSpace(string(path))
+}
+
+// Program is a program that runs beside a test, such as a proxy or a provider.
+type Program struct {
+	tb    testing.TB
+	cmd   *exec.Cmd
+	lines *bufio.Scanner
+}
+
+// Background starts a program that ends with its test, and at the latest with the test process. Its standard error
+// appears with a test that fails. Its standard output is for [Program.Line], unless the caller has set it.
+func Background(tb testing.TB, cmd *exec.Cmd) *Program {
+	tb.Helper()
+	p := &Program{tb: tb, cmd: cmd}
+	if cmd.Stderr == nil {
+		cmd.Stderr = tb.Output()
+	}
+	if cmd.Stdout == nil {
+		output, err := cmd.StdoutPipe()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		p.lines = bufio.NewScanner(output)
+	}
+	if err := Start(cmd); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(p.Stop)
+	return p
+}
+
+// Line returns the next line of the standard output that begins with a prefix. It fails the test if the program ends before.
+func (p *Program) Line(prefix string) string {
+	p.tb.Helper()
+	for p.lines.Scan() {
+		if strings.HasPrefix(p.lines.Text(), prefix) {
+			return p.lines.Text()
+		}
+	}
+	p.tb.Fatalf("%s has ended without a line %q", p.cmd.Path, prefix)
+	return ""
+}
+
+// IgnoreOutput reads the rest of the standard output, so that the program never waits for a reader.
+func (p *Program) IgnoreOutput() {
+	go func() {
+		for p.lines.Scan() {
+		}
+	}()
+}
+
+// Stop kills the program, which may have ended already. A program must not have processes of its own.
+func (p *Program) Stop() {
+	if p.cmd.ProcessState != nil {
+		return
+	}
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait() // it was killed
+}
+
+// The ports of FreeAddress are below those that systems give to outgoing connections, one of which could take the port before the program.
+const (
+	firstPort = 15_000
+	lastPort  = 32_000
+)
+
+// FreeAddress returns an address of this machine on which no program listens at the moment.
+func FreeAddress(tb testing.TB) string {
+	tb.Helper()
+	for range 100 {
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+rand.IntN(lastPort-firstPort)))
+		if listener, err := net.Listen("tcp", address); err == nil {
+			listener.Close()
+			return address
+		}
+	}
+	tb.Fatal("100 ports of this machine are in use")
+	return ""
+}
+
+// WaitForListener waits until a program accepts connections at an address.
+func WaitForListener(tb testing.TB, address string) {
+	tb.Helper()
+	Wait(tb, "a program to listen at "+address, func() bool {
+		connection, err := net.Dial("tcp", address)
+		if err == nil {
+			connection.Close()
+		}
+		return err == nil
+	})
 }

@@ -29,7 +29,7 @@ function commands() {
   ];
 }
 
-const screens = () => [...menu('main'), ...menu('admin')].map((row) => ({
+const screens = () => ['main', 'admin', 'developers'].flatMap(menu).map((row) => ({
   id: menuPath(row), path: menuPath(row), name: t(row.title), icon: row.icon,
 }));
 

@@ -1,9 +1,8 @@
 import { useEffect, useLayoutEffect, useRef, useState } from './lib.js';
+import { useAddress } from './address.js';
 import { api } from './api.js';
 import { useListSettings } from './list_settings.js';
 import { useLoad } from './load.js';
-import { route, setQuery } from './router.js';
-import { useStore } from './store.js';
 
 const DEBOUNCE_MS = 250;
 
@@ -15,7 +14,7 @@ const DEBOUNCE_MS = 250;
  *   of a page until the user chooses another number.
  */
 export function useList(path, { filters = [], sort = '', limit: usual = 20, fixed = {}, search } = {}) {
-  const { query, path: screen } = useStore(route);
+  const { query, path: screen, set } = useAddress();
   const { limit, columns, ...settings } = useListSettings(screen, usual);
   const state = {
     q: query.get('q') ?? '', in: query.get('in') ?? '', sort: query.get('sort') ?? sort,
@@ -33,9 +32,9 @@ export function useList(path, { filters = [], sort = '', limit: usual = 20, fixe
     ...load, state, limit, columns, ...settings,
     path, selected, // the same rows on all pages, such as for an export
     filtered: Boolean(state.q || filters.some((name) => state[name])),
-    set: (changes) => setQuery({ offset: '', ...changes }),
-    move: (offset, { replace = false } = {}) => setQuery({ offset: offset || '' }, { replace }),
-    clear: () => setQuery(Object.fromEntries(['q', 'offset', ...filters].map((name) => [name, '']))),
+    set: (changes) => set({ offset: '', ...changes }),
+    move: (offset, { replace = false } = {}) => set({ offset: offset || '' }, { replace }),
+    clear: () => set(Object.fromEntries(['q', 'offset', ...filters].map((name) => [name, '']))),
   };
 }
 

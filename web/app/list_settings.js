@@ -1,4 +1,5 @@
-import { route, setQuery } from './router.js';
+import { useAddress } from './address.js';
+import { route } from './router.js';
 import { store, useStore } from './store.js';
 
 const KEY = 'kontor.lists';
@@ -31,7 +32,7 @@ function change(screen, what) {
  *   columns: keys in the order of the table; null: all
  */
 export function useListSettings(screen, usual) {
-  const { query } = useStore(route);
+  const { query, set } = useAddress();
   const kept = useStore(settings)[screen] ?? {};
   const asked = Number(query.get('limit'));
   const columns = query.get('columns')?.split(',') ?? kept.columns ?? null;
@@ -40,11 +41,11 @@ export function useListSettings(screen, usual) {
     columns: columns?.length ? columns : null,
     setLimit(limit) {
       change(screen, { limit });
-      setQuery({ limit: '', offset: '' });
+      set({ limit: '', offset: '' });
     },
     setColumns(keys) {
       change(screen, { columns: keys });
-      setQuery({ columns: '' });
+      set({ columns: '' });
     },
   };
 }

@@ -1,4 +1,5 @@
-import { html, render, useEffect, useState } from './lib.js';
+import { html, render, useEffect, useMemo, useRef, useState } from './lib.js';
+import { Beside } from './address.js';
 import { caller, NO_ROLE, useCaller } from './access.js';
 import { forgetUser, leave, linkProvider, startSession } from './auth.js';
 import { initialLanguage, loadTexts, switchLanguage, t, useLanguage } from './i18n.js';
@@ -7,7 +8,7 @@ import { expired, factorRequest, proofRequest, session } from './session.js';
 import { useStore } from './store.js';
 import { watchLeaving } from './unsaved.js';
 import { go, interceptLinks, match, nextPath, route } from './router.js';
-import { NOT_FOUND, PUBLIC_SCREENS, SCREENS, ownRow, titleOf } from './screens.js';
+import { listBeside, menuPath, NOT_FOUND, PUBLIC_SCREENS, SCREENS, ownRow, titleOf } from './screens.js';
 import { AuthLayout } from './ui/auth_layout.js';
 import { ConfirmDialog } from './ui/dialog.js';
 import { useReconnected } from './load.js';
@@ -16,14 +17,15 @@ import { keepEnterInPlace } from './ui/held_enter.js';
 import { PageHead } from './ui/page.js';
 import { IN_SANDBOX, SandboxMark } from './ui/sandbox.js';
 import { Shell } from './ui/shell.js';
+import { useWalk, useWide } from './ui/bench.js';
 
 /** Loads a module together with the parts of the texts that it needs. */
 const withTexts = async (module, parts = []) => (await Promise.all([module, ...parts.map(loadTexts)]))[0];
 
 const loadScreen = (row) => withTexts(import(`./screens/${row.module}.js`), row.texts);
 
-/** Renders a screen once its module is loaded; the former screen stays until then. */
-function Screen({ found }) {
+/** Renders a screen once its module is loaded; the former screen stays until then. A list beside a record does not name the page. */
+function Screen({ found, beside }) {
   const [shown, setShown] = useState(null);
   const [error, setError] = useState(null);
   const [attempt, setAttempt] = useState(0);
@@ -33,7 +35,7 @@ function Screen({ found }) {
   useEffect(() => {
     let current = true;
     setError(null);
-    document.title = `${title} · Kontor`; // until the screen sets its own
+    if (!beside) document.title = `${title} · Kontor`; // until the screen sets its own
     loadScreen(found.row).then(
       (module) => current && (performance.mark('screen'), setShown({ view: module.default, key, params: found.params })),
       () => current && setError({ status: 0, message: t('error.network'), code: 'network' }),
@@ -44,6 +46,28 @@ function Screen({ found }) {
   if (!shown) return html`<${Skeleton} lines=${6} />`;
   const params = shown.key === key ? found.params : shown.params; // The former screen keeps its own parameters.
   return html`<${shown.view} key=${shown.key} ...${params} />`;
+}
+
+/**
+ * The screen of an address; in a wide window, a record is on the right of its list, which stays. A record has its own place in narrow
+ * windows, too: a change of the width must not mount it again, because its forms would be lost.
+ */
+function Stage({ found }) {
+  const wide = useWide();
+  const isRecord = Boolean(listBeside(found));
+  const list = wide ? listBeside(found) : null;
+  const path = list && menuPath(list);
+  const pane = useMemo(() => path && { path, own: list.path === found.row.path }, [path, found.row.path]);
+  const box = useRef();
+  useWalk(box, Boolean(list) && !pane.own);
+  return html`<div class=${list ? 'bench open' : 'bench'} ref=${box}>
+    ${(list || !isRecord) && html`<${Beside.Provider} key="list" value=${pane}>
+      <div class="bench-list">
+        <${Screen} found=${list ? { row: list, params: {} } : found} beside=${Boolean(list)} />
+      </div>
+    <//>`}
+    ${isRecord && html`<div key="record" class="bench-record"><${Screen} found=${found} /></div>`}
+  </div>`;
 }
 
 function SignedIn({ path }) {
@@ -65,7 +89,7 @@ function SignedIn({ path }) {
   if (!loaded) return null;
   const { row, params } = match(SCREENS, path) ?? { row: NOT_FOUND, params: {} };
   const found = { row: ownRow(row), params };
-  return html`<${Shell} path=${path}><${Screen} found=${found} /><//>`;
+  return html`<${Shell} path=${path}><${Stage} found=${found} /><//>`;
 }
 
 const loadReauthenticate = () => withTexts(import('./ui/reauthenticate.js'), ['security']);

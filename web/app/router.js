@@ -7,7 +7,10 @@ const currentAddress = () => ({ path: location.pathname, query: new URLSearchPar
 export const route = store(currentAddress());
 
 const positions = new Map(); // key of an entry of the history → the position at which it was left
-const lists = new Map(); // path → {query, y}: how it was left
+
+/** How the lists were left: path → {query, y}. A list beside a record keeps its filters here. */
+export const left = store({});
+
 let nextKey = 1;
 let entry = history.state?.key;
 let at = history.state?.at ?? 0; // the place of the entry in the history of this tab
@@ -26,7 +29,7 @@ function remember() {
   const { path, query } = route.get();
   const kept = new URLSearchParams(query);
   kept.delete('new'); // A dialog does not open again.
-  lists.set(path, { query: String(kept), y: window.scrollY });
+  left.set((was) => ({ ...was, [path]: { query: String(kept), y: window.scrollY } }));
   positions.set(entry, window.scrollY);
 }
 
@@ -70,7 +73,7 @@ if (!entry) history.replaceState({ key: entry = newKey(), at }, '');
 
 /** Returns the address of a path as the user left it, with its filters and page. */
 export function asLeft(path) {
-  const query = lists.get(path)?.query;
+  const query = left.get()[path]?.query;
   return query ? `${path}?${query}` : path;
 }
 
@@ -95,7 +98,7 @@ function move(to, { replace = false, back = false }) {
   }
   route.set(currentAddress());
   const { path } = route.get();
-  if (path !== before) restoreScroll(back ? lists.get(path)?.y ?? 0 : 0);
+  if (path !== before) restoreScroll(back ? left.get()[path]?.y ?? 0 : 0);
 }
 
 /** Returns the console's path that ?next= names; anything else, such as //host, leads to the overview. */
@@ -104,14 +107,24 @@ export function nextPath() {
   return /^\/(?![/\\])/.test(next) ? next : '/';
 }
 
-/** Changes query parameters of the current address; an empty value removes its parameter. */
-export function setQuery(changes, { replace = true } = {}) {
-  const query = new URLSearchParams(location.search);
+/** Returns the text of a query with changed parameters; an empty value removes its parameter. */
+function changed(before, changes) {
+  const query = new URLSearchParams(before);
   for (const [name, value] of Object.entries(changes)) {
     if (value === '' || value === null || value === undefined) query.delete(name);
     else query.set(name, value);
   }
-  const text = query.toString();
+  return query.toString();
+}
+
+/** Changes query parameters of a list that is shown beside a record, whose address stays. */
+export const setLeftQuery = (path, changes) => left.set((was) => ({
+  ...was, [path]: { y: 0, ...was[path], query: changed(was[path]?.query, changes) },
+}));
+
+/** Changes query parameters of the current address; an empty value removes its parameter. */
+export function setQuery(changes, { replace = true } = {}) {
+  const text = changed(location.search, changes);
   go(location.pathname + (text ? `?${text}` : ''), { replace });
 }
 

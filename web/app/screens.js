@@ -1,4 +1,5 @@
 import { isClient, may, mayAny } from './access.js';
+import { match } from './router.js';
 
 // The screens are listed once, in web/screens.json; the server puts the list into the page. A row has
 //   path     with :names; a name with ? is optional
@@ -6,6 +7,7 @@ import { isClient, may, mayAny } from './access.js';
 //   menu     the menu group it appears in, with its icon, title and (optional) unread count
 //   needs    {any: type}: any permission on the type; {administer: type}: read_all or update; absent: no permission
 //   section  the menu entry that is current while the screen is shown, when it is not the path itself
+//   beside   the list that stays on the left of a record in a wide window
 //   texts    the parts of the texts that the screen needs besides those of the first screens
 //   public   shown before sign-in
 //   client   {module, title, texts}: what replaces them for a customer of the bank, who has screens of their own
@@ -36,6 +38,12 @@ export const titleOf = (row) => row.title
 export const ownRow = (row) => (row.client && isClient() ? { ...row, ...row.client } : row);
 
 const isFor = ({ only }) => !only || (only === 'client') === isClient();
+
+/** The row of the list that a record is shown beside, if the caller may use it. */
+export function listBeside({ row, params }) {
+  const list = row.beside && params.id && match(SCREENS, row.beside)?.row;
+  return list && isFor(list) && hasAccess(list.needs) ? ownRow(list) : null;
+}
 
 /** The entries of a menu group that the caller may use. */
 export const menu = (group) => SCREENS.filter((row) => row.menu === group && isFor(row) && hasAccess(row.needs)).map(ownRow);

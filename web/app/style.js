@@ -21,3 +21,10 @@ export function loadStyle(name) {
   }
   return sheets.get(name);
 }
+
+/** Loads the font once a screen after sign-in is shown. From then on, app/theme.js loads it first. */
+export async function loadFont() {
+  if (localStorage.getItem('kontor.font')) return;
+  await loadStyle('font');
+  localStorage.setItem('kontor.font', 'loaded');
+}

@@ -70,7 +70,7 @@ func TestMatrix_CollectsChanges(t *testing.T) {
 	v.until(`document.activeElement === document.querySelectorAll('.matrix tbody tr:nth-child(3) td input')[1]`)
 	v.keys(" ")
 	v.eval(`document.querySelectorAll('.matrix tbody tr:nth-child(4) td input')[1].click()`)
-	v.until(`document.querySelector('.save-bar')?.innerText.includes('2')`)
+	v.until(`document.querySelectorAll('.matrix .changed').length === 2`)
 	v.picture("matrix")
 	v.click(`.save-bar button:last-child`)
 	v.until(`!document.querySelector('.save-bar') && document.querySelectorAll('.matrix input:checked').length === 2`)

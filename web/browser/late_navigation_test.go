@@ -120,13 +120,13 @@ func TestMatrix_KeepsWhatIsChangedWhileItIsSaved(t *testing.T) {
 	role := p.call(p.token(me), http.MethodPost, "/v1/rbac/roles", map[string]any{"name": "Saver " + me.login})["id"].(string)
 	v := signedIn(t, p.testServer, desk, me)
 	v.goTo("/admin/roles/" + role)
-	v.until(`document.querySelector('.matrix tbody input')`)
+	v.until(`document.querySelector('.matrix tbody input') && document.querySelector('details')`) // with the endpoints that permissions need
 	box := func(row string) string {
 		return `document.querySelectorAll('.matrix tbody tr:nth-child(` + row + `) td input')[1]`
 	}
 	v.eval(box("2") + `.click()`)
 	v.eval(box("3") + `.click()`)
-	v.until(`document.querySelector('.save-bar')?.innerText.includes('2')`)
+	v.until(`document.querySelectorAll('.matrix .changed').length === 2`)
 	saved, release := make(chan struct{}), make(chan struct{})
 	p.onNext(http.MethodPut, "/v1/rbac/roles/"+role, delayResponse(saved, release))
 	v.click(`.save-bar button:last-child`)

@@ -64,10 +64,10 @@ func TestListKit_SavedViews(t *testing.T) {
 	other := signedIn(t, s, desk, me)
 	other.open("/customers")
 	other.until(`document.querySelector('table.data')`)
-	other.clickText("Views")
-	other.clickText("My forty-five")
+	other.clickText("My forty-five") // the tab above the list
 	other.until(`document.querySelectorAll('table.data tbody tr').length === 45 && location.search.includes('Ansicht')`)
 	other.clickText("Views")
+	other.until(`document.querySelector('.tabs a[aria-current=page]')?.innerText.includes('My forty-five')`)
 	other.click(`.menu-panel li button[aria-label]`)
 	other.see("No saved views yet.")
 }

@@ -4,7 +4,7 @@
 // transaction of the change. Payers, tasks and chats of a customer belong to their own modules.
 //
 // The module owns the tables customers, customer_keys, customer_identities, customer_addresses, kyc_documents, kyc_changes,
-// kyc_decisions, kyc_decision_exclusions and kyc_cases. It publishes two views:
+// kyc_decisions, kyc_decision_exclusions, kyc_cases, customer_name_keys and customer_distinctions. It publishes two views:
 //
 //   - customer_languages (id, language): the language for messages to a customer, empty for none.
 //   - customer_verifications (customer_id, verified_at): the evidence of when a customer was verified. The latest time counts.

@@ -9,6 +9,10 @@ import (
 	"kontor/server/ratelimit"
 )
 
+const duplicatesNotes = "Send the members of a creation before it. Customers are found by their names in any order, alphabet and spelling, by the date of " +
+	"birth, the e-mail address, the phone number and the external id. Only customers that the caller may read are compared. Nothing is stored. See " +
+	"`POST /v1/customers/{id}/duplicates/{other}/dismiss` for those who are another person."
+
 // Endpoints returns the endpoints of the module.
 func (s *Service) Endpoints() []endpoint.Endpoint {
 	waits := endpoint.Doc{Answers: []endpoint.Answer{
@@ -33,6 +37,12 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "customers.notify", Method: http.MethodPost, Path: "/v1/customers/{id}/notify", Subject: access.NoSubject("a message gives no right"), Roles: staff,
 			Access: access.On(access.Customers, access.Update), Summary: "Send users a notification about a customer.",
 			Faults: []apierr.Kind{apierr.CustomerNotFound}, Handle: endpoint.JSON(http.StatusOK, s.NotifyUsers)},
+		{Name: "customers.duplicates", Method: http.MethodPost, Path: "/v1/customers/duplicates", Roles: staff,
+			Access: access.On(access.Customers, access.Create), Summary: "Find customers who may be the same person as a new one.",
+			Doc: endpoint.Doc{Description: duplicatesNotes}, Faults: []apierr.Kind{apierr.CustomerNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Duplicates)},
+		{Name: "customers.dismiss_duplicate", Method: http.MethodPost, Path: "/v1/customers/{id}/duplicates/{other}/dismiss", Roles: staff,
+			Access: access.On(access.Customers, access.Update), Summary: "Remember that two customers are two persons.",
+			Faults: []apierr.Kind{apierr.CustomerNotFound, apierr.RecordErased}, Handle: endpoint.JSON(http.StatusOK, s.Dismiss)},
 		{Name: "customers.kyc", Method: http.MethodGet, Path: "/v1/customers/{id}/kyc", Roles: all,
 			Access: access.On(access.Customers, access.Read), Summary: "Get the verification state, documents and history of a customer.",
 			Faults: []apierr.Kind{apierr.CustomerNotFound}, Handle: endpoint.JSON(http.StatusOK, s.GetKYC)},

@@ -18,6 +18,8 @@ func (s *Service) PersonalData() []personal.Table {
 		{Name: "customer_keys", Holds: "the data key of a customer", Unexported: "A key must not leave the system."},
 		{Name: "customer_identities", Holds: "keyed hashes of former names and dates of birth", Unexported: "Digests say nothing to their subject."},
 		{Name: "customer_addresses", Holds: "keyed hashes of former e-mail addresses and phone numbers", Unexported: "Digests say nothing to their subject."},
+		{Name: "customer_name_keys", Holds: "the consonants of names, and dates of birth, by which duplicates are found", Unexported: "They follow from the names and the date of birth, which are exported."},
+		{Name: "customer_distinctions", Why: "It holds ids: which customers are two persons."},
 		{Name: "kyc_documents", Holds: "types, sealed numbers, countries and expiry dates of documents", Sections: []string{"documents"}},
 		{Name: "kyc_changes", Holds: "the history of the verification with its reasons and sealed changes", Sections: []string{"verification_history"}},
 		{Name: "kyc_decisions", Holds: "decisions that needed a second person, with their reasons", Sections: []string{"decisions"}},
@@ -187,7 +189,7 @@ func (s *Service) eraseRecord(ctx context.Context, tx *store.Tx, id string) erro
 	if err != nil || before.Erased() {
 		return err
 	}
-	for _, statement := range []string{deleteKeyStatement, deleteIdentities, deleteFormerAddresses, eraseCase} {
+	for _, statement := range []string{deleteKeyStatement, deleteIdentities, deleteFormerAddresses, eraseCase, deleteNameKeys, deleteDistinctions} {
 		if _, err := tx.Exec(ctx, statement, id); err != nil {
 			return err
 		}

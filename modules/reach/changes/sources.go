@@ -33,6 +33,7 @@ type source struct {
 // what every endpoint writes.
 var sources = []source{
 	{RecType: "customers", Of: access.Customers, Get: "GET /v1/customers/{id}", Verbs: []string{created, updated, erased}, Created: []string{"customers.create"}},
+	{RecType: "customer_distinctions", Why: "whom the bank has compared is its own affair"},
 	{RecType: "kyc_documents", Why: "the submission is an event of the customer"},
 	{RecType: "kyc_changes", Why: "the change of state is an event of the customer"},
 	{RecType: "imports", Why: "the records that an import creates have events of their own"},

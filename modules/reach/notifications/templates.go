@@ -82,7 +82,8 @@ var dateLayouts = map[string]struct{ date, time string }{
 	"it": {"02.01.2006", "02.01.2006, 15:04 MST"},
 }
 
-// localized returns the arguments of a template in a language: translated terms, dates and times in the local layout.
+// localized returns the arguments of a template in a language: translated terms, dates and times in the local layout. Outcome
+// says in a sentence what the new status of a verification means.
 func (t templates) localized(lang string, args map[string]any) map[string]any {
 	if len(args) == 0 {
 		return args
@@ -93,6 +94,11 @@ func (t templates) localized(lang string, args map[string]any) map[string]any {
 			if text, ok := t.texts.Lookup(lang, "notification.term."+term, nil); ok {
 				local[name] = text
 			}
+		}
+	}
+	if to, ok := args["To"].(string); ok {
+		if text, ok := t.texts.Lookup(lang, "notification.term.outcome_"+to, nil); ok {
+			local["Outcome"] = text
 		}
 	}
 	if text, ok := local["Date"].(string); ok {

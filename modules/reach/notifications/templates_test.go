@@ -19,7 +19,7 @@ var values = map[event.Kind]map[string]any{
 	event.CustomerCreated:       {"Name": "Vreni Muster"},
 	event.TaskDue:               {"Title": "Sign <the> contract", "Date": "2026-02-28"},
 	event.CustomerNotice:        {"Text": "Please <call> us."},
-	event.CustomerStatusChanged: {"Name": "Vreni Muster", "From": "pending", "To": "in_review"},
+	event.CustomerStatusChanged: {"Name": "Vreni Muster", "From": "pending", "To": "in_review", "Outcome": "is in review"},
 	event.AccessExpiring:        {"Access": "customers: read", "Date": "2026-03-06 08:00 UTC"},
 	event.ServiceTokenExpiring:  {"Name": "Production", "Account": "Back office", "Date": "2026-02-28"},
 	event.WebhookPaused:         {"Host": "hooks.example", "Days": 5},

@@ -22,14 +22,29 @@ package continuous
 
 import (
 	"context"
+	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"filippo.io/age"
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
 	"kontor/store/clock"
+	"kontor/store/datadir"
+	"kontor/store/engine"
+	"kontor/store/sealing"
 	"kontor/store/sqlite"
 )
 
@@ -121,4 +136,255 @@ func parsePart(o Object) (p part, ok bool) {
 func parseLine(o Object) (incarnation string, ok bool) {
 	incarnation, ok = strings.CutSuffix(o.Name, "/"+lineFile)
 	return incarnation, ok && sqlite.IsIncarnation(incarnation)
+}
+
+// Open opens the target of an address: s3://bucket/prefix, file:///absolute/path, or a path.
+func Open(address string) (Target, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("neither an address such as s3://bucket/prefix nor a path") // parse errors quote the address
+	}
+	switch u.Scheme {
+	case "":
+		path, err := filepath.Abs(address)
+		return directory(path), err
+	case "file":
+		if u.Host != "" || !filepath.IsAbs(u.Path) {
+			return nil, fmt.Errorf("%q is not an address such as file:///backup", shown(u))
+		}
+		return directory(filepath.Clean(u.Path)), nil
+	case "s3":
+		b, err := openBucket(u)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", shown(u), err)
+		}
+		return b, nil
+	}
+	return nil, fmt.Errorf("%q: the target must be s3://bucket/prefix, file:///path, or a path", shown(u))
+}
+
+// shown returns an address for messages, without what may be a credential.
+func shown(u *url.URL) string {
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
+// directory is a target in the file system. Another disk, or a network share, survives the loss of the machine.
+type directory string
+
+const temporary = ".new" // follows the name of an object that is not complete
+
+// Put writes the object under another name and renames it.
+func (d directory) Put(_ context.Context, name string, _ int64, in io.ReadSeeker) error {
+	path := filepath.Join(string(d), filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), datadir.DirMode); err != nil {
+		return err
+	}
+	if err := write(path+temporary, in); err != nil {
+		return errors.Join(err, os.Remove(path+temporary))
+	}
+	if err := os.Rename(path+temporary, path); err != nil {
+		return err
+	}
+	for _, dir := range []string{filepath.Dir(path), string(d)} {
+		if err := datadir.Sync(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func write(path string, in io.Reader) (err error) {
+	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, datadir.FileMode)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	if _, err := io.Copy(out, in); err != nil {
+		return err
+	}
+	return out.Sync()
+}
+
+// List lists the files of all chains.
+func (d directory) List(ctx context.Context) (objects []Object, err error) {
+	err = filepath.WalkDir(string(d), func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil // deleted in the meantime, or nothing was shipped yet
+			}
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if !e.Type().IsRegular() {
+			return nil
+		}
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(string(d), path)
+		objects = append(objects, Object{Name: filepath.ToSlash(name), Size: info.Size()})
+		return err
+	})
+	return objects, err
+}
+
+// Get opens the file of an object.
+func (d directory) Get(_ context.Context, name string) (io.ReadCloser, error) {
+	return os.Open(filepath.Join(string(d), filepath.FromSlash(name)))
+}
+
+// Delete deletes the file of an object, and the directory of its chain when nothing is left in it.
+func (d directory) Delete(_ context.Context, name string) error {
+	path := filepath.Join(string(d), filepath.FromSlash(name))
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	_ = os.Remove(filepath.Dir(path)) // fails while other parts are there
+	return nil
+}
+
+// String names the directory.
+func (d directory) String() string { return fmt.Sprintf("directory %s", string(d)) }
+
+// bucket is a target in an S3 bucket.
+type bucket struct {
+	client *minio.Client
+	name   string
+	prefix string // with its slash, or empty
+}
+
+// openBucket opens a target such as s3://bucket/prefix?endpoint=https://s3.example&region=eu-central-1. Without an endpoint it is
+// Amazon's. The credentials are those of the standard variables (AWS_ACCESS_KEY_ID and others), of the file ~/.aws/credentials, or
+// of the machine.
+func openBucket(u *url.URL) (*bucket, error) {
+	query := u.Query()
+	endpoint := &url.URL{Scheme: "https", Host: "s3.amazonaws.com"}
+	if text := query.Get("endpoint"); text != "" {
+		var err error
+		if endpoint, err = url.Parse(text); err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
+			return nil, errors.New("the endpoint is not an address such as https://s3.example")
+		}
+	}
+	for name := range query {
+		if name != "endpoint" && name != "region" {
+			return nil, fmt.Errorf("unknown parameter %q: endpoint and region are known", name)
+		}
+	}
+	if u.Host == "" {
+		return nil, errors.New("the name of the bucket is missing: s3://bucket/prefix")
+	}
+	if u.User != nil || endpoint.User != nil || u.Fragment != "" {
+		return nil, errors.New("credentials do not belong into the address: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+	}
+	client, err := minio.New(endpoint.Host, &minio.Options{
+		Creds: credentials.NewChainCredentials([]credentials.Provider{
+			&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{},
+		}),
+		Secure: endpoint.Scheme == "https", Region: query.Get("region"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	b := &bucket{client: client, name: u.Host}
+	if prefix := strings.Trim(path.Clean(u.Path), "/."); prefix != "" {
+		b.prefix = prefix + "/"
+	}
+	return b, nil
+}
+
+// Put uploads an object.
+func (b *bucket) Put(ctx context.Context, name string, size int64, in io.ReadSeeker) error {
+	_, err := b.client.PutObject(ctx, b.name, b.prefix+name, in, size, minio.PutObjectOptions{ContentType: "application/octet-stream"})
+	return err
+}
+
+// List lists the objects below the prefix.
+func (b *bucket) List(ctx context.Context) (objects []Object, err error) {
+	for o := range b.client.ListObjectsIter(ctx, b.name, minio.ListObjectsOptions{Prefix: b.prefix, Recursive: true}) {
+		if o.Err != nil {
+			return nil, o.Err
+		}
+		objects = append(objects, Object{Name: strings.TrimPrefix(o.Key, b.prefix), Size: o.Size})
+	}
+	return objects, nil
+}
+
+// Get downloads an object.
+func (b *bucket) Get(ctx context.Context, name string) (io.ReadCloser, error) {
+	object, err := b.client.GetObject(ctx, b.name, b.prefix+name, minio.GetObjectOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return download{object}, nil
+}
+
+// download is an object that is being downloaded. The request begins with the first read.
+type download struct{ *minio.Object }
+
+// Read returns fs.ErrNotExist for a missing object.
+func (d download) Read(b []byte) (int, error) {
+	n, err := d.Object.Read(b)
+	if err != nil && minio.ToErrorResponse(err).StatusCode == http.StatusNotFound {
+		err = fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	}
+	return n, err
+}
+
+// Delete deletes an object.
+func (b *bucket) Delete(ctx context.Context, name string) error {
+	err := b.client.RemoveObject(ctx, b.name, b.prefix+name, minio.RemoveObjectOptions{})
+	if minio.ToErrorResponse(err).StatusCode == http.StatusNotFound {
+		return nil
+	}
+	return err
+}
+
+// String names the bucket.
+func (b *bucket) String() string { return "s3://" + b.name + "/" + strings.TrimSuffix(b.prefix, "/") }
+
+// Key is the passphrase of the objects.
+type Key string
+
+// KeyOf returns the key for what sealing.Keys.BackupKey returns.
+func KeyOf(derived []byte) Key { return Key(base64.RawURLEncoding.EncodeToString(derived)) }
+
+// The work factors of scrypt, which stretches passphrases, as powers of two. Ours is random, so that stretching it would only
+// cost time.
+const (
+	workFactor    = 1
+	maxWorkFactor = 10
+)
+
+// seal returns a writer that encrypts. Close completes what was written.
+func (k Key) seal(out io.Writer) (io.WriteCloser, error) {
+	r, err := age.NewScryptRecipient(string(k))
+	if err != nil {
+		return nil, err
+	}
+	r.SetWorkFactor(workFactor)
+	return age.Encrypt(out, r)
+}
+
+// open returns a reader of what seal encrypted. It returns sealing.ErrWrongKey for another key. Everything that it returns
+// before an error is authentic.
+func (k Key) open(in io.Reader) (io.Reader, error) {
+	i, err := age.NewScryptIdentity(string(k))
+	if err != nil {
+		return nil, err
+	}
+	i.SetMaxWorkFactor(maxWorkFactor)
+	plain, err := age.Decrypt(in, i)
+	var wrong *age.NoIdentityMatchError
+	switch {
+	case errors.As(err, &wrong):
+		return nil, fmt.Errorf("%w: the backup was encrypted with another one", sealing.ErrWrongKey)
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", engine.ErrCorrupt, err)
+	}
+	return plain, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"kontor/store/engine"
 	"kontor/store/query"
@@ -188,4 +189,260 @@ var durability = map[string]func(*testing.T, *database){
 		db.has(t, 1, "a") // committed before the duplicate was answered
 		none(t, "the first", <-first)
 	},
+}
+
+// groups tests that jobs run one after another and are committed together.
+var groups = map[string]func(*testing.T, *database){
+	"each job sees the jobs before it": func(t *testing.T, db *database) {
+		release := db.busyWriter(t)
+		var results []chan error
+		for i := range 20 {
+			results = append(results, db.enqueue(t.Context(), func(tx engine.Tx) error {
+				var n int
+				if err := query.NewRow(t.Context(), tx, `SELECT COUNT(*) FROM items`, nil).Scan(&n); err != nil {
+					return err
+				}
+				if n != i {
+					return fmt.Errorf("job %d sees %d rows", i, n)
+				}
+				return insert(tx, fmt.Sprint(i))
+			}))
+		}
+		release()
+		for _, result := range results {
+			none(t, "write", <-result)
+		}
+	},
+	"an uncommitted job is not seen by readers": func(t *testing.T, db *database) {
+		written, end, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		go func() {
+			done <- db.Write(context.Background(), func(tx engine.Tx) error {
+				err := insert(tx, "a")
+				close(written)
+				<-end
+				return err
+			})
+		}()
+		<-written
+		db.has(t, 0, "a")
+		close(end)
+		none(t, "write", <-done)
+		db.has(t, 1, "a")
+	},
+	"a full queue rejects": func(t *testing.T, db *database) {
+		release := db.busyWriter(t)
+		defer release()
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		rejected := make(chan error, 1)
+		for db.Stats().Refused == 0 {
+			wg.Go(func() {
+				if err := db.Write(ctx, nothing); err != nil && !errors.Is(err, context.Canceled) {
+					select {
+					case rejected <- err:
+					default:
+					}
+				}
+			})
+			runtime.Gosched()
+		}
+		err := <-rejected
+		is(t, "beyond the queue", err, engine.ErrBusy)
+		if !engine.Temporary(err) {
+			t.Error("the rejection is not temporary")
+		}
+		cancel()
+		wg.Wait()
+	},
+}
+
+// hooks tests after-commit functions.
+var hooks = map[string]func(*testing.T, *database){
+	"functions run in the order of the commits and before the answer": func(t *testing.T, db *database) {
+		release := db.busyWriter(t)
+		var mu sync.Mutex
+		var order []int
+		var results []chan error
+		for i := range 20 {
+			results = append(results, db.enqueue(t.Context(), func(tx engine.Tx) error {
+				tx.AfterCommit(func() {
+					mu.Lock()
+					defer mu.Unlock()
+					order = append(order, i)
+					if i == 7 {
+						panic("an after-commit function that panics")
+					}
+				})
+				return insert(tx, fmt.Sprint(i))
+			}))
+		}
+		release()
+		for i, result := range results {
+			none(t, "write", <-result)
+			mu.Lock()
+			if len(order) <= i || order[i] != i {
+				t.Errorf("Write %d has returned, functions have run in the order %v", i, order)
+			}
+			mu.Unlock()
+		}
+	},
+	"functions see the writes of their job": func(t *testing.T, db *database) {
+		n := -1
+		none(t, "write", db.Write(t.Context(), func(tx engine.Tx) error {
+			tx.AfterCommit(func() {
+				none(t, "read", db.queryRow(context.Background(), `SELECT COUNT(*) FROM items WHERE name = 'a'`).Scan(&n))
+			})
+			return insert(tx, "a")
+		}))
+		if n != 1 {
+			t.Errorf("the function saw %d rows, want 1", n)
+		}
+	},
+	"functions of a failed job do not run": func(t *testing.T, db *database) {
+		_ = db.Write(t.Context(), func(tx engine.Tx) error {
+			tx.AfterCommit(func() { t.Error("the function ran") })
+			return errRejected
+		})
+		none(t, "a later job", db.Write(t.Context(), nothing))
+	},
+}
+
+// fairness tests how callers share the readers.
+var fairness = map[string]func(*testing.T, *database){
+	"one caller keeps at most half of the readers while others wait": func(t *testing.T, db *database) {
+		n := db.readers(t)
+		greedy, cancel := context.WithCancel(caller(t, "greedy"))
+		defer cancel()
+		results := db.occupy(greedy, n)
+		for i := range 5 {
+			none(t, "another caller", db.queryRow(caller(t, fmt.Sprint("user ", i)), "SELECT 1").Scan(new(int)))
+		}
+		for range n / 2 {
+			err := <-results
+			is(t, "a query beyond the share", err, engine.ErrBusy)
+			if !engine.Temporary(err) {
+				t.Error("the end of the query is not temporary")
+			}
+		}
+		if revoked := db.Stats().Revoked; revoked != uint64(n/2) {
+			t.Errorf("%d of %d queries were ended, want half", revoked, n)
+		}
+		cancel()
+		for range n - n/2 {
+			is(t, "a query within the share", <-results, context.Canceled)
+		}
+	},
+	"queries without a caller are not ended": func(t *testing.T, db *database) {
+		n := db.readers(t)
+		own, cancel := context.WithCancel(t.Context())
+		results := db.occupy(own, n)
+		waiting, leave := context.WithTimeout(caller(t, "user"), 300*time.Millisecond)
+		defer leave()
+		is(t, "the user's query", db.queryRow(waiting, "SELECT 1").Scan(new(int)), context.DeadlineExceeded)
+		cancel()
+		for range n {
+			is(t, "the program's own query", <-results, context.Canceled)
+		}
+		if revoked := db.Stats().Revoked; revoked != 0 {
+			t.Errorf("%d queries were ended", revoked)
+		}
+	},
+	"callers take turns": func(t *testing.T, db *database) {
+		var held []*query.Rows
+		for i := range db.readers(t) {
+			rows, err := query.Query(caller(t, fmt.Sprint("holder ", i)), db.Engine, twoRows, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			held = append(held, rows)
+		}
+		var mu sync.Mutex
+		var order []string
+		var wg sync.WaitGroup
+		for _, name := range []string{"flood", "flood", "flood", "flood", "first", "second"} {
+			before := db.Stats().Readers
+			wg.Go(func() {
+				none(t, name, db.View(caller(t, name), func(engine.Source) error {
+					mu.Lock()
+					defer mu.Unlock()
+					order = append(order, name)
+					return nil
+				}))
+			})
+			for db.Stats().Readers == before {
+				runtime.Gosched()
+			}
+		}
+		held[0].Close() // one reader serves all that wait
+		wg.Wait()
+		for _, rows := range held {
+			rows.Close()
+		}
+		if got := fmt.Sprint(order[:4]); got != "[flood first second flood]" {
+			t.Errorf("served in the order %v", order)
+		}
+	},
+}
+
+// twoRows has a row to wait at, so that it holds its reader until it is closed.
+const twoRows = "SELECT 1 UNION ALL SELECT 2"
+
+// readers returns how many readers the pool has: it holds all of them until a query waits, and releases them.
+func (db *database) readers(t *testing.T) int {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var held []*query.Rows
+	opened := make(chan *query.Rows)
+	for {
+		go func() {
+			rows, _ := query.Query(ctx, db.Engine, twoRows, nil) // nil when it is cancelled
+			opened <- rows
+		}()
+		select {
+		case rows := <-opened:
+			held = append(held, rows)
+			continue
+		case <-db.queryWaits(ctx):
+		}
+		cancel()
+		<-opened
+		for _, rows := range held {
+			rows.Close()
+		}
+		return len(held)
+	}
+}
+
+// queryWaits is closed when a query waits for a reader, or ctx ends.
+func (db *database) queryWaits(ctx context.Context) <-chan struct{} {
+	waits := make(chan struct{})
+	go func() {
+		defer close(waits)
+		for db.Stats().Readers == 0 && ctx.Err() == nil {
+			runtime.Gosched()
+		}
+	}()
+	return waits
+}
+
+// occupy runs n endless queries and returns when each has a reader. The results come as the queries end.
+func (db *database) occupy(ctx context.Context, n int) (results chan error) {
+	results = make(chan error, n)
+	var running sync.WaitGroup
+	running.Add(n)
+	for range n {
+		go func() {
+			results <- db.View(ctx, func(s engine.Source) error {
+				running.Done()
+				return query.NewRow(ctx, s, endless, nil).Scan(new(int))
+			})
+		}()
+	}
+	running.Wait()
+	return results
+}
+
+// caller returns a context whose statements count for a caller.
+func caller(t *testing.T, name string) context.Context {
+	return context.WithValue(t.Context(), engine.CallerKey{}, name)
 }

@@ -2,8 +2,13 @@ package jobs
 
 import (
 	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"github.com/petermattis/goid"
 
 	"kontor/store/engine"
 )
@@ -80,4 +85,115 @@ func (q *Queue[J]) Close() {
 	if !already {
 		close(q.Stop)
 	}
+}
+
+// Loop calls step until it reports that no more work comes. It records the goroutine that does so. When that goroutine ends early
+// (a panic in step, or runtime.Goexit in a job), abandon answers what was begun, and another goroutine continues.
+func (g *Goroutine) Loop(step func() (more bool), abandon func(error), log *slog.Logger) {
+	finished := false
+	g.SetCurrent()
+	defer func() {
+		if finished {
+			return
+		}
+		cause := recover()
+		if cause == nil {
+			cause = "its goroutine was ended"
+		}
+		log.Error("the goroutine of the writer ended; another one continues", "cause", cause, "stack", string(debug.Stack()))
+		abandon(fmt.Errorf("transaction was not finished: %v", cause))
+		go g.Loop(step, abandon, log)
+	}()
+	for step() {
+	}
+	finished = true
+}
+
+// StallAfter is how long one piece of work may take before the database counts as stalled. The longest of a healthy
+// database, a checkpoint that the writer waits for, takes less than a second on a slow disk.
+const StallAfter = 5 * time.Second
+
+// Progress measures how long the goroutines behind Write have worked on their present piece of work. It uses the monotonic
+// clock, so that a change of the system's clock neither hides nor fakes a stall.
+type Progress struct {
+	Start  time.Time
+	Writer Busy // with a job, a commit, a checkpoint, or waiting for the syncer
+	Syncer Busy // with a sync
+	Hooks  Busy // with the after-commit functions of one job
+}
+
+// Busy is the start of the current work, in nanoseconds after the start of the process; 0 if idle.
+type Busy struct{ since atomic.Int64 }
+
+// Begin records that a piece of work begins.
+func (p *Progress) Begin(b *Busy) { b.since.Store(max(1, int64(time.Since(p.Start)))) }
+
+// End records that there is no work.
+func (p *Progress) End(b *Busy) { b.since.Store(0) }
+
+// age returns how long the present piece of work has taken.
+func (p *Progress) age(b *Busy) time.Duration {
+	since := b.since.Load()
+	if since == 0 {
+		return 0
+	}
+	return time.Since(p.Start) - time.Duration(since)
+}
+
+// Oldest returns the age and the kind of the slowest piece of work. A sync that hangs is named before the writer, because it
+// blocks the writer too.
+func (p *Progress) Oldest() (age time.Duration, what string) {
+	if age = p.age(&p.Syncer); age > StallAfter {
+		return age, "a sync of the log to disk"
+	}
+	for _, w := range []struct {
+		*Busy
+		what string
+	}{{&p.Hooks, "a function after a commit"}, {&p.Writer, "a transaction"}} {
+		if a := p.age(w.Busy); a > age {
+			age, what = a, w.what
+		}
+	}
+	return age, what
+}
+
+// Stalled returns ErrStalled when a piece of work takes too long.
+func (p *Progress) Stalled() error {
+	age, what := p.Oldest()
+	if age <= StallAfter {
+		return nil
+	}
+	return fmt.Errorf("%w: %s has taken %s so far", engine.ErrStalled, what, age.Round(time.Second))
+}
+
+// Goroutine identifies the goroutine that runs functions of callers: jobs, or after-commit functions. Such a function that
+// called Write would wait for its own goroutine, whatever context it passed. So the goroutine is compared, not the context.
+//
+// A goroutine that a job starts and waits for is not recognised. It stalls the writer, which Ready reports.
+type Goroutine struct{ id atomic.Int64 }
+
+// SetCurrent records the current goroutine.
+func (g *Goroutine) SetCurrent() { g.id.Store(goid.Get()) }
+
+// IsCurrent reports whether the current goroutine is the recorded one. No goroutine has the id 0.
+func (g *Goroutine) IsCurrent() bool { return g.id.Load() == goid.Get() }
+
+// RejectWrite returns ErrNested within a job of the writer and within an after-commit function.
+func RejectWrite(writer *Goroutine, hooks *Hooks) error {
+	switch {
+	case writer.IsCurrent():
+		return fmt.Errorf("%w: a function of InTx called InTx", engine.ErrNested)
+	case hooks.goroutine.IsCurrent():
+		return fmt.Errorf("%w: a function of AfterCommit called InTx", engine.ErrNested)
+	}
+	return nil
+}
+
+// RejectRead returns ErrNested within a job of the writer. The job would read the state before its own transaction, and while
+// all readers are held by callers that wait for the writer, it would block the writer.
+func RejectRead(writer *Goroutine) error {
+	if writer.IsCurrent() {
+		return fmt.Errorf("%w: a function of InTx read without its transaction", engine.ErrNested)
+	}
+	return nil
 }

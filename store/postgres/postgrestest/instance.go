@@ -1,3 +1,15 @@
+// Package postgrestest starts PostgreSQL for tests.
+//
+// [URL] gives a test a database of its own on a server that all tests of the process share. [Server] gives it a server of
+// its own, which the test may stop, restart and crash. Servers listen on a free port of 127.0.0.1 and on a socket, accept
+// every client without a password, and keep their data in a temporary directory. A process of their own stops them and
+// removes the directory when the test process ends, however it ends.
+//
+// The environment variable KONTOR_TEST_POSTGRES names a running server: a URL whose user may create databases. Several
+// test processes can share that server; each removes what an earlier one has left behind.
+//
+// Tests with a server belong to the full tier of package testenv, and run also when KONTOR_TEST_ENGINE is "postgres". They fail where
+// PostgreSQL is not installed. Its programs are looked for in PATH and below /usr/lib/postgresql.
 package postgrestest
 
 import (
@@ -9,10 +21,12 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -172,6 +186,137 @@ func (p *Instance) Crash(t testing.TB) { t.Helper(); p.stop(t, "immediate") }
 func (p *Instance) stop(t testing.TB, mode string) {
 	t.Helper()
 	if err := run(p.as, p.dir, "pg_ctl", "-D", p.data(), "-m", mode, "-w", "stop"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// errNotInstalled is returned where PostgreSQL's programs are missing.
+var errNotInstalled = errors.New("install PostgreSQL (on Debian: postgresql): no initdb in PATH or below /usr/lib/postgresql")
+
+// programs returns the directory of the newest installed PostgreSQL's programs.
+var programs = sync.OnceValues(func() (string, error) {
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // where Debian has it
+	if err != nil {
+		return "", err
+	}
+	if len(found) > 0 {
+		return filepath.Dir(slices.MaxFunc(found, func(a, b string) int { return major(a) - major(b) })), nil
+	}
+	path, err := exec.LookPath("initdb")
+	if err != nil {
+		return "", errNotInstalled
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil { // the other programs are beside its target
+		return "", err
+	}
+	return filepath.Dir(path), nil
+})
+
+// major returns the version in a path like /usr/lib/postgresql/15/bin/initdb, or 0.
+func major(path string) int {
+	version, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path)))) // 0 sorts an unusual name first
+	return version
+}
+
+// asOwner gives dir to the user that runs PostgreSQL, and returns the command that runs a program as that user. The
+// command is empty unless the tests run as root, as which PostgreSQL does not start.
+func asOwner(dir string) ([]string, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	owner, err := user.Lookup("postgres") // Debian's package creates it
+	if err != nil {
+		return nil, err
+	}
+	uid, err := strconv.Atoi(owner.Uid)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chown(dir, uid, -1); err != nil {
+		return nil, err
+	}
+	return []string{"runuser", "-u", owner.Username, "--"}, nil
+}
+
+// run runs one of PostgreSQL's programs in dir until it ends.
+func run(as []string, dir, program string, args ...string) error {
+	bin, err := programs()
+	if err != nil {
+		return err
+	}
+	line := append(append(slices.Clone(as), filepath.Join(bin, program)), args...)
+	cmd := exec.Command(line[0], line[1:]...)
+	cmd.Dir = dir
+	// The output goes to a file: the server inherits it from pg_ctl, and Run would wait for the end of a pipe.
+	out, err := os.CreateTemp(dir, program)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(out.Name())
+	defer out.Close()
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Run(); err != nil {
+		said, _ := os.ReadFile(out.Name()) // err is reported anyway
+		return fmt.Errorf("%s: %w: %s", program, err, strings.TrimSpace(string(said)))
+	}
+	return nil
+}
+
+// Program returns the path of one of PostgreSQL's programs, such as psql.
+func Program(t testing.TB, name string) string {
+	t.Helper()
+	bin, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(bin, name)
+}
+
+// Psql runs a script in a database with PostgreSQL's own client until its first error, and returns the output: one row per
+// line, without headers.
+func (p *Instance) Psql(t testing.TB, database, script string, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.Command(Program(t, "psql"), append([]string{p.URL(database),
+		"-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-f", "-"}, args...)...)
+	cmd.Stdin = strings.NewReader(script)
+	cmd.Env = append(os.Environ(), "PGCLIENTENCODING=UTF8", "PGOPTIONS=--client-min-messages=warning")
+	var problems strings.Builder
+	cmd.Stderr = &problems
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, problems.String())
+	}
+	return string(out), nil
+}
+
+// Replicated are the settings of a server that can have standbys.
+var Replicated = map[string]string{"wal_level": "replica", "max_wal_senders": "4", "hot_standby": "on"}
+
+// Standby copies a server and starts the copy as its standby, which receives all further commits. The server needs the settings
+// Replicated. The standby ends with the test.
+func (p *Instance) Standby(t testing.TB) *Instance {
+	t.Helper()
+	s, err := newInstance(Options{Settings: maps.Clone(p.settings)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("stop the standby: %v", err)
+		}
+	})
+	err = run(s.as, s.dir, "pg_basebackup", "-h", "127.0.0.1", "-p", strconv.Itoa(p.port), "-U", User,
+		"-D", s.data(), "-R", "-X", "stream", "--checkpoint=fast", "--no-sync")
+	if err = errors.Join(err, s.startSomewhere()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Promote makes a standby a primary, and returns when it accepts writes.
+func (p *Instance) Promote(t testing.TB) {
+	t.Helper()
+	if err := run(p.as, p.dir, "pg_ctl", "-D", p.data(), "-w", "promote"); err != nil {
 		t.Fatal(err)
 	}
 }

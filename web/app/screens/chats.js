@@ -1,12 +1,12 @@
 import { html, useEffect } from '../lib.js';
 import { api } from '../api.js';
-import { isClient } from '../access.js';
+import { isClient, may } from '../access.js';
 import { conversations, loadConversations, loadMoreConversations, writeToBank } from '../conversations.js';
 import { shortTime } from '../format.js';
 import { t } from '../i18n.js';
 import { useLoad } from '../load.js';
 import { firstLoad } from '../live_updates.js';
-import { myId, nameOf, usePeople } from '../people.js';
+import { hasName, isService, isStaff, myId, nameOf, usePeople } from '../people.js';
 import { go, route, setQuery } from '../router.js';
 import { useStore } from '../store.js';
 import { ChatName, plainChatName } from '../ui/chat_name.js';
@@ -14,8 +14,17 @@ import { Avatar } from '../ui/display.js';
 import { Empty, Loaded, toastError, useAction } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 import { PageHead } from '../ui/page.js';
+import { loadStyle } from '../style.js';
+import { CustomerPanel } from './inbox_customer.js';
 import { NewChat } from './new_chat.js';
 import { Thread } from './thread.js';
+
+await loadStyle('inbox');
+
+/** The participant of a chat who is a customer of the bank; undefined without one, and for callers who may not read customers. */
+const customerOf = (chat) => (may('customers', 'read_all')
+  ? chat?.participants.find((id) => id !== myId() && hasName(id) && !isStaff(id) && !isService(id))
+  : undefined);
 
 /** The author of a chat's last message: the user, or one of several others; nothing in a direct chat. */
 function authorOf(chat, message) {
@@ -65,6 +74,7 @@ export default function Chats({ id }) {
     loadConversations().catch(toastError);
     go(`/chats/${made.id}`);
   };
+  const customer = id && customerOf(chat);
   const isNew = query.get('new');
   const write = useAction(async () => openNew(await writeToBank()));
   useEffect(() => {
@@ -76,10 +86,10 @@ export default function Chats({ id }) {
         ? html`<button disabled=${write.busy} onClick=${write.run}><${Icon} name="send" size=${16} />${t('chats.write_to_bank')}</button>`
         : html`<button onClick=${() => setQuery({ new: 1 })}><${Icon} name="plus" size=${16} />${t('chats.new')}</button>`}
     <//>
-    <div class=${`messenger${id ? ' open' : ''}`}>
+    <div class=${`messenger${id ? ' open' : ''}${customer ? ' inbox' : ''}`}>
       <${ChatList} load=${load} current=${id} />
       ${id
-        ? html`<${Thread} key=${id} id=${id} chat=${chat} />`
+        ? html`<${Thread} key=${id} id=${id} chat=${chat} />${customer && html`<${CustomerPanel} userId=${customer} />`}`
         : html`<section class="thread blank"><${Empty} icon="chats" title=${t('chats.choose')} /></section>`}
     </div>
     ${isNew && !isClient() && html`<${NewChat} close=${() => setQuery({ new: '' })} done=${openNew} />`}`;

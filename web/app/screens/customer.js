@@ -1,6 +1,6 @@
 import { html, useState } from '../lib.js';
 import { api } from '../api.js';
-import { may, useRights } from '../access.js';
+import { may, myId, useRights } from '../access.js';
 import { fullName } from '../customers.js';
 import { dateTime } from '../format.js';
 import { t, term } from '../i18n.js';
@@ -20,6 +20,7 @@ import { CustomerNotifications, CustomerPayers, CustomerTasks } from './customer
 import { Kyc } from './kyc.js';
 import { CustomerPrivacy } from './privacy.js';
 import { RequirementList, requirementsOf, Steps } from './kyc_steps.js';
+import { RecordStream } from './record_stream.js';
 
 const MAX_REQUIREMENTS = 3; // on the customer's first view
 
@@ -36,13 +37,15 @@ function Verification({ customer }) {
   <//>`;
 }
 
-function Details({ customer, people }) {
+function Details({ customer, people, save }) {
   usePreferences();
+  const users = [...people.users.map(({ id }) => id), customer.created_by].filter((id) => id && id !== myId());
   return html`<div class="grid-main">
     <div class="stack">
-      <${PersonFacts} customer=${customer} />
-      <${ContactFacts} customer=${customer} />
+      <${PersonFacts} customer=${customer} save=${save} />
+      <${ContactFacts} customer=${customer} save=${save} />
       <${CustomerTasks} customer=${customer} brief />
+      <${RecordStream} customer=${customer} users=${users} />
     </div>
     <div class="stack">
       <${Verification} customer=${customer} />
@@ -86,6 +89,11 @@ export default function Customer({ id, tab = '' }) {
   const name = fullName(customer);
   const isStaff = may('customers', 'read_all');
   const close = () => setEditing(false);
+  /** Changes some members; the others stay as they are. */
+  const save = async (changes) => {
+    await api.put(`/v1/customers/${id}`, changes);
+    load.reload();
+  };
   const saved = () => {
     close();
     load.reload();
@@ -101,7 +109,7 @@ export default function Customer({ id, tab = '' }) {
       <${WhoSees} type="customers" id=${id} />
     <//>
     <${Tabs} label=${t('customers.views')} tabs=${tabs} current=${path(tab)} />
-    ${tab === '' && html`<${Details} customer=${customer} people=${people} />`}
+    ${tab === '' && html`<${Details} customer=${customer} people=${people} save=${rights.update && save} />`}
     ${tab === 'kyc' && html`<${Kyc} customer=${customer} rights=${rights} changed=${load.reload} />`}
     ${tab === 'tasks' && html`<${CustomerTasks} customer=${customer} />`}
     ${tab === 'payers' && html`<${CustomerPayers} customer=${customer} />`}

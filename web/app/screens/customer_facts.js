@@ -2,14 +2,22 @@ import { html } from '../lib.js';
 import { country } from '../countries.js';
 import { date, phone } from '../format.js';
 import { LANGUAGES, t, term } from '../i18n.js';
-import { Facts } from '../ui/display.js';
+import { Dash, Facts } from '../ui/display.js';
+import { InPlace } from '../ui/in_place.js';
 import { Card } from '../ui/page.js';
 
-/** The facts about a customer; plain leaves out what only the bank's staff need. */
-export function PersonFacts({ customer, plain }) {
+/** A field of a customer that is edited in place, with save(changes) as a right. */
+function editable({ customer, save, name, shown = customer[name], type }) {
+  if (!save) return shown;
+  return html`<${InPlace} label=${t(`field.${name}`)} value=${customer[name]} type=${type}
+    save=${(value) => save({ [name]: value })}>${shown || html`<${Dash} />`}<//>`;
+}
+
+/** The facts about a customer; plain leaves out what only the bank's staff need; save: changes members, absent without the right. */
+export function PersonFacts({ customer, plain, save }) {
   const rows = [
-    [t('field.first_name'), customer.first_name],
-    [t('field.last_name'), customer.last_name],
+    [t('field.first_name'), editable({ customer, save, name: 'first_name' })],
+    [t('field.last_name'), editable({ customer, save, name: 'last_name' })],
     [t('field.date_of_birth'), date(customer.date_of_birth)],
     [t('field.nationality'), country(customer.nationality)],
     !plain && [t('customers.type'), term('customer_type', customer.type)],
@@ -27,11 +35,13 @@ function Address({ street, postal_code: postalCode, city, country: code }) {
 }
 
 /** How to reach a customer. */
-export function ContactFacts({ customer }) {
+export function ContactFacts({ customer, save }) {
   const { address, email, phone: number } = customer;
+  const mail = html`<a href=${`mailto:${email}`}>${email}</a>`;
+  const call = number && html`<a class="num" href=${`tel:${number}`}>${phone(number)}</a>`;
   return html`<${Card} title=${t('customers.contact')}><${Facts} list rows=${[
-    [t('field.email'), html`<a href=${`mailto:${email}`}>${email}</a>`],
-    [t('field.phone'), number && html`<a class="num" href=${`tel:${number}`}>${phone(number)}</a>`],
+    [t('field.email'), editable({ customer, save, name: 'email', shown: mail, type: 'email' })],
+    [t('field.phone'), editable({ customer, save, name: 'phone', shown: call, type: 'tel' })],
     [t('field.address'), (address?.street || address?.city || address?.postal_code) && html`<${Address} ...${address} />`],
   ]} /><//>`;
 }

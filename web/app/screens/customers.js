@@ -1,5 +1,6 @@
 import { html } from '../lib.js';
 import { may } from '../access.js';
+import { useAddress } from '../address.js';
 import { api } from '../api.js';
 import { fullName } from '../customers.js';
 import { country } from '../countries.js';
@@ -7,8 +8,7 @@ import { day } from '../format.js';
 import { t, term } from '../i18n.js';
 import { byWords, useList } from '../list.js';
 import { usePreferences } from '../preferences.js';
-import { go, route, setQuery } from '../router.js';
-import { useStore } from '../store.js';
+import { go } from '../router.js';
 import { Avatar, Badge, Dash } from '../ui/display.js';
 import { Empty } from '../ui/feedback.js';
 import { Filter, Filters, optionsOf, Search } from '../ui/filters.js';
@@ -39,7 +39,7 @@ const columns = () => [
   { key: 'type', minor: true, wide: true, label: t('customers.type'), cell: (row) => term('customer_type', row.type) },
   { key: 'place', minor: true, label: t('customers.place'), cell: place },
   {
-    key: 'kyc', label: t('customers.kyc'), sort: 'kyc_status',
+    key: 'kyc', beside: true, label: t('customers.kyc'), sort: 'kyc_status',
     cell: (row) => html`<${Badge} group="kyc_status" value=${row.kyc_status} />`,
   },
   { key: 'level', minor: true, label: t('customers.level'), sort: 'verification_level', cell: level },
@@ -73,17 +73,17 @@ const bulkActions = () => (may('customers', 'read_all') && may('customers', 'upd
 /** The customers that the caller may see: searched, filtered, sorted, by pages. */
 export default function Customers() {
   usePreferences();
-  const { query } = useStore(route);
+  const { query, set } = useAddress();
   const list = useList('/v1/customers', {
     filters: ['kyc_status', 'verification_level', 'type'], sort: '-created_at',
     search: byWords,
   });
   const mayCreate = may('customers', 'create');
-  const create = mayCreate && html`<button onClick=${() => setQuery({ new: 1 })}>
+  const create = mayCreate && html`<button onClick=${() => set({ new: 1 })}>
     <${Icon} name="plus" size=${16} />${t('customers.new')}
   </button>`;
   const empty = html`<${Empty} icon="customers" title=${t('customers.none')} action=${create}>${t('customers.none_text')}<//>`;
-  const close = () => setQuery({ new: '' });
+  const close = () => set({ new: '' });
   return html`
     <${PageHead} title=${t('nav.customers')} note=${t('customers.note')}>${create}<//>
     <${CustomerFilters} list=${list} />

@@ -18,6 +18,7 @@ import { Icon } from '../ui/icon.js';
 import { Card, PageHead } from '../ui/page.js';
 import { Activity } from './activity.js';
 import { missingPhotos, Needs, needsOf, Standing, useOwnRecords } from './own_records.js';
+import { RecordStream } from './record_stream.js';
 import { DueOn, OPEN } from './task_due.js';
 
 const SHOWN = 5; // rows of a card
@@ -103,10 +104,14 @@ function Bills() {
 export default function Home() {
   usePreferences();
   const records = useOwnRecords();
+  const { me } = useCaller();
+  const record = records.data?.[0];
   return html`
-    <${PageHead} title=${greeting(useCaller().me.display_name)} note=${longDay(new Date())} />
+    <${PageHead} title=${greeting(me.display_name)} note=${longDay(new Date())} />
     <div class="grid-main">
       <div class="stack"><${BankNeeds} load=${records} /><${ToDo} /><${Messages} /></div>
-      <div class="stack"><${News} /><${Bills} /></div>
+      <div class="stack">${record
+        ? html`<${RecordStream} customer=${record.customer} users=${[me.id]} />`
+        : html`<${News} />`}<${Bills} /></div>
     </div>`;
 }

@@ -1,4 +1,5 @@
 import { html, useState } from '../lib.js';
+import { useAddress } from '../address.js';
 import { api } from '../api.js';
 import { customersOf, fullName } from '../customers.js';
 import { may, useRights } from '../access.js';
@@ -9,8 +10,6 @@ import { useListSettings } from '../list_settings.js';
 import { useLoad } from '../load.js';
 import { usePreferences } from '../preferences.js';
 import { useRecordChanges } from '../record_changes.js';
-import { route, setQuery } from '../router.js';
-import { useStore } from '../store.js';
 import { Avatar, Badge, Dash, Facts, RecordId } from '../ui/display.js';
 import { confirm } from '../ui/dialog.js';
 import { Empty, Loaded, toast, useAction } from '../ui/feedback.js';
@@ -40,13 +39,13 @@ function columnsOf(customers) {
     { key: 'name', label: t('field.name'), cell: (row) => html`<${Name} payer=${row} />` },
     { key: 'customer', label: t('payers.pays_for'), cell: customer },
     { key: 'country', label: t('field.country'), cell: (row) => country(row.country) },
-    { key: 'active', label: t('field.state'), cell: state },
+    { key: 'active', beside: true, label: t('field.state'), cell: state },
   ];
 }
 
 /** Loads the payers. Their list differs from all others in its parameters and members, so useList does not fit. */
 function usePayers() {
-  const { query, path: screen } = useStore(route);
+  const { query, path: screen, set: setQuery } = useAddress();
   const { limit, ...settings } = useListSettings(screen, LIMIT);
   const get = (name) => query.get(name) ?? '';
   const filters = { q: get('q'), country: get('country'), active: get('active') };
@@ -87,13 +86,13 @@ const bulkActions = () => (may('payers', 'delete') ? [{
 }] : []);
 
 function PayerList() {
-  const { query } = useStore(route);
+  const { query, set } = useAddress();
   const list = usePayers();
   const mayCreate = may('payers', 'create');
-  const create = mayCreate && html`<button onClick=${() => setQuery({ new: 1 })}>
+  const create = mayCreate && html`<button onClick=${() => set({ new: 1 })}>
     <${Icon} name="plus" size=${16} />${t('payers.new')}
   </button>`;
-  const close = () => setQuery({ new: '' });
+  const close = () => set({ new: '' });
   const created = () => {
     close();
     list.reload();

@@ -1,4 +1,5 @@
 import { html } from '../lib.js';
+import { useAddress } from '../address.js';
 import { api } from '../api.js';
 import { may } from '../access.js';
 import { country } from '../countries.js';
@@ -8,8 +9,7 @@ import { useLoad } from '../load.js';
 import { byWords, useList } from '../list.js';
 import { myId } from '../people.js';
 import { usePreferences } from '../preferences.js';
-import { go, route, setQuery } from '../router.js';
-import { useStore } from '../store.js';
+import { go } from '../router.js';
 import { Avatar, Badge, Dash } from '../ui/display.js';
 import { Empty, toast, toastError } from '../ui/feedback.js';
 import { Filter, Filters, optionsOf, Search } from '../ui/filters.js';
@@ -29,7 +29,7 @@ const columns = () => [
   { key: 'born', label: t('field.date_of_birth'), sort: 'date_of_birth', cell: (row) => date(row.date_of_birth) },
   { key: 'died', minor: true, label: t('field.date_of_death'), cell: (row) => date(row.date_of_death) || html`<${Dash} />` },
   { key: 'nationality', label: t('field.nationality'), sort: 'nationality', cell: (row) => country(row.nationality) },
-  { key: 'active', label: t('field.state'), cell: state },
+  { key: 'active', beside: true, label: t('field.state'), cell: state },
 ];
 
 function Proposal({ persona, answer }) {
@@ -71,16 +71,16 @@ function Proposals({ changed }) {
 /** The personas that the caller may see. */
 export default function Personas() {
   usePreferences();
-  const { query } = useStore(route);
+  const { query, set } = useAddress();
   const list = useList('/v1/personas', {
     filters: ['active'], sort: 'last_name', search: byWords,
   });
   const mayCreate = may('personas', 'create');
-  const create = mayCreate && html`<button onClick=${() => setQuery({ new: 1 })}>
+  const create = mayCreate && html`<button onClick=${() => set({ new: 1 })}>
     <${Icon} name="plus" size=${16} />${t('personas.new')}
   </button>`;
   const fields = optionsOf(['last_name', 'first_name', 'nationality'], (name) => t(`field.${name}`));
-  const close = () => setQuery({ new: '' });
+  const close = () => set({ new: '' });
   return html`
     <${PageHead} title=${t('nav.personas')} note=${t('personas.note')}>${create}<//>
     <${Proposals} changed=${list.reload} />

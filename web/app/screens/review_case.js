@@ -13,13 +13,14 @@ import { useStore } from '../store.js';
 import { Empty, Loaded, Notice, toast, useAction } from '../ui/feedback.js';
 import { FileViewer, seenFiles } from '../ui/file_preview.js';
 import { Icon } from '../ui/icon.js';
+import { useKeys } from '../ui/keys.js';
 import { Card, PageHead } from '../ui/page.js';
 import { Person } from '../ui/person.js';
 import { DecisionForm, useDecision } from './decision_form.js';
 import { givesLevel, neighbour } from './decision_rules.js';
 import { PendingDecision } from './pending_decision.js';
 import { Evidence } from './review_evidence.js';
-import { KeysDialog, useKeys, useResting } from './review_keys.js';
+import { KeysDialog, useResting } from './review_keys.js';
 import { CASE_FILTERS, keptQuery, READY_FIRST, reportOutcomes } from './review_queue.js';
 
 const QUEUE_LIMIT = 100; // cases that j and k reach; the server's limit of a page

@@ -1,5 +1,6 @@
 import { html, useEffect, useRef } from '../lib.js';
 import { myId } from '../access.js';
+import { useAddress } from '../address.js';
 import { api } from '../api.js';
 import { countries, country } from '../countries.js';
 import { fullName } from '../customers.js';
@@ -7,7 +8,7 @@ import { deferred } from '../deferred.js';
 import { t, term } from '../i18n.js';
 import { useList } from '../list.js';
 import { nameOf, usePeople } from '../people.js';
-import { go, route } from '../router.js';
+import { go } from '../router.js';
 import { useStore } from '../store.js';
 import { Avatar, Badge, Dash, When } from '../ui/display.js';
 import { Empty, toast } from '../ui/feedback.js';
@@ -38,7 +39,7 @@ export function reportOutcomes(cases) {
   }
 }
 
-const change = (path, rows) => api.post(`/v1/kyc/cases/${path}`, { customer_ids: rows.map((row) => row.id) })
+const change = (path, rows, more) => api.post(`/v1/kyc/cases/${path}`, { customer_ids: rows.map((row) => row.id), ...more })
   .then(({ cases }) => reportOutcomes(cases));
 
 const CaseName = ({ row }) => html`<span class="with-avatar">
@@ -60,7 +61,7 @@ const levelText = (value) => term('verification_level', value);
 const columns = () => [
   { key: 'name', label: t('field.name'), sort: 'last_name', cell: (row) => html`<${CaseName} row=${row} />` },
   { key: 'opened_at', label: t('review.since'), sort: 'opened_at', cell: (row) => html`<${When} at=${row.opened_at} />` },
-  { key: 'state', label: t('field.state'), sort: 'kyc_status', cell: (row) => html`<${State} row=${row} />` },
+  { key: 'state', beside: true, label: t('field.state'), sort: 'kyc_status', cell: (row) => html`<${State} row=${row} />` },
   { key: 'level', label: t('review.by_documents'), sort: 'suggested_level', 
     cell: (row) => levelText(row.suggested_level) || html`<${Dash} />` },
   { key: 'country', label: t('field.country'), sort: 'country', minor: true, cell: (row) => country(row.country) || html`<${Dash} />` },
@@ -85,7 +86,7 @@ function CaseFilters({ list }) {
 /** The open cases, the oldest first, with the actions for several of them. */
 export function ReviewQueue() {
   usePeople();
-  const { query } = useStore(route);
+  const { query } = useAddress();
   const list = useList('/v1/kyc/cases', { filters: CASE_FILTERS, sort: READY_FIRST, limit: 50 });
   const waiting = useStore(deferred);
   const rowsOf = (page) => page.data.filter((row) => !waiting.some(({ key }) => key === row.customer_id))
@@ -108,6 +109,10 @@ export function ReviewQueue() {
       link=${(row) => path(row.id)}
       bulk=${[
         { key: 'take', label: t('review.take'), icon: 'check', run: (rows) => change('take', rows) },
+        {
+          key: 'take_over', label: t('review.take_over'), run: (rows) => change('take', rows, { take_over: true }),
+          fits: (row) => row.assignee && row.assignee !== myId(),
+        },
         {
           key: 'give_back', label: t('review.give_back'), run: (rows) => change('give-back', rows),
           fits: (row) => row.assignee === myId(),

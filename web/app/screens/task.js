@@ -18,6 +18,7 @@ import { Person } from '../ui/person.js';
 import { WhoSees } from '../ui/who_sees.js';
 import { AssigneeDialog, TaskDialog } from './task_form.js';
 import { DueOn } from './task_due.js';
+import { LogText } from './task_log.js';
 import { NEXT } from './task_status.js';
 
 function Assignee({ assignee, base, manages, reload }) {
@@ -49,14 +50,6 @@ function Assignee({ assignee, base, manages, reload }) {
       <${Icon} name="trash" size=${16} />
     </button>`}
   </li>`;
-}
-
-/** An entry of the task's log, as one line. */
-function LogText({ log }) {
-  const action = term('task_log', log.action);
-  if (log.action === 'status_changed') return `${action}: ${term('task_status', log.to)}`;
-  if (log.action === 'assignee_changed') return html`<${Person} id=${log.user_id} />: ${term('assignee_status', log.to)}`;
-  return log.user_id ? html`${action}: <${Person} id=${log.user_id} />` : action;
 }
 
 function Logs({ logs }) {

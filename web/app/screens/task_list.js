@@ -1,4 +1,5 @@
 import { html, useState } from '../lib.js';
+import { useAddress } from '../address.js';
 import { api } from '../api.js';
 import { customersOf, fullName } from '../customers.js';
 import { day } from '../format.js';
@@ -6,8 +7,6 @@ import { t, term } from '../i18n.js';
 import { useListSettings } from '../list_settings.js';
 import { useNotifications } from '../live_updates.js';
 import { useLoad } from '../load.js';
-import { route, setQuery } from '../router.js';
-import { useStore } from '../store.js';
 import { Badge, Dash } from '../ui/display.js';
 import { Dialog } from '../ui/dialog.js';
 import { People } from '../ui/person.js';
@@ -25,7 +24,10 @@ const assigneesOf = (task) => (task.assignees ?? []).map((one) => one.user_id);
 
 const columnsOf = (customers) => [
   { key: 'title', label: t('tasks.title'), sort: 'title', cell: (row) => row.title },
-  { key: 'status', label: t('tasks.status'), sort: 'status', cell: (row) => html`<${Badge} group="task_status" value=${row.status} />` },
+  {
+    key: 'status', beside: true, label: t('tasks.status'), sort: 'status',
+    cell: (row) => html`<${Badge} group="task_status" value=${row.status} />`,
+  },
   { key: 'customer', label: t('customers.one'), cell: (row) => fullName(customers[row.customer_id]) || html`<${Dash} />` },
   { key: 'due', label: t('tasks.due_on'), sort: 'due', cell: (row) => (row.due_on ? html`<${DueOn} task=${row} />` : html`<${Dash} />`) },
   {
@@ -38,7 +40,7 @@ const columnsOf = (customers) => [
 
 /** Loads the tasks that the filters select. The filters are those of the board, whose parameters are not all searches. */
 function useTasks(filters, paramsOf) {
-  const { query, path: screen } = useStore(route);
+  const { query, path: screen, set } = useAddress();
   const { limit, ...settings } = useListSettings(screen, LIMIT);
   const offset = Math.max(0, Number(query.get('offset')) || 0);
   const sort = query.get('sort') || SORT;
@@ -53,7 +55,7 @@ function useTasks(filters, paramsOf) {
   return {
     ...load, limit, ...settings, path: '/v1/tasks', selected, set: filters.set, state: { offset, sort },
     filtered: filters.filtered, clear: filters.clear,
-    move: (to, { replace = false } = {}) => setQuery({ offset: to || '' }, { replace }),
+    move: (to, { replace = false } = {}) => set({ offset: to || '' }, { replace }),
   };
 }
 
@@ -86,11 +88,24 @@ const statusAction = (status) => ({
   },
 });
 
+/** Replaces the assignees of a task by one user, who takes over their weight. */
+async function reassign(task, user) {
+  const path = `/v1${pathOf(task)}/assignees`;
+  const others = (task.assignees ?? []).filter((one) => one.user_id !== user.id);
+  const weight = others.reduce((sum, one) => sum + one.weight, 0) || 1;
+  if (others.length === (task.assignees ?? []).length) await api.post(path, { user_id: user.id, weight });
+  for (const one of others) await api.delete(`${path}/${one.id}`);
+}
+
 /** The actions for selected tasks. The server checks the right to each of them. */
 const bulkActions = (askUser) => [
   {
     key: 'assign', label: t('work.assign'), icon: 'users', fits: (row) => !isClosed(row.status), prepare: askUser,
     each: (row, user) => api.post(`/v1${pathOf(row)}/assignees`, { user_id: user.id, weight: 1 }),
+  },
+  {
+    key: 'reassign', label: t('work.reassign'), icon: 'refresh', prepare: askUser, each: reassign,
+    fits: (row) => !isClosed(row.status) && row.assignees?.length > 0 && row.assignees.every((one) => !one.task_completed),
   },
   ...NEXT.pending.map(statusAction),
 ];

@@ -1,4 +1,5 @@
 import { html, useEffect, useLayoutEffect, useRef, useState } from '../lib.js';
+import { useAddress } from '../address.js';
 import { api } from '../api.js';
 import { may } from '../access.js';
 import { customersOf, fullName } from '../customers.js';
@@ -8,8 +9,7 @@ import { useLoad } from '../load.js';
 import { useNotifications } from '../live_updates.js';
 import { nameOf, usePeople } from '../people.js';
 import { usePreferences } from '../preferences.js';
-import { go, route, setQuery } from '../router.js';
-import { useStore } from '../store.js';
+import { go } from '../router.js';
 import { Avatar, Badge, Progress } from '../ui/display.js';
 import { Empty, Loaded, toast, toastError } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
@@ -109,12 +109,12 @@ async function loadLane(params, status, shown) {
 
 /** The filters of the board and the list, in the address. */
 function useFilters() {
-  const { query } = useStore(route);
+  const { query, set } = useAddress();
   const get = (name) => query.get(name) ?? '';
   const state = { scope: get('scope'), assignee: get('assignee'), customer: get('customer'), due: get('due'), status: get('status') };
   return {
-    state, set: (changes) => setQuery({ offset: '', ...changes }), filtered: Object.values(state).some(Boolean),
-    clear: () => setQuery({ offset: '', assignee: '', customer: '', due: '', status: '' }),
+    state, set: (changes) => set({ offset: '', ...changes }), filtered: Object.values(state).some(Boolean),
+    clear: () => set({ offset: '', assignee: '', customer: '', due: '', status: '' }),
   };
 }
 
@@ -203,21 +203,21 @@ function List(props) {
 export default function Tasks() {
   usePreferences();
   usePeople();
-  const { query } = useStore(route);
+  const { query, set, beside } = useAddress();
   const filters = useFilters();
-  const create = may('tasks', 'create') && html`<button onClick=${() => setQuery({ new: 1 })}>
+  const create = may('tasks', 'create') && html`<button onClick=${() => set({ new: 1 })}>
     <${Icon} name="plus" size=${16} />${t('tasks.new')}
   </button>`;
   const created = (task) => go(`/customers/${task.customer_id}/tasks/${task.id}`);
   const empty = html`<${Empty} icon="tasks" title=${t('tasks.none')} action=${create}>${t('tasks.none_text')}<//>`;
-  const isList = query.get('view') === 'list';
+  const isList = beside || query.get('view') === 'list';
   return html`
     <${PageHead} title=${t('nav.tasks')} note=${isList ? t('work.list_note') : t('tasks.note')}>
-      <button class="quiet" onClick=${() => setQuery({ view: isList ? '' : 'list', sort: '', offset: '' })}>
+      <button class="quiet" onClick=${() => set({ view: isList ? '' : 'list', sort: '', offset: '' })}>
         <${Icon} name=${isList ? 'columns' : 'menu'} size=${16} />${isList ? t('work.as_board') : t('work.as_list')}
       </button>
       ${create}
     <//>
     ${isList ? html`<${List} filters=${filters} empty=${empty} />` : html`<${Board} filters=${filters} empty=${empty} />`}
-    ${query.get('new') && html`<${TaskDialog} close=${() => setQuery({ new: '' })} done=${created} />`}`;
+    ${query.get('new') && html`<${TaskDialog} close=${() => set({ new: '' })} done=${created} />`}`;
 }

@@ -7,15 +7,25 @@ import { Icon } from './icon.js';
 
 const STATES = {
   good: ['verified', 'active', 'completed', 'sent', 'healthy', 'validated', 'accepted'],
-  info: ['pending', 'in_review', 'in_progress', 'queued', 'sending', 'assigned'],
+  wait: ['pending', 'queued', 'assigned'],
+  info: ['in_review', 'sending'],
+  doing: ['in_progress'],
   warn: ['action_required', 'expired', 'retrying', 'unvalidated'],
   bad: ['rejected', 'disabled', 'dead', 'declined'],
 };
 const TONES = Object.fromEntries(Object.entries(STATES).flatMap(([tone, states]) => states.map((state) => [state, tone])));
 
-/** A state as a word with a colour; the word alone carries the meaning. */
+// The shapes of the states of records: each differs without its colour, too.
+const SHAPES = {
+  not_started: 'state_none', pending: 'state_waits', in_review: 'state_looks', in_progress: 'state_half', action_required: 'warning',
+  verified: 'do_approve', completed: 'do_approve', expired: 'clock', rejected: 'state_not', declined: 'state_not', canceled: 'state_ended',
+};
+const SHAPED = new Set(['kyc_status', 'task_status']);
+
+/** A state as a word with a colour, and a shape where it is the state of a record; the word alone carries the meaning. */
 export const Badge = ({ group, value, tone }) => html`
-  <span class=${`badge ${tone ?? TONES[value] ?? 'none'}`}>${group ? term(group, value) : value}</span>`;
+  <span class=${`badge ${tone ?? TONES[value] ?? 'none'}`}>${SHAPED.has(group) && SHAPES[value] && html`
+    <${Icon} name=${SHAPES[value]} size=${12} />`}${group ? term(group, value) : value}</span>`;
 
 /** The sign of a way to sign in that was added in the last 24 hours; nothing for the others. */
 export const OnTrial = ({ of }) => (of.trusted_from && new Date(of.trusted_from) > new Date()

@@ -53,6 +53,7 @@ function Picture({ bitmap, label }) {
 }
 
 const THUMBNAIL = 160; // pixels, for screens with two pixels to a point
+const LARGEST = 1600;
 
 /** A small picture of the first page, loaded when it comes into view. Files without a preview have a drawing. */
 export function Thumbnail({ file }) {
@@ -63,7 +64,10 @@ export function Thumbnail({ file }) {
     observer.observe(place.current);
     return () => observer.disconnect();
   }, []);
-  const preview = usePreview(file.id, 1, THUMBNAIL, seen && file.status === 'ready');
+  const width = seen ? Math.min(LARGEST, Math.max(THUMBNAIL, Math.ceil(place.current.offsetWidth * devicePixelRatio))) : THUMBNAIL;
+  const first = useRef(0); // A change of the window does not load the picture again.
+  if (seen) first.current ||= width;
+  const preview = usePreview(file.id, 1, first.current, seen && file.status === 'ready');
   return html`<span class="thumbnail" ref=${place}>
     ${preview.bitmap ? html`<${Picture} bitmap=${preview.bitmap} />` : html`<${Icon} name="audit" size=${20} />`}
   </span>`;
@@ -82,7 +86,7 @@ const Turn = ({ name, label, disabled, turn }) => html`
 export function FileViewer({ file, close, keys = {} }) {
   const [page, setPage] = useState(1);
   const [pages, setPages] = useState(1);
-  const width = Math.min(1600, Math.ceil(Math.min(window.innerWidth, 900) * (window.devicePixelRatio || 1)));
+  const width = Math.min(LARGEST, Math.ceil(Math.min(window.innerWidth, 900) * (window.devicePixelRatio || 1)));
   const preview = usePreview(file.id, page, width);
   useLayoutEffect(() => { // before the next key, which may close the viewer
     if (preview.pages) setPages(preview.pages);

@@ -5,10 +5,11 @@ import { t } from '../i18n.js';
 import { viewQuery } from '../list_settings.js';
 import { useLoad } from '../load.js';
 import { go, route } from '../router.js';
-import { useStore } from '../store.js';
+import { store, useStore } from '../store.js';
 import { Loaded, toast, toastError, useAction } from './feedback.js';
 import { Icon } from './icon.js';
 import { Menu } from './menu.js';
+import { Tabs } from './page.js';
 
 /** The columns that a list shows, in their own order; at least the first one, which links to the record. */
 export const shownColumns = (columns, keys) => (keys
@@ -31,6 +32,28 @@ function Columns({ list, columns }) {
     ${list.columns && html`<button class="bare small" onClick=${() => list.setColumns(null)}>${t('list.all_columns')}</button>`}`}<//>`;
 }
 
+const changes = store(0); // counts the changes of saved views, which the tabs and the menu both show
+const viewsChanged = () => changes.set((n) => n + 1);
+
+/** Loads the views of a list that the user has saved. */
+function useViews(screen) {
+  const n = useStore(changes);
+  return useLoad(() => api.get('/v1/profile/views', { limit: 100, sort: 'name', 'search.list': screen }), [screen, n]);
+}
+
+const sorted = (query) => [...new URLSearchParams(query)].filter(([name]) => name !== 'offset').sort().join('&');
+
+/** The saved views of a list as tabs above it, after the list without filters. */
+export function ViewTabs({ list }) {
+  const { path: screen, query } = useStore(route);
+  const views = useViews(screen).data?.data ?? [];
+  if (!views.length || !list.setColumns) return null;
+  const now = [sorted(query), sorted(viewQuery(list))];
+  const current = views.find((view) => now.includes(sorted(view.query)));
+  return html`<${Tabs} label=${t('list.views')} current=${current ? `${screen}?${current.query}` : list.filtered ? '' : screen}
+    tabs=${[[screen, t('list.all')], ...views.map((view) => [`${screen}?${view.query}`, view.name])]} />`;
+}
+
 function View({ view, close, removed }) {
   const { path } = useStore(route);
   const open = () => {
@@ -51,17 +74,17 @@ const MAX_NAME = 60; // characters
 /** The views of this list that the user has saved, and a form that saves the present one. */
 function SavedViews({ list, screen, close }) {
   const [name, setName] = useState('');
-  const load = useLoad(() => api.get('/v1/profile/views', { limit: 100, sort: 'name', 'search.list': screen }), [screen]);
+  const load = useViews(screen);
   const save = useAction(async (event) => {
     event.preventDefault();
     await api.put('/v1/profile/views', { list: screen, name: name.trim(), query: viewQuery(list) });
     setName('');
-    load.reload();
+    viewsChanged();
     toast(t('saved'));
   });
   return html`
     <${Loaded} load=${load} lines=${2}>${({ data }) => (data.length
-      ? html`<ul>${data.map((view) => html`<${View} key=${view.id} view=${view} close=${close} removed=${load.reload} />`)}</ul>`
+      ? html`<ul>${data.map((view) => html`<${View} key=${view.id} view=${view} close=${close} removed=${viewsChanged} />`)}</ul>`
       : html`<p class="fine">${t('list.no_views')}</p>`)}<//>
     <form class="menu-form" onSubmit=${save.run}>
       <input aria-label=${t('list.view_name')} placeholder=${t('list.view_name')} maxlength=${MAX_NAME} required value=${name}

@@ -1,4 +1,5 @@
 import { html, useEffect, useRef } from '../lib.js';
+import { useAddress } from '../address.js';
 import { asLeft } from '../router.js';
 import { Icon } from './icon.js';
 
@@ -10,13 +11,15 @@ import { Icon } from './icon.js';
  */
 export function PageHead({ title, plainTitle = title, note, back, picture, children }) {
   const heading = useRef();
+  const { path, beside } = useAddress();
   useEffect(() => {
-    document.title = `${plainTitle} · Kontor`;
-  }, [plainTitle]);
+    if (!beside) document.title = `${plainTitle} · Kontor`;
+  }, [plainTitle, beside]);
   useEffect(() => {
     const focused = document.activeElement;
     if (focused === document.body || focused?.closest('nav')) heading.current?.focus({ preventScroll: true });
-  }, []);
+  }, [beside]);
+  if (beside) return html`<header class="list-head"><h2><a class="plain" href=${asLeft(path)}>${title}</a></h2></header>`;
   return html`<header class="page-head">
     ${back && html`<a class="back" href=${asLeft(back[0])}><${Icon} name="left" size=${14} />${back[1]}</a>`}
     <div class="page-title">

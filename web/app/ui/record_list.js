@@ -1,7 +1,8 @@
 import { html } from '../lib.js';
+import { useAddress } from '../address.js';
 import { t } from '../i18n.js';
 import { Empty, Loaded } from './feedback.js';
-import { ListTools, shownColumns } from './list_tools.js';
+import { ListTools, shownColumns, ViewTabs } from './list_tools.js';
 import { BulkActions, useSelection } from './selection.js';
 import { Pager, Table } from './table.js';
 
@@ -19,19 +20,21 @@ export const NoMatch = ({ clear }) => html`<${Empty} icon="search" title=${t('li
 export function RecordList({
   list, title, columns, link, empty, rowsOf = (page) => page.data, lines = 8, bulk = [], nameOf, tools = true,
 }) {
+  const { beside } = useAddress();
   const rows = list.data === undefined ? [] : rowsOf(list.data);
   const selection = useSelection(rows, nameOf);
   const sorting = { sort: list.state.sort, onSort: (sort) => list.set({ sort }) };
   const nothing = () => (list.filtered ? html`<${NoMatch} clear=${list.clear} />` : empty ?? html`<${NoMatch} />`);
   const pager = (page) => html`<${Pager} offset=${list.state.offset} limit=${list.limit} total=${page.total} onMove=${list.move}
-    onSize=${list.setLimit} />`;
+    onSize=${beside ? undefined : list.setLimit} short=${beside} />`;
+  const shown = beside ? columns.filter((column, i) => i === 0 || column.beside) : shownColumns(columns, list.columns);
   return html`<section class="card flush" aria-label=${title}>
-    ${tools && html`<${ListTools} list=${list} columns=${columns}>
+    ${tools && !beside && html`<${ViewTabs} list=${list} /><${ListTools} list=${list} columns=${columns}>
       ${bulk.length > 0 && html`<${BulkActions} selection=${selection} actions=${bulk} done=${list.reload} />`}<//>`}
     <${Loaded} load=${list} lines=${lines}>${(page) => {
       if (!rows.length) return page.total > 0 && list.state.offset > 0 ? pager(page) : nothing();
-      return html`<${Table} caption=${title} columns=${shownColumns(columns, list.columns)} rows=${rows} link=${link}
-        selection=${bulk.length > 0 ? selection : undefined} ...${sorting} />${pager(page)}`;
+      return html`<${Table} caption=${title} columns=${shown} rows=${rows} link=${link}
+        selection=${bulk.length > 0 && !beside ? selection : undefined} ...${sorting} />${pager(page)}`;
     }}<//>
   </section>`;
 }

@@ -4,13 +4,14 @@ import { avatarUrl } from '../avatar.js';
 import { day } from '../format.js';
 import { t } from '../i18n.js';
 import { useUnread } from '../live_updates.js';
-import { roleName, useCaller } from '../access.js';
+import { isClient, roleName, useCaller } from '../access.js';
 import { nameOf, usePeople } from '../people.js';
 import { usePreferences } from '../preferences.js';
 import { menu, menuPath, SCREENS } from '../screens.js';
 import { match, route } from '../router.js';
 import { connection } from '../stream.js';
 import { useStore } from '../store.js';
+import { loadFont } from '../style.js';
 import { Avatar } from './display.js';
 import { useModal } from './dialog.js';
 import { Notice, toastError } from './feedback.js';
@@ -30,21 +31,41 @@ function MenuEntry({ row, path, count }) {
   </a></li>`;
 }
 
-function MenuGroup({ entries, path, title, unread, children }) {
-  if (!entries.length) return null;
-  return html`<nav aria-label=${title ?? t('nav.main')}>
-    ${children}${title && html`<h2>${title}</h2>`}
-    <ul>${entries.map((row) => html`<${MenuEntry} key=${row.path} row=${row} path=${path} count=${row.count && unread[row.count]} />`)}</ul>
+function MainMenu({ path, unread }) {
+  return html`<nav aria-label=${t('nav.main')}>
+    <a class="brand" href="/"><${Mark} />Kontor</a>
+    <ul>${menu('main').map((row) => html`
+      <${MenuEntry} key=${row.path} row=${row} path=${path} count=${row.count && unread[row.count]} />`)}</ul>
   </nav>`;
+}
+
+/** An area of the menu: one entry, whose screens are listed below it while one of them is shown. */
+function MenuArea({ group, path, title, icon }) {
+  const entries = menu(group);
+  if (!entries.length) return null;
+  const open = entries.some((row) => isWithin(path, menuPath(row)));
+  return html`<nav aria-label=${title}><ul>
+    <li><a href=${menuPath(entries[0])} aria-expanded=${open}>
+      <${Icon} name=${icon} /><span>${title}</span><${Icon} name=${open ? 'down' : 'right'} size=${12} />
+    </a></li>
+    ${open && html`<li><ul class="area">${entries.map((row) => html`<${MenuEntry} key=${row.path} row=${row} path=${path} />`)}</ul></li>`}
+  </ul></nav>`;
 }
 
 function SideBar({ path: address }) {
   const unread = useUnread();
   const path = match(SCREENS, address)?.row.section ?? address;
+  const box = useRef();
+  useEffect(() => {
+    box.current.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' });
+  }, [path]);
   return html`<div class="side">
-    <div class="side-menu">
-      <${MenuGroup} entries=${menu('main')} path=${path} unread=${unread}><a class="brand" href="/"><${Mark} />Kontor</a><//>
-      <${MenuGroup} entries=${menu('admin')} path=${path} title=${t('nav.administration')} unread=${unread} />
+    <div class="side-menu" ref=${box}>
+      <${MainMenu} path=${path} unread=${unread} />
+      <div class="areas">
+        <${MenuArea} group="admin" path=${path} title=${t('nav.administration')} icon="administration" />
+        <${MenuArea} group="developers" path=${path} title=${t('nav.developers')} icon="developers" />
+      </div>
     </div>
     <${ProfileLink} path=${path} />
   </div>`;
@@ -173,9 +194,32 @@ function TopBar({ path, drawerOpen, openDrawer }) {
   </header>`;
 }
 
+const FONT_DELAY_MS = 1000; // The data of the screen come first.
+
+const IN_BAR = ['/', '/me/documents', '/chats', '/invoices'];
+
+/** The screens of a customer at the bottom of a telephone, with a button that writes to the bank. */
+function BottomBar({ path, unread }) {
+  if (!isClient()) return null;
+  const entries = menu('main').filter((row) => IN_BAR.includes(menuPath(row)));
+  const link = (row) => html`<a key=${row.path} href=${menuPath(row)} aria-current=${isWithin(path, menuPath(row)) ? 'page' : undefined}>
+    <${Icon} name=${row.icon} size=${20} /><span>${t(row.title)}</span>
+    ${row.count && unread[row.count] ? html`<${Count} n=${unread[row.count]} note=${t('nav.unread')} />` : null}
+  </a>`;
+  return html`<nav class="bottom-bar" aria-label=${t('nav.quick')}>
+    ${entries.slice(0, 2).map(link)}
+    <a class="write" href="/chats?new=1"><${Icon} name="send" size=${20} /><span>${t('chats.write_to_bank')}</span></a>
+    ${entries.slice(2).map(link)}
+  </nav>`;
+}
+
 /** The layout of every screen after sign-in. */
 export function Shell({ path, children }) {
   const [open, setOpen] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(loadFont, FONT_DELAY_MS);
+    return () => clearTimeout(timer);
+  }, []);
   return html`<div class="shell">
     <${SkipLink} />
     <${SideBar} path=${path} />
@@ -183,6 +227,7 @@ export function Shell({ path, children }) {
     <div class="column">
       <${TopBar} path=${path} drawerOpen=${open} openDrawer=${() => setOpen(true)} />
       <main id="main" tabindex="-1"><${PrintedPassword} /><${FactorDue} />${children}</main>
+      <${BottomBar} path=${path} unread=${useUnread()} />
     </div>
   </div>`;
 }

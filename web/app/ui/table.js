@@ -2,6 +2,8 @@ import { html, useEffect, useLayoutEffect, useState } from '../lib.js';
 import { SIZES } from '../list_settings.js';
 import { t } from '../i18n.js';
 import { number } from '../format.js';
+import { route } from '../router.js';
+import { useStore } from '../store.js';
 import { Icon } from './icon.js';
 
 const classOf = (column) => [column.num && 'num', column.minor && 'minor', column.wide && 'wide'].filter(Boolean).join(' ');
@@ -46,8 +48,10 @@ const SelectRow = ({ row, selection }) => html`<td class="select"><label>
  */
 export function Table({ caption, columns, rows, sort = '', onSort, link, selection }) {
   const scrollable = link ? {} : { tabindex: 0, role: 'group', 'aria-label': caption };
+  const { path } = useStore(route);
+  const isOpen = (href) => `${path}/`.startsWith(`${href.split('?')[0]}/`);
   const cell = (column, row, i) => (i === 0 && link
-    ? html`<a class="row-link" href=${link(row)}>${column.cell(row)}</a>`
+    ? html`<a class="row-link" href=${link(row)} aria-current=${isOpen(link(row)) ? 'page' : undefined}>${column.cell(row)}</a>`
     : column.cell(row));
   return html`<div class="table-box" ...${scrollable}><table class="data">
     <caption class="sr">${caption}</caption>
@@ -92,9 +96,10 @@ const PageSize = ({ limit, onSize }) => html`<label class="pager-size">${t('page
  * The position in a paged list, with buttons for the previous and the next page. A position beyond the end leads to the last
  * page.
  * @param {{offset: number, limit: number, total: number, onMove: (offset: number, options?: {replace: boolean}) => void,
- *   onSize?: (limit: number) => void}} props onSize: absent where the user may not choose the rows of a page
+ *   onSize?: (limit: number) => void, short?: boolean}} props onSize: absent where the user may not choose the rows of a page;
+ *   short: without the number of the page
  */
-export function Pager({ offset, limit, total, onMove, onSize }) {
+export function Pager({ offset, limit, total, onMove, onSize, short }) {
   const pages = Math.max(1, Math.ceil(total / limit));
   const beyond = total > 0 && offset >= total;
   useEffect(() => {
@@ -109,7 +114,7 @@ export function Pager({ offset, limit, total, onMove, onSize }) {
   return html`<nav class="pager" aria-label=${t('pager.label')}>
     <span class="fine">${t('pager.range', range)}</span>
     ${size}
-    <${PageField} page=${Math.floor(offset / limit) + 1} pages=${pages} onPage=${(page) => onMove((page - 1) * limit)} />
+    ${!short && html`<${PageField} page=${Math.floor(offset / limit) + 1} pages=${pages} onPage=${(page) => onMove((page - 1) * limit)} />`}
     <button class="quiet small" disabled=${offset === 0} onClick=${() => onMove(Math.max(0, offset - limit))}>
       <${Icon} name="left" size=${14} />${t('pager.previous')}
     </button>

@@ -48,6 +48,8 @@ var asAdvisor = []shot{
 	{name: "overview-dark", path: "/", drawn: `document.querySelector('.plot b')`, look: night},
 	{name: "narrow", path: "/", drawn: `document.querySelector('.plot b')`, look: phone},
 	{name: "customers", path: "/customers", drawn: `document.querySelector('.row-link')`, look: desk},
+	{name: "workbench", path: "/customers", drawn: `document.querySelector('.row-link')`, look: desk,
+		steps: []string{follow("Nina Keller") + ` || document.querySelector('.row-link').click() || true`, `document.querySelector('.bench-record .stream')`}},
 	{name: "customer-kyc", path: "/customers?kyc_status=in_review&type=individual", drawn: `document.querySelector('.row-link')`, look: desk,
 		steps: []string{follow(""), `document.querySelector('.tabs a[href$="/kyc"]')?.click() ?? document.querySelector('.tabs')`, `document.querySelector('.timeline')`}},
 	{name: "review", path: "/review", drawn: `document.querySelector('.start-review')`, look: desk,

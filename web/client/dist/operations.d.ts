@@ -2011,6 +2011,18 @@ export declare class CustomersOperations extends Group {
   /** POST /v1/customers/{id}/notify: send users a notification about a customer. */
   notify(id: string, input: t.CustomerNotifyInput, options?: CallOptions): Promise<t.CustomerNotified>;
 
+  /**
+   * POST /v1/customers/duplicates: find customers who may be the same person as a new one.
+   *
+   * Send the members of a creation before it. Customers are found by their names in any order, alphabet and spelling, by the
+   * date of birth, the e-mail address, the phone number and the external id. Only customers that the caller may read are
+   * compared. Nothing is stored. See `POST /v1/customers/{id}/duplicates/{other}/dismiss` for those who are another person.
+   */
+  duplicates(input: t.CustomerDuplicatesInput, options?: CallOptions): Promise<t.CustomerCandidates>;
+
+  /** POST /v1/customers/{id}/duplicates/{other}/dismiss: remember that two customers are two persons. */
+  dismissDuplicate(id: string, other: string, options?: CallOptions): Promise<t.Message>;
+
   /** GET /v1/customers/{id}/kyc: get the verification state, documents and history of a customer. */
   kyc(id: string, options?: CallOptions): Promise<t.CustomerKYC>;
 

@@ -694,6 +694,14 @@ export class CustomersOperations extends Group {
     return this.connection.json({ name: 'customers.notify', method: 'POST', path: `/v1/customers/${segment(id)}/notify`, bearer: true }, { input }, options);
   }
 
+  async duplicates(input, options = {}) {
+    return this.connection.json({ name: 'customers.duplicates', method: 'POST', path: '/v1/customers/duplicates', bearer: true }, { input }, options);
+  }
+
+  async dismissDuplicate(id, other, options = {}) {
+    return this.connection.json({ name: 'customers.dismiss_duplicate', method: 'POST', path: `/v1/customers/${segment(id)}/duplicates/${segment(other)}/dismiss`, bearer: true }, {}, options);
+  }
+
   async kyc(id, options = {}) {
     return this.connection.json({ name: 'customers.kyc', method: 'GET', path: `/v1/customers/${segment(id)}/kyc`, bearer: true }, {}, options);
   }

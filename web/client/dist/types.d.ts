@@ -1752,6 +1752,52 @@ export interface CustomerNotified {
   recipients: number;
 }
 
+export interface CustomerDuplicatesInput {
+  /** A customer who exists: they are left out, and those who were dismissed as another person. */
+  customer_id?: string;
+  /** Default: individual. */
+  type?: CustomerDuplicatesType;
+  first_name?: string;
+  /** The name of a business. */
+  last_name: string;
+  email?: string;
+  phone?: string;
+  date_of_birth?: string;
+  nationality?: string;
+  address?: CustomerAddressInput | null;
+  /** Of which external_id is compared. */
+  metadata?: { [name: string]: unknown };
+}
+
+export type CustomerDuplicatesType = 'individual' | 'business';
+
+export interface CustomerCandidates {
+  /** The best first, at most 20. */
+  candidates: CustomerCandidate[];
+  /** False while customers of an earlier version are prepared for the first search: ask again a minute later. */
+  complete: boolean;
+}
+
+export interface CustomerCandidate {
+  id: string;
+  name: string;
+  /** How alike the names are, less what contradicts, and more for all else that agrees. No probability. */
+  score: number;
+  /** Which parts of the names matched. */
+  matched: CustomerNamePart[];
+  /** What else agrees. */
+  agrees: CustomerCandidateAgrees[];
+  customer: Customer;
+}
+
+export interface CustomerNamePart {
+  query: string;
+  entry: string;
+  score: number;
+}
+
+export type CustomerCandidateAgrees = 'date_of_birth' | 'email' | 'phone' | 'address' | 'external_id';
+
 export interface CustomerKYC {
   customer_id: string;
   kyc_status: KYCStatus;

@@ -2,12 +2,18 @@ package bus_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"kontor/store/engine"
+	"kontor/store/postgres/internal/bus"
 	"kontor/store/postgres/postgrestest"
 )
 
@@ -172,5 +178,278 @@ func TestSchemas_DoNotDisturbEachOther(t *testing.T) {
 	<-b.strict("b")
 	if b.has("a") || a.has("b") {
 		t.Error("an announcement has reached another schema")
+	}
+}
+
+// PostgreSQL may deliver a notification before its answer to LISTEN. The empty key, which says that announcements were missed,
+// must come first even then.
+func TestListen_IsFollowedByTheEmptyKey(t *testing.T) {
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		serveListen(pgproto3.NewBackend(conn, conn))
+	}()
+	t.Cleanup(func() { listener.Close(); <-served })
+	c := &clock{} // no heartbeat after the first
+	n := listen(t, "postgres://kontor@"+listener.Addr().String()+"/kontor?sslmode=disable", options{time: c})
+	if got := n.received(); !slices.Equal(got, []string{"", "early"}) {
+		t.Errorf("got %q, want the empty key first, once", got)
+	}
+}
+
+// serveListen plays a server that sends a notification before its answer to LISTEN.
+func serveListen(client *pgproto3.Backend) {
+	if _, err := client.ReceiveStartupMessage(); err != nil {
+		return
+	}
+	client.Send(&pgproto3.AuthenticationOk{})
+	client.Send(&pgproto3.BackendKeyData{ProcessID: 7, SecretKey: []byte{1, 2, 3, 4}})
+	ready := &pgproto3.ReadyForQuery{TxStatus: 'I'}
+	client.Send(ready)
+	statement, node := "", ""
+	for client.Flush() == nil {
+		message, err := client.Receive()
+		if err != nil {
+			return
+		}
+		switch m := message.(type) {
+		case *pgproto3.Query:
+			if channel, listens := strings.CutPrefix(m.String, "LISTEN "); listens {
+				client.Send(&pgproto3.NotificationResponse{PID: 8, Channel: channel, Payload: `{"v":1,"n":"A","t":"B","l":true,"p":[["changes","early"]]}`})
+			} else {
+				client.Send(texts("7", "1", "f", "t", "1000000"))
+			}
+			client.Send(ready)
+		case *pgproto3.Bind:
+			if statement = m.PreparedStatement; statement == "beat" {
+				node = string(m.Parameters[0])
+			}
+		case *pgproto3.Sync:
+			if statement == "beat" {
+				client.Send(texts("1000000", "7", "t", "t", "0", node, "1", node, "X", "name", "1", "1000", "1", "7"))
+			}
+			statement = ""
+			client.Send(ready)
+		}
+	}
+}
+
+// texts returns a row.
+func texts(columns ...string) *pgproto3.DataRow {
+	r := &pgproto3.DataRow{}
+	for _, column := range columns {
+		r.Values = append(r.Values, []byte(column))
+	}
+	return r
+}
+
+func TestLeader_IsOneAndIsFollowed(t *testing.T) {
+	address := postgrestest.URL(t)
+	c := &clock{}
+	a, b := start(t, address, options{time: c, name: "first"}), start(t, address, options{time: c, name: "second"})
+	if got := leaders(a, b); len(got) != 1 || got[0] != 0 {
+		t.Fatalf("the leaders are %v, want the first node", got)
+	}
+	c.beat(a, b)
+	for i, n := range []*node{a, b} {
+		nodes := n.Nodes()
+		if len(nodes) != 2 || nodes[0].Name != "first" || nodes[1].Name != "second" || !nodes[0].Leads || nodes[1].Leads ||
+			!nodes[0].Live || !nodes[1].Live || nodes[i].Version != "1.2.3" || !nodes[i].Self || nodes[1-i].Self || nodes[0].Started == 0 {
+			t.Errorf("node %d lists %+v", i, nodes)
+		}
+	}
+	a.Close()
+	c.beat(b)
+	until(t, "the other node leads", b.Leads)
+}
+
+// A leader that is cut off stops leading before another one begins, and does not lead when it is back.
+func TestLeader_IsReplacedWhenItIsSilent(t *testing.T) {
+	address, proxy := database(t)
+	c := &clock{}
+	a := start(t, address, options{time: c, listen: proxy.Through(address)})
+	b := start(t, address, options{time: c})
+	c.beat(a, b)
+	proxy.Hold()
+	begun := c.Now()
+	for !b.Leads() {
+		c.beat(b)
+		if got := leaders(a, b); len(got) > 1 {
+			t.Fatal("two nodes lead")
+		}
+		if c.Now()-begun > 4*time.Second {
+			t.Fatal("nobody has taken over for 4 s")
+		}
+	}
+	proxy.Release()
+	c.flow(t, "the former leader is back", func() bool {
+		if len(leaders(a, b)) > 1 {
+			t.Fatal("two nodes lead")
+		}
+		return a.Remembers()
+	})
+	c.beat(a, b)
+	if got := leaders(a, b); len(got) != 1 || got[0] != 1 {
+		t.Errorf("the leaders are %v, want the node that has taken over", got)
+	}
+}
+
+// When the server starts again its tables for nodes are empty, while nodes may not have noticed. So for the time of a lease
+// no node trusts them.
+func TestRestart_OfTheServerIsSurvived(t *testing.T) {
+	server := postgrestest.Server(t, postgrestest.Options{})
+	address := server.URL("postgres")
+	a, b := start(t, address, options{}), start(t, address, options{})
+	server.Crash(t)
+	until(t, "the nodes notice", func() bool { return !a.Remembers() && !b.Remembers() && len(leaders(a, b)) == 0 })
+	server.StartAgain(t)
+	until(t, "the nodes are back", func() bool { return a.Remembers() && b.Remembers() })
+	a.writer, b.writer = connect(t, address), connect(t, address)
+	<-a.strict("after the crash")
+	if b.Remembers() && !b.has("after the crash") {
+		t.Error("the other node remembers without having received the change")
+	}
+	until(t, "somebody leads", func() bool { return len(leaders(a, b)) == 1 })
+	<-a.strict("later")
+}
+
+// server is a server's clock beside the monotonic one.
+type server struct {
+	mono   *clock
+	offset time.Duration
+}
+
+var epoch = time.Date(2026, time.January, 31, 8, 0, 0, 0, time.UTC)
+
+func (s server) now() time.Time { return epoch.Add(s.mono.Now() + s.offset) }
+
+// ask passes a sample whose answer took two times: to the server and back.
+func (s server) ask(c *bus.Clock, there, back time.Duration) {
+	sent := s.mono.Now()
+	s.mono.advance(there)
+	shown := s.now()
+	s.mono.advance(back)
+	c.Sample(sent, s.mono.Now(), shown)
+}
+
+func TestClock_IsWrongByHalfARoundTripAtMost(t *testing.T) {
+	for seed := range uint64(50) {
+		random := rand.New(rand.NewPCG(1, seed))
+		s := server{mono: &clock{}, offset: time.Duration(random.Int64N(int64(time.Hour)))}
+		c := bus.NewClock(s.mono)
+		best := time.Hour
+		for range 100 {
+			there, back := time.Duration(random.Int64N(int64(200*time.Millisecond))), time.Duration(random.Int64N(int64(200*time.Millisecond)))
+			best = min(best, there+back)
+			s.ask(c, there, back)
+			s.mono.advance(250 * time.Millisecond)
+		}
+		// While it runs at half speed it may be wrong by more.
+		s.mono.advance(time.Second)
+		if wrong := c.Now().Sub(s.now()).Abs(); wrong > best/2+time.Minute/5000 {
+			t.Errorf("seed %d: the clock is wrong by %v, with a shortest round trip of %v", seed, wrong, best)
+		}
+	}
+}
+
+func TestClock_NeverGoesBack(t *testing.T) {
+	s := server{mono: &clock{}, offset: time.Minute}
+	c := bus.NewClock(s.mono)
+	s.ask(c, time.Millisecond, time.Millisecond)
+	for _, step := range []time.Duration{-10 * time.Second, 30 * time.Second, -time.Second, 0} {
+		s.offset += step
+		before := c.Now()
+		s.ask(c, time.Millisecond, time.Millisecond)
+		for range 25_000 {
+			s.mono.advance(time.Millisecond)
+			now := c.Now()
+			if now.Before(before) {
+				t.Fatalf("after a step of %v the clock went back by %v", step, before.Sub(now))
+			}
+			if !now.After(before) {
+				t.Fatalf("after a step of %v the clock stands still", step)
+			}
+			before = now
+		}
+		if wrong := c.Now().Sub(s.now()).Abs(); wrong > 10*time.Millisecond {
+			t.Errorf("after a step of %v the clock is wrong by %v", step, wrong)
+		}
+	}
+}
+
+func TestClock_HasOneOrderForAllGoroutines(t *testing.T) {
+	s := server{mono: &clock{}}
+	c := bus.NewClock(s.mono)
+	var mu sync.Mutex
+	var latest time.Time
+	var reading sync.WaitGroup
+	for range 4 {
+		reading.Go(func() {
+			for range 2000 {
+				mu.Lock()
+				floor := latest
+				mu.Unlock()
+				now := c.Now()
+				if now.Before(floor) {
+					t.Errorf("a goroutine read %v after another had read %v", now, floor)
+				}
+				mu.Lock()
+				if now.After(latest) {
+					latest = now
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for range 1000 {
+		s.offset -= time.Millisecond
+		s.ask(c, time.Microsecond, time.Microsecond)
+	}
+	reading.Wait()
+}
+
+func TestClock_FollowsTheServer(t *testing.T) {
+	address := postgrestest.URL(t)
+	a, b := start(t, address, options{}), start(t, address, options{})
+	for range 5 {
+		before := a.Clock().Now()
+		r := execute(t, a.writer, `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`)
+		after := b.Clock().Now()
+		shown, err := time.ParseDuration(string(r[0].Rows[0][0]) + "us")
+		if err != nil {
+			t.Fatal(err)
+		}
+		const slack = 50 * time.Millisecond
+		server := time.Unix(0, int64(shown))
+		if server.Before(before.Add(-slack)) || server.After(after.Add(slack)) {
+			t.Errorf("the server's clock shows %v, those of the nodes %v and %v", server, before, after)
+		}
+	}
+}
+
+func TestPool_InTransactionModeIsRefused(t *testing.T) {
+	address := postgrestest.NewPool(t, postgrestest.URL(t), true)
+	_, err := open(t, address, options{})
+	if err == nil || !strings.Contains(err.Error(), "transaction mode") || !strings.Contains(err.Error(), "use the address of PostgreSQL itself") {
+		t.Errorf("got %v, want a sentence that says what to do", err)
+	}
+}
+
+func TestPool_InSessionModeIsAccepted(t *testing.T) {
+	direct := postgrestest.URL(t)
+	a := start(t, direct, options{listen: postgrestest.NewPool(t, direct, false)})
+	b := start(t, direct, options{})
+	<-b.strict("through the pool")
+	if !a.has("through the pool") {
+		t.Error("the key has not arrived through the pool")
 	}
 }

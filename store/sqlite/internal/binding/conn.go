@@ -10,9 +10,13 @@
 package binding
 
 import (
+	"fmt"
 	"net/url"
+	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"unsafe"
 
 	"modernc.org/libc"
@@ -192,4 +196,161 @@ func (c *Conn) ReadError() error {
 // BusyTimeout sets for how long a statement waits for a lock of another connection.
 func (c *Conn) BusyTimeout(milliseconds int) {
 	lib.Xsqlite3_busy_timeout(c.tls, c.db, int32(milliseconds))
+}
+
+// Error is a failure that SQLite reported.
+type Error struct {
+	Code    int           // extended result code
+	Errno   syscall.Errno // of a failed operation on a file; 0 otherwise
+	Message string
+}
+
+// Error returns SQLite's message, and that of the system if there is one.
+func (e *Error) Error() string {
+	if e.Errno == 0 {
+		return e.Message
+	}
+	return e.Message + ": " + e.Errno.Error()
+}
+
+// Primary returns the result code without its extension.
+func (e *Error) Primary() int { return e.Code & 0xff }
+
+// fail returns the error of a result code. An interrupted statement fails with its context's error.
+func (c *Conn) fail(rc int32) error {
+	if rc&0xff == lib.SQLITE_INTERRUPT && c.ctx != nil {
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
+	}
+	message := libc.GoString(lib.Xsqlite3_errstr(c.tls, rc))
+	if c.db != 0 && lib.Xsqlite3_extended_errcode(c.tls, c.db)&0xff == rc&0xff {
+		message = libc.GoString(lib.Xsqlite3_errmsg(c.tls, c.db))
+	}
+	if found := lastDamage.Load(); rc == lib.SQLITE_IOERR_DATA && found != nil {
+		message = found.Error()
+	}
+	e := &Error{Code: int(rc), Message: message}
+	if primary := rc & 0xff; c.db != 0 && rc != lib.SQLITE_IOERR_DATA && (primary == lib.SQLITE_IOERR || primary == lib.SQLITE_CANTOPEN) {
+		e.Errno = syscall.Errno(lib.Xsqlite3_system_errno(c.tls, c.db))
+	}
+	return e
+}
+
+// committed records the length of the log after a commit. As the hook it replaces SQLite's own checkpoints.
+func committed(_ *libc.TLS, id, _, _ uintptr, frames int32) int32 {
+	if v, ok := conns.Load(id); ok {
+		v.(*Conn).frames = int(frames)
+	}
+	return lib.SQLITE_OK
+}
+
+// LogFrames returns the number of pages in the write-ahead log after this connection's last commit.
+func (c *Conn) LogFrames() int { return c.frames }
+
+// Checkpoint copies what it can from the log into the database without waiting for other connections. It returns how many
+// frames the log has and how many of them are copied.
+func (c *Conn) Checkpoint() (frames, copied int, err error) {
+	out := libc.Xmalloc(c.tls, 8)
+	defer libc.Xfree(c.tls, out)
+	rc := lib.Xsqlite3_wal_checkpoint_v2(c.tls, c.db, 0, lib.SQLITE_CHECKPOINT_PASSIVE, out, out+4)
+	if rc != lib.SQLITE_OK {
+		return 0, 0, c.fail(rc)
+	}
+	return int(*(*int32)(at(out))), int(*(*int32)(at(out + 4))), nil
+}
+
+// EmptyLog copies the whole log into the database and truncates it. It waits for other connections no longer than the busy
+// timeout.
+func (c *Conn) EmptyLog() error {
+	rc := lib.Xsqlite3_wal_checkpoint_v2(c.tls, c.db, 0, lib.SQLITE_CHECKPOINT_TRUNCATE, 0, 0)
+	if rc != lib.SQLITE_OK {
+		return c.fail(rc)
+	}
+	return nil
+}
+
+// KeepLog makes Close leave the log unchanged. Otherwise the last connection copies the log into the database and deletes it.
+func (c *Conn) KeepLog() { c.keepLog(1) }
+
+// DropLog reverses KeepLog.
+func (c *Conn) DropLog() { c.keepLog(0) }
+
+func (c *Conn) keepLog(on int32) {
+	const arguments = 16 // bytes: an int and a pointer
+	at := c.tls.Alloc(arguments)
+	defer c.tls.Free(arguments)
+	lib.Xsqlite3_db_config(c.tls, c.db, lib.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, libc.VaList(at, on, uintptr(0)))
+}
+
+// lastDamage is the last damaged page. SQLite has only a result code for it.
+var lastDamage atomic.Pointer[PageError]
+
+var damageListeners sync.Map // path of a database, as SQLite writes it → func(*PageError)
+
+// OnDamage registers f, which is called for each damaged page of the database at path or of its log, on the goroutine that
+// read it. Call remove when the database is closed.
+func OnDamage(path string, f func(*PageError)) (remove func(), err error) {
+	full, err := fullPath(path)
+	if err != nil {
+		return nil, err
+	}
+	damageListeners.Store(full, f)
+	return func() { damageListeners.Delete(full) }, nil
+}
+
+// damaged reports a page and returns the result code for SQLite.
+func damaged(e *PageError) int32 {
+	lastDamage.Store(e)
+	if f, ok := damageListeners.Load(strings.TrimSuffix(e.Path, Log.suffix())); ok {
+		f.(func(*PageError))(e)
+	}
+	return lib.SQLITE_IOERR_DATA
+}
+
+// Readers map the database file. When the disk cannot read a mapped page, or the file was truncated, no call fails. Instead
+// there is a bus error inside SQLite, which would end the process with the stacks of all goroutines. The functions here
+// convert it to a failure that is reported to the watch.
+
+// step is SQLite's step, with bus errors reported as IOERR.
+func (c *Conn) step(p uintptr) (rc int32) {
+	before := debug.SetPanicOnFault(true)
+	returned := false
+	defer func() {
+		if !returned {
+			rc = c.faulted(recover())
+		}
+		debug.SetPanicOnFault(before)
+	}()
+	rc = lib.Xsqlite3_step(c.tls, p)
+	returned = true
+	return rc
+}
+
+// prepare is SQLite's prepare, which may read the schema, with the same treatment.
+func (c *Conn) prepare(sql uintptr, bytes int32, stmt, tail uintptr) (rc int32) {
+	before := debug.SetPanicOnFault(true)
+	returned := false
+	defer func() {
+		if !returned {
+			rc = c.faulted(recover())
+		}
+		debug.SetPanicOnFault(before)
+	}()
+	rc = lib.Xsqlite3_prepare_v3(c.tls, c.db, sql, bytes, lib.SQLITE_PREPARE_PERSISTENT, stmt, tail)
+	returned = true
+	return rc
+}
+
+// faulted reports a bus error, and repeats every other panic. SQLite was interrupted in the middle of an operation, so the
+// connection must not be used again: the watch ends the process. Without a watch, the panic continues.
+func (c *Conn) faulted(cause any) int32 {
+	fault, ok := cause.(interface{ Addr() uintptr })
+	path := libc.GoString(lib.Xsqlite3_db_filename(c.tls, c.db, 0))
+	w := watched(path, Database)
+	if !ok || w == nil {
+		panic(cause)
+	}
+	w.report(&IOError{Op: Map, Kind: Database, Path: path, Errno: syscall.EIO})
+	panic(fmt.Sprintf("read %s at %#x through its mapping: %v", path, fault.Addr(), cause))
 }

@@ -8,10 +8,13 @@ const MIB = 1 << 20;
 const WIDTH = 100;
 const HEIGHT = 28;
 
-/** The line of a history, with the same in words. Points are numbers; null and Infinity are gaps. */
-function Spark({ points, label, text }) {
+/**
+ * The line of a history with its axes, and the same in words. Points are numbers; null and Infinity are gaps; aim: the value that the
+ * line should stay below.
+ */
+function Spark({ points, label, text, aim }) {
   const shown = points.map((value, i) => [i, value]).filter(([, value]) => Number.isFinite(value));
-  const most = Math.max(1e-9, ...shown.map(([, value]) => value));
+  const most = Math.max(1e-9, aim ?? 0, ...shown.map(([, value]) => value));
   const x = (i) => (WIDTH * i) / Math.max(1, points.length - 1);
   const y = (value) => HEIGHT - 1 - ((HEIGHT - 2) * value) / most;
   const line = shown.map(([i, value]) => `${x(i).toFixed(1)},${y(value).toFixed(1)}`).join(' ');
@@ -19,10 +22,17 @@ function Spark({ points, label, text }) {
   const alternative = all.length
     ? t('health.history', { what: label, least: text(Math.min(...all)), most: text(Math.max(...all)), n: all.length })
     : t('health.no_history', { what: label });
-  return html`<svg class="spark" viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label=${alternative}>
+  return html`<div class="spark-box">
+  <svg class="spark" viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label=${alternative}>
     ${shown.length > 1 && html`<polygon points=${`${x(shown[0][0])},${HEIGHT} ${line} ${x(shown.at(-1)[0])},${HEIGHT}`} />
       <polyline points=${line} vector-effect="non-scaling-stroke" />`}
-  </svg>`;
+    ${aim && html`<line class="aim" x1="0" x2=${WIDTH} y1=${y(aim)} y2=${y(aim)} vector-effect="non-scaling-stroke" />`}
+  </svg>
+  <p class="spark-axis num" aria-hidden="true"><span>${all.length > 0 && text(most)}</span><span>${text(0)}</span></p>
+  <p class="spark-time">
+    <span>${t('health.axis')}</span>${aim && html`<span class="spark-aim">${t('health.aim', { value: text(aim) })}</span>`}
+  </p>
+  </div>`;
 }
 
 /** How full something is, as a bar with the share in words. */
@@ -39,9 +49,10 @@ const Tile = ({ title, value, bad, note, children }) => html`<section class=${`t
   ${note && html`<p class="fine">${note}</p>`}
 </section>`;
 
-const perSecond = (value) => t('health.per_second', { value: number(value, value < 10 ? 1 : 0) });
-const milliseconds = (value) => (value === Infinity ? t('health.beyond') : `${number(value, value < 10 ? 1 : 0)} ms`);
+const perSecond = (value) => t('health.per_second', { value: number(value, value > 0 && value < 10 ? 1 : 0) });
+const milliseconds = (value) => (value === Infinity ? t('health.beyond') : `${number(value, value > 0 && value < 10 ? 1 : 0)} ms`);
 const mebibytes = (bytes) => `${number(bytes / MIB, 0)} MiB`;
+const AIM_MS = 300; // of an answer, as make bench-lists measures it
 const last = (points) => points.at(-1);
 
 function Requests({ history }) {
@@ -60,7 +71,7 @@ function Latency({ history }) {
   return html`<${Tile} title=${t('health.latency')}
     value=${latest === undefined ? null : t('health.below', { value: milliseconds(latest) })}
     note=${t('health.latency_note')}>
-    <${Spark} points=${points} label=${t('health.latency')} text=${milliseconds} />
+    <${Spark} points=${points} label=${t('health.latency')} text=${milliseconds} aim=${AIM_MS} />
   <//>`;
 }
 

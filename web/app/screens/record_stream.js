@@ -1,0 +1,118 @@
+import { html, useState } from '../lib.js';
+import { isClient, may } from '../access.js';
+import { api } from '../api.js';
+import { conversations } from '../conversations.js';
+import { t, term } from '../i18n.js';
+import { useLoad } from '../load.js';
+import { firstLoad, useNotifications } from '../live_updates.js';
+import { usePeople } from '../people.js';
+import { Badge, When } from '../ui/display.js';
+import { Loaded } from '../ui/feedback.js';
+import { Icon } from '../ui/icon.js';
+import { Card } from '../ui/page.js';
+import { Person } from '../ui/person.js';
+import { LogText } from './task_log.js';
+
+const KINDS = {
+  message: ['chats', 'nav.messages'], decision: ['review', 'stream.decisions'], task: ['tasks', 'nav.tasks'],
+  file: ['card', 'files.title'], audit: ['audit', 'nav.audit'],
+};
+const EACH = 30; // entries of one kind
+const FIRST = 8; // entries that are shown at first
+const MOST_CHATS = 3;
+
+const ofDecision = (entry) => ({
+  kind: 'decision', at: entry.changed_at, by: entry.changed_by, note: entry.reason,
+  text: isClient()
+    ? html`<${Badge} value=${t(`home.status.${entry.to}`)} tone="info" />`
+    : html`<${Badge} group="kyc_status" value=${entry.to} />`,
+});
+
+async function decisions(path) {
+  const { history } = await api.get(`${path}/kyc`);
+  return history.filter(({ to }) => to).map(ofDecision);
+}
+
+async function tasks(path) {
+  const { data } = await api.get(`${path}/tasks`, { limit: EACH, sort: '-created_at' });
+  return data.flatMap((task) => (task.metadata?.logs ?? []).map((log) => ({
+    kind: 'task', at: log.at, by: log.by, note: log.reason, text: html`<${LogText} log=${log} />`, title: task.title,
+    href: `${path.slice('/v1'.length)}/tasks/${task.id}`,
+  })));
+}
+
+async function files(path) {
+  const answer = await api.get(`${path}/kyc/files`);
+  return answer.files.slice(0, EACH).map((file) => ({
+    kind: 'file', at: file.created_at, by: file.uploaded_by, text: t('stream.file', { name: file.name }),
+  }));
+}
+
+/** The messages of the chats with some users that the caller takes part in. */
+async function messages(users) {
+  if (!users.length) return [];
+  if (!conversations.get()) await firstLoad();
+  const chats = (conversations.get()?.chats ?? []).filter((chat) => chat.participants.some((id) => users.includes(id)));
+  const pages = await Promise.all(chats.slice(0, MOST_CHATS).map((chat) => api.page(`/v1/chats/${chat.id}/messages`, { limit: EACH })));
+  return pages.flatMap(({ data }) => data).filter(({ type }) => type !== 'system').map((one) => ({
+    kind: 'message', at: one.createdAt, by: one.senderId, note: one.content, href: `/chats/${one.chatId}`,
+  }));
+}
+
+async function audit(id) {
+  if (!may('audit', 'read_all')) return [];
+  const { data } = await api.get('/v1/audit', { limit: EACH, 'search.rec_id': id, 'search.kind': 'change' });
+  return data.map((entry) => ({ kind: 'audit', at: entry.at, by: entry.actor, text: term('audit_action', entry.action) }));
+}
+
+/** Loads what happened to a customer, the newest first. A part that the caller may not read is left out. */
+async function load(customer, users) {
+  const path = `/v1/customers/${customer.id}`;
+  const parts = await Promise.allSettled([decisions(path), tasks(path), files(path), messages(users), audit(customer.id)]);
+  if (parts.every(({ status }) => status === 'rejected')) throw parts[0].reason;
+  return parts.flatMap(({ value }) => value ?? []).sort((a, b) => (a.at < b.at ? 1 : -1));
+}
+
+const NIL = '00000000-0000-0000-0000-000000000000'; // Kontor itself
+
+function Entry({ entry: { kind, at, by, text, title, note, href } }) {
+  const words = [title, text].filter(Boolean).map((one, i) => html`${i > 0 && ' · '}${one}`);
+  return html`<li>
+    <span class="event" aria-hidden="true"><${Icon} name=${KINDS[kind][0]} size=${16} /></span>
+    <div class="grow">
+      ${words.length > 0 && html`<p>${href ? html`<a class="plain" href=${href}>${words}</a>` : words}</p>`}
+      ${note && html`<p class="prose">${href && !words.length ? html`<a class="plain" href=${href}>${note}</a>` : note}</p>`}
+      <p class="fine">${by && by !== NIL && html`<${Person} id=${by} /> · `}<${When} at=${at} /></p>
+    </div>
+  </li>`;
+}
+
+/**
+ * What happened to a customer in one stream: messages, decisions, tasks, files and the audit trail.
+ * @param {{customer: any, users: string[]}} props users: whose messages belong to the customer
+ */
+export function RecordStream({ customer, users }) {
+  usePeople();
+  const [kind, setKind] = useState('');
+  const [all, setAll] = useState(false);
+  const stream = useLoad(() => load(customer, users), [customer.id, customer.updated_at, users.join()]);
+  useNotifications(stream.reload);
+  return html`<${Card} title=${t('stream.title')}>
+    <${Loaded} load=${stream}>${(entries) => {
+      const chosen = entries.filter((one) => !kind || one.kind === kind);
+      const shown = all ? chosen : chosen.slice(0, FIRST);
+      const kinds = Object.keys(KINDS).filter((one) => entries.some((entry) => entry.kind === one));
+      const chip = (value, text) => html`<button key=${value} type="button" class="chip" aria-pressed=${kind === value}
+        onClick=${() => setKind(value)}>${text}</button>`;
+      if (!entries.length) return html`<p class="fine">${t('stream.none')}</p>`;
+      return html`
+        ${kinds.length > 1 && html`<div class="chips" role="group" aria-label=${t('stream.title')}>
+          ${chip('', t('stream.all'))}${kinds.map((one) => chip(one, t(KINDS[one][1])))}
+        </div>`}
+        <ol class="items stream">${shown.map((entry, i) => html`<${Entry} key=${entry.at + entry.kind + i} entry=${entry} />`)}</ol>
+        ${shown.length < chosen.length && html`<p>
+          <button class="quiet small" onClick=${() => setAll(true)}>${t('stream.more')}</button>
+        </p>`}`;
+    }}<//>
+  <//>`;
+}
