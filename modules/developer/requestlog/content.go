@@ -2,6 +2,7 @@ package requestlog
 
 import (
 	"bytes"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -40,10 +41,10 @@ func contentOf(a endpoint.Answered) *content {
 		c.query = maskQuery(string(query))
 	}
 	if a.Row.Handle.In != nil && !request.IsBodyStream() {
-		c.request = maskBody(request.Body())
+		c.request = maskBody(request.Body(), false)
 	}
 	if a.Row.Handle.Out != nil && !answer.IsBodyStream() && len(answer.Header.Peek("Content-Encoding")) == 0 && !a.Fiber.Context().Hijacked() {
-		c.answer = maskBody(answer.Body())
+		c.answer = maskBody(answer.Body(), a.Status >= http.StatusBadRequest)
 	}
 	if c.size() == 0 {
 		return nil
@@ -90,8 +91,8 @@ func maskQuery(query string) string {
 	return values.Encode()
 }
 
-// maskBody returns a JSON body with masked secrets, and nothing for any other body. A long one is cut.
-func maskBody(body []byte) string {
+// maskBody returns a JSON body with masked secrets, and nothing for any other body. A long one is cut. The code of an error is no secret.
+func maskBody(body []byte, isError bool) string {
 	if len(body) == 0 || len(body) > maxRead {
 		return ""
 	}
@@ -116,7 +117,7 @@ func maskBody(body []byte) string {
 			return ""
 		}
 		if name {
-			hide = isSecret(token.String())
+			hide = isSecret(token.String()) && !(isError && in.StackDepth() == 1 && token.String() == "code")
 		}
 		if out.WriteToken(token) != nil {
 			return ""

@@ -72,7 +72,7 @@ type Request struct {
 
 // EachUser names the caller.
 func (r Request) EachUser(add func(id string)) {
-	if r.CallerKind == kindPerson {
+	if r.CallerKind == kindPerson || r.CallerKind == kindService {
 		add(r.Caller)
 	}
 }

@@ -80,14 +80,17 @@ func TestMaskBody(t *testing.T) {
 		``:                                                 ``,
 		`{"client_secret" : "x"}`:                          `{"client_secret":"***"}`,
 	} {
-		if got := maskBody([]byte(body)); got != want {
+		if got := maskBody([]byte(body), false); got != want {
 			t.Errorf("%s: got %s, want %s", body, got, want)
 		}
 	}
-	if got := maskBody([]byte(`{"a":"` + strings.Repeat("ä", maxBody) + `"}`)); len(got) > maxBody+3 || len(got) < maxBody-3 {
+	if got := maskBody([]byte(`{"code":"common.conflict","details":{"code":"1"}}`), true); got != `{"code":"common.conflict","details":{"code":"***"}}` {
+		t.Errorf("got %s for an error", got)
+	}
+	if got := maskBody([]byte(`{"a":"` + strings.Repeat("ä", maxBody) + `"}`), false); len(got) > maxBody+3 || len(got) < maxBody-3 {
 		t.Errorf("%d bytes are kept", len(got))
 	}
-	if got := maskBody([]byte(strings.Repeat(" ", maxRead+1))); got != "" {
+	if got := maskBody([]byte(strings.Repeat(" ", maxRead+1)), false); got != "" {
 		t.Error("a huge body is read")
 	}
 }
@@ -96,10 +99,10 @@ func FuzzMaskBody(f *testing.F) {
 	f.Add(`{"password":"SECRET","a":[{"token":"SECRET"}]}`)
 	f.Add(`{"a":1}{"b":2}`)
 	f.Fuzz(func(t *testing.T, body string) {
-		if got := maskBody([]byte(body)); len(got) > maxBody+len("…") {
+		if got := maskBody([]byte(body), false); len(got) > maxBody+len("…") {
 			t.Errorf("%d bytes", len(got))
 		}
-		if got := maskBody([]byte(`{"password":"` + strings.Repeat("q", 10) + `","rest":` + body + `}`)); strings.Contains(got, "qqqqqqqqqq") && !strings.Contains(body, "qqqq") {
+		if got := maskBody([]byte(`{"password":"` + strings.Repeat("q", 10) + `","rest":` + body + `}`), true); strings.Contains(got, "qqqqqqqqqq") && !strings.Contains(body, "qqqq") {
 			t.Errorf("the secret is shown: %s", got)
 		}
 	})
