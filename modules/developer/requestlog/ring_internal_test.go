@@ -87,7 +87,7 @@ func TestMaskBody(t *testing.T) {
 	if got := maskBody([]byte(`{"code":"common.conflict","details":{"code":"1"}}`), true); got != `{"code":"common.conflict","details":{"code":"***"}}` {
 		t.Errorf("got %s for an error", got)
 	}
-	if got := maskBody([]byte(`{"a":"` + strings.Repeat("ä", maxBody) + `"}`), false); len(got) > maxBody+3 || len(got) < maxBody-3 {
+	if got := maskBody([]byte(`{"a":"`+strings.Repeat("ä", maxBody)+`"}`), false); len(got) > maxBody+3 || len(got) < maxBody-3 {
 		t.Errorf("%d bytes are kept", len(got))
 	}
 	if got := maskBody([]byte(strings.Repeat(" ", maxRead+1)), false); got != "" {
@@ -102,7 +102,7 @@ func FuzzMaskBody(f *testing.F) {
 		if got := maskBody([]byte(body), false); len(got) > maxBody+len("…") {
 			t.Errorf("%d bytes", len(got))
 		}
-		if got := maskBody([]byte(`{"password":"` + strings.Repeat("q", 10) + `","rest":` + body + `}`), true); strings.Contains(got, "qqqqqqqqqq") && !strings.Contains(body, "qqqq") {
+		if got := maskBody([]byte(`{"password":"`+strings.Repeat("q", 10)+`","rest":`+body+`}`), true); strings.Contains(got, "qqqqqqqqqq") && !strings.Contains(body, "qqqq") {
 			t.Errorf("the secret is shown: %s", got)
 		}
 	})

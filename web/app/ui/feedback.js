@@ -4,6 +4,7 @@ import { t, term } from '../i18n.js';
 import { store, useStore } from '../store.js';
 import { useCountdown } from './countdown.js';
 import { Icon } from './icon.js';
+import { RequestId } from './request_id.js';
 
 /** The time to wait, counted down. aria-live is off, so that screen readers do not announce every second. */
 function Wait({ seconds }) {
@@ -27,7 +28,6 @@ function keyOf(error) {
 export function ErrorBox({ error, retry, hint = error?.hint, action }) {
   if (!error) return null;
   const allowed = (error.details?.allowed ?? []).map((state) => term('kyc_status', state));
-  const request = error.requestId && t('error.request', { id: error.requestId });
   return html`<div class="notice bad" role="alert">
     <${Icon} name="warning" />
     <div>
@@ -36,7 +36,7 @@ export function ErrorBox({ error, retry, hint = error?.hint, action }) {
         ? html`<${Wait} key=${keyOf(error)} seconds=${error.retryAfter} />`
         : html`<p>${hint ?? advice(error)}</p>`}
       ${allowed.length > 0 && html`<p>${t('advice.allowed', { what: allowed.join(', ') })}</p>`}
-      ${error.code && html`<p class="fine">${[error.code, request].filter(Boolean).join(' · ')}</p>`}
+      ${error.code && html`<p class="fine">${error.code}${error.requestId && html` · <${RequestId} id=${error.requestId} />`}</p>`}
     </div>
     ${action ?? (retry && html`<button class="quiet" onClick=${retry}>${t('do.retry')}</button>`)}
   </div>`;
