@@ -6,7 +6,7 @@ LDFLAGS  := -s -w $(if $(RELEASE),-X kontor/modules/commands.release=$(RELEASE))
 
 TARGETS  ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
 
-.PHONY: help run test race soak test-console lint lint-console words lint-openapi clients check-clients keep-api check-api fuzz bench bench-all bench-lists bench-names bench-nodes dataset golden screenshots build release image ci
+.PHONY: help run test race soak test-console lint lint-console words lint-openapi clients check-clients keep-api check-api fuzz bench bench-all bench-console bench-lists bench-names bench-nodes dataset golden screenshots build release image ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -68,6 +68,9 @@ bench: ## measure the figures that Kontor is judged by, in one table; DIR is a d
 
 bench-all: ## run all benchmarks
 	KONTOR_TEST=full go test -run='^$$' -bench=. -benchmem ./...
+
+bench-console: ## measure the console on a slow network (400 ms, 1.6 Mbit/s): when the sign-in and the first list are usable, bytes and requests
+	@KONTOR_TEST=full go test ./web/browser -run TestSlowNetwork -count=1 -v | grep -E ' ms |^(FAIL|ok|---)'
 
 bench-names: ## print precision, recall and F1 of the matcher of names for the public test sets, and the time of a check
 	@go test ./modules/kit/names -run='^$$' -bench='BenchmarkQuality' -benchtime=1x | grep -v -E '^(goos|goarch|pkg|cpu|PASS|ok|Benchmark)'

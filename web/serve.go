@@ -3,14 +3,10 @@ package web
 import (
 	"bytes"
 	"net/http"
-	"regexp"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
 )
-
-// staticImport matches `import … from './x.js'`, `export … from './x.js'` and `import './x.js'`, but not import().
-var staticImport = regexp.MustCompile(`(?m)^\s*(?:import|export)\b[^'"()]*['"](\.[^'"]+)['"]`)
 
 // policy allows resources of our own origin only: no inline script or style, no frame, no plugin.
 const policy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"

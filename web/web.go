@@ -17,7 +17,6 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -125,54 +124,26 @@ func read(files fs.FS, sandbox bool) (*snapshot, error) {
 		return nil, err
 	}
 	s.hash, s.screens = hex.EncodeToString(sum.Sum(nil))[:12], addresses
+	if err := s.bundleAll(list); err != nil {
+		return nil, err
+	}
 	s.index = newFile(contentType("index.html"), s.page(page, list, sandbox))
 	return s, nil
 }
 
-// page fills in index.html: the address of the assets, the list of screens, the mark of a sandbox, and the modules of the first
-// screen. With that list the browser loads the modules in parallel instead of discovering them one by one.
+// page fills in index.html: the address of the assets, the list of screens, and the mark of a sandbox.
 func (s *snapshot) page(template, screens []byte, sandbox bool) []byte {
 	mark := ""
 	if sandbox {
 		mark = sandboxMark
 	}
-	base := "/assets/" + s.hash
-	var preload strings.Builder
-	for _, name := range s.importsOf("app/main.js") {
-		fmt.Fprintf(&preload, "<link rel=\"modulepreload\" href=\"%s/%s\">\n", base, name)
-	}
-	page := bytes.ReplaceAll(template, []byte("{{base}}"), []byte(base))
+	page := bytes.ReplaceAll(template, []byte("{{base}}"), []byte("/assets/"+s.hash))
 	page = bytes.ReplaceAll(page, []byte("{{sandbox}}"), []byte(mark))
-	page = bytes.ReplaceAll(page, []byte("{{screens}}"), screens)
-	return bytes.ReplaceAll(page, []byte("{{preload}}"), []byte(strings.TrimSpace(preload.String())))
+	return bytes.ReplaceAll(page, []byte("{{screens}}"), screens)
 }
 
 // sandboxMark makes web/app/ui/sandbox.js show the mark of a sandbox.
 const sandboxMark = `<meta name="kontor-mode" content="sandbox">`
-
-// importsOf returns a module and everything it imports, directly or indirectly, in a stable order.
-func (s *snapshot) importsOf(entry string) []string {
-	seen := map[string]bool{}
-	var visit func(name string)
-	visit = func(name string) {
-		if seen[name] {
-			return
-		}
-		seen[name] = true
-		for _, found := range staticImport.FindAllSubmatch(s.assets[name].plain, -1) {
-			visit(path.Join(path.Dir(name), string(found[1])))
-		}
-	}
-	visit(entry)
-	names := make([]string, 0, len(seen))
-	for name := range seen {
-		if _, ok := s.assets[name]; ok {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
 
 const minCompressed = 512 // Below this size, compression saves no network packet.
 

@@ -93,8 +93,8 @@ func TestServe_HashedFilesAreImmutable(t *testing.T) {
 	app := newApp(t, newSite(t))
 	_, page := get(t, app, "/")
 	addresses := assetAddress.FindAllString(page, -1)
-	if len(addresses) < 10 {
-		t.Fatalf("the page names %d files, want the preloaded modules too", len(addresses))
+	if len(addresses) < 4 {
+		t.Fatalf("the page names %d files, want the style sheet, the modules and the icon", len(addresses))
 	}
 	for _, address := range addresses {
 		answer, _ := get(t, app, address)
@@ -174,41 +174,41 @@ func TestServe_HeadReturnsNoBody(t *testing.T) {
 	}
 }
 
-// The first load consists of the page, the style sheets, the modules that the page names and the texts of one language. The
-// overview with its chart is the largest first screen.
-func TestFirstLoad_IsUnder120KilobytesCompressed(t *testing.T) {
+// The first load consists of the page, the files that it names, the texts and the first screen.
+func TestFirstLoad_IsUnder120KilobytesIn12Requests(t *testing.T) {
 	app := newApp(t, newSite(t))
 	_, page := get(t, app, "/")
-	total := 0
-	count := func(address string) {
-		answer, body := get(t, app, address, "Accept-Encoding", "gzip")
-		if answer.StatusCode != http.StatusOK {
-			t.Fatalf("%s: got %d", address, answer.StatusCode)
+	named := assetAddress.FindAllString(page, -1)
+	base := named[0][:len("/assets/012345678901/")]
+	for first, names := range map[string][]string{
+		"sign-in":  {"app/screens/signin.js", "i18n/fr.json", "i18n/security/fr.json"},
+		"overview": {"app/screens/overview.js", "i18n/fr.json"},
+		"home":     {"app/screens/home.js", "i18n/fr.json", "i18n/home/fr.json"},
+	} {
+		addresses := append([]string{"/", base + "style/chevron.svg"}, named...)
+		for _, name := range names {
+			addresses = append(addresses, base+name)
 		}
-		total += len(body)
+		slices.Sort(addresses)
+		addresses = slices.Compact(addresses)
+		total := 0
+		for _, address := range addresses {
+			answer, body := get(t, app, address, "Accept-Encoding", "gzip")
+			if answer.StatusCode != http.StatusOK {
+				t.Fatalf("%s: got %d", address, answer.StatusCode)
+			}
+			total += len(body)
+		}
+		if most := 120_000; total > most || len(addresses) > 12 {
+			t.Errorf("%s: %d bytes in %d requests, want at most %d in 12", first, total, len(addresses), most)
+		}
+		t.Logf("%s: %d bytes in %d requests", first, total, len(addresses))
 	}
-	addresses := assetAddress.FindAllString(page, -1)
-	slices.Sort(addresses)
-	for _, address := range slices.Compact(addresses) {
-		count(address)
-	}
-	count("/")
-	base := assetAddress.FindString(page)[:len("/assets/012345678901/")]
-	for _, name := range []string{"i18n/de.json", "vendor/pico.min.css", "style/tokens.css", "style/base.css",
-		"style/shell.css", "style/parts.css", "style/lists.css", "style/review.css", "style/screens.css", "style/chevron.svg", "app/screens/overview.js", "app/screens/activity.js",
-		"app/customers.js", "app/ui/chart.js", "app/ui/display.js", "app/ui/page.js", "app/format.js"} {
-		count(base + name)
-	}
-	const most = 120_000
-	if total > most {
-		t.Errorf("the first load is %d bytes, want at most %d", total, most)
-	}
-	t.Logf("first load: %d bytes", total)
 }
 
 func TestDev_ServesAChangedFileOnReload(t *testing.T) {
 	files := fstest.MapFS{
-		"index.html": {Data: []byte(`<div id="console">{{base}}{{preload}}</div>`)}, "screens.json": {Data: []byte(`[{"path":"/"}]`)}, "app/main.js": {Data: []byte("1")},
+		"index.html": {Data: []byte(`<div id="console">{{base}}</div>`)}, "screens.json": {Data: []byte(`[{"path":"/"}]`)}, "app/main.js": {Data: []byte("1")},
 		"style/main.css": {Data: []byte("a{}")}, "i18n/en.json": {Data: []byte("{}")}, "vendor/x.mjs": {Data: []byte("1")},
 	}
 	site, err := web.NewDev(files, web.Options{})

@@ -31,6 +31,14 @@ export function clock(value) {
 /** The local day and time of a timestamp. */
 export const dateTime = (value) => (value ? `${day(value)}, ${clock(value)}` : '');
 
+/** The local day and time of a timestamp to the second, with the time zone. */
+export function exactTime(value) {
+  if (!value) return '';
+  const at = new Date(value);
+  const parts = new Intl.DateTimeFormat(language.get(), { timeZoneName: 'short' }).formatToParts(at);
+  return `${dateTime(value)}:${two(at.getSeconds())} ${parts.find(({ type }) => type === 'timeZoneName').value}`;
+}
+
 const STEPS = [['minute', 60], ['hour', 3600], ['day', 86400]];
 
 /** The time since a timestamp in words; after a week, the day. */

@@ -45,7 +45,9 @@ function Screen({ found, beside }) {
   if (error) return html`<${PageHead} title=${title} /><${ErrorBox} error=${error} retry=${() => setAttempt(attempt + 1)} />`;
   if (!shown) return html`<${Skeleton} lines=${6} />`;
   const params = shown.key === key ? found.params : shown.params; // The former screen keeps its own parameters.
-  return html`<${shown.view} key=${shown.key} ...${params} />`;
+  return html`
+    ${shown.key !== key && html`<progress class="starting" aria-label=${t('loading')}></progress>`}
+    <${shown.view} key=${shown.key} ...${params} />`;
 }
 
 /**
@@ -145,4 +147,6 @@ await switchLanguage(initialLanguage());
 interceptLinks();
 watchLeaving();
 keepEnterInPlace();
-render(html`<${Console} />`, document.getElementById('console'));
+const place = document.getElementById('console');
+place.replaceChildren(); // the sign of loading
+render(html`<${Console} />`, place);

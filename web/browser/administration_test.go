@@ -166,6 +166,8 @@ func TestAudit_ShowsChangedFields(t *testing.T) {
 	v := signedIn(t, s, desk, me)
 	v.goTo("/admin/audit?q=" + customer)
 	v.until(`document.querySelectorAll('main tbody tr').length === 2 && document.querySelector('main tbody a[href="/customers/` + customer + `"]')`)
+	v.until(`document.querySelector('main tbody a[href="/customers/` + customer + `"]').innerText === 'Nora Frei-Kunz'`)
+	v.until(`/\d\d:\d\d:\d\d \S/.test(document.querySelector('main tbody time').innerText)`) // with seconds and the zone
 	v.eval(`document.querySelector('main tbody button.link').click()`)
 	v.until(`document.querySelector('dialog table.changes')?.innerText.includes('Frei-Kunz')`)
 	v.picture("changed-fields")
@@ -185,4 +187,16 @@ func TestHealth_DrawsItsHistory(t *testing.T) {
 	v.goTo("/admin/health") // a second measurement
 	v.until(`document.querySelector('.spark polyline') && document.querySelector('.spark').getAttribute('aria-label').includes('2') || document.querySelectorAll('.spark polyline').length > 2`)
 	v.picture("health")
+}
+
+// The events of a webhook are chosen from a list.
+func TestWebhook_EventsAreChosen(t *testing.T) {
+	s := sharedServer(t)
+	v := signedIn(t, s, desk, s.newPerson("Administrator"))
+	v.goTo("/admin/webhooks")
+	v.clickText(v.text("webhooks.new"))
+	v.until(`document.querySelectorAll('dialog[open] .event-types details').length > 5`)
+	v.eval(`[...document.querySelectorAll('dialog[open] .event-types label')].find((one) => one.innerText.includes('customers.created') ||
+		one.textContent.includes('customers.created')).querySelector('input').click()`)
+	v.until(`document.querySelector('dialog[open] .event-types [role=status]').innerText.startsWith('1 ')`)
 }

@@ -150,20 +150,6 @@ func (v *visitor) settle() {
 	v.until(`window.settled`)
 }
 
-// The first screen transfers few bytes, which decides how soon it appears on a slow network.
-func TestFirstScreen_TransfersLittle(t *testing.T) {
-	const most = 150_000 // bytes
-	v := newVisitor(t, &testServer{t: t, address: sharedProcess.address}, desk)
-	v.open("/signin")
-	v.until(`document.querySelector('input[name=login]')`)
-	loaded := `[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]`
-	bytes, requests := ask[float64](v, loaded+`.reduce((sum, one) => sum + one.transferSize, 0)`), ask[float64](v, loaded+`.length`)
-	if bytes == 0 || bytes > most {
-		t.Errorf("the first screen transfers %.0f bytes, want at most %d", bytes, most)
-	}
-	t.Logf("the first screen: %.0f bytes in %.0f requests, after %.0f ms", bytes, requests, ask[float64](v, `performance.getEntriesByName('screen')[0].startTime`))
-}
-
 // No entry of the menu leads to a screen that the user may not use.
 func TestMenu_ShowsOnlyAllowedScreens(t *testing.T) {
 	s := sharedServer(t)

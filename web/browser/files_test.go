@@ -94,12 +94,19 @@ func TestFiles_OfAMessageReachTheOther(t *testing.T) {
 	v := signedIn(t, s, desk, me)
 	v.open(chat)
 	v.chooseFile(`.composer input[type=file]`, samplePicture)
-	v.until(`document.querySelector('.message .files li .thumbnail canvas')`)
+	v.until(`document.querySelector('.waiting-files li') && !document.querySelector('.message')`) // It waits for Send.
+	v.click(`.composer button[type=submit]`)
+	v.until(`!document.querySelector('.waiting-files') && document.querySelector('.message .files li .thumbnail canvas')`)
 	w := signedIn(t, s, desk, other)
 	w.open(chat)
 	w.until(`document.querySelector('.message .files li .thumbnail canvas')`)
 	w.click(`.message .files li button`)
 	w.until(`document.querySelector('dialog[open] .sheet canvas')?.width > 100`)
+	w.eval(`window.size = (({ width, height }) => [width, height])(document.querySelector('dialog[open] .sheet canvas'))`)
+	w.keys("v") // turns
+	w.until(`(({ width, height }) => width === size[1] && height === size[0])(document.querySelector('dialog[open] .sheet canvas'))`)
+	w.keys("+")
+	w.until(`document.querySelector('dialog[open] .sheet canvas')?.style.width === '150%'`)
 	// The files were uploaded once: opening the chat again must not upload them again.
 	v.goTo("/chats")
 	v.gone(`.message`)

@@ -47,13 +47,14 @@ func (a *answers) with(prefix string) (found []string) {
 }
 
 // A user may open all that the menu offers: every entry of the menu opens without a 403, for a user who waits for the bank, a
-// customer and an advisor.
+// customer, an advisor and an administrator.
 func TestMenu_CausesNoRejection(t *testing.T) {
 	s := sharedServer(t)
 	waiting := person{login: fmt.Sprintf("waiting-%d", registered.Add(1)), password: "four words in a row"}
 	s.call("", http.MethodPost, "/v1/users/initiate-registration", map[string]any{"credential_type": "username", "credential_value": waiting.login,
 		"password": waiting.password, "terms_accepted": true, "privacy_policy_accepted": true}, "X-API-Key", apiKey)
-	for name, p := range map[string]person{"registrant": waiting, "customer": s.newPerson("Customer"), "advisor": s.newPerson("Advisor")} {
+	for name, p := range map[string]person{"registrant": waiting, "customer": s.newPerson("Customer"), "advisor": s.newPerson("Advisor"),
+		"administrator": s.newPerson("Administrator")} {
 		t.Run(name, func(t *testing.T) {
 			s := &testServer{t: t, address: s.address}
 			v := newVisitor(t, s, desk)
@@ -323,4 +324,21 @@ func TestHome_IsForCustomers(t *testing.T) {
 	s.call(s.token(firstAdmin), http.MethodPut, "/v1/users/"+both.id+"/roles", map[string]any{"roles": []string{"Customer", "Advisor"}})
 	v := signedIn(t, s, desk, both)
 	v.until(`document.querySelector('.figures') && document.querySelector('.side a[href="/customers"]')`)
+}
+
+// The form for the own data is not that of the staff: it has its own title, the e-mail address is there, and what the bank needs is
+// marked and asked for before the form is sent.
+func TestMyData_HasAFormOfItsOwn(t *testing.T) {
+	s := sharedServer(t)
+	v := signedIn(t, s, look{width: 360, height: 740}, s.newPerson("Customer"))
+	v.goTo("/me/data?new=1")
+	v.until(fmt.Sprintf(`document.querySelector('dialog[open] h2')?.innerText === %q`, v.text("home.begin")))
+	v.until(`document.querySelectorAll('dialog[open] .needed').length === 9 && !document.querySelector('dialog[open] [name=type]')`)
+	v.click(form + ` button[type=submit]`)
+	v.until(`document.querySelectorAll('dialog[open] .field-error').length >= 8`)
+	v.goTo("/notifications")
+	v.until(`document.querySelector('main h1') && !document.querySelector('main .skeleton')`)
+	if ask[bool](v, `Boolean(document.querySelector('main .list-tools, main input[type=checkbox]'))`) {
+		t.Error("a customer has the tools of lists")
+	}
 }

@@ -12,13 +12,13 @@ const BLANK = {
 };
 
 /** Returns the request for the values of the form. The language goes into the metadata, whose other members stay. */
-function requestBody(values, before) {
+export function requestBody(values, before) {
   const { language: preferred, ...rest } = values;
   return { ...rest, metadata: { ...before?.metadata, language: preferred } };
 }
 
 /** Returns the initial values of the form. */
-function valuesOf(customer) {
+export function valuesOf(customer) {
   const values = Object.fromEntries(Object.entries(BLANK).map(([name, blank]) => [name, customer?.[name] ?? blank]));
   return { ...values, address: { ...BLANK.address, ...customer?.address }, language: customer?.metadata?.language ?? language.get() };
 }

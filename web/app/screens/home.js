@@ -8,7 +8,7 @@ import { greeting } from '../greeting.js';
 import { t } from '../i18n.js';
 import { useLoad } from '../load.js';
 import { useNotifications, useUnread } from '../live_updates.js';
-import { usePeople } from '../people.js';
+import { myId, usePeople } from '../people.js';
 import { usePreferences } from '../preferences.js';
 import { useStore } from '../store.js';
 import { ChatName, plainChatName } from '../ui/chat_name.js';
@@ -30,7 +30,8 @@ function Record({ record, several }) {
   return html`<div class="stack">
     ${several && html`<h3>${fullName(record.customer)}</h3>`}
     <${Standing} kyc=${record.kyc} />
-    ${missingPhotos(record).length > 0 && html`<p><a class="button small" href="/me/documents">${t('home.add_photo')}</a></p>`}
+    ${record.kyc.kyc_status !== 'verified' && missingPhotos(record).length > 0 && html`
+      <p><a class="button small" href="/me/documents">${t('home.add_photo')}</a></p>`}
     ${needs.length > 0 && html`<${Needs} rows=${needs} action=${() => html`
       <a class="button small" href="/me/documents">${t('home.add_document')}</a>`} />`}
   </div>`;
@@ -56,6 +57,12 @@ function ToDo() {
   </li>`)}</ul><//>`;
 }
 
+/** The last message of a chat, with its author if it is the user. */
+function lastText({ lastMessage: last }) {
+  if (!last) return '';
+  return last.senderId === myId() ? t('home.you_wrote', { text: last.content }) : last.content;
+}
+
 function Messages() {
   usePeople();
   const { chats: unread } = useUnread();
@@ -68,7 +75,7 @@ function Messages() {
           <${Avatar} name=${plainChatName(chat)} size="s" />
           <div class="grow two-lines">
             <a class="plain" href=${`/chats/${chat.id}`}><${ChatName} chat=${chat} /></a>
-            <span class="clip">${chat.lastMessage?.content}</span>
+            <span class="clip">${lastText(chat)}</span>
           </div>
           ${chat.unreadCount > 0 && html`<span class="count">${chat.unreadCount}<span class="sr"> ${t('nav.unread')}</span></span>`}
         </li>`)}</ul>`

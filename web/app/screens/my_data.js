@@ -11,7 +11,7 @@ import { Empty, Loaded, toast } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 import { Card, PageHead } from '../ui/page.js';
 import { ContactFacts, PersonFacts } from './customer_facts.js';
-import { CustomerDialog } from './customer_form.js';
+import { MyDataDialog } from './my_data_form.js';
 import { useOwnRecords } from './own_records.js';
 
 const MOST_PAYERS = 50;
@@ -59,7 +59,7 @@ export default function MyData() {
       ? html`<div class="stack">${records.map((record) => html`
           <${Record} key=${record.customer.id} record=${record} several=${records.length > 1} edit=${setEditing} />`)}<${Payers} /></div>`
       : html`<${Card}><${Empty} icon="card" title=${t('home.no_record')} action=${begin}>${t('home.no_record_text')}<//><//>`)}<//>
-    ${editing && html`<${CustomerDialog} customer=${editing.customer} etag=${current?.etag ?? editing.etag} close=${close}
+    ${editing && html`<${MyDataDialog} customer=${editing.customer} etag=${current?.etag ?? editing.etag} close=${close}
       done=${saved} />`}
-    ${query.get('new') && mayCreate && html`<${CustomerDialog} close=${close} done=${saved} />`}`;
+    ${query.get('new') && mayCreate && html`<${MyDataDialog} close=${close} done=${saved} />`}`;
 }

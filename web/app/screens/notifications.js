@@ -1,6 +1,6 @@
 import { html } from '../lib.js';
 import { api, queryString } from '../api.js';
-import { useCaller } from '../access.js';
+import { isClient, useCaller } from '../access.js';
 import { clock, dateTime, dayName } from '../format.js';
 import { t, term } from '../i18n.js';
 import { useList } from '../list.js';
@@ -24,6 +24,14 @@ const EVENTS = [
   'webhook_paused', 'webhook_disabled',
 ];
 
+/** What customers are notified of. */
+const EVENTS_OF_CLIENTS = [
+  'message_received', 'customer_status_changed', 'customer_notice', 'kyc_document_expiring', 'task_assigned', 'task_status_changed',
+  'task_due', 'password_changed', 'new_device_login', 'credential_added', 'credential_removed', 'factor_changed',
+];
+
+const eventName = (event) => (isClient() ? term('client_event', event) : term('event', event));
+
 function Title({ item, title, path, open }) {
   return html`<p>${path ? html`<a class="plain" href=${path} onClick=${open}>${title}</a>` : html`<span>${title}</span>`}${
     item.test && html` <span class="badge none">${t('notifications.test')}</span>`}${
@@ -42,8 +50,8 @@ function Item({ item, textOf, markRead, selection }) {
   const external = item.link_url && !path;
   return html`<li class=${item.read ? '' : 'unread'}>
     <span class="pick">
-      <label><input type="checkbox" aria-label=${t('list.select_row', { name: title })} checked=${selection.has(item)}
-        onClick=${(event) => selection.toggle(item, event.shiftKey)} /></label>
+      ${!isClient() && html`<label><input type="checkbox" aria-label=${t('list.select_row', { name: title })} checked=${selection.has(item)}
+        onClick=${(event) => selection.toggle(item, event.shiftKey)} /></label>`}
       <${EventIcon} item=${item} />
     </span>
     <div class="grow">
@@ -144,7 +152,7 @@ export default function Notifications() {
       <${Filter} label=${t('notifications.show')} value=${state.read} onChange=${(read) => list.set({ read })}
         options=${[['false', t('notifications.unread')], ['true', t('notifications.read')]]} />
       <${Filter} label=${t('notifications.event')} value=${state.event} onChange=${(event) => list.set({ event })}
-        options=${optionsOf(EVENTS, (event) => term('event', event))} />
+        options=${optionsOf(isClient() ? EVENTS_OF_CLIENTS : EVENTS, eventName)} />
     <//>
     <section class="card flush" aria-label=${t('nav.notifications')}>
       <${Tools} list=${list} selection=${selection} />

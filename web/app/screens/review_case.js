@@ -11,7 +11,7 @@ import { usePreferences } from '../preferences.js';
 import { go, route } from '../router.js';
 import { useStore } from '../store.js';
 import { Empty, Loaded, Notice, toast, useAction } from '../ui/feedback.js';
-import { FileViewer, seenFiles } from '../ui/file_preview.js';
+import { fileAfter, FileViewer, seenFiles } from '../ui/file_preview.js';
 import { Icon } from '../ui/icon.js';
 import { useKeys } from '../ui/keys.js';
 import { Card, PageHead } from '../ui/page.js';
@@ -71,7 +71,9 @@ function useScans({ customer, kyc }) {
 function useViewer(scans) {
   const [file, setFile] = useState(null);
   const open = () => setFile(scans.unseen[0] ?? scans.all[0] ?? null);
-  const viewer = (keys) => file && html`<${FileViewer} key=${file.id} file=${file} keys=${keys} close=${() => setFile(null)} />`;
+  const next = () => setFile(fileAfter(scans.all, file));
+  const viewer = (keys) => file && html`<${FileViewer} key=${file.id} file=${file} keys=${keys} next=${scans.all.length > 1 && next}
+    close=${() => setFile(null)} />`;
   return { open, viewer };
 }
 

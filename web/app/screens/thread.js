@@ -149,9 +149,13 @@ function useMessages(id) {
   return { messages, setMessages, older, loadOlder, error, setError, refresh };
 }
 
-/** Sends messages in their order: {text, type, send}. A message that failed goes back into the field, before what was typed since. */
+/**
+ * Sends messages in their order: {text, files, type, attach, detach, send}. Files wait for Send. A message that failed goes back into the
+ * field, before what was typed since.
+ */
 function useComposer(id, { setMessages, setError }, beforeSend) {
   const [text, setText] = useState(drafts.read(draftOf(id)) ?? '');
+  const [files, setFiles] = useState([]);
   const inTurn = useMemo(oneByOne, []);
   const unsent = useRef(null); // {content, key} of a failed message: a retry with the same key creates it only once
 
@@ -160,7 +164,9 @@ function useComposer(id, { setMessages, setError }, beforeSend) {
     if (value) drafts.write(draftOf(id), value);
     else drafts.remove(draftOf(id));
   }
-  async function send(files = []) {
+  const attach = (chosen) => setFiles((was) => [...was, ...chosen]);
+  const detach = (file) => setFiles((was) => was.filter((one) => one !== file));
+  async function send() {
     const content = text.trim() || files.map((file) => file.name).join(', ').slice(0, MAX_LENGTH);
     if (!content) return;
     const key = unsent.current?.content === content ? unsent.current.key : idempotencyKey();
@@ -171,6 +177,7 @@ function useComposer(id, { setMessages, setError }, beforeSend) {
     beforeSend();
     setMessages((was) => [...(was ?? []), pending]);
     type('');
+    setFiles([]);
     try {
       const body = { content, metadata: {} };
       const sent = await inTurn(() => api.post(`/v1/chats/${id}/messages`, body, { headers: { 'Idempotency-Key': key } }));
@@ -184,11 +191,22 @@ function useComposer(id, { setMessages, setError }, beforeSend) {
       unsent.current = { content, key };
       setMessages(withoutPending);
       type([content, drafts.read(draftOf(id))].filter(Boolean).join('\n'));
+      attach(files);
       setError(failed);
     }
   }
-  return { text, type, send };
+  return { text, files, type, attach, detach, send };
 }
+
+/** The files that wait for Send. */
+const WaitingFiles = ({ files, detach }) => files.length > 0 && html`<ul class="waiting-files" aria-label=${t('files.waiting')}>
+  ${files.map((file) => html`<li key=${file.name + file.lastModified}>
+    <${Icon} name="audit" size=${14} /><span class="clip">${file.name}</span>
+    <button type="button" class="bare" aria-label=${t('files.take_out', { name: file.name })} onClick=${() => detach(file)}>
+      <${Icon} name="close" size=${14} />
+    </button>
+  </li>`)}
+</ul>`;
 
 /** One chat, newest message at the bottom, with the field for a new message. */
 export function Thread({ id, chat }) {
@@ -233,11 +251,14 @@ export function Thread({ id, chat }) {
       ${messages?.length === 0 && html`<p class="none">${t('chats.first')}</p>`}
     </div>
     <form class="composer" onSubmit=${submit}>
+      <${WaitingFiles} files=${composer.files} detach=${composer.detach} />
       <label class="sr" for="composer">${t('chats.write')}</label>
       <textarea id="composer" ref=${field} rows="1" maxlength=${MAX_LENGTH} placeholder=${t('chats.write')} value=${composer.text}
         onInput=${(event) => composer.type(event.target.value)} onKeyDown=${onKeyDown}></textarea>
-      <${AttachButton} label=${t('files.attach')} take=${composer.send} />
-      <button type="submit" aria-label=${t('chats.send')} disabled=${!composer.text.trim()}><${Icon} name="send" /></button>
+      <${AttachButton} label=${t('files.attach')} take=${composer.attach} />
+      <button type="submit" aria-label=${t('chats.send')} disabled=${!composer.text.trim() && !composer.files.length}>
+        <${Icon} name="send" />
+      </button>
     </form>
   </section>`;
 }

@@ -50,12 +50,15 @@ function stateOf(text, result, count) {
   return count ? '' : t('finder.nothing', { text });
 }
 
-/** Navigates by typing: to records as the server finds them, to screens, and runs commands. */
-export function CommandPalette({ close }) {
+/**
+ * Navigates by typing: to records as the server finds them, to screens, and runs commands.
+ * @param {{typed: string, close: () => void}} props typed: what was typed before the palette was loaded
+ */
+export function CommandPalette({ typed: before, close }) {
   usePeople();
   useLanguage();
   const id = useId();
-  const [typed, setTyped] = useState('');
+  const [typed, setTyped] = useState(before);
   const [result, search] = useSearch();
   const [at, setAt] = useState(0);
   const list = useRef();
@@ -64,6 +67,7 @@ export function CommandPalette({ close }) {
   const groups = joined(localGroups(text), result.text === text ? foundGroups(result) : []);
   const rows = groups.flatMap((group) => group.rows);
   const state = text ? stateOf(text, result, rows.length) : '';
+  useEffect(() => before && search(before), []);
   useLayoutEffect(() => setAt(0), [text]); // before Enter, which may follow at once
   useEffect(() => {
     list.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' });

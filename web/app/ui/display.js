@@ -1,6 +1,6 @@
 import { html, useState } from '../lib.js';
 import { t, term } from '../i18n.js';
-import { ago, dateTime, number, percent } from '../format.js';
+import { ago, dateTime, exactTime, number, percent } from '../format.js';
 import { usePreferences } from '../preferences.js';
 import { initials } from '../people.js';
 import { Icon } from './icon.js';
@@ -34,11 +34,11 @@ export const OnTrial = ({ of }) => (of.trusted_from && new Date(of.trusted_from)
 /** The sign for a missing value. */
 export const Dash = () => html`<span class="none">–</span>`;
 
-/** A timestamp: the time since then, with the exact time as a tooltip; exact shows that instead. */
-export function When({ at, exact }) {
+/** A timestamp: the time since then, with the exact time as a tooltip; exact shows that instead, seconds shows it to the second. */
+export function When({ at, exact, seconds }) {
   usePreferences();
   if (!at) return html`<${Dash} />`;
-  return html`<time dateTime=${at} title=${dateTime(at)}>${exact ? dateTime(at) : ago(at)}</time>`;
+  return html`<time dateTime=${at} title=${dateTime(at)}>${seconds ? exactTime(at) : exact ? dateTime(at) : ago(at)}</time>`;
 }
 
 /** Names and values, in columns or as a list. Rows are [name, value]; a missing value shows a dash. */

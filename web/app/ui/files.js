@@ -9,7 +9,7 @@ import { uploadFile } from '../upload.js';
 import { confirm } from './dialog.js';
 import { Badge } from './display.js';
 import { ErrorBox, toast, toastError } from './feedback.js';
-import { FileViewer, Thumbnail } from './file_preview.js';
+import { fileAfter, FileViewer, Thumbnail } from './file_preview.js';
 import { Icon } from './icon.js';
 import { Person } from './person.js';
 
@@ -203,6 +203,8 @@ export function FileList({ of, readOnly, noUpload = readOnly, compact, start, ma
     settle();
   }
   const files = list.files ?? [];
+  const ready = files.filter((file) => file.status === 'ready');
+  const after = (file) => ready.length > 1 && (() => setOpen(fileAfter(ready, file)));
   const nothing = !files.length && !uploads.length;
   if (nothing && noUpload && !list.error) return null;
   return html`<div class="files">
@@ -212,6 +214,6 @@ export function FileList({ of, readOnly, noUpload = readOnly, compact, start, ma
       ${files.map((file) => html`<${Row} key=${file.id} file=${file} open=${setOpen} remove=${!readOnly && mayDelete(file) && remove} />`)}
     </ul>`}
     ${!noUpload && html`<${Drop} add=${add} compact=${compact} />`}
-    ${open && html`<${FileViewer} file=${open} close=${() => setOpen(null)} />`}
+    ${open && html`<${FileViewer} key=${open.id} file=${open} close=${() => setOpen(null)} next=${after(open)} />`}
   </div>`;
 }

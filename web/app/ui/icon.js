@@ -37,6 +37,7 @@ const PATHS = {
   menu: 'M3 5.500h14M3 10h14M3 14.500h14',
   close: 'M5 5l10 10M15 5L5 15',
   plus: 'M10 4v12M4 10h12',
+  minus: 'M4 10h12',
   search: 'M9 14.500a5.500 5.500 0 1 0 0-11 5.500 5.500 0 0 0 0 11zM13 13l4 4',
   left: 'M12 4l-6 6 6 6',
   right: 'M8 4l6 6-6 6',

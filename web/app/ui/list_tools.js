@@ -1,4 +1,5 @@
 import { html, useState } from '../lib.js';
+import { isClient } from '../access.js';
 import { api } from '../api.js';
 import { downloadFile } from '../download.js';
 import { t } from '../i18n.js';
@@ -114,12 +115,13 @@ function Export({ list, screen }) {
 }
 
 /**
- * The tools of a list: saved views, columns, export and print.
+ * The tools of a list: saved views, columns, export and print. Customers of the bank get none: their lists are short.
  * @param {{list: ReturnType<import('../list.js').useList>, columns?: any[], children?: any}} props
  *   children: before the tools, such as the actions for selected rows
  */
 export function ListTools({ list, columns = [], children }) {
   const { path: screen } = useStore(route);
+  if (isClient()) return null;
   return html`<div class="list-tools" role="toolbar" aria-label=${t('list.tools')}>
     ${children}<span class="grow"></span>
     ${list.setColumns && html`<${Menu} label=${t('list.views')} icon="bookmark">${(close) => html`

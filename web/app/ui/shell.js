@@ -1,7 +1,7 @@
 import { html, useEffect, useLayoutEffect, useRef, useState } from '../lib.js';
 import { signOut } from '../auth.js';
 import { avatarUrl } from '../avatar.js';
-import { day } from '../format.js';
+import { dateTime, day } from '../format.js';
 import { t } from '../i18n.js';
 import { useUnread } from '../live_updates.js';
 import { isClient, roleName, useCaller } from '../access.js';
@@ -102,14 +102,35 @@ function Drawer({ path, close }) {
 
 const IS_MAC = /mac|iphone|ipad/i.test(navigator.userAgentData?.platform ?? navigator.platform);
 
+/**
+ * Keeps what is typed while the palette loads, so that it does not reach the screen and is not lost.
+ * @param {{current: string}} kept gets the text
+ * @returns {() => void} ends it
+ */
+function keepTyped(kept) {
+  kept.current = '';
+  const onKeyDown = (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key.length === 1) kept.current += event.key;
+    else if (event.key === 'Backspace') kept.current = kept.current.slice(0, -1);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  addEventListener('keydown', onKeyDown, true);
+  return () => removeEventListener('keydown', onKeyDown, true);
+}
+
 /** Opens the command palette: a button, and Ctrl K anywhere. The palette's module is loaded on first use. */
 function PaletteButton({ path }) {
   const [Palette, setPalette] = useState(null);
   const [open, setOpen] = useState(false);
+  const typed = useRef('');
   useLayoutEffect(() => setOpen(false), [path]); // A later effect could close what was opened since.
   async function show() {
     const from = route.get().path;
-    const module = await import('./command_palette.js').catch(toastError);
+    const stop = keepTyped(typed);
+    const module = await import('./command_palette.js').catch(toastError).finally(stop);
     if (!module) return;
     setPalette(() => module.CommandPalette);
     setOpen(route.get().path === from && !document.querySelector('dialog[open]')); // unless the user has gone on meanwhile
@@ -128,7 +149,7 @@ function PaletteButton({ path }) {
       <${Icon} name="search" size=${16} /><span class="palette-button-text">${t('palette.open')}</span>
       <kbd aria-hidden="true">${IS_MAC ? '⌘ K' : 'Ctrl K'}</kbd>
     </button>
-    ${open && html`<${Palette} close=${() => setOpen(false)} />`}`;
+    ${open && html`<${Palette} typed=${typed.current} close=${() => setOpen(false)} />`}`;
 }
 
 /** The state of the live connection, as a coloured dot and in words. */
@@ -213,6 +234,18 @@ function BottomBar({ path, unread }) {
   </nav>`;
 }
 
+/** Who printed a page and when; shown on paper only. */
+function Printed() {
+  const [at, setAt] = useState(() => new Date());
+  usePeople();
+  useEffect(() => {
+    const now = () => setAt(new Date());
+    addEventListener('beforeprint', now);
+    return () => removeEventListener('beforeprint', now);
+  }, []);
+  return html`<p class="printed" aria-hidden="true">${nameOf(useCaller().me.id)}, ${dateTime(at)}</p>`;
+}
+
 /** The layout of every screen after sign-in. */
 export function Shell({ path, children }) {
   const [open, setOpen] = useState(false);
@@ -226,6 +259,7 @@ export function Shell({ path, children }) {
     ${open && html`<${Drawer} path=${path} close=${() => setOpen(false)} />`}
     <div class="column">
       <${TopBar} path=${path} drawerOpen=${open} openDrawer=${() => setOpen(true)} />
+      <${Printed} />
       <main id="main" tabindex="-1"><${PrintedPassword} /><${FactorDue} />${children}</main>
       <${BottomBar} path=${path} unread=${useUnread()} />
     </div>

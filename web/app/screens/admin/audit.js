@@ -16,7 +16,9 @@ import { Filter, Filters, optionsOf, Search } from '../../ui/filters.js';
 import { Icon } from '../../ui/icon.js';
 import { PageHead } from '../../ui/page.js';
 import { RecordList } from '../../ui/record_list.js';
-import { Actor, EntryDialog, RecordLink } from './audit_entry.js';
+import { UserPicker } from '../../ui/picker.js';
+import { actionName, actionsNamed } from './audit_actions.js';
+import { Actor, EntryDialog, RecordLink, recordNames } from './audit_entry.js';
 
 await loadStyle('admin');
 
@@ -51,11 +53,11 @@ const TONES = { change: 'none', read: 'info' }; // every other kind is a securit
 /** The action of an entry, with its note and how often it happened. */
 function actionText({ action, detail }) {
   const note = detail?.note === 'document_numbers' && t('audit.note_document_numbers');
-  return [term('audit_action', action), note, detail?.count > 1 && `× ${number(detail.count)}`].filter(Boolean).join(' ');
+  return [actionName(action), note, detail?.count > 1 && `× ${number(detail.count)}`].filter(Boolean).join(' ');
 }
 
-const columnsOf = (keyNames, open) => [
-  { key: 'at', label: t('audit.when'), cell: (row) => html`<${When} at=${row.at} exact />` },
+const columnsOf = (keyNames, names, open) => [
+  { key: 'at', label: t('audit.when'), cell: (row) => html`<${When} at=${row.at} seconds />` },
   { key: 'actor', label: t('audit.actor'), cell: (row) => html`<${Actor} id=${row.actor} keyNames=${keyNames} link />` },
   {
     key: 'action', label: t('audit.action'),
@@ -66,7 +68,7 @@ const columnsOf = (keyNames, open) => [
     cell: (row) => html`<${Badge} value=${term('audit_kind', row.kind)} tone=${TONES[row.kind] ?? 'warn'} />`,
   },
   { key: 'type', minor: true, wide: true, label: t('access.type'), cell: (row) => term('rec_type', row.rec_type) },
-  { key: 'record', minor: true, wide: true, label: t('audit.record'), cell: (row) => html`<${RecordLink} entry=${row} />` },
+  { key: 'record', minor: true, wide: true, label: t('audit.record'), cell: (row) => html`<${RecordLink} entry=${row} names=${names} />` },
 ];
 
 /** The range of the local days of a filter, as the list searches it: from..to. */
@@ -98,9 +100,10 @@ export default function Audit() {
   const [from, to] = [query.get('from') ?? '', query.get('to') ?? ''];
   const list = useList('/v1/audit', {
     filters: ['rec_type', 'kind', 'actor', 'rec_id'], limit: 50, sort: '-seq', fixed: { 'search.at': rangeOf(from, to) },
-    search: (text) => (UUID.test(text) ? { 'search.rec_id': text } : { 'search.action': containing(text) }),
+    search: (text) => (UUID.test(text) ? { 'search.rec_id': text } : { 'search.action': actionsNamed(text) || containing(text) }),
   });
   const keyNames = useLoad(loadKeyNames).data ?? {};
+  const names = useLoad(() => recordNames(list.data?.data ?? []), [list.data]).data ?? {};
   const { actor, rec_id: record } = list.state;
   const show = (filter) => {
     setOpen(null);
@@ -118,12 +121,14 @@ export default function Audit() {
         options=${optionsOf(TYPES, (type) => term('rec_type', type))} />
       <${DayFilter} label=${t('audit.from')} value=${from} onChange=${(day) => list.set({ from: day })} />
       <${DayFilter} label=${t('audit.to')} value=${to} onChange=${(day) => list.set({ to: day })} />
+      <div class="filter person"><${UserPicker} label=${t('audit.person')} hint="" pick=${(row) => row && show({ actor: row.id })} /></div>
       ${actor && html`<${Chosen} label=${t('audit.actor')} remove=${() => list.set({ actor: '' })}>
         <${Actor} id=${actor} keyNames=${keyNames} /><//>`}
       ${record && html`<${Chosen} label=${t('audit.record')} remove=${() => list.set({ rec_id: '' })}>
         <span class="code">${record}</span><//>`}
     <//>
-    <${RecordList} list=${shown} title=${t('nav.audit')} columns=${columnsOf(keyNames, setOpen)} lines=${10}
+    <${RecordList} list=${shown} title=${t('nav.audit')} columns=${columnsOf(keyNames, names, setOpen)} lines=${10}
       rowsOf=${(page) => page.data.map((row) => ({ ...row, id: row.seq }))} />
-    ${open && html`<${EntryDialog} entry=${open} keyNames=${keyNames} show=${show} close=${() => setOpen(null)} />`}`;
+    ${open && html`<${EntryDialog} entry=${open} keyNames=${keyNames} names=${names} show=${show}
+      close=${() => setOpen(null)} />`}`;
 }

@@ -1,12 +1,15 @@
 import { html } from '../../lib.js';
+import { mayAny, roleName } from '../../access.js';
 import { api } from '../../api.js';
-import { dateTime, number } from '../../format.js';
+import { fullName } from '../../customers.js';
+import { dateTime, exactTime, number } from '../../format.js';
 import { t, term } from '../../i18n.js';
 import { useLoad } from '../../load.js';
 import { Facts } from '../../ui/display.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Loaded } from '../../ui/feedback.js';
 import { Person } from '../../ui/person.js';
+import { actionName } from './audit_actions.js';
 
 const NIL = '00000000-0000-0000-0000-000000000000'; // the actor of Kontor's own actions
 
@@ -28,10 +31,32 @@ const USERS = ['users', 'user_roles', 'profiles'];
 
 const code = (value) => value && html`<span class="code">${value}</span>`;
 
-/** The record of an entry, as a link where it has a screen. */
-export function RecordLink({ entry: { rec_type: type, rec_id: id } }) {
-  if (!id) return '–';
-  const shown = USERS.includes(type) ? html`<${Person} id=${id} />` : html`<span class="code">${id}</span>`;
+const NAMED = {
+  customers: ['/v1/customers', fullName], personas: ['/v1/personas', fullName], tasks: ['/v1/tasks', (one) => one.title],
+  roles: ['/v1/rbac/roles', (one) => roleName(one.name)], service_accounts: ['/v1/service-accounts', (one) => one.name],
+};
+const OF_CUSTOMERS = ['relationships', 'legal_holds']; // types whose records have the ids of customers
+
+/** Loads the names of the records of entries, by id; of those that the caller may read. */
+export async function recordNames(entries) {
+  const ids = {};
+  for (const { rec_type: type, rec_id: id } of entries) {
+    const of = OF_CUSTOMERS.includes(type) ? 'customers' : type;
+    if (id && NAMED[of] && mayAny(of)) (ids[of] ??= new Set()).add(id);
+  }
+  const names = await Promise.all(Object.entries(ids).map(async ([type, wanted]) => {
+    const [path, nameOf] = NAMED[type];
+    const { data } = await api.get(path, { limit: 100, 'search.id': [...wanted].slice(0, 100).join(',') }).catch(() => ({ data: [] }));
+    return data.map((one) => [one.id, nameOf(one)]);
+  }));
+  return Object.fromEntries(names.flat());
+}
+
+/** The record of an entry, by its name where it is known, as a link where it has a screen. */
+export function RecordLink({ entry: { rec_type: type, rec_id: id }, names = {} }) {
+  if (!id || id === NIL) return '–';
+  const known = names[id] ? html`<bdi>${names[id]}</bdi>` : html`<span class="code" title=${id}>${id.slice(0, 8)}…</span>`;
+  const shown = USERS.includes(type) ? html`<${Person} id=${id} />` : known;
   return SCREENS[type] ? html`<a href=${SCREENS[type] + id}>${shown}</a>` : shown;
 }
 
@@ -76,13 +101,13 @@ const Related = ({ entry, show }) => html`<p class="row">
 </p>`;
 
 /** One entry: what changed, who did it, and the hashes of the record and of the chain. */
-export function EntryDialog({ entry, keyNames, close, show }) {
-  return html`<${Dialog} title=${term('audit_action', entry.action)} close=${close} wide>
+export function EntryDialog({ entry, keyNames, names, close, show }) {
+  return html`<${Dialog} title=${actionName(entry.action)} close=${close} wide>
     ${entry.has_changes && html`<${Changes} entry=${entry} />`}
     <${Related} entry=${entry} show=${show} />
     <${Facts} list rows=${[
       [t('audit.seq'), number(entry.seq)],
-      [t('audit.when'), dateTime(entry.at)],
+      [t('audit.when'), exactTime(entry.at)],
       [t('audit.kind'), term('audit_kind', entry.kind)],
       [t('audit.actor'), html`<${Actor} id=${entry.actor} keyNames=${keyNames} link />`],
       ...repetitionFacts(entry.detail),
@@ -90,7 +115,7 @@ export function EntryDialog({ entry, keyNames, close, show }) {
       [t('audit.session'), code(entry.session_id)],
       [t('audit.request'), code(entry.request_id)],
       [t('access.type'), term('rec_type', entry.rec_type)],
-      [t('audit.record'), html`<${RecordLink} entry=${entry} />`],
+      [t('audit.record'), entry.rec_id && html`<${RecordLink} entry=${entry} names=${names} /> ${code(entry.rec_id)}`],
       [t('audit.before'), code(entry.before_hash)],
       [t('audit.after'), code(entry.after_hash)],
       [t('audit.previous'), code(entry.prev_hash)],

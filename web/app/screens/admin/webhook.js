@@ -5,6 +5,7 @@ import { t } from '../../i18n.js';
 import { useList } from '../../list.js';
 import { useLoad } from '../../load.js';
 import { go } from '../../router.js';
+import { loadStyle } from '../../style.js';
 import { Badge, Facts, RecordId, When } from '../../ui/display.js';
 import { confirm, Dialog } from '../../ui/dialog.js';
 import { Empty, Loaded, Notice, toast, useAction } from '../../ui/feedback.js';
@@ -15,6 +16,8 @@ import { Person } from '../../ui/person.js';
 import { RecordList } from '../../ui/record_list.js';
 import { WhoSees } from '../../ui/who_sees.js';
 import { SecretCreated, State, WebhookForm, valuesOf } from './webhook_form.js';
+
+await loadStyle('admin');
 
 const STATES = ['queued', 'sending', 'retrying', 'delivered', 'dead', 'withheld'];
 const TONES = { delivered: 'good', retrying: 'warn', dead: 'bad' };

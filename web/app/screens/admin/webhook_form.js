@@ -1,10 +1,10 @@
 import { html } from '../../lib.js';
 import { api } from '../../api.js';
-import { t } from '../../i18n.js';
+import { t, term } from '../../i18n.js';
 import { useLoad } from '../../load.js';
 import { Badge, Copy } from '../../ui/display.js';
 import { Dialog } from '../../ui/dialog.js';
-import { Notice } from '../../ui/feedback.js';
+import { Loaded, Notice } from '../../ui/feedback.js';
 import { Actions, Field, Form } from '../../ui/form.js';
 
 const words = (text) => text.split(/[\s,]+/).filter(Boolean);
@@ -28,6 +28,38 @@ export const SecretCreated = ({ secret, close }) => html`<${Dialog} title=${t('w
   <div class="actions"><button onClick=${close}>${t('webhooks.saved')}</button></div>
 <//>`;
 
+/** The kinds of events by the type of their records: [type, kinds]. */
+function byRecordType(kinds) {
+  const groups = new Map();
+  for (const { type, rec_type: of } of kinds) groups.set(of, [...(groups.get(of) ?? []), type]);
+  return [...groups].sort(([a], [b]) => term('rec_type', a).localeCompare(term('rec_type', b)));
+}
+
+/**
+ * The choice of events from the list of the server; without a choice, all are sent. A pattern that was entered elsewhere, such as
+ * customers.*, is kept until it is removed.
+ */
+function EventTypes({ form }) {
+  const load = useLoad(async () => (await api.get('/v1/events/types')).data, []);
+  const chosen = words(form.values.types ?? '');
+  const toggle = (type) => form.set('types', (chosen.includes(type) ? chosen.filter((one) => one !== type) : [...chosen, type]).join(', '));
+  const known = new Set((load.data ?? []).map(({ type }) => type));
+  const patterns = load.data ? chosen.filter((one) => !known.has(one)) : [];
+  const box = (type, label) => html`<label key=${type} class="menu-item">
+    <input type="checkbox" checked=${chosen.includes(type)} onChange=${() => toggle(type)} />${label}
+  </label>`;
+  return html`<fieldset class="event-types"><legend>${t('webhooks.types')}</legend>
+    <p class="fine" role="status">${chosen.length ? t('webhooks.types_chosen', { n: chosen.length }) : t('webhooks.types_all')}</p>
+    ${patterns.map((type) => box(type, html`<span class="code">${type}</span>`))}
+    <${Loaded} load=${load} lines=${3}>${(kinds) => byRecordType(kinds).map(([of, types]) => html`<details key=${of}>
+      <summary>${term('rec_type', of)}${types.some((type) => chosen.includes(type)) && html` <span class="count">${
+        types.filter((type) => chosen.includes(type)).length}</span>`}</summary>
+      ${types.map((type) => box(type, html`<span class="code">${type}</span>`))}
+    </details>`)}<//>
+    ${form.errors.types && html`<small class="field-error">${form.errors.types}</small>`}
+  </fieldset>`;
+}
+
 /** The fields of a webhook; choose adds the choice of its account, which cannot be changed later. */
 export function WebhookForm({ form, label, cancel, choose }) {
   const load = useLoad(async () => (choose ? (await api.get('/v1/service-accounts', { limit: 100 })).data : []), []);
@@ -37,7 +69,7 @@ export function WebhookForm({ form, label, cancel, choose }) {
     <${Field} form=${form} name="description" optional label=${t('webhooks.description')} />
     ${choose && html`<${Field} form=${form} name="account_id" label=${t('webhooks.account')} hint=${t('webhooks.account_hint')}
       options=${[['', t('webhooks.myself')], ...accounts]} />`}
-    <${Field} form=${form} name="types" rows=${2} optional label=${t('webhooks.types')} hint=${t('webhooks.types_hint')} />
+    <${EventTypes} form=${form} />
     <${Field} form=${form} name="include_record" type="checkbox" label=${t('webhooks.include_record')} />
     <${Actions} form=${form} label=${label} cancel=${cancel} />
   <//>`;

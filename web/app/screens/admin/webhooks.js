@@ -4,6 +4,7 @@ import { may } from '../../access.js';
 import { t } from '../../i18n.js';
 import { useList } from '../../list.js';
 import { go } from '../../router.js';
+import { loadStyle } from '../../style.js';
 import { When } from '../../ui/display.js';
 import { Dialog } from '../../ui/dialog.js';
 import { useForm } from '../../ui/form.js';
@@ -11,6 +12,8 @@ import { Icon } from '../../ui/icon.js';
 import { PageHead } from '../../ui/page.js';
 import { RecordList } from '../../ui/record_list.js';
 import { SecretCreated, State, WebhookForm, valuesOf } from './webhook_form.js';
+
+await loadStyle('admin');
 
 function NewWebhook({ close }) {
   const [made, setMade] = useState(null);
