@@ -2,10 +2,17 @@ package serviceaccounts
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
+	"kontor/modules/kit/event"
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
 	"kontor/server/access"
@@ -162,4 +169,107 @@ func (s *Service) revoke(ctx context.Context, tx *store.Tx, accountID, tokenID s
 	}
 	s.auth.Changed(tx, accountID)
 	return tokenProof.Audit(ctx, tx, actionRevoke, tokenID, was)
+}
+
+const (
+	// tokenPrefix begins every token, so that scanners find tokens that leak. No access token begins so: those are JSON Web Tokens.
+	tokenPrefix = "kontor_sa_"
+
+	idDigits     = 32
+	secretBytes  = 32
+	secretLength = 43 // of secretBytes in base64url
+	tokenLength  = len(tokenPrefix) + idDigits + 1 + secretLength
+)
+
+// newTokenText returns a token with a fresh secret: kontor_sa_<id>_<secret>.
+func newTokenText(id string) string {
+	secret := make([]byte, secretBytes)
+	rand.Read(secret) // does not fail: it would end the program
+	return tokenPrefix + strings.ReplaceAll(id, "-", "") + "_" + base64.RawURLEncoding.EncodeToString(secret)
+}
+
+// parseToken returns the id in a token. Only the exact form of [newTokenText] is accepted, so that a token has one text.
+func parseToken(text string) (id string, ok bool) {
+	if len(text) != tokenLength || !strings.HasPrefix(text, tokenPrefix) {
+		return "", false
+	}
+	digits, secret, ok := strings.Cut(text[len(tokenPrefix):], "_")
+	if !ok || len(digits) != idDigits || digits != strings.ToLower(digits) {
+		return "", false
+	}
+	if _, err := base64.RawURLEncoding.Strict().DecodeString(secret); err != nil || strings.ContainsAny(secret, "\r\n") {
+		return "", false
+	}
+	raw, err := hex.DecodeString(digits)
+	if err != nil {
+		return "", false
+	}
+	parsed, err := uuid.FromBytes(raw)
+	return parsed.String(), err == nil
+}
+
+const (
+	// warnBefore is how long before its expiry administrators are notified of a token.
+	warnBefore = 7 * 24 * time.Hour
+	warnBatch  = 50
+)
+
+// expiring is a token that expires soon.
+type expiring struct {
+	id, accountID, name, account string
+	expires                      store.Time
+}
+
+// WarnOfExpiry notifies administrators of the tokens that expire within seven days, once for each token. Call it about once an
+// hour.
+func (s *Service) WarnOfExpiry(ctx context.Context) error {
+	for warned := warnBatch; warned == warnBatch; {
+		err := s.db.InTx(ctx, func(tx *store.Tx) error {
+			found, err := selectExpiringTokens(ctx, tx)
+			if warned = len(found); err != nil || warned == 0 {
+				return err
+			}
+			return s.warn(ctx, tx, found)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) warn(ctx context.Context, tx *store.Tx, tokens []expiring) error {
+	administrators, err := s.users.Administrators(ctx, tx)
+	if err != nil {
+		return err
+	}
+	for _, t := range tokens {
+		if err := s.notifier.Notify(ctx, tx, event.Event{
+			Kind: event.ServiceTokenExpiring, Type: access.Services, RecordID: t.accountID, Recipients: administrators,
+			Args: map[string]any{"Name": t.name, "Account": t.account, "Date": t.expires.Std().UTC().Format(time.DateOnly)},
+		}); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, updateWarned, t.id, tx.Now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func selectExpiringTokens(ctx context.Context, tx *store.Tx) ([]expiring, error) {
+	rows, err := tx.Query(ctx, selectExpiring, tx.Now(), tx.Now().Add(warnBefore), warnBatch)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var found []expiring
+	for rows.Next() {
+		var t expiring
+		if err := rows.Scan(&t.id, &t.accountID, &t.name, &t.expires, &t.account); err != nil {
+			return nil, err
+		}
+		found = append(found, t)
+	}
+	return found, errors.Join(rows.Err())
 }
