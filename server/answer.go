@@ -207,7 +207,13 @@ func hasCause(e *apierr.Error) bool { return e.Cause != nil && e.Cause.Error() !
 func (s *Server) setErrorHeaders(r *call, e *apierr.Error) {
 	header := &r.fiber.Response().Header
 	header.Set(fiber.HeaderCacheControl, "no-store")
-	header.Del(fiber.HeaderETag)
+	for _, name := range []string{fiber.HeaderETag, fiber.HeaderContentDisposition, "Repr-Digest"} {
+		header.Del(name) // of the content that is not sent
+	}
+	if e.Status != http.StatusRequestedRangeNotSatisfiable {
+		header.Del(fiber.HeaderAcceptRanges)
+		header.Del(fiber.HeaderContentRange)
+	}
 	switch {
 	case e.Retry > 0:
 		header.Set(fiber.HeaderRetryAfter, strconv.Itoa(wholeSeconds(e.Retry)))

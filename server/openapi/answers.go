@@ -37,6 +37,10 @@ func (b *builder) responses(row endpoint.Endpoint) Map[*Response] {
 	if row.Method == http.MethodGet && tagged(row.Handle.Out) {
 		all.Set("304", &Response{Ref: b.refer("responses", "NotModified")})
 	}
+	if slices.Contains(row.Faults, apierr.RangeBeyondEnd) {
+		all.Set("416", &Response{Description: "The range begins after the end of the content.", Headers: b.headerRefs([]string{"Accept-Ranges", "Content-Range"}),
+			Content: Map[*MediaType]{{jsonMedia, &MediaType{Schema: schemaRef(errorSchema), Example: b.envelope(apierr.RangeBeyondEnd)}}}})
+	}
 	if row.Draining != "" {
 		all.Set("503", b.draining(row))
 	}

@@ -175,7 +175,7 @@ func (b *builder) components() Components {
 	b.of(reflect.TypeOf(b.Health), false)
 	c := Components{Parameters: b.parameterComponents()}
 	if b.used["responses/NotModified"] {
-		c.Responses.Set("NotModified", &Response{Description: "The client's copy is up to date.", Headers: b.headerRefs([]string{"ETag"})})
+		c.Responses.Set("NotModified", &Response{Description: "The client's copy is up to date. The headers are those of the 200.", Headers: b.headerRefs([]string{"ETag"})})
 	}
 	c.Responses.Set(errorResponse, b.errorComponent())
 	for _, header := range sharedHeaders {

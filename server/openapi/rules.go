@@ -108,16 +108,17 @@ func (b *builder) applyText(what string, s *Schema, required bool, ask probe) {
 	if s.Pattern != "" {
 		return
 	}
-	wrong := ask("é\a")
-	if wrong == nil {
-		return
+	for _, text := range []string{"é", "é\a"} {
+		if wrong := ask(text); wrong != nil && s.Pattern == "" {
+			s.Pattern = patterns[wrong.Key]
+		}
 	}
-	s.Pattern = patterns[wrong.Key]
-	if wrong.Key != "invalid.control_characters" {
+	const control = "invalid.control_characters"
+	if s.Pattern != "" || !isKey(ask("é\a"), control) {
 		return
 	}
 	denied := controls
-	if isKey(ask("a\nb"), wrong.Key) {
+	if isKey(ask("a\nb"), control) {
 		denied += breaks
 	}
 	s.Pattern = "^[^" + denied + "]*$"

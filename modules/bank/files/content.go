@@ -68,9 +68,6 @@ func (s *Service) content(ctx context.Context, r *endpoint.Request) error {
 		asked, satisfiable := rangeOf(string(ranges[0]), f.Size)
 		if !satisfiable {
 			header.Set(fiber.HeaderContentRange, "bytes */"+strconv.FormatInt(f.Size, 10))
-			for _, name := range []string{fiber.HeaderETag, fiber.HeaderContentDisposition, "Repr-Digest"} {
-				header.Del(name)
-			}
 			return apierr.RangeBeyondEnd
 		}
 		if asked != nil {
