@@ -140,10 +140,9 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	}
 	m.Personas = personas.New(db, texts)
 	m.Customers = customers.New(db, m.Notifications, m.Users, m.Personas, customers.Options{FourEyes: o.Settings.KYC.FourEyes, Texts: texts})
-	m.Users.SetCustomers(m.Customers)
 	m.Payers = payers.New(db, m.Customers, texts)
 	m.Tasks = tasks.New(db, m.Notifications, m.Customers, m.Users, texts)
-	m.Tasks.SetReminderHour(o.Settings.Tasks.ReminderHour)
+	m.Tasks.ReminderHour = o.Settings.Tasks.ReminderHour
 	m.Chats = chats.New(db, inbox{m.Notifications}, people{m.Users}, texts)
 	m.Profile = profile.New(db, texts, profile.Options{MaxBytes: o.Settings.Profile.AvatarMaxBytes, MaxPixels: o.Settings.Profile.AvatarMaxPixels})
 	m.bills = qrbill.NewReader(qrbill.Config{
@@ -151,7 +150,6 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		CacheDir: o.CacheDir, Now: db.Clock().Now,
 	})
 	m.Files = newFiles(m)
-	m.Tasks.SetFiles(m.Files)
 	m.Imports = newImports(m)
 	m.Invoices = invoices.New(db, m.bills, texts, o.Settings.Invoices.KeepDays)
 	m.Audit = audit.New(db, texts, o.Log)
@@ -163,7 +161,6 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Screening = screening.New(db, screening.Options{Dir: o.Settings.Screening.Dir, Texts: texts, Log: o.Log})
 	m.Privacy = m.newPrivacy(o)
 	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Notifier: m.Notifications, Personas: m.Personas, Records: m.records(), SettingRoles: settingRoles(o.Settings), Texts: texts, Log: o.Log})
-	m.Users.SetTerms(m.RBAC, m.Notifications)
 	m.AuthZEN = newAuthZEN(m)
 	m.Privacy.Modules = m.personalModules()
 	m.Playground = m.newPlayground()
@@ -184,7 +181,9 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		Methods: map[signin.Kind]signin.Methods{signin.Credential: m.Users, signin.Factor: m.Factors, signin.Identity: m.OIDC},
 	}
 	m.Notifications.Peers = notifications.Peers{Sessions: m.Auth, Directory: m.Users, Chats: m.Chats}
-	if err := complete(m.Auth.Peers, m.Notifications.Peers); err != nil {
+	m.Users.Peers = directory.Peers{Terms: m.RBAC, Notifier: m.Notifications, Customers: m.Customers}
+	m.Tasks.Peers = tasks.Peers{Files: m.Files}
+	if err := complete(m.Auth.Peers, m.Notifications.Peers, m.Users.Peers, m.Tasks.Peers); err != nil {
 		return nil, err
 	}
 	m.jobRuns = NewJobRuns(m.Jobs())

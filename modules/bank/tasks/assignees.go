@@ -281,9 +281,6 @@ func eachText(text, prefix []byte, f func(value string)) {
 	}
 }
 
-// SetFiles registers the module that keeps the files of tasks. It breaks an initialisation cycle.
-func (s *Service) SetFiles(files attachment.Remover) { s.files = files }
-
 const selectMember = `SELECT 1 FROM task_members WHERE task_id = $1 AND user_id = $2`
 
 // AllowFile decides about the files of tasks: callers who may read the task may read them. While the task is open, its creator, its

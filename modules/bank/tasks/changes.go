@@ -212,7 +212,7 @@ type reminder struct {
 // and on however many nodes it runs.
 func (s *Service) Remind(ctx context.Context) error {
 	now := s.db.Now().Std().UTC()
-	if now.Hour() < s.reminderHour {
+	if now.Hour() < s.ReminderHour {
 		return nil
 	}
 	today := types.DateOf(now)

@@ -117,18 +117,20 @@ type Service struct {
 	directory directory
 	texts     endpoint.Texts
 	quota     records.Quota
-	files     attachment.Remover
 
-	reminderHour int // of the day in UTC, from which reminders are sent
+	Peers        Peers // set once, before the first request
+	ReminderHour int   // of the day in UTC, from which reminders are sent
+}
+
+// Peers are what tasks need of modules that are built later, because they need tasks.
+type Peers struct {
+	Files attachment.Remover // keeps the files of tasks
 }
 
 // New returns the module on a database.
 func New(db *store.DB, notify notifier, customers customers, directory directory, texts endpoint.Texts) *Service {
 	return &Service{Records: records.Of(db, table), db: db, notify: notify, customers: customers, directory: directory, texts: texts}
 }
-
-// SetReminderHour sets the hour of the day in UTC from which reminders are sent.
-func (s *Service) SetReminderHour(hour int) { s.reminderHour = hour }
 
 // SetQuota limits what one user may store. Without a quota nothing is counted.
 func (s *Service) SetQuota(q records.Quota) { s.quota = q }
@@ -263,7 +265,7 @@ func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, er
 			return err
 		}
 		table.Audit(ctx, tx, "tasks.delete", t.ID, was, nil)
-		if err := s.files.RemoveFiles(ctx, tx, attachment.Target{Kind: attachment.Task, Parent: t.CustomerID, Record: t.ID}); err != nil {
+		if err := s.Peers.Files.RemoveFiles(ctx, tx, attachment.Target{Kind: attachment.Task, Parent: t.CustomerID, Record: t.ID}); err != nil {
 			return err
 		}
 		return deleteTask(ctx, tx, t.ID)

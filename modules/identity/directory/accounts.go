@@ -301,9 +301,6 @@ type customers interface {
 	AddressGivenUp(ctx context.Context, tx *store.Tx, address string) error
 }
 
-// SetCustomers registers the module that is called when a user gives up an address; it breaks an initialisation cycle.
-func (s *Service) SetCustomers(c customers) { s.customers = c }
-
 // keepName stores the mark of a former name of a user.
 func (s *Service) keepName(ctx context.Context, tx *store.Tx, userID, name string) error {
 	if name == "" {
@@ -320,8 +317,8 @@ func (s *Service) keepCredential(ctx context.Context, tx *store.Tx, c Credential
 	case c.Type == Username:
 		return s.keepName(ctx, tx, c.UserID, c.Value)
 	}
-	if s.customers != nil {
-		if err := s.customers.AddressGivenUp(ctx, tx, c.Value); err != nil {
+	if s.Peers.Customers != nil {
+		if err := s.Peers.Customers.AddressGivenUp(ctx, tx, c.Value); err != nil {
 			return err
 		}
 	}

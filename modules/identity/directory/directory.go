@@ -166,11 +166,16 @@ type Service struct {
 	texts  endpoint.Texts
 	people *peopleCache
 
-	terms     terms     // nil before SetTerms
-	notifier  notifier  // nil before SetTerms
-	customers customers // nil before SetCustomers
+	Peers Peers // set once, before the first request
 
 	peopleTopic *store.Topic // users whose name, roles or sign-in names have changed
+}
+
+// Peers are what users need of modules that are built later, because they need users.
+type Peers struct {
+	Terms     terms     // nil: no role begins or ends by itself
+	Notifier  notifier  // of the end of roles
+	Customers customers // nil: addresses belong to no customer
 }
 
 // New returns the service.

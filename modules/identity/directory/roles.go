@@ -152,8 +152,8 @@ func (s *Service) replaceRoles(ctx context.Context, tx *store.Tx, userID string,
 		if _, err := tx.Exec(ctx, upsertUserRole, userID, a.roleID, tx.Now(), records.Actor(ctx), a.starts, a.expires, a.inForce); err != nil {
 			return false, err
 		}
-		if a.endsOrBegins() && s.terms != nil {
-			s.terms.TermsChanged(tx)
+		if a.endsOrBegins() && s.Peers.Terms != nil {
+			s.Peers.Terms.TermsChanged(tx)
 		}
 		changed = true
 	}
