@@ -232,6 +232,14 @@ func (m *Modules) modules() []any {
 	return all
 }
 
+// Proofs returns the record types that the audit trail covers. Notifications and deliveries are messages about records and
+// are not covered; nor are the exceptions that the Proofs of a module lists.
+func Proofs() []records.Proof {
+	return slices.Concat(directory.Proofs(), auth.Proofs(), factors.Proofs(), oidc.Proofs(), serviceaccounts.Proofs(), rbac.Proofs(),
+		customers.Proofs(), personas.Proofs(), payers.Proofs(), chats.Proofs(), tasks.Proofs(), files.Proofs(), profile.Proofs(), privacy.Proofs(), webhooks.Proofs(),
+		screening.Proofs())
+}
+
 // offering returns the modules that have the methods of an interface.
 func offering[I any](m *Modules) (found []I) {
 	for _, module := range m.modules() {

@@ -5,36 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
-	"kontor/modules/bank/chats"
-	"kontor/modules/bank/customers"
 	"kontor/modules/bank/files"
-	"kontor/modules/bank/payers"
-	"kontor/modules/bank/personas"
-	"kontor/modules/bank/tasks"
-	"kontor/modules/duty/privacy"
-	"kontor/modules/duty/screening"
-	"kontor/modules/identity/auth"
-	"kontor/modules/identity/directory"
-	"kontor/modules/identity/factors"
-	"kontor/modules/identity/oidc"
-	"kontor/modules/identity/profile"
-	"kontor/modules/identity/rbac"
-	"kontor/modules/identity/serviceaccounts"
 	"kontor/modules/kit/records"
-	"kontor/modules/reach/webhooks"
 	"kontor/store"
 	"kontor/store/audittrail"
 )
-
-// Proofs returns the record types that the audit trail covers. Notifications and deliveries are messages about records and
-// are not covered; nor are the exceptions that the Proofs of a module lists.
-func Proofs() []records.Proof {
-	return slices.Concat(directory.Proofs(), auth.Proofs(), factors.Proofs(), oidc.Proofs(), serviceaccounts.Proofs(), rbac.Proofs(),
-		customers.Proofs(), personas.Proofs(), payers.Proofs(), chats.Proofs(), tasks.Proofs(), files.Proofs(), profile.Proofs(), privacy.Proofs(), webhooks.Proofs(),
-		screening.Proofs())
-}
 
 // Earlier versions digested records in another form, or not at all. An upgrade writes an entry with the digest of each
 // record, between an entry with the form and formBegun and one with the form alone. Entries before these are not compared. Both are
