@@ -267,3 +267,48 @@ func dialable(listen string) string {
 	}
 	return net.JoinHostPort(host, port)
 }
+
+// sandboxTransport sends requests as the first administrator of a sandbox. It asks for a session by the socket, and for another one when
+// that has ended.
+type sandboxTransport struct {
+	http.RoundTripper
+	dir   string
+	token string
+}
+
+// RoundTrip sends a request without a body.
+func (t *sandboxTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	for asked := false; ; {
+		if t.token == "" {
+			asked = true
+			if err := askServer(request.Context(), t.dir, keyRequest{Command: askSession}, func(a controlAnswer) { t.token = a.Text }); err != nil {
+				return nil, err
+			}
+		}
+		authorized := request.Clone(request.Context())
+		authorized.Header.Set("Authorization", "Bearer "+t.token)
+		response, err := t.RoundTripper.RoundTrip(authorized)
+		if err != nil || response.StatusCode != http.StatusUnauthorized || asked {
+			return response, err
+		}
+		response.Body.Close()
+		t.token = ""
+	}
+}
+
+// signOut ends the session. It would end by itself within an hour.
+func (t *sandboxTransport) signOut(address string) {
+	if t.token == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address+"/v1/logout", http.NoBody)
+	if err != nil {
+		return
+	}
+	request.Header.Set("Authorization", "Bearer "+t.token)
+	if response, err := t.RoundTripper.RoundTrip(request); err == nil {
+		response.Body.Close()
+	}
+}

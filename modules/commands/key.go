@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -155,11 +156,13 @@ const (
 	askSeed      = "seed"
 	askTrigger   = "trigger"
 	askScenarios = "scenarios"
+	askSession   = "session" // of the first administrator
+	askExport    = "export"
 	askLink      = "link" // that signs in
 )
 
 // ofSandbox are the commands for a sandbox only.
-var ofSandbox = []string{askClock, askAdvance, askReset, askKeep, askRounds, askSeed, askTrigger, askScenarios}
+var ofSandbox = []string{askClock, askAdvance, askReset, askKeep, askRounds, askSeed, askTrigger, askScenarios, askSession, askExport}
 
 // sealProgress is how many values of a column were sealed again.
 type sealProgress struct {
@@ -196,6 +199,19 @@ func (k keyRequest) run(ctx context.Context, m *app.Modules, answer func(control
 		return k.playScenario(ctx, m, say)
 	case askScenarios:
 		return k.listScenarios(m, say)
+	case askSession:
+		token, err := m.Seed.AdministratorToken(ctx)
+		if err == nil {
+			say("%s", token)
+		}
+		return err
+	case askExport:
+		file, err := m.Seed.Export(ctx)
+		if err != nil {
+			return inWords(m, err)
+		}
+		say("%s", bytes.TrimSpace(file))
+		return nil
 	case askClock:
 		say("%s", m.DB.Now())
 		return nil

@@ -134,17 +134,20 @@ type logsCommand struct {
 func (l *commandLine) logs() *cobra.Command {
 	c := &logsCommand{}
 	cmd := &cobra.Command{
-		Use: "logs --token=<token>", Short: "Print the latest requests of a running server.",
+		Use: "logs", Short: "Print the latest requests of a running server.",
 		Long: `The server keeps requests in memory if the setting requests.keep says how many;
 a sandbox does. A line has the time, the status, the duration, the method and
 path, the code of an error and the request id. GET /v1/requests/{seq} and the
-console explain why a request was refused, see docs/requests.md.`,
-		Example: "kontor logs --token @token --follow --status 4xx\nkontor logs --token @token --path '/v1/customers/*' --json",
+console explain why a request was refused, see docs/requests.md.
+
+Without a token, the command asks the sandbox of the data directory by its
+socket, and reads as its first administrator.`,
+		Example: "kontor logs --follow --status 4xx\nkontor logs --token @token --path '/v1/customers/*' --json",
 		Args:    arguments(), RunE: l.run(c),
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.URL, "url", "", "Address (`URL`) of the server; default: the one of these settings on this machine.")
-	f.StringVar(&c.Token, "token", "", "`Token` of an administrator, or @FILE to read it from a file: other users can see flags.")
+	f.StringVar(&c.Token, "token", "", "`Token` of an administrator, or @FILE to read it from a file: other users can see flags. A sandbox needs none.")
 	f.BoolVarP(&c.Follow, "follow", "f", false, "Continue with the requests that follow, until the command is interrupted.")
 	f.StringSliceVar(&c.Status, "status", nil, "`Statuses`, such as 404, 4xx or 400..499; separated by commas. Default: all.")
 	f.StringVar(&c.Path, "path", "", "A `path`, such as /v1/customers/*. Default: all.")
@@ -152,7 +155,6 @@ console explain why a request was refused, see docs/requests.md.`,
 	f.StringVar(&c.Code, "code", "", "A `code` of an error. Default: all.")
 	f.IntVar(&c.Lines, "lines", 20, "The `number` of earlier requests, at most 100.")
 	f.BoolVar(&c.JSON, "json", false, "Print each request as one line of JSON.")
-	required(cmd, "token")
 	return cmd
 }
 
@@ -166,9 +168,17 @@ func (c logsCommand) Run(ctx context.Context, p Process, r *settings.Result) err
 	if err != nil {
 		return err
 	}
+	if token == "" && c.URL != "" {
+		return errors.New("--url needs --token")
+	}
 	address, transport, err := serverAt(ctx, c.URL, r.Settings)
 	if err != nil {
 		return err
+	}
+	if token == "" {
+		own := &sandboxTransport{RoundTripper: transport, dir: r.Settings.Data.Dir}
+		defer own.signOut(address)
+		transport, token = own, "of the socket" // the transport replaces it
 	}
 	server, err := client.New(address, client.WithToken(token), client.WithTransport(transport))
 	if err != nil {
