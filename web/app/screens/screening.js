@@ -1,0 +1,37 @@
+import { html } from '../lib.js';
+import { may } from '../access.js';
+import { api } from '../api.js';
+import { t } from '../i18n.js';
+import { useLoad } from '../load.js';
+import { usePeople } from '../people.js';
+import { usePreferences } from '../preferences.js';
+import { Notice } from '../ui/feedback.js';
+import { PageHead, Tabs } from '../ui/page.js';
+import { ScreeningCheck } from './screening_check.js';
+import { ScreeningLists } from './screening_lists.js';
+
+const VIEWS = { check: ScreeningCheck, lists: ScreeningLists };
+
+/** Says which lists are too old; nothing if none is. */
+function OldLists() {
+  const load = useLoad(() => api.get('/v1/screening/lists', { limit: 100 }).catch(() => null));
+  const old = load.data?.data.filter((list) => list.too_old) ?? [];
+  return old.length > 0 && html`<${Notice} tone="warn" title=${t('screening.too_old', { names: old.map(({ name }) => name).join(', ') })}>
+    ${t('screening.too_old_text')}
+  <//>`;
+}
+
+/** The comparison of a name with sanctions lists, and the lists. */
+export default function Screening({ view = 'check' }) {
+  usePreferences();
+  usePeople();
+  const mayLoad = may('roles', 'update');
+  const View = VIEWS[view] ?? ScreeningCheck;
+  const pathOf = (name) => (name === 'check' ? '/screening' : `/screening/${name}`);
+  const tabs = Object.keys(VIEWS).filter((name) => name !== 'lists' || mayLoad).map((name) => [pathOf(name), t(`screening.${name}`)]);
+  return html`
+    <${PageHead} title=${t('nav.screening')} note=${t('screening.note')} />
+    <${Tabs} label=${t('nav.screening')} tabs=${tabs} current=${pathOf(view)} />
+    ${mayLoad && html`<${OldLists} key=${view} />`}
+    <${View} mayLoad=${mayLoad} />`;
+}
