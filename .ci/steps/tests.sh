@@ -13,8 +13,7 @@ not_raced=(
 )
 
 # Tests of watched packages that run without the race detector: they compute in one goroutine, or drive processes and engines.
-unwatched='TestPortable_|TestServeDemo_|TestDatabase_FlippedByteIsAnError|TestPreview_OfDocuments|TestFiles_ForeignCallersAreRejected'
-unwatched+='|TestUnread_EqualsTheModel|TestCheck_AgreesWithStatements'
+unwatched='TestPortable_|TestServeDemo_|TestDatabase_FlippedByteIsAnError|TestUnread_EqualsTheModel|TestCheck_AgreesWithStatements'
 
 # The packages whose tests run again on PostgreSQL: their statements, locks or transactions differ by engine. The contract of an
 # engine (store/engine/enginetest) and migrations run on both engines in any case. The modules left out only create, read, change
@@ -83,7 +82,7 @@ step_words() { go test -count=1 ./modules/app/treetest -run '^TestWords_'; }
 # Runs the packages with random tests with many more rounds, and each fuzz target for $FUZZTIME.
 step_soak() {
     local names
-    names=$(grep -rl --include='*_test.go' 'testenv\.Rounds' . | xargs -n 1 dirname | sort -u)
+    names=$(grep -rl --include='*_test.go' 'testenv\.\(Rounds\|Checks\)' . | xargs -n 1 dirname | sort -u)
     # shellcheck disable=SC2086 # one word for each package
     KONTOR_TEST=soak run_tests -timeout 12h $names
     make --no-print-directory fuzz FUZZTIME="${FUZZTIME:-3m}"

@@ -109,7 +109,7 @@ func startOn(t testing.TB, db *store.DB, clock *storetest.Clock, users *atomic.I
 		change(&s)
 	}
 	ctx := context.Background()
-	o := app.Options{Settings: s, Log: testLog(t), Hash: auth.HashCost{MemoryKiB: 8, Passes: 1, Threads: 1}}
+	o := app.Options{Settings: s, Log: testLog(t), CacheDir: testenv.EngineCache(), Hash: auth.HashCost{MemoryKiB: 8, Passes: 1, Threads: 1}}
 	if len(sandbox) > 0 {
 		o.Sandbox = sandbox[0]
 	}

@@ -3,8 +3,6 @@ package rbac_test
 import (
 	"context"
 	"errors"
-	"flag"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -121,9 +119,7 @@ func (m *model) listed(user, persona string) bool {
 
 // TestCheck_AgreesWithStatements compares the check with the model, and both with the statements that read and list records.
 func TestCheck_AgreesWithStatements(t *testing.T) {
-	if err := flag.Set("rapid.checks", fmt.Sprint(testenv.Rounds(30, 100, 1000))); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Checks(t, 30, 100, 1000)
 	h := newHarness(t)
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(t, h)
