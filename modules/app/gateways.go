@@ -25,6 +25,7 @@ import (
 	"kontor/modules/kit/attachment"
 	"kontor/modules/kit/change"
 	"kontor/modules/kit/find"
+	"kontor/modules/kit/hit"
 	"kontor/modules/reach/changes"
 	"kontor/modules/reach/notifications"
 	"kontor/modules/reach/search"
@@ -276,6 +277,8 @@ func newChanges(m *Modules) *changes.Service {
 	s.SetReader(access.Tasks, func(ctx context.Context, id string) (any, error) { return m.Tasks.Find(ctx, id) })
 	s.SetReader(access.Users, func(ctx context.Context, id string) (any, error) { return m.Users.Get(ctx, id) })
 	s.SetReader(access.Services, func(ctx context.Context, id string) (any, error) { return m.Services.Get(ctx, id) })
+	s.SetReader(hit.Type, func(ctx context.Context, id string) (any, error) { return m.Screening.ReadHit(ctx, id) })
+	s.SetDecider(hit.Type, func(ctx context.Context, ids []string) (map[string]bool, error) { return m.Screening.Readable(ctx, ids) })
 	return s
 }
 

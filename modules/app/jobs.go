@@ -81,6 +81,7 @@ func (m *Modules) Jobs() []Job {
 		{"invoices.purge", time.Hour, OneNode, m.Invoices.Purge},
 		{"tasks.remind", 10 * time.Minute, OneNode, m.Tasks.Remind},
 		{"screening.folder", 5 * time.Second, OneNode, m.Screening.Follow},
+		{"screening.records", 2 * time.Second, OneNode, m.Screening.Rescreen},
 		{"screening.sweep", 24 * time.Hour, OneNode, m.Screening.Sweep},
 		{"customers.assignments", time.Hour, OneNode, m.Customers.EndAssignments},
 		{"customers.expiry", 24 * time.Hour, OneNode, m.Customers.RunExpiry},

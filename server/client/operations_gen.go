@@ -2353,10 +2353,10 @@ func (a *EventsAPI) bind(c *Client) {
 // `grants.created`, `grants.deleted`, `identities.created`, `identities.deleted`, `identities.updated`, `payers.created`,
 // `payers.erased`, `payers.updated`, `personas.created`, `personas.erased`, `personas.updated`, `profiles.erased`,
 // `profiles.updated`, `rate_limits.created`, `rate_limits.deleted`, `rate_limits.updated`, `roles.created`,
-// `roles.deleted`, `roles.updated`, `service_accounts.created`, `service_accounts.tokens_changed`,
-// `service_accounts.updated`, `tasks.created`, `tasks.deleted`, `tasks.erased`, `tasks.files_changed`, `tasks.updated`,
-// `users.created`, `users.erased`, `users.roles_changed`, `users.updated`, `webhooks.created`, `webhooks.deleted`,
-// `webhooks.updated`.
+// `roles.deleted`, `roles.updated`, `screening_hits.created`, `screening_hits.updated`, `service_accounts.created`,
+// `service_accounts.tokens_changed`, `service_accounts.updated`, `tasks.created`, `tasks.deleted`, `tasks.erased`,
+// `tasks.files_changed`, `tasks.updated`, `users.created`, `users.erased`, `users.roles_changed`, `users.updated`,
+// `webhooks.created`, `webhooks.deleted`, `webhooks.updated`.
 func (a *EventsAPI) List(ctx context.Context, params EventsListParams, options ...CallOption) (*ChangePage, error) {
 	return fetch[ChangePage](ctx, a.client, operation{name: "events.list", method: "GET", path: "/v1/events", bearer: true, accept: "application/json"}, input{query: params}, options)
 }
@@ -2406,10 +2406,10 @@ type EventsListStreamFrame struct {
 // `grants.created`, `grants.deleted`, `identities.created`, `identities.deleted`, `identities.updated`, `payers.created`,
 // `payers.erased`, `payers.updated`, `personas.created`, `personas.erased`, `personas.updated`, `profiles.erased`,
 // `profiles.updated`, `rate_limits.created`, `rate_limits.deleted`, `rate_limits.updated`, `roles.created`,
-// `roles.deleted`, `roles.updated`, `service_accounts.created`, `service_accounts.tokens_changed`,
-// `service_accounts.updated`, `tasks.created`, `tasks.deleted`, `tasks.erased`, `tasks.files_changed`, `tasks.updated`,
-// `users.created`, `users.erased`, `users.roles_changed`, `users.updated`, `webhooks.created`, `webhooks.deleted`,
-// `webhooks.updated`.
+// `roles.deleted`, `roles.updated`, `screening_hits.created`, `screening_hits.updated`, `service_accounts.created`,
+// `service_accounts.tokens_changed`, `service_accounts.updated`, `tasks.created`, `tasks.deleted`, `tasks.erased`,
+// `tasks.files_changed`, `tasks.updated`, `users.created`, `users.erased`, `users.roles_changed`, `users.updated`,
+// `webhooks.created`, `webhooks.deleted`, `webhooks.updated`.
 func (a *EventsAPI) Stream(ctx context.Context, params EventsListParams, options ...CallOption) iter.Seq2[EventsListStreamFrame, error] {
 	return follow(ctx, a.client, operation{name: "events.list", method: "GET", path: "/v1/events", bearer: true, accept: "text/event-stream"}, input{query: params}, options, func(f *EventsListStreamFrame, e streamEvent) error {
 		f.ID, f.Event = e.id, e.name
@@ -2603,6 +2603,52 @@ func (a *ScreeningAPI) Load(ctx context.Context, in ScreeningListFormInput, opti
 // Drop calls DELETE /v1/screening/lists/{id}: drop a list.
 func (a *ScreeningAPI) Drop(ctx context.Context, id string, options ...CallOption) (*Message, error) {
 	return fetch[Message](ctx, a.client, operation{name: "screening.drop", method: "DELETE", path: "/v1/screening/lists/{id}", bearer: true}, input{path: []string{id}}, options)
+}
+
+// Hits calls GET /v1/screening/hits: list the hits: records whose names are like those of entries of the lists.
+//
+// Only reviewers read hits, and none about themselves: customers must not learn that they match a list. An open, pending
+// or confirmed hit of a customer or of one of its payers blocks the verification of the customer.
+func (a *ScreeningAPI) Hits(ctx context.Context, params ScreeningHitsParams, options ...CallOption) (*Page[Hit], error) {
+	return fetch[Page[Hit]](ctx, a.client, operation{name: "screening.hits", method: "GET", path: "/v1/screening/hits", bearer: true}, input{query: params}, options)
+}
+
+// HitsStacked calls GET /v1/screening/hits: list the hits: records whose names are like those of entries of the lists. The
+// rows are grouped by a field.
+//
+// Only reviewers read hits, and none about themselves: customers must not learn that they match a list. An open, pending
+// or confirmed hit of a customer or of one of its payers blocks the verification of the customer.
+func (a *ScreeningAPI) HitsStacked(ctx context.Context, stack string, params ScreeningHitsParams, options ...CallOption) (*StackedPage[Hit], error) {
+	return fetch[StackedPage[Hit]](ctx, a.client, operation{name: "screening.hits", method: "GET", path: "/v1/screening/hits", bearer: true}, input{query: stacked{stack, params}}, options)
+}
+
+// AllHits returns the rows of all pages of [ScreeningAPI.Hits].
+func (a *ScreeningAPI) AllHits(ctx context.Context, params ScreeningHitsParams, options ...CallOption) iter.Seq2[Hit, error] {
+	return rows(params.Limit, params.Offset, func(limit, offset int) ([]Hit, bool, error) {
+		params.Limit, params.Offset = limit, offset
+		page, err := a.Hits(ctx, params, options...)
+		if err != nil {
+			return nil, false, err
+		}
+		return page.Data, page.HasMore, nil
+	})
+}
+
+// Hit calls GET /v1/screening/hits/{id}: get a hit with both sides, the evidence and the history.
+//
+// Only reviewers read hits, and none about themselves: customers must not learn that they match a list. An open, pending
+// or confirmed hit of a customer or of one of its payers blocks the verification of the customer.
+func (a *ScreeningAPI) Hit(ctx context.Context, id string, options ...CallOption) (*ScreeningHitDetails, error) {
+	return fetch[ScreeningHitDetails](ctx, a.client, operation{name: "screening.hit", method: "GET", path: "/v1/screening/hits/{id}", bearer: true}, input{path: []string{id}}, options)
+}
+
+// Decide calls POST /v1/screening/hits/{id}/decide: dismiss or confirm a hit, or decide as the second person.
+//
+// A confirmation needs a second person, and so does the dismissal of a confirmed hit; with `kyc.four_eyes=always` every
+// decision does. The second person sends the same decision. `open` takes a pending decision back, or a dismissal. A
+// dismissal holds until the entry or the identity of the subject changes.
+func (a *ScreeningAPI) Decide(ctx context.Context, id string, in ScreeningDecideInput, options ...CallOption) (*Hit, error) {
+	return fetch[Hit](ctx, a.client, operation{name: "screening.decide", method: "POST", path: "/v1/screening/hits/{id}/decide", bearer: true}, input{path: []string{id}, body: in}, options)
 }
 
 // Check calls POST /v1/screening/check: compare a name with the lists.

@@ -163,6 +163,13 @@ var otherRows = []Setting{
 		"Folder with sanctions lists. Each file is loaded under its name without the extension, at the start and when it changes; empty: none.",
 		func(s *Settings) *string { return &s.Screening.Dir }),
 
+	row("screening.threshold_percent", number(50, 100), "70",
+		"Lowest score, in percent, with which the name of a customer, persona or payer is a hit.",
+		func(s *Settings) *int { return &s.Screening.ThresholdPercent }),
+	row("screening.max_age_days", orNone(days(3650), 1, 3650), "7",
+		"Days since its last load after which a list is shown as too old; 0: never.",
+		func(s *Settings) *time.Duration { return &s.Screening.MaxAge }),
+
 	row("files.max_bytes", size(1<<10, 100<<20), "10MiB",
 		"Largest file that may be uploaded as evidence, or to a message or task.",
 		func(s *Settings) *int64 { return &s.Files.MaxBytes }),

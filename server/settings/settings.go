@@ -51,7 +51,9 @@ type KYC struct {
 
 // Screening configures the comparison of names with lists.
 type Screening struct {
-	Dir string // a folder with lists; empty: none
+	Dir              string // a folder with lists; empty: none
+	ThresholdPercent int
+	MaxAge           time.Duration // 0: none is too old
 }
 
 // Quotas bound what one user may store.

@@ -140,6 +140,9 @@ const (
 		INSERT INTO former_persona_links (persona_id, linked_persona_id, until) VALUES ($1, $2, $3)
 		ON CONFLICT (persona_id, linked_persona_id) DO UPDATE SET until = excluded.until`
 
+	ownStatement = relatedPersonas + `
+	SELECT id FROM own`
+
 	isOwnStatement = relatedPersonas + `
 	SELECT id FROM own WHERE id = $2`
 
@@ -177,6 +180,11 @@ func isOwn(ctx context.Context, q store.Querier, personaIDs ...string) (bool, er
 		}
 	}
 	return false, nil
+}
+
+// Own returns the personas that are, or were, the caller.
+func (s *Service) Own(ctx context.Context, q store.Querier) ([]string, error) {
+	return store.All(ctx, q, store.Text, ownStatement, access.From(ctx).UserID)
 }
 
 // rejectOwn returns apierr.OwnPersona when a caller who may review customers changes a name or ends a link of a persona of their own:

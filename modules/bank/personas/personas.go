@@ -9,7 +9,7 @@
 // the other side accept them, unless staff created them.
 //
 // The module owns the tables personas, persona_users, persona_links, persona_names, former_identities, former_persona_users
-// and former_persona_links. It publishes no views.
+// and former_persona_links. It publishes the view persona_subjects, with the columns of customer_subjects.
 package personas
 
 import (

@@ -299,6 +299,16 @@ func ids(entries []*entry) []string {
 }
 
 func (s *Service) addReadable(ctx context.Context, caller *access.Caller, from *source, entries []*entry, allowed map[*entry]bool) error {
+	if from.Decided {
+		readable, err := s.deciders[from.Of.Name](ctx, ids(entries))
+		if err != nil {
+			return fmt.Errorf("check the access to %s: %w", from.Of, err)
+		}
+		for _, e := range entries {
+			allowed[e] = readable[e.event.RecID]
+		}
+		return nil
+	}
 	if caller.May(from.Of, access.Read) {
 		for _, e := range entries {
 			allowed[e] = true

@@ -1367,6 +1367,26 @@ export class ScreeningOperations extends Group {
     return this.connection.json({ name: 'screening.drop', method: 'DELETE', path: `/v1/screening/lists/${segment(id)}`, bearer: true }, {}, options);
   }
 
+  async hits(query = {}, options = {}) {
+    return this.connection.json({ name: 'screening.hits', method: 'GET', path: '/v1/screening/hits', bearer: true }, { query }, options);
+  }
+
+  async hitsStacked(stack, query = {}, options = {}) {
+    return this.connection.json({ name: 'screening.hits', method: 'GET', path: '/v1/screening/hits', bearer: true }, { query: { ...query, stack } }, options);
+  }
+
+  allHits(query = {}, options = {}) {
+    return pages(query, (next) => this.hits(next, options), (page) => page.data);
+  }
+
+  async hit(id, options = {}) {
+    return this.connection.json({ name: 'screening.hit', method: 'GET', path: `/v1/screening/hits/${segment(id)}`, bearer: true }, {}, options);
+  }
+
+  async decide(id, input, options = {}) {
+    return this.connection.json({ name: 'screening.decide', method: 'POST', path: `/v1/screening/hits/${segment(id)}/decide`, bearer: true }, { input }, options);
+  }
+
   async check(input, options = {}) {
     return this.connection.json({ name: 'screening.check', method: 'POST', path: '/v1/screening/check', bearer: true }, { input }, options);
   }
