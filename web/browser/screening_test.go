@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // writeFile writes a file for a test and returns its path.
@@ -65,7 +66,7 @@ func TestImport_IsTriedAndThenDone(t *testing.T) {
 func TestScreening_AListIsLoadedAndANameIsCompared(t *testing.T) {
 	s := newServer(t)
 	v := signedIn(t, s, desk, firstAdmin)
-	v.open("/screening")
+	v.open("/screening/check")
 	v.write(`input[name=name]`, "Sergej Lawrow")
 	v.click(`form button[type=submit]`)
 	v.see("No list is loaded")
@@ -76,7 +77,7 @@ func TestScreening_AListIsLoadedAndANameIsCompared(t *testing.T) {
 		"id,schema,name,aliases,birth_date,countries,program_ids\nQ58217,Person,Sergey Lavrov,Сергей Лавров,1950-03-21,ru,EU-UKR\n"))
 	v.save()
 	v.see("Sample has 1 entries")
-	v.open("/screening")
+	v.open("/screening/check")
 	v.write(`input[name=name]`, "Lawrow Sergej")
 	v.click(`form button[type=submit]`)
 	v.until(`document.querySelector('.candidate')?.getAttribute('aria-label').includes('Lav') && document.querySelector('.candidate mark')`)
@@ -85,4 +86,29 @@ func TestScreening_AListIsLoadedAndANameIsCompared(t *testing.T) {
 	v.click(`td button[aria-label="Remove Sample"]`)
 	v.click(`dialog button.danger`)
 	v.see("No list is loaded")
+}
+
+func TestHits_ADismissalNeedsAReason(t *testing.T) {
+	s := newServer(t)
+	admin := s.token(firstAdmin)
+	s.newCustomer(admin, "Rosmarie", "Zgraggen")
+	v := signedIn(t, s, desk, firstAdmin)
+	v.open("/screening/lists")
+	v.clickText("Load a list")
+	v.write(`dialog input[name=name]`, "Sample")
+	v.chooseFile(`#screening-file`, writeFile(t, "targets.simple.csv",
+		"id,schema,name,aliases,birth_date,countries,program_ids\nQ2,Person,Rosmary Zgragen,,1980-02-29,ch,TEST\n"))
+	v.save()
+	v.see("Sample has 1 entries")
+	poll := time.NewTicker(250 * time.Millisecond)
+	defer poll.Stop()
+	for s.call(admin, "GET", "/v1/screening/hits", nil)["total"] != 1.0 { // the comparison runs in the background
+		<-poll.C
+	}
+	v.open("/screening")
+	v.clickText("Rosmarie Zgraggen")
+	v.until(`document.querySelector('.compare mark')`)
+	v.click(`.hit-reasons button`)
+	v.click(`form button[type=submit]`)
+	v.see("Dismissed")
 }

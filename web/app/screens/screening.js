@@ -8,9 +8,10 @@ import { usePreferences } from '../preferences.js';
 import { Notice } from '../ui/feedback.js';
 import { PageHead, Tabs } from '../ui/page.js';
 import { ScreeningCheck } from './screening_check.js';
+import { ScreeningHit, ScreeningHits } from './screening_hits.js';
 import { ScreeningLists } from './screening_lists.js';
 
-const VIEWS = { check: ScreeningCheck, lists: ScreeningLists };
+const VIEWS = { hits: ScreeningHits, check: ScreeningCheck, lists: ScreeningLists };
 
 /** Says which lists are too old; nothing if none is. */
 function OldLists() {
@@ -21,17 +22,17 @@ function OldLists() {
   <//>`;
 }
 
-/** The comparison of a name with sanctions lists, and the lists. */
-export default function Screening({ view = 'check' }) {
+/** The hits that wait for a reviewer, the comparison of a name with sanctions lists, and the lists. */
+export default function Screening({ view = 'hits', id }) {
   usePreferences();
   usePeople();
-  const mayLoad = may('roles', 'update');
-  const View = VIEWS[view] ?? ScreeningCheck;
-  const pathOf = (name) => (name === 'check' ? '/screening' : `/screening/${name}`);
-  const tabs = Object.keys(VIEWS).filter((name) => name !== 'lists' || mayLoad).map((name) => [pathOf(name), t(`screening.${name}`)]);
+  if (id) return html`<${ScreeningHit} key=${id} id=${id} />`;
+  const View = VIEWS[view] ?? ScreeningHits;
+  const pathOf = (name) => (name === 'hits' ? '/screening' : `/screening/${name}`);
   return html`
     <${PageHead} title=${t('nav.screening')} note=${t('screening.note')} />
-    <${Tabs} label=${t('nav.screening')} tabs=${tabs} current=${pathOf(view)} />
-    ${mayLoad && html`<${OldLists} key=${view} />`}
-    <${View} mayLoad=${mayLoad} />`;
+    <${Tabs} label=${t('nav.screening')} current=${pathOf(view)}
+      tabs=${Object.keys(VIEWS).map((name) => [pathOf(name), t(`screening.${name}`)])} />
+    <${OldLists} key=${view} />
+    <${View} mayLoad=${may('roles', 'update')} />`;
 }
