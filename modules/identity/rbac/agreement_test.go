@@ -184,3 +184,20 @@ func TestCheck_AgreesWithThePipeline(t *testing.T) {
 		}
 	}
 }
+
+// A grant of read on a type opens each of its records. Lists show them only with a grant of read_all.
+func TestGrant_OfReadOnATypeDoesNotFillLists(t *testing.T) {
+	h := newHarness(t)
+	user, persona := h.user(access.Customer), h.persona(h.root)
+	listed := func() any { return h.want(200, "", user, "GET", "/v1/personas", nil).body["total"] }
+	for _, step := range []struct {
+		grant string
+		total float64
+	}{{"read", 0}, {"read_all", 1}} {
+		h.grant(object{"user_id": user, "rec_type": "personas", "permissions": []string{step.grant}})
+		h.want(200, "", user, "GET", "/v1/personas/"+persona, nil)
+		if got := listed(); got != step.total {
+			t.Errorf("with %s the list has %v personas, want %v", step.grant, got, step.total)
+		}
+	}
+}
