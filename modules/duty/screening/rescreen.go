@@ -1,6 +1,7 @@
 package screening
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -24,6 +25,9 @@ const (
 	// movedEntries is the number of entries without a change of a hit after which the progress is written nevertheless.
 	movedEntries = 2000
 )
+
+// errListsChanged is the error of a comparison with lists that are not in force any more. It could close hits of newer ones.
+var errListsChanged = errors.New("screening: the lists have changed")
 
 // progress is how far records were compared.
 type progress struct {
@@ -71,6 +75,9 @@ func (s *Service) Rescreen(ctx context.Context) error {
 	current := s.newest(ctx, lists)
 	for current != nil && ctx.Err() == nil {
 		done, err := s.step(ctx, current)
+		if errors.Is(err, errListsChanged) {
+			return nil // the next run uses the new ones
+		}
 		if done || err != nil {
 			return err
 		}
@@ -290,6 +297,9 @@ func (s *Service) screen(ctx context.Context, current *snapshot, of source, ids 
 	}
 	for part := range slices.Chunk(affected, writtenAtOnce) {
 		err := s.inTx(ctx, func(tx *store.Tx) error {
+			if lists, err := inForce(ctx, tx); err != nil || !current.same(lists) {
+				return cmp.Or(err, errListsChanged)
+			}
 			now, err := of.read(ctx, tx, part)
 			if err != nil {
 				return err
@@ -401,9 +411,11 @@ func (s *Service) Screen(ctx context.Context, customerID string) (state string, 
 	if err != nil || len(lists) == 0 {
 		return "", err
 	}
-	current, err := s.ready(ctx, lists)
-	if err != nil {
-		return "", err
+	limited, cancel := context.WithTimeout(ctx, indexTime)
+	defer cancel()
+	current := s.newest(limited, lists)
+	if current == nil {
+		return "", apierr.Unavailable.RetryAfter(retryTime)
 	}
 	of := sources[0]
 	subjects, err := of.read(ctx, s.db, []string{customerID})
@@ -411,6 +423,9 @@ func (s *Service) Screen(ctx context.Context, customerID string) (state string, 
 		return "", err
 	}
 	_, err = s.screen(ctx, current, of, []string{customerID}, subjects)
+	if errors.Is(err, errListsChanged) {
+		err = apierr.Unavailable.RetryAfter(retryTime)
+	}
 	return subjects[0].state, err
 }
 
