@@ -2248,7 +2248,7 @@ func (a *PrivacyHoldAPI) bind(c *Client) {
 	a.client = c
 }
 
-// Get calls GET /v1/customers/{id}/legal-hold: get the legal hold of a customer.
+// Get calls GET /v1/customers/{id}/legal-hold: get the legal hold of a customer, or that there is none.
 func (a *PrivacyHoldAPI) Get(ctx context.Context, id string, options ...CallOption) (*PrivacyLegalHold, error) {
 	return fetch[PrivacyLegalHold](ctx, a.client, operation{name: "privacy.hold.get", method: "GET", path: "/v1/customers/{id}/legal-hold", bearer: true}, input{path: []string{id}}, options)
 }

@@ -3642,11 +3642,16 @@ type PrivacyLegalHold struct {
 	ETag string `json:"-"`
 
 	CustomerID string `json:"customer_id"`
-	Reason     string `json:"reason"`
+	// Whether the hold is in force today: false after its last day, and without a hold.
+	Active bool `json:"active"`
+	// Empty without a hold.
+	Reason string `json:"reason"`
 	// The last day of the hold; null: until it is removed.
-	Until     *Date     `json:"until"`
+	Until *Date `json:"until"`
+	// 1970-01-01T00:00:00.000Z without a hold.
 	CreatedAt time.Time `json:"created_at"`
-	CreatedBy string    `json:"created_by"`
+	// 00000000-0000-0000-0000-000000000000 without a hold.
+	CreatedBy string `json:"created_by"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`

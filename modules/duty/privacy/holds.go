@@ -38,8 +38,8 @@ func (in *HoldInput) Validate(v *apierr.Fields) {
 
 // activeHold returns the hold that is in force on a customer, or nil.
 func (s *Service) activeHold(ctx context.Context, q store.Querier, customerID string) (*LegalHold, error) {
-	h, err := scanHold(q.QueryRow(ctx, selectHold, customerID))
-	if errors.Is(err, store.ErrNotFound) || err == nil && !h.Until.IsZero() && h.Until.Before(s.today(q)) {
+	h, err := scanHold(q.QueryRow(ctx, selectHold, customerID), s.today(q))
+	if errors.Is(err, store.ErrNotFound) || err == nil && !h.Active {
 		return nil, nil //nolint:nilnil // no hold
 	}
 	return &h, err
@@ -89,14 +89,14 @@ func onHold(hold *LegalHold) *apierr.Error {
 	return apierr.OnHold.Detail("until", hold.Until)
 }
 
-// GetHold returns the legal hold of a customer, also one that has ended. It returns apierr.HoldNotFound.
+// GetHold returns the legal hold of a customer, also one that has ended. Without a hold it returns one that is not active.
 func (s *Service) GetHold(ctx context.Context, in OneInput) (LegalHold, error) {
 	if err := s.Customers.Allow(ctx, s.db, in.ID, access.Read); err != nil {
 		return LegalHold{}, err
 	}
-	h, err := scanHold(s.db.QueryRow(ctx, selectHold, in.ID))
+	h, err := scanHold(s.db.QueryRow(ctx, selectHold, in.ID), s.today(s.db))
 	if errors.Is(err, store.ErrNotFound) {
-		err = apierr.HoldNotFound
+		return LegalHold{CustomerID: in.ID, CreatedBy: store.NilID}, nil
 	}
 	return h, err
 }
@@ -118,7 +118,7 @@ func (s *Service) SetHold(ctx context.Context, in HoldInput) (LegalHold, error) 
 		if err := holdProof.Audit(ctx, tx, "privacy.hold", in.ID, was); err != nil {
 			return err
 		}
-		h, err = scanHold(tx.QueryRow(ctx, selectHold, in.ID))
+		h, err = scanHold(tx.QueryRow(ctx, selectHold, in.ID), s.today(tx))
 		return err
 	})
 	return h, err

@@ -230,10 +230,11 @@ func (r Relationship) ETag() string { return endpoint.VersionTag(r.version) }
 // LegalHold prevents the erasure of a customer.
 type LegalHold struct {
 	CustomerID string     `json:"customer_id"`
-	Reason     string     `json:"reason" maxLength:"500"`
+	Active     bool       `json:"active" doc:"Whether the hold is in force today: false after its last day, and without a hold."`
+	Reason     string     `json:"reason" maxLength:"500" doc:"Empty without a hold."`
 	Until      types.Date `json:"until" doc:"The last day of the hold; null: until it is removed."`
-	CreatedAt  store.Time `json:"created_at"`
-	CreatedBy  string     `json:"created_by"`
+	CreatedAt  store.Time `json:"created_at" doc:"1970-01-01T00:00:00.000Z without a hold."`
+	CreatedBy  string     `json:"created_by" doc:"00000000-0000-0000-0000-000000000000 without a hold."`
 
 	version int64
 }
@@ -242,7 +243,11 @@ type LegalHold struct {
 func (h LegalHold) ETag() string { return endpoint.VersionTag(h.version) }
 
 // EachUser names the creator.
-func (h LegalHold) EachUser(add func(id string)) { add(h.CreatedBy) }
+func (h LegalHold) EachUser(add func(id string)) {
+	if h.CreatedBy != store.NilID {
+		add(h.CreatedBy)
+	}
+}
 
 // Due is a customer whose data may be erased: the retention period has ended, and there is no hold.
 type Due struct {

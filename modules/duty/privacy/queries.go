@@ -101,9 +101,11 @@ const (
 	deleteHold = `DELETE FROM legal_holds WHERE customer_id = $1`
 )
 
-func scanHold(row records.Row) (LegalHold, error) {
+// scanHold reads a hold that is in force on a day, or was.
+func scanHold(row records.Row, today types.Date) (LegalHold, error) {
 	var h LegalHold
 	err := row.Scan(&h.CustomerID, &h.Reason, &h.Until, &h.CreatedAt, &h.CreatedBy, &h.version)
+	h.Active = err == nil && (h.Until.IsZero() || !h.Until.Before(today))
 	return h, err
 }
 
@@ -202,7 +204,8 @@ var (
 	erasureProof = records.Proof{Type: "erasures", From: "erasures", Key: "id", Read: readErasure,
 		Outside: map[string]string{"left": "[]"}}
 	relationshipProof = records.Proof{Type: "relationships", From: "relationships", Key: "customer_id", Read: readRelationship, Migration: 50}
-	holdProof         = records.Proof{Type: "legal_holds", From: "legal_holds", Key: "customer_id", Read: readHold, Changes: &store.ChangeRule{Forget: true}}
+	holdProof         = records.Proof{Type: "legal_holds", From: "legal_holds", Key: "customer_id", Read: readHold, Changes: &store.ChangeRule{Forget: true},
+		Outside: map[string]string{"active": "true"}, Form: 1}
 )
 
 // storedVersion is the version of a record, which the API shows as ETag only.
@@ -242,7 +245,7 @@ func readBefore(ctx context.Context, q store.Querier, p records.Proof, id string
 }
 
 func readHold(ctx context.Context, q store.Querier, customerID string) (store.Record, error) {
-	h, err := scanHold(q.QueryRow(ctx, selectHold, customerID))
+	h, err := scanHold(q.QueryRow(ctx, selectHold, customerID), types.Date{}) // The day is outside the digest.
 	return store.Record{Answer: h, Stored: storedVersion{h.version}}, err
 }
 

@@ -93,7 +93,7 @@ export default function Customers() {
     <//>
     <${CustomerFilters} list=${list} />
     <${RecordList} list=${list} title=${t('nav.customers')} columns=${columns()} empty=${empty} link=${(row) => `/customers/${row.id}`}
-      bulk=${bulkActions()} nameOf=${fullName} />
+      bulk=${bulkActions()} nameOf=${fullName} live="customers.created" />
     ${query.get('new') && mayCreate && html`<${CustomerDialog} compare close=${close}
       done=${(made) => go(`/customers/${made.id}`)} />`}`;
 }

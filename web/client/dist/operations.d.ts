@@ -2500,7 +2500,7 @@ export declare class PrivacyRelationshipOperations extends Group {
 }
 
 export declare class PrivacyHoldOperations extends Group {
-  /** GET /v1/customers/{id}/legal-hold: get the legal hold of a customer. */
+  /** GET /v1/customers/{id}/legal-hold: get the legal hold of a customer, or that there is none. */
   get(id: string, options?: CallOptions): Promise<t.PrivacyLegalHold>;
 
   /** PUT /v1/customers/{id}/legal-hold: place a customer under a legal hold: its data cannot be erased. */

@@ -2879,10 +2879,15 @@ export interface PrivacyRelationshipInput {
 
 export interface PrivacyLegalHold {
   customer_id: string;
+  /** Whether the hold is in force today: false after its last day, and without a hold. */
+  active: boolean;
+  /** Empty without a hold. */
   reason: string;
   /** The last day of the hold; null: until it is removed. */
   until: string | null;
+  /** 1970-01-01T00:00:00.000Z without a hold. */
   created_at: string;
+  /** 00000000-0000-0000-0000-000000000000 without a hold. */
   created_by: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
