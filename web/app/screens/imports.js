@@ -67,7 +67,7 @@ function Imports() {
     <div class="stack">
       <${Upload} />
       <${RecordList} list=${list} title=${t('imports.title')} columns=${columns()} link=${(row) => `/imports/${row.id}`}
-        empty=${html`<${Empty} icon="upload" title=${t('imports.none')} />`} />
+        empty=${html`<${Empty} icon="upload" title=${t('imports.none')}>${t('imports.none_text')}<//>`} />
     </div>`;
 }
 
