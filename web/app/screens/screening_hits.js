@@ -74,7 +74,7 @@ const History = ({ hit }) => html`<${Card} title=${t('screening.history')}><ul c
     <span><${When} at=${one.changed_at} exact />${one.changed_by !== NIL && html` · <${Person} id=${one.changed_by} />`}</span>
   </div><${HitStatus} of=${one} /></li>`)}</ul><//>`;
 
-/** What a reviewer can decide about a hit in its state. */
+/** The decisions that a reviewer can make about a hit in its state. */
 const choicesOf = ({ status, decision }) => ({
   open: ['dismissed', 'confirmed'], pending: [decision, 'open'], dismissed: ['confirmed', 'open'], confirmed: ['dismissed'],
 }[status] ?? []);
