@@ -278,7 +278,9 @@ func newChanges(m *Modules) *changes.Service {
 	s.SetReader(access.Users, func(ctx context.Context, id string) (any, error) { return m.Users.Get(ctx, id) })
 	s.SetReader(access.Services, func(ctx context.Context, id string) (any, error) { return m.Services.Get(ctx, id) })
 	s.SetReader(hit.Type, func(ctx context.Context, id string) (any, error) { return m.Screening.ReadHit(ctx, id) })
-	s.SetDecider(hit.Type, func(ctx context.Context, ids []string) (map[string]bool, error) { return m.Screening.Readable(ctx, ids) })
+	s.SetDecider(hit.Type, func(ctx context.Context, ids []string) (map[string]bool, error) {
+		return m.Screening.Readable(ctx, ids)
+	})
 	return s
 }
 
