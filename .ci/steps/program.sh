@@ -62,11 +62,11 @@ expect_size() {
 
 # copy_source DIR: copies the files of the project as they are, with the name of its commit.
 copy_source() {
-    mkdir -p "$1"
+    git clone -q --shared --no-checkout . "$1" # the program names its commit
     git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' file; do
         [[ ! -e $file ]] || printf '%s\0' "$file"
     done | xargs -0 cp --parents -t "$1"
-    echo "gitdir: $(git rev-parse --absolute-git-dir)" >"$1/.git"
+    git -C "$1" reset -q
 }
 
 # free_port prints a port on which no program listens. It is below the ports of tests (testenv.FreeAddress) and of outgoing

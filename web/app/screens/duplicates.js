@@ -8,12 +8,13 @@ import { Compare, MarkedName } from '../ui/compare.js';
 import { Badge } from '../ui/display.js';
 import { Notice, toastError } from '../ui/feedback.js';
 
-/** The customers who may be the one that is being created. It is empty for callers who may not ask. */
+/** The customers who may be the one that is being created. It is empty for callers who may not ask, and for wrong members: the creation
+ * names all of them. */
 export async function findDuplicates(body) {
   try {
     return (await api.post('/v1/customers/duplicates', body)).candidates;
   } catch (error) {
-    if (error.status === 403) return [];
+    if (error.status === 403 || error.status === 400) return [];
     throw error;
   }
 }
