@@ -13,7 +13,8 @@ not_raced=(
 )
 
 # Tests of watched packages that run without the race detector: they compute in one goroutine, or drive processes and engines.
-unwatched='TestPortable_|TestServeDemo_|TestDatabase_FlippedByteIsAnError|TestUnread_EqualsTheModel|TestCheck_AgreesWithStatements'
+unwatched='TestPortable_|TestServeDemo_|TestDatabase_FlippedByteIsAnError|TestPreview_OfDocuments|TestFiles_ForeignCallersAreRejected'
+unwatched+='|TestUnread_EqualsTheModel|TestCheck_AgreesWithStatements'
 
 # The packages whose tests run again on PostgreSQL: their statements, locks or transactions differ by engine. The contract of an
 # engine (store/engine/enginetest) and migrations run on both engines in any case. The modules left out only create, read, change
