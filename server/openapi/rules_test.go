@@ -119,12 +119,12 @@ func TestDocument_SaysWhatTheRulesSay(t *testing.T) {
 // Each code belongs to an operation, or a sentence says when it is returned.
 func TestDocument_ExplainsEveryCode(t *testing.T) {
 	loaded := load(t)
-	var told strings.Builder
-	told.WriteString(loaded.Info.Description)
+	var described strings.Builder
+	described.WriteString(loaded.Info.Description)
 	listed := map[string]bool{}
 	for _, item := range loaded.Paths.Map() {
 		for _, operation := range item.Operations() {
-			told.WriteString(operation.Description)
+			described.WriteString(operation.Description)
 			codes, _ := operation.Extensions["x-kontor-errors"].(map[string]any)
 			for _, ofStatus := range codes {
 				for _, code := range ofStatus.([]any) {
@@ -135,7 +135,7 @@ func TestDocument_ExplainsEveryCode(t *testing.T) {
 	}
 	for _, kind := range apierr.All() {
 		sandbox := strings.HasPrefix(kind.Code, "sandbox.") // the description says so
-		if !sandbox && !listed[kind.Code] && !strings.Contains(told.String(), "`"+kind.Code+"`") {
+		if !sandbox && !listed[kind.Code] && !strings.Contains(described.String(), "`"+kind.Code+"`") {
 			t.Errorf("the code %s belongs to no operation and to no sentence", kind.Code)
 		}
 	}

@@ -53,7 +53,7 @@ func (s *Service) PersonalSections() []personal.Section {
 	return []personal.Section{reported(personal.Customer, selectHitsOf), reported(personal.Persona, selectHitsOfPersona)}
 }
 
-// ErasePerson deletes the hits of a person and of their payers, with the history: a name of a list says who somebody is. The comparison
+// ErasePerson deletes the hits of a person and of their payers, with the history: the name of an entry identifies a person. The comparison
 // writes none about an erased record.
 func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject personal.Subject, cursor string) (string, error) {
 	switch subject.Kind {
