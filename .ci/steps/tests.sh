@@ -15,8 +15,9 @@ not_raced=(
 # Tests of watched packages that run without the race detector: they compute in one goroutine, send one request after another, or drive
 # processes and engines.
 unwatched='TestPortable_|TestServeDemo_|TestDatabase_FlippedByteIsAnError|TestPreview_OfDocuments|TestFiles_ForeignCallersAreRejected'
-unwatched+='|TestUnread_EqualsTheModel|TestCheck_AgreesWithStatements|TestTable_Rejects|TestInputs_|TestIDs_|TestForms_|TestEvents_EveryChangeIsOne'
+unwatched+='|TestUnread_EqualsTheModel|TestCheck_Agrees|TestExplain_Agrees|TestReview_OfManyRights|TestReview_RemovesAThousand|TestTable_Rejects|TestInputs_|TestIDs_|TestForms_|TestEvents_EveryChangeIsOne'
 unwatched+='|TestImport_TheCustomersOfTheDemoComeBack|TestSignInMethods_|TestErasure_ClearsEveryTextColumn|TestErasure_OfAHugeCustomer'
+unwatched+='|TestExport_MakesTheSameBank|TestTrigger_EachScenario'
 
 # The packages whose tests run again on PostgreSQL: their statements, locks or transactions differ by engine. The contract of an
 # engine (store/engine/enginetest) and migrations run on both engines in any case. The modules left out only create, read, change
