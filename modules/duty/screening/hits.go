@@ -138,7 +138,7 @@ var listOfHits = list.New(list.Source[hit.Hit]{
 	Fields: list.Fields{
 		{Name: "id", Type: list.UUID, Column: "id"},
 		{Name: "status", Type: list.Text, Column: "status", Key: "status", Index: list.ThenCreated, Few: true},
-		{Name: "score", Type: list.Text, Column: "score", Key: "score"},
+		{Name: "score", Type: list.Decimal, Column: "score"},
 		{Name: "list", Type: list.Text, Column: "list", Key: "list_key"},
 		{Name: "entry_id", Type: list.UUID, Column: "entry_id"},
 		{Name: "source_id", Type: list.Text, Column: "source_id"},

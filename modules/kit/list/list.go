@@ -334,12 +334,13 @@ const (
 	Number                 // BIGINT
 	Time                   // BIGINT, Unix milliseconds
 	Date                   // TEXT with YYYY-MM-DD
+	Decimal                // TEXT with a number from 0 to below 10 and three decimals, so that texts are in the order of the numbers
 	Blank                  // no column: empty on every row, so that no search matches
 )
 
 // typeNames are the names of the types in the API document.
 var typeNames = map[Type]string{
-	Text: "text", UUID: "uuid", Bool: "boolean", Number: "number", Time: "date-time", Date: "date", Blank: "text",
+	Text: "text", UUID: "uuid", Bool: "boolean", Number: "number", Time: "date-time", Date: "date", Decimal: "number", Blank: "text",
 }
 
 // Index is the index that sorts by a field.
