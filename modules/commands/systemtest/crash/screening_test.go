@@ -34,7 +34,7 @@ func TestKill_ScreensNoRecordTwice(t *testing.T) {
 		fmt.Fprintf(&file, "Viktor,Beispielow,viktor%d@example.ch\n", n)
 	}
 	dir := filepath.Join(t.TempDir(), "data")
-	rounds := testenv.Rounds(0, 3, 20)
+	rounds := testenv.Rounds(0, 2, 20)
 	before := 0
 	for round := range rounds {
 		p := systemtest.Start(t, dir, "--rate_limits.enabled=false")
