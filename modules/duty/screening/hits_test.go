@@ -308,3 +308,39 @@ func TestHits_ScoresAreSearchedAndSortedAsNumbers(t *testing.T) {
 		advisor.Do("GET", hitsPath+query, nil).Expect(t, http.StatusOK)
 	}
 }
+
+func TestCases_CountTheHitsThatBlock(t *testing.T) {
+	s, customer := listed(t)
+	advisor := s.User(access.Advisor)
+	inReview(t, advisor, customer)
+	other := advisor.Create("/v1/customers", object{"first_name": "Anna", "last_name": "Muster", "email": "anna@example.ch"})
+	inReview(t, advisor, other)
+	count := func(query string) map[string]int {
+		var page struct {
+			Data []struct {
+				CustomerID   string `json:"customer_id"`
+				BlockingHits int    `json:"blocking_hits"`
+			}
+		}
+		advisor.Do("GET", "/v1/kyc/cases"+query, nil).Expect(t, http.StatusOK).Into(t, &page)
+		counts := map[string]int{}
+		for _, c := range page.Data {
+			counts[c.CustomerID] = c.BlockingHits
+		}
+		return counts
+	}
+	advisor.Create("/v1/payers", object{"customer_id": customer, "name": "Beispielow, Viktor"})
+	rescreen(t, s)
+	if got := count(""); got[customer] != 2 || got[other] != 0 || len(got) != 2 {
+		t.Errorf("got %v, want 2 hits of the customer and the payer", got)
+	}
+	for _, h := range hits(t, advisor, "?search.status=open") {
+		advisor.Do("POST", hitsPath+"/"+h.ID+"/decide", decision("dismissed")).Expect(t, http.StatusOK)
+	}
+	if got := count("?sort=-opened_at"); got[customer] != 0 || len(got) != 2 {
+		t.Errorf("after the dismissal: %v", got)
+	}
+	if csv := advisor.With("Accept", "text/csv").Do("GET", "/v1/kyc/cases", nil).Expect(t, http.StatusOK).Body; !strings.Contains(csv, "blocking_hits") {
+		t.Errorf("the table: %s", csv)
+	}
+}

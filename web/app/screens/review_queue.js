@@ -48,12 +48,13 @@ const CaseName = ({ row }) => html`<span class="with-avatar">
 </span>`;
 
 function State({ row }) {
+  const hits = row.blocking_hits > 0 && html`<${Badge} value=${t('review.open_hits', { n: row.blocking_hits })} tone="bad" />`;
   if (!row.pending_decision) {
     return html`<span class="row"><${Badge} group="kyc_status" value=${row.kyc_status} />
-      ${!row.ready && html`<${Badge} value=${t('review.no_scan')} tone="warn" />`}</span>`;
+      ${!row.ready && html`<${Badge} value=${t('review.no_scan')} tone="warn" />`}${hits}</span>`;
   }
   const mine = row.pending_decision.proposed_by === myId();
-  return html`<${Badge} value=${t(mine ? 'review.state_mine' : 'review.state_waits')} tone="warn" />`;
+  return html`<span class="row"><${Badge} value=${t(mine ? 'review.state_mine' : 'review.state_waits')} tone="warn" />${hits}</span>`;
 }
 
 const levelText = (value) => term('verification_level', value);
