@@ -75,7 +75,7 @@ const History = ({ hit }) => html`<${Card} title=${t('screening.history')}><ul c
     <span><${When} at=${one.changed_at} exact />${one.changed_by !== NIL && html` · <${Person} id=${one.changed_by} />`}</span>
   </div><${HitStatus} of=${one} /></li>`)}</ul><//>`;
 
-/** The decisions that a reviewer can make about a hit in its state. Who has proposed one can only take it back. */
+/** The decisions that a reviewer can make about a hit in its state. The proposer of one can only take it back. */
 const choicesOf = ({ status, decision, proposed_by: by }) => ({
   open: ['dismissed', 'confirmed'], pending: by === myId() ? ['open'] : [decision, 'open'], dismissed: ['confirmed', 'open'],
   confirmed: ['dismissed'],
