@@ -184,14 +184,14 @@ func distance(a, b string, limit int) int {
 	var rows [3][longest + 2]uint8 // bytes: to clear them takes longer than to compare most words
 	before, last, row := &rows[0], &rows[1], &rows[2]
 	for j := range len(b) + 1 {
-		last[j] = uint8(j) //nolint:gosec // G115: at most longest
+		last[j] = uint8(j)
 	}
 	beyond := uint8(limit + 1) //nolint:gosec // G115: limits are small
 	for i := 1; i <= len(a); i++ {
 		from, to := max(1, i-limit), min(len(b), i+limit) // all others are beyond the limit
 		row[from-1], row[to+1] = beyond, beyond
 		if from == 1 {
-			row[0] = uint8(i) //nolint:gosec // G115: at most longest
+			row[0] = uint8(i)
 		}
 		least := row[from-1]
 		for j := from; j <= to; j++ {
