@@ -33,7 +33,7 @@ func appendDate(all []names.Birth, text string) []names.Birth {
 	if about, isAbout := strings.CutPrefix(text, "circa "); isAbout {
 		text = about
 	}
-	if len(text) > len(time.DateOnly) && text[len(time.DateOnly)] == 'T' {
+	if len(text) > len(time.DateOnly) && text[4] == '-' && text[7] == '-' { // with a time or a time zone
 		text = text[:len(time.DateOnly)]
 	}
 	for _, layout := range layouts {
