@@ -30,6 +30,7 @@ type Case struct {
 	Assignee          *string          `json:"assignee" doc:"The reviewer who works on the case. An assignment ends after 24 hours."`
 	AssignedAt        *store.Time      `json:"assigned_at"`
 	PendingDecision   *PendingDecision `json:"pending_decision" doc:"The decision that waits for a second person; null for none."`
+	BlockingHits      int64            `json:"blocking_hits,omitzero" doc:"How many hits on sanctions lists block the verification; missing for none."`
 }
 
 // EachUser names the assignee and the proposer.
@@ -52,7 +53,19 @@ func (s *Service) Cases(ctx context.Context, in ListInput) (list.Page[Case], err
 	if err != nil {
 		return list.Page[Case]{}, err
 	}
-	return caseList.Page(ctx, s.db, in.Query, append(where, table.Visible(caller))...)
+	page, err := caseList.Page(ctx, s.db, in.Query, append(where, table.Visible(caller))...)
+	if err != nil {
+		return page, err
+	}
+	ids := make([]string, len(page.Data.Rows))
+	for i, c := range page.Data.Rows {
+		ids[i] = c.CustomerID
+	}
+	hits, err := s.screening.CountBlocking(ctx, s.db, ids)
+	for i := range page.Data.Rows {
+		page.Data.Rows[i].BlockingHits = hits[page.Data.Rows[i].CustomerID]
+	}
+	return page, err
 }
 
 // maxTaken is the number of cases that one request takes or gives back.
