@@ -379,14 +379,17 @@ func parsePoint(t Type, s string) (interval, bool) {
 	return interval{}, false
 }
 
-// parseDecimal writes a number as numbers are stored, with more decimals if it has them. Numbers out of range become its limits.
+// parseDecimal writes a number as numbers are stored, with more decimals if it has them. Numbers that are not stored become texts that
+// sort before or behind all others.
 func parseDecimal(s string) (interval, bool) {
 	n, err := strconv.ParseFloat(s, 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) || math.IsNaN(n) {
+	switch {
+	case err != nil && !errors.Is(err, strconv.ErrRange) || math.IsNaN(n):
 		return interval{}, false
+	case n < 0:
+		return interval{"", ""}, true
 	}
-	const least, most = -1, 9.9999 // beyond all stored numbers, and in their order as texts, too
-	n = min(max(n, least), most)
+	n = min(n, 9.9999)
 	text := strconv.FormatFloat(n, 'f', 3, 64)
 	if exact := strconv.FormatFloat(n, 'f', -1, 64); len(exact) > len(text) {
 		text = exact
