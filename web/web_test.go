@@ -206,6 +206,18 @@ func TestFirstLoad_IsUnder120KilobytesIn12Requests(t *testing.T) {
 	}
 }
 
+func TestBank_IsInThePage(t *testing.T) {
+	app := newApp(t, web.New(web.Options{Bank: web.Bank{Name: `</script> & Co.`, LogoName: "style/logo.svg", Logo: []byte("<svg/>"), TermsURL: "https://bank.example/terms"}}))
+	_, page := get(t, app, "/")
+	if want := `{"name":"\u003c/script\u003e \u0026 Co.","terms":"https://bank.example/terms","logo":"style/logo.svg"}`; !strings.Contains(page, want) {
+		t.Errorf("the page lacks %s: %s", want, page[:600])
+	}
+	base := assetAddress.FindString(page)[:len("/assets/012345678901/")]
+	if answer, body := get(t, app, base+"style/logo.svg"); body != "<svg/>" || answer.Header.Get("Content-Type") != "image/svg+xml" {
+		t.Errorf("the logo: %d %q", answer.StatusCode, body)
+	}
+}
+
 func TestDev_ServesAChangedFileOnReload(t *testing.T) {
 	files := fstest.MapFS{
 		"index.html": {Data: []byte(`<div id="console">{{base}}</div>`)}, "screens.json": {Data: []byte(`[{"path":"/"}]`)}, "app/main.js": {Data: []byte("1")},

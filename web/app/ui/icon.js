@@ -1,4 +1,5 @@
 import { html } from '../lib.js';
+import { LOGO } from '../bank.js';
 
 // Our own drawings on a grid of 20 by 20. They have strokes only, so that they take the colour of the text.
 const PATHS = {
@@ -86,3 +87,8 @@ export const Mark = ({ size = 28 }) => html`
   <svg class="mark" width=${size} height=${size} viewBox="0 0 32 32" aria-hidden="true" focusable="false">
     <rect width="32" height="32" rx="7" /><path d="M10 8v16M22 8l-9 8 9 8" />
   </svg>`;
+
+/** The bank's logo, or Kontor's. */
+export const BankMark = ({ size = 28 }) => (LOGO
+  ? html`<img class="mark" src=${LOGO} width=${size} height=${size} alt="" />`
+  : html`<${Mark} size=${size} />`);
