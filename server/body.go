@@ -1,12 +1,17 @@
 package server
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -160,4 +165,160 @@ func discard(connection net.Conn, stream io.Reader) {
 		}
 		read += n
 	}
+}
+
+// headerReceived bounds the time for the beginning of a body; [Server.readBody] bounds that for the rest. When a body is too
+// long for every row, headerReceived makes the engine call [Server.expect], as for clients that send Expect: the engine would
+// wait for the beginning of the body otherwise.
+func (s *Server) headerReceived(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	if header.ContentLength() > s.routes.maxBody {
+		header.Set(fiber.HeaderExpect, "100-continue")
+	}
+	const lengthNone = -2 // as the engine reports it
+	if header.ContentLength() == lengthNone || header.ContentLength() == 0 {
+		return fasthttp.RequestConfig{}
+	}
+	return fasthttp.RequestConfig{ReadTimeout: readTimeout}
+}
+
+// expect rejects a body that is too long before the client sends it, and asks other clients to send theirs (RFC 9110, section
+// 10.1.1). It keeps the route for [Server.findRoute]. The checks before the body come first: errors of authorization take
+// precedence over 413. A row that reads no body has no limit: [Server.discardUnreadBody] ends the connection.
+func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
+	s.extendWriting(ctx)
+	hideUnknownMethod(&ctx.Request.Header)
+	limit := endpoint.DefaultMaxBody
+	path, _, _ := bytes.Cut(ctx.Request.Header.RequestURI(), []byte{'?'})
+	row, params, _ := s.lookUp(ctx, string(ctx.Method()), path, nil)
+	if row != nil {
+		limit = row.BodyLimit()
+		ctx.SetUserValue(foundKey{}, found{row, params})
+	}
+	if ctx.Request.Header.ContentLength() <= limit || row != nil && !row.Handle.ReadsBody() {
+		return fasthttp.StatusContinue
+	}
+	ctx.Response.Reset()
+	ctx.SetConnectionClose()
+	c := s.app.AcquireCtx(ctx)
+	defer s.app.ReleaseCtx(c)
+	s.handle(c, func(r *call) error {
+		if err := s.run(r, checksBeforeBody[:]); err != nil {
+			return err
+		}
+		return tooLarge(limit)
+	})
+	discard(ctx.Conn(), ctx.Conn())
+	return ctx.Response.StatusCode()
+}
+
+// The pace of a streamed body. A sender may pause, as telephones do between two cells, and must send minRate bytes a second in the
+// long run: a body of 10 MiB has eleven minutes.
+const (
+	streamIdle  = 15 * time.Second // between two reads
+	streamGrace = 30 * time.Second // in addition to the time at minRate
+	minRate     = 16 << 10         // bytes a second
+)
+
+// streamBody passes the body of an authorized request to its handler as a stream. It returns apierr.PayloadTooLarge for a declared
+// length beyond the limit.
+func (s *Server) streamBody(r *call) error {
+	request := r.fiber.Request()
+	if !request.IsBodyStream() {
+		r.request.Body = bytes.NewReader(request.Body())
+		return nil
+	}
+	length, limit := request.Header.ContentLength(), r.row.BodyLimit()
+	if length > limit {
+		return tooLarge(limit)
+	}
+	r.request.Body = &bodyStream{request: request, connection: r.fiber.Context().Conn(), declared: length, limit: limit, began: time.Now()}
+	return nil
+}
+
+// bodyStream reads a body with a deadline for each read.
+type bodyStream struct {
+	request    *fasthttp.Request
+	connection net.Conn
+	declared   int // negative: unknown
+	limit      int
+	began      time.Time
+	received   int
+	end        error // what every further read returns
+}
+
+// Read returns the next bytes. Its errors are those of apierr, and io.EOF at the end of a complete body.
+func (b *bodyStream) Read(p []byte) (int, error) {
+	if b.end != nil {
+		return 0, b.end
+	}
+	if err := b.connection.SetReadDeadline(b.deadline(time.Now())); err != nil {
+		b.end = apierr.MalformedRequest.Wrap(err)
+		return 0, b.end
+	}
+	n, err := b.request.BodyStream().Read(p)
+	b.received += n
+	var timeout net.Error
+	switch {
+	case b.received > b.limit:
+		n, b.end = 0, tooLarge(b.limit)
+	case err == nil:
+	case errors.Is(err, io.EOF):
+		b.end = b.complete()
+	case errors.As(err, &timeout) && timeout.Timeout():
+		b.end = apierr.RequestTimeout.Wrap(err)
+	default:
+		b.end = apierr.MalformedRequest.Wrap(err)
+	}
+	if n > 0 {
+		return n, nil
+	}
+	return 0, b.end
+}
+
+// deadline returns until when the next bytes must arrive.
+func (b *bodyStream) deadline(now time.Time) time.Time {
+	idle := now.Add(streamIdle)
+	if all := b.began.Add(streamGrace + time.Duration(b.received)*time.Second/minRate); all.Before(idle) {
+		return all
+	}
+	return idle
+}
+
+// complete ends a body that has arrived, so that the connection can carry further requests.
+func (b *bodyStream) complete() error {
+	if b.declared >= 0 && b.received != b.declared {
+		return apierr.MalformedRequest.Wrap(io.ErrUnexpectedEOF)
+	}
+	if err := b.request.CloseBodyStream(); err != nil {
+		return apierr.MalformedRequest.Wrap(err)
+	}
+	return io.EOF
+}
+
+// checkContentEncoding rejects compressed bodies.
+func (s *Server) checkContentEncoding(r *call) error {
+	encoding := r.list(fiber.HeaderContentEncoding)
+	if encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return apierr.UnsupportedMediaType
+	}
+	return nil
+}
+
+// checkMediaType rejects a body of a type that the handler does not read. A request without a body passes.
+func (s *Server) checkMediaType(r *call) error {
+	handler := r.row.Handle
+	if !handler.ReadsBody() || !handler.Streams && len(r.fiber.Request().Body()) == 0 || handler.Streams && r.fiber.Request().Header.ContentLength() == 0 {
+		return nil
+	}
+	header := &r.fiber.Request().Header
+	if countLines(header.RawHeaders(), fiber.HeaderContentType) > 1 {
+		return apierr.UnsupportedMediaType
+	}
+	sent, _, _ := strings.Cut(string(header.ContentType()), ";")
+	for _, media := range handler.Media {
+		if strings.EqualFold(strings.TrimSpace(sent), media) {
+			return nil
+		}
+	}
+	return apierr.UnsupportedMediaType
 }

@@ -1,9 +1,11 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,29 +30,29 @@ func (endOfPipeline) Error() string { return "the request is answered" }
 
 // checksBeforeBody are the checks that need the head of a request only, in their order.
 var checksBeforeBody = [...]step{
-	(*Server).checkContentEncoding, // media_type.go: no compressed bodies
-	(*Server).checkOrigin,          // cors.go: preflights end here
+	(*Server).checkOrigin,          // headers.go: preflights end here
 	(*Server).findRoute,            // router.go: 404, 405 and files of the console
-	(*Server).echoRequestID,        // authzen.go: the request id of a client of the AuthZEN interface
-	(*Server).checkDraining,        // shutdown.go: 503 while the service shuts down
-	(*Server).takePolicy,           // memory.go: 503 for a node that can neither hear of changes nor read them
-	(*Server).recognizeCaller,      // authenticate.go: a bearer token that is in memory
+	(*Server).checkContentEncoding, // body.go: no compressed bodies
+	(*Server).echoRequestID,        // documents.go: the request id of a client of the AuthZEN interface
+	(*Server).checkDraining,        // health.go: 503 while the service shuts down
+	(*Server).takePolicy,           // authorize.go: 503 for a node that can neither hear of changes nor read them
+	(*Server).recognizeCaller,      // authorize.go: a bearer token that is in memory
 	(*Server).limitNetwork,         // rate_limit.go: 429, before credentials are verified
-	(*Server).checkCredentials,     // authenticate.go: a bearer token or an API key, not both
-	(*Server).authenticate,         // authenticate.go: 401
+	(*Server).checkCredentials,     // authorize.go: a bearer token or an API key, not both
+	(*Server).authenticate,         // authorize.go: 401
 	(*Server).limitCaller,          // rate_limit.go: 429
-	(*Server).limitConcurrency,     // concurrency.go: 429
+	(*Server).limitConcurrency,     // rate_limit.go: 429
 	(*Server).authorize,            // authorize.go: 403
-	(*Server).checkAssurance,       // assurance.go: 401 for an authentication that is not recent, 403 without a required second factor
-	(*Server).checkSubject,         // subject.go: 403 for an operation on a user or role that holds more than the caller
+	(*Server).checkAssurance,       // authorize.go: 401 for an authentication that is not recent, 403 without a required second factor
+	(*Server).checkSubject,         // authorize.go: 403 for an operation on a user or role that holds more than the caller
 }
 
 // checksWithBody follow when the caller is authorized.
 var checksWithBody = [...]step{
 	(*Server).readBody,       // body.go: 413
-	(*Server).checkMediaType, // media_type.go: 415
-	(*Server).restartTime,    // request_context.go: a long upload does not use up the time of its handler
-	(*Server).callHandler,    // handle.go: decoding, rules of the input, service, answer
+	(*Server).checkMediaType, // body.go: 415
+	(*Server).restartTime,    // pipeline.go: a long upload does not use up the time of its handler
+	(*Server).callHandler,    // pipeline.go: decoding, rules of the input, service, answer
 }
 
 // call is one request on its way through the pipeline.
@@ -126,4 +128,173 @@ func (s *Server) newCall(c *fiber.Ctx) *call {
 func (r *call) reads() bool {
 	method := r.fiber.Method()
 	return method == http.MethodGet || method == http.MethodHead
+}
+
+// requestTime is how long the service behind a row may take when Options do not say otherwise.
+const requestTime = 10 * time.Second
+
+// requestContext is the context of a request. It carries what is known about the request, names its principal to the
+// database, and ends at the deadline or when the request is answered: then running queries are interrupted, and writes that
+// still wait in the queue are cancelled.
+//
+// It starts a timer only if a goroutine waits for its end. Requests that read never do. context.WithDeadline would cost
+// each request a timer.
+type requestContext struct {
+	info      *endpoint.Info
+	at        time.Time // the deadline; zero: none
+	callerKey any       // Options.CallerKey
+	caller    string    // a user, an API key or a network
+
+	responderKey any        // Options.ResponderKey
+	responder    *responder // of a creating request
+
+	mu    sync.Mutex
+	done  chan struct{}
+	timer *time.Timer
+	ended bool // the request is answered
+}
+
+func (c *requestContext) start(info *endpoint.Info, at time.Time, callerKey any) {
+	c.info, c.at, c.callerKey = info, at, callerKey
+}
+
+// answerBy makes the responder known to the transactions of the request.
+func (c *requestContext) answerBy(r *responder, key any) { c.responder, c.responderKey = r, key }
+
+// Deadline returns the time by which the request must be answered.
+func (c *requestContext) Deadline() (time.Time, bool) { return c.at, !c.at.IsZero() }
+
+// Done is closed at the deadline or when the request is answered.
+func (c *requestContext) Done() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.done == nil {
+		c.done = make(chan struct{})
+		switch done := c.done; {
+		case c.ended:
+			close(done)
+		case !c.at.IsZero():
+			c.timer = time.AfterFunc(time.Until(c.at), func() { close(done) })
+		}
+	}
+	return c.done
+}
+
+// Err returns why the request must end, or nil.
+func (c *requestContext) Err() error {
+	if !c.at.IsZero() && !time.Now().Before(c.at) {
+		return context.DeadlineExceeded
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Value returns the caller, what is known about the request, or for the database the principal and the responder.
+func (c *requestContext) Value(key any) any {
+	switch key.(type) {
+	case access.ContextKey:
+		return c.info.Caller
+	case endpoint.InfoKey:
+		return c.info
+	}
+	switch {
+	case key == c.callerKey:
+		return c.caller
+	case key == c.responderKey && c.responder != nil:
+		return c.responder
+	}
+	return nil
+}
+
+// restart sets another deadline. No goroutine may be waiting for the end.
+func (c *requestContext) restart(at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.at, c.timer, c.done = at, nil, nil
+}
+
+// end ends the context with its request.
+func (c *requestContext) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+	if c.done == nil {
+		return
+	}
+	if c.timer == nil || c.timer.Stop() {
+		close(c.done)
+	}
+}
+
+// restartTime restarts the time of a request that may have a long body, once the body has arrived. A row whose service bounds
+// its own time has no deadline.
+func (s *Server) restartTime(r *call) error {
+	if r.row.OwnTime {
+		r.context.restart(time.Time{})
+	} else if r.row.BodyLimit() > endpoint.DefaultMaxBody {
+		r.context.restart(time.Now().Add(s.RequestTime))
+	}
+	return nil
+}
+
+// expired converts the error of a request that has reached its deadline. The result has no cause: under load it would fill
+// the log.
+func expired(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) && apierr.Of(err).Status == http.StatusInternalServerError {
+		return apierr.DeadlineExceeded
+	}
+	return err
+}
+
+// Uses notes which endpoints users call.
+type Uses interface {
+	// NoteUse is called after the service behind a row has succeeded, with the key of the row and the values in its path. It must be quick
+	// and must not keep the texts.
+	NoteUse(caller *access.Caller, row *endpoint.Endpoint, key string, values []string)
+}
+
+// callHandler decodes the input, calls the service behind the row and writes its result.
+func (s *Server) callHandler(r *call) error {
+	// Answers of public POST requests, such as tokens, must not be cached either (RFC 6749, section 5.1).
+	if !r.row.Access.IsPublic() || r.row.Method == http.MethodPost {
+		r.fiber.Response().Header.SetCanonical(nameCacheControl, valueNoStore)
+	}
+	if len(r.row.Doc.Headers) > 0 {
+		header := func(name string) string { return string(r.fiber.Request().Header.Peek(name)) }
+		if err := r.row.BindDevice(&r.Info, header); err != nil {
+			return err
+		}
+	}
+	ctx, err := s.withIdempotency(r)
+	if err != nil {
+		return err
+	}
+	r.request.Row = &r.row.Endpoint
+	if wanted, mark := wantsCSV(r); wanted {
+		err := s.answerCSV(ctx, r, mark)
+		s.noteUse(r, err)
+		return err
+	}
+	s.beginExplanation(r)
+	result, err := r.row.Handle.Serve(ctx, &r.request)
+	s.answerExplanation(r)
+	s.noteUse(r, err)
+	if err != nil || result.Sent {
+		return err
+	}
+	return s.answer(r, result)
+}
+
+// noteUse notes a request that succeeded.
+func (s *Server) noteUse(r *call, err error) {
+	if err == nil && s.Uses != nil && r.Caller != nil {
+		s.Uses.NoteUse(r.Caller, &r.row.Endpoint, r.row.key, r.request.Params)
+	}
 }

@@ -1,24 +1,32 @@
 // Package server turns the table of endpoints into a running HTTP server.
 //
-// The steps of a request, one file for each, are listed in their order in pipeline.go. Errors and panics are answered in one
-// place, error.go.
+// The steps of a request are listed in their order in pipeline.go. Errors and panics are answered in one
+// place, answer.go.
 package server
 
 import (
+	"crypto/tls"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/utils"
+	"github.com/valyala/fasthttp"
 
 	"kontor/locales"
+	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
+	"kontor/server/metrics"
 	"kontor/server/ratelimit"
 )
 
@@ -129,4 +137,123 @@ func overloadedWith(body string) []byte {
 	head := "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) +
 		"\r\nRetry-After: " + retryUnavailable + "\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n"
 	return []byte(head + body)
+}
+
+// Options configure a server.
+type Options struct {
+	Endpoints   []endpoint.Endpoint
+	Auth        Authenticator
+	Policy      *access.Current
+	Rights      Rights                                         // required if a row has a subject
+	Uses        Uses                                           // notes which endpoints users call; nil: none are noted
+	Memory      Memory                                         // nil: everything that is remembered may be used
+	People      People                                         // resolves the users whom answers name; nil: answers have no member people
+	Idempotency Idempotency                                    // nil: the header Idempotency-Key has no effect
+	Stored      func(err error) (Stored, bool)                 // recognizes errors that carry the answer of an earlier request
+	Translate   func(err error) error                          // converts errors of lower layers to those of apierr
+	Fallback    func(c *fiber.Ctx, path string) (handled bool) // serves files of the console; nil: none
+	Probes      []Probe
+	Nodes       func() []Node  // that use the same database; nil: there is no other
+	Metrics     metrics.Source // further metrics for /metrics; nil: none
+	Texts       *locales.Bundle
+	Log         *slog.Logger
+	Now         func() time.Time
+	// SandboxPublic lets other machines see rows of the sandbox, see [Server.hides].
+	SandboxPublic bool
+	BaseURL       string // address of the service for clients, for the API document
+
+	TLS              *tls.Config      // nil: plain HTTP
+	Expires          func() time.Time // end of the certificate, the zero time for none; nil: none
+	TrustedProxies   []netip.Prefix
+	AllowedOrigins   []string
+	RateLimits       bool
+	PublicPerMinute  int
+	PrivatePerMinute int
+	Counts           Counts               // of requests to endpoints with a stored rule, over all nodes; nil: this process counts in memory
+	LiveNodes        func() int           // live nodes, which divide the general limits; must be quick; nil: one
+	PerCaller        int                  // requests of one caller that run at the same time; zero: no limit
+	WriteTimeout     time.Duration        // for writing an answer; zero: writeTimeout
+	MaxConnections   int                  // open at the same time, streams included; 0: derived from the limit of open files
+	RequestTime      time.Duration        // for the service behind a row; zero: requestTime
+	CallerKey        any                  // key under which the context of a request has its principal, as a string; nil: none
+	ResponderKey     any                  // key under which the context of a creating request has its responder; nil: none
+	Observe          func(endpoint.Event) // takes security events for the audit trail; must be quick; nil: none
+	Requests         Requests             // keeps answered requests; nil: none are kept
+	OnDrain          []func()             // called once when the server starts to drain
+}
+
+const (
+	readTimeout   = 10 * time.Second // for a request of ordinary size to arrive
+	uploadTimeout = 60 * time.Second // for one that may be larger than DefaultMaxBody
+	writeTimeout  = 30 * time.Second // after it, an answer is dropped with its connection
+	idleTimeout   = 64 * time.Second // longer than the minute for which proxies keep connections
+	headerBytes   = 16 << 10
+	answerBytes   = 8 << 10 // up to which an answer is written at once: that of a list with ten rows is
+)
+
+// malformed answers requests that the HTTP engine could not read: broken HTTP, headers too large or too slow. The engine's own
+// text would quote the request.
+func (s *Server) malformed(ctx *fasthttp.RequestCtx, err error) {
+	kind := apierr.MalformedRequest
+	var small *fasthttp.ErrSmallBuffer
+	var timeout net.Error
+	switch {
+	case errors.As(err, &small):
+		kind = apierr.HeadersTooLarge
+	case errors.As(err, &timeout) && timeout.Timeout():
+		kind = apierr.RequestTimeout
+	}
+	s.extendWriting(ctx)
+	s.reject(ctx, kind.Wrap(err))
+}
+
+// extendWriting sets the deadline of writes for what the engine writes before a request is handled. The deadline of the former
+// request may have passed.
+func (s *Server) extendWriting(ctx *fasthttp.RequestCtx) {
+	_ = ctx.Conn().SetWriteDeadline(time.Now().Add(s.WriteTimeout)) // fails for closed connections only
+}
+
+// reject answers a request that does not enter the pipeline, and closes its connection.
+func (s *Server) reject(ctx *fasthttp.RequestCtx, err error) {
+	ctx.Response.Reset()
+	ctx.SetConnectionClose()
+	c := s.app.AcquireCtx(ctx)
+	defer s.app.ReleaseCtx(c)
+	s.answerError(c, err)
+}
+
+// answerError answers with an error outside the pipeline.
+func (s *Server) answerError(c *fiber.Ctx, err error) {
+	r := s.newCall(c)
+	defer r.context.end()
+	s.identify(r)
+	s.fail(r, err)
+}
+
+// enter takes a request into the pipeline, without Fiber's router: findRoute has its own. It rejects versions of HTTP other than
+// 1.0 and 1.1; the engine accepts any.
+func (s *Server) enter(ctx *fasthttp.RequestCtx) {
+	if version := ctx.Request.Header.Protocol(); string(version) != "HTTP/1.1" && string(version) != "HTTP/1.0" {
+		s.reject(ctx, apierr.MalformedRequest)
+		return
+	}
+	hideUnknownMethod(&ctx.Request.Header)
+	c := s.app.AcquireCtx(ctx)
+	defer s.app.ReleaseCtx(c)
+	s.serve(c)
+}
+
+// hideUnknownMethod replaces a method that Fiber does not know by TRACE, which no row has: findRoute answers 404 or 405. The log
+// has the method of each request; the client's could be any text.
+func hideUnknownMethod(header *fasthttp.RequestHeader) {
+	if !slices.Contains(fiber.DefaultMethods, utils.UnsafeString(header.Method())) {
+		header.SetMethod(fiber.MethodTrace)
+	}
+}
+
+// engineLog writes the engine's own messages to the log without their arguments, which may quote a request.
+type engineLog struct{ log *slog.Logger }
+
+func (l engineLog) Printf(format string, _ ...any) {
+	l.log.Debug("http engine", "message", fmt.Sprintf("%.80s", format))
 }

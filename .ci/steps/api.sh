@@ -30,7 +30,8 @@ step_openapi() {
 
 # Compares the API document with that of the last version, and fails for a breaking change that the changelog does not announce.
 # "make keep-api" keeps the document of a version. Further values of an enumeration in answers, such as a new error code, break no
-# promise (docs/api.md): .ci/oasdiff_levels.txt makes them a warning.
+# promise (docs/api.md): .ci/oasdiff_levels.txt makes them a warning. So it does with a minimum length, as the tool itself does with
+# maximum lengths and patterns: the document derives them from the rules, which were there before.
 step_compatibility() {
     local bin last work
     bin=$(tool oasdiff "$oasdiff_version" github.com/oasdiff/oasdiff)
@@ -117,7 +118,7 @@ check_samples() {
     port=$(free_port)
     PORT=$port node "$1/program/portal.js" >"$1/portal" 2>&1 &
     pid=$!
-    check_portal "$1" "http://127.0.0.1:$port" || code=1
+    wait_ready "$port" "$pid" / && check_portal "$1" "http://127.0.0.1:$port" || code=1
     kill -TERM "$pid" || true
     wait "$pid" || true
     [[ $code -eq 0 ]] || cat "$1/portal"
@@ -127,7 +128,7 @@ check_samples() {
 # check_portal WORK ADDRESS: signs in with a wrong and with the right password, reads the page, and signs out.
 check_portal() {
     local jar="$1/cookies"
-    curl -sS --retry 20 --retry-connrefused --retry-delay 1 "$2/" | grep -q 'name="password"' || return 1
+    curl -sS "$2/" | grep -q 'name="password"' || return 1
     curl -sS --data-urlencode "login=$KONTOR_USER" -d password=wrong "$2/sign-in" | grep -q 'role="alert"' || return 1
     curl -sS -c "$jar" -o /dev/null --data-urlencode "login=$KONTOR_USER" --data-urlencode "password=$KONTOR_PASSWORD" "$2/sign-in" || return 1
     curl -sS -b "$jar" "$2/" | grep -q 'Anna Keller, Söhne: not started' || return 1

@@ -62,17 +62,19 @@ expect_size() {
 
 # copy_source DIR: copies the files of the project as they are, with the name of its commit.
 copy_source() {
-    mkdir -p "$1"
+    git clone -q --shared --no-checkout . "$1" # the program names its commit
     git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' file; do
         [[ ! -e $file ]] || printf '%s\0' "$file"
     done | xargs -0 cp --parents -t "$1"
-    echo "gitdir: $(git rev-parse --absolute-git-dir)" >"$1/.git"
+    git -C "$1" reset -q
 }
 
+# free_port prints a port on which no program listens. It is below the ports of tests (testenv.FreeAddress) and of outgoing
+# connections, which could take it before the program.
 free_port() {
     local port
     while :; do
-        port=$((RANDOM % 20000 + 20000))
+        port=$((RANDOM % 5000 + 10000))
         (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
     done
     echo "$port"
@@ -87,10 +89,10 @@ status() {
     ) 2>/dev/null || true
 }
 
-# wait_ready PORT PID: waits until the server is ready, and returns 1 if it is not within a minute or has ended.
+# wait_ready PORT PID [PATH]: waits until a server answers 200, and returns 1 if it has ended, or hangs for five minutes.
 wait_ready() {
-    for _ in $(seq 600); do
-        [[ $(status "$1" /readyz) != *' 200 '* ]] || return 0
+    for _ in $(seq 3000); do
+        [[ $(status "$1" "${3:-/readyz}") != *' 200 '* ]] || return 0
         kill -0 "$2" 2>/dev/null || return 1
         sleep 0.1
     done

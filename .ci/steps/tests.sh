@@ -23,7 +23,7 @@ on_postgres=(
     ./store ./store/audittrail ./store/idempotency
     ./modules/kit/list ./modules/kit/records
     ./modules/app ./modules/duty/audit ./modules/identity/auth ./modules/bank/chats ./modules/bank/customers ./modules/identity/directory ./modules/bank/files
-    ./modules/reach/notifications ./modules/identity/oidc ./modules/duty/privacy ./modules/identity/rbac ./modules/reach/search ./modules/identity/serviceaccounts
+    ./modules/reach/notifications ./modules/identity/oidc ./modules/duty/privacy ./modules/duty/screening ./modules/identity/rbac ./modules/reach/search ./modules/identity/serviceaccounts
     ./modules/reach/webhooks
 )
 
@@ -83,7 +83,7 @@ step_words() { go test -count=1 ./modules/app/treetest -run '^TestWords_'; }
 # Runs the packages with random tests with many more rounds, and each fuzz target for $FUZZTIME.
 step_soak() {
     local names
-    names=$(grep -rl --include='*_test.go' 'testenv\.Rounds' . | xargs -n 1 dirname | sort -u)
+    names=$(grep -rl --include='*_test.go' 'testenv\.\(Rounds\|Checks\)' . | xargs -n 1 dirname | sort -u)
     # shellcheck disable=SC2086 # one word for each package
     KONTOR_TEST=soak run_tests -timeout 12h $names
     make --no-print-directory fuzz FUZZTIME="${FUZZTIME:-3m}"

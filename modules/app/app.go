@@ -39,6 +39,7 @@ import (
 	"kontor/modules/identity/profile"
 	"kontor/modules/identity/rbac"
 	"kontor/modules/identity/serviceaccounts"
+	"kontor/modules/kit/personal"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/signin"
 	"kontor/modules/reach/changes"
@@ -139,10 +140,9 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	}
 	m.Personas = personas.New(db, texts)
 	m.Customers = customers.New(db, m.Notifications, m.Users, m.Personas, customers.Options{FourEyes: o.Settings.KYC.FourEyes, Texts: texts})
-	m.Users.SetCustomers(m.Customers)
 	m.Payers = payers.New(db, m.Customers, texts)
 	m.Tasks = tasks.New(db, m.Notifications, m.Customers, m.Users, texts)
-	m.Tasks.SetReminderHour(o.Settings.Tasks.ReminderHour)
+	m.Tasks.ReminderHour = o.Settings.Tasks.ReminderHour
 	m.Chats = chats.New(db, inbox{m.Notifications}, people{m.Users}, texts)
 	m.Profile = profile.New(db, texts, profile.Options{MaxBytes: o.Settings.Profile.AvatarMaxBytes, MaxPixels: o.Settings.Profile.AvatarMaxPixels})
 	m.bills = qrbill.NewReader(qrbill.Config{
@@ -150,7 +150,6 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		CacheDir: o.CacheDir, Now: db.Clock().Now,
 	})
 	m.Files = newFiles(m)
-	m.Tasks.SetFiles(m.Files)
 	m.Imports = newImports(m)
 	m.Invoices = invoices.New(db, m.bills, texts, o.Settings.Invoices.KeepDays)
 	m.Audit = audit.New(db, texts, o.Log)
@@ -159,10 +158,10 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Webhooks = newWebhooks(m)
 	m.Search = newSearch(m)
 	m.Requests = newRequests(m)
-	m.Screening = screening.New(db, screening.Options{Dir: o.Settings.Screening.Dir, Texts: texts, Log: o.Log})
+	m.Screening = newScreening(m)
+	m.Customers.SetScreening(m.Screening)
 	m.Privacy = m.newPrivacy(o)
 	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Notifier: m.Notifications, Personas: m.Personas, Records: m.records(), SettingRoles: settingRoles(o.Settings), Texts: texts, Log: o.Log})
-	m.Users.SetTerms(m.RBAC, m.Notifications)
 	m.AuthZEN = newAuthZEN(m)
 	m.Privacy.Modules = m.personalModules()
 	m.Playground = m.newPlayground()
@@ -183,7 +182,9 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		Methods: map[signin.Kind]signin.Methods{signin.Credential: m.Users, signin.Factor: m.Factors, signin.Identity: m.OIDC},
 	}
 	m.Notifications.Peers = notifications.Peers{Sessions: m.Auth, Directory: m.Users, Chats: m.Chats}
-	if err := complete(m.Auth.Peers, m.Notifications.Peers); err != nil {
+	m.Users.Peers = directory.Peers{Terms: m.RBAC, Notifier: m.Notifications, Customers: m.Customers}
+	m.Tasks.Peers = tasks.Peers{Files: m.Files}
+	if err := complete(m.Auth.Peers, m.Notifications.Peers, m.Users.Peers, m.Tasks.Peers); err != nil {
 		return nil, err
 	}
 	m.jobRuns = NewJobRuns(m.Jobs())
@@ -230,6 +231,14 @@ func (m *Modules) modules() []any {
 		all = append(all, m.Playground, m.Seed)
 	}
 	return all
+}
+
+// Proofs returns the record types that the audit trail covers. Notifications and deliveries are messages about records and
+// are not covered; nor are the exceptions that the Proofs of a module lists.
+func Proofs() []records.Proof {
+	return slices.Concat(directory.Proofs(), auth.Proofs(), factors.Proofs(), oidc.Proofs(), serviceaccounts.Proofs(), rbac.Proofs(),
+		customers.Proofs(), personas.Proofs(), payers.Proofs(), chats.Proofs(), tasks.Proofs(), files.Proofs(), profile.Proofs(), privacy.Proofs(), webhooks.Proofs(),
+		screening.Proofs())
 }
 
 // offering returns the modules that have the methods of an interface.
@@ -341,4 +350,108 @@ type inbox struct{ *notifications.Service }
 func (i inbox) MarkRead(ctx context.Context, tx *store.Tx, userID string, t access.RecordType, recordID string) error {
 	_, err := i.MarkRecordRead(ctx, tx, userID, t.Name, recordID)
 	return err
+}
+
+// personalModules returns the modules with tables. The directory erases last: notifications and auth need the credentials of a user,
+// which it deletes.
+func (m *Modules) personalModules() []personal.Module {
+	isDirectory := func(module personal.Module) bool { return module == personal.Module(m.Users) }
+	return append(slices.DeleteFunc(offering[personal.Module](m), isDirectory), m.Users)
+}
+
+// PersonalData returns what every table holds about persons.
+func (m *Modules) PersonalData() []personal.Table {
+	tables := ownTables()
+	for _, module := range m.personalModules() {
+		tables = append(tables, module.PersonalData()...)
+	}
+	return tables
+}
+
+func (m *Modules) newPrivacy(o Options) *privacy.Service {
+	return privacy.New(m.DB, privacy.Options{
+		RetentionYears: o.Settings.Privacy.RetentionYears, Customers: m.Customers, Users: m.Users, Personas: m.Personas,
+		Owners: map[personal.Kind]personal.Module{personal.Customer: m.Customers, personal.User: m.Users, personal.Persona: m.Personas},
+		Texts:  m.Texts, Log: o.Log,
+	})
+}
+
+// ownTables lists the tables of the store and of package records.
+func ownTables() []personal.Table {
+	return []personal.Table{
+		{Name: "storage_usage", Why: "It holds numbers of records and bytes by user id."},
+		{Name: "meta", Why: "It holds signed counters and sealed secrets of the installation."},
+		{Name: "audit_entries", Why: "It is append-only, and holds ids, shortened networks and keyed digests that reveal no content."},
+		{Name: "audit_values", Holds: "sealed values of changed fields; the store deletes those of an erased record", Unexported: "They are former values of records that are exported, and the trail has readers of its own."},
+		{Name: "idempotency_keys", Holds: "sealed answers of the last day; the store forgets those of and about an erased person", Unexported: "They are answers that the person has received, for a day."},
+	}
+}
+
+// PersonalSections returns the sections of exports and reports that all modules declare.
+func (m *Modules) PersonalSections() []personal.Section {
+	var sections []personal.Section
+	for _, module := range m.personalModules() {
+		sections = append(sections, module.PersonalSections()...)
+	}
+	return sections
+}
+
+// keepChanges makes the store keep changed fields of the records that say so in their proofs, unless the setting is 0.
+func (m *Modules) keepChanges() {
+	if m.Settings.Audit.ChangedFields <= 0 {
+		return
+	}
+	rules := map[string]store.ChangeRule{"invitations": {}, "screening_checks": {}} // they have audit entries, and no proof
+	for _, p := range Proofs() {
+		if p.Changes != nil {
+			rules[p.Type] = *p.Changes
+		}
+	}
+	m.DB.KeepChanges(store.Changes{Rules: rules, Erase: personal.Action})
+}
+
+// purgeChanges deletes changed fields that are older than the setting; 0 deletes all.
+func (m *Modules) purgeChanges(ctx context.Context) error {
+	return m.DB.PurgeChangedFields(ctx, m.Settings.Audit.ChangedFields)
+}
+
+// newServices builds the service accounts.
+func newServices(m *Modules) (*serviceaccounts.Service, error) {
+	return serviceaccounts.New(m.DB, machines{m.Users}, m.Auth, m.Notifications,
+		serviceaccounts.Options{CheckHolds: m.checkHolds, Texts: m.Texts, Log: m.Log})
+}
+
+// checkHolds compares the rights of the caller with those of a user. The module rbac is built later.
+func (m *Modules) checkHolds(ctx context.Context, q store.Querier, userID string) error {
+	return m.RBAC.CheckHolds(ctx, q, userID)
+}
+
+// callerChanged ends what outlives a request of a user, on every node. Their tokens as a service account come first: streams ask for
+// them. An empty id stands for all users.
+func (m *Modules) callerChanged(userID string) {
+	m.Services.Forget(userID)
+	m.Notifications.SessionsChanged(userID)
+	m.Changes.SessionsChanged(userID)
+	m.Requests.SessionsChanged(userID)
+}
+
+// machines adapts directory for the module serviceaccounts.
+type machines struct{ *directory.Service }
+
+// Create stores the user of a service account.
+func (u machines) Create(ctx context.Context, tx *store.Tx, name string, roles []string) (string, error) {
+	return u.CreateMachine(ctx, tx, name, roles)
+}
+
+// Change changes the user of a service account.
+func (u machines) Change(ctx context.Context, tx *store.Tx, id string, name, status *string) error {
+	return u.ChangeMachine(ctx, tx, id, directory.MachineChange{Name: name, Status: status})
+}
+
+// people adapts directory for the module chats: only people take part in chats.
+type people struct{ *directory.Service }
+
+// Active reports which of the users are active people.
+func (p people) Active(ctx context.Context, q store.Querier, ids ...string) (map[string]bool, error) {
+	return p.ActivePeople(ctx, q, ids...)
 }

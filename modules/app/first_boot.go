@@ -1,13 +1,20 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"time"
 
+	"kontor/modules/developer/playground"
+	"kontor/modules/developer/requestlog"
 	"kontor/modules/identity/directory"
+	"kontor/modules/identity/rbac"
+	"kontor/server"
 	"kontor/server/access"
 	"kontor/store"
 )
@@ -119,4 +126,98 @@ func (m *Modules) Shown(ctx context.Context) error {
 		return fmt.Errorf("secrets of the first start: %w", err)
 	}
 	return nil
+}
+
+// Sandbox makes the modules a sandbox for developers, see docs/sandbox.md.
+type Sandbox struct {
+	Clock  *store.ShiftedClock // of the database
+	Public bool                // other machines may call the endpoints of the sandbox
+	// Restart resets the sandbox; nil: it cannot be reset. Rounds is how often it has begun.
+	Restart playground.Restart
+	Rounds  int
+}
+
+// InSandbox reports whether the modules are a sandbox.
+func (m *Modules) InSandbox() bool { return m.Sandbox != nil }
+
+// newPlayground returns the sandbox mode, or nil outside of a sandbox.
+func (m *Modules) newPlayground() *playground.Service {
+	if !m.InSandbox() {
+		return nil
+	}
+	return playground.New(playground.Options{
+		DB: m.DB, Log: m.Log, Clock: m.Sandbox.Clock, Gate: &m.jobGate, Jobs: m.playgroundJobs,
+		Queues: []playground.Queue{m.Notifications, m.Webhooks}, Notices: m.Notifications, Restart: m.Sandbox.Restart,
+	})
+}
+
+// playgroundJobs returns the regular jobs, and when those have something to do that depend on the hour.
+func (m *Modules) playgroundJobs() (jobs []playground.Job) {
+	appointments := map[string]func(ctx context.Context, after store.Time) (*store.Time, error){
+		"rbac.terms":   m.RBAC.NextTerm,
+		"tasks.remind": m.nextReminder,
+	}
+	for _, job := range m.Jobs() {
+		run := func(ctx context.Context) error {
+			err := runOnce(ctx, job)
+			m.jobRuns.count(job.Name, err != nil && ctx.Err() == nil)
+			return err
+		}
+		jobs = append(jobs, playground.Job{Name: job.Name, Every: job.Every, Run: run, Next: appointments[job.Name]})
+	}
+	return jobs
+}
+
+// nextReminder returns when tasks are next reminded of.
+func (m *Modules) nextReminder(_ context.Context, after store.Time) (*store.Time, error) {
+	const day = 24 * time.Hour
+	at := store.Time(after.Std().Truncate(day).Add(time.Duration(m.Settings.Tasks.ReminderHour) * time.Hour).UnixMilli())
+	if at <= after {
+		at = at.Add(day)
+	}
+	return &at, nil
+}
+
+// sandboxRequests is how many requests a sandbox keeps.
+const sandboxRequests = 10_000
+
+// newRequests builds the log of requests.
+func newRequests(m *Modules) *requestlog.Service {
+	keep := m.Settings.Requests.Keep
+	if m.InSandbox() {
+		keep = cmp.Or(keep, sandboxRequests)
+	}
+	node := m.Settings.Cluster.Node
+	if node == "" {
+		node, _ = os.Hostname() // a machine without a name has none
+	}
+	return requestlog.New(m.DB, m.Auth, rights{m}, requestlog.Options{
+		Keep: keep, Bodies: m.InSandbox(), Node: node, BaseURL: m.Settings.Server.BaseURL, Heartbeat: m.Settings.Notifications.SSE.Heartbeat,
+		ConnectionsPerUser: m.Settings.Notifications.SSE.ConnectionsPerUser, Policy: m.Policy, TermsDue: m.termsDue(&m.held.requests), Texts: m.Texts, Log: m.Log,
+	})
+}
+
+// requests returns what notes the requests of the server; nil if the log is off.
+func (m *Modules) requests() server.Requests {
+	if !m.Requests.On() {
+		return nil
+	}
+	return m.Requests
+}
+
+// rights answers with the permission check.
+type rights struct{ modules *Modules }
+
+// Look reports whether a record exists, and whether a user has the permission on it now.
+func (r rights) Look(ctx context.Context, userID string, t access.RecordType, wanted access.Permission, id string) (exists, allowed bool, err error) {
+	roles, err := r.modules.Users.RolesOf(ctx, r.modules.DB, userID)
+	if err != nil {
+		return false, false, err
+	}
+	caller := access.Caller{UserID: userID, Roles: roles}.WithPolicy(r.modules.Policy.Load())
+	decisions, err := r.modules.RBAC.Decide(ctx, caller, []rbac.Check{{RecType: t.Name, Permission: wanted.String(), RecID: id}})
+	if err != nil {
+		return false, false, err
+	}
+	return !decisions[0].Missing, decisions[0].Allowed, nil
 }

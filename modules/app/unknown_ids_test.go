@@ -36,6 +36,7 @@ var validBodies = map[string]string{
 	"PUT /v1/customers/{id}/kyc":                                           `{"documents": [{"type": "passport", "number": "X1", "expiry_date": "2099-05-01", "country": "CHE"}]}`,
 	"PATCH /v1/customers/{id}/kyc/status":                                  `{"kyc_status": "pending"}`,
 	"POST /v1/customers/{id}/kyc/decisions/{decision_id}/reject":           `{"reason": "The proof is missing."}`,
+	"POST /v1/screening/hits/{id}/decide":                                  `{"decision": "dismissed", "reason": "Another person."}`,
 	"PUT /v1/customers/{id}/relationship":                                  `{"ended_at": null}`,
 	"PUT /v1/customers/{id}/legal-hold":                                    `{"reason": "A dispute."}`,
 	"POST /v1/customers/{id}/erasure":                                      `{"reason": "request"}`,

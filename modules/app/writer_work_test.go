@@ -77,7 +77,7 @@ func runningJob() (place, stack string) {
 		if name, ok := strings.CutPrefix(frame.Function, "kontor/modules/"); ok {
 			way = append(way, name)
 			if module, _, _ := strings.Cut(name, "."); module != "kit/records" && module != "kit/recordtype" { // it calls functions of other modules
-				place = module
+				_, place, _ = strings.Cut(module, "/") // without its room
 			}
 		} else if strings.HasSuffix(frame.Function, "(*writer).call") || !more {
 			return place, strings.Join(way, "\n")

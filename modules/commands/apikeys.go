@@ -14,6 +14,10 @@ import (
 
 	"kontor/modules/app"
 	"kontor/modules/identity/auth"
+	"kontor/modules/identity/rbac"
+	"kontor/modules/identity/serviceaccounts"
+	"kontor/modules/kit/list"
+	"kontor/server/apierr"
 	"kontor/server/settings"
 	"kontor/store"
 )
@@ -156,6 +160,195 @@ func (c apiKeyRevokeCommand) Run(ctx context.Context, p Process, r *settings.Res
 			return err
 		}
 		_, err := fmt.Fprintf(p.Stdout, "%s was revoked\n", c.ID)
+		return err
+	})
+}
+
+// serviceCommand groups the commands about service accounts. A server with a data
+// directory must be stopped, because it holds the directory.
+func (l *commandLine) services() *cobra.Command {
+	return group("service", "Create service accounts for programs, and their tokens.", l.createService(), l.listServices(), l.createToken(), l.revokeToken())
+}
+
+type serviceCreateCommand struct {
+	Name, Description string
+	Role              []string
+}
+
+func (l *commandLine) createService() *cobra.Command {
+	c := &serviceCreateCommand{}
+	cmd := &cobra.Command{
+		Use: "create <name>", Short: "Create a service account and print its id.", Long: "The name is that of the program.\n\n" + stoppedHelp,
+		Example: `kontor service create "Back office" --role=Advisor`, Args: arguments(&c.Name), RunE: l.run(c),
+	}
+	cmd.Flags().StringVar(&c.Description, "description", "", "`Text` that says what the program does.")
+	cmd.Flags().StringSliceVar(&c.Role, "role", nil, "`Role` of the account, by name or id; may be repeated. Default: none.")
+	suggest(cmd, "role", rbac.BuiltInNames()...)
+	return cmd
+}
+
+// Run creates an account. It prints only the id, so that a script can read it.
+func (c serviceCreateCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	in := serviceaccounts.CreateInput{Name: c.Name, Description: c.Description, Roles: c.Role}
+	if err := validated(&in); err != nil {
+		return err
+	}
+	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
+		created, err := m.Services.Create(ctx, in)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(p.Stdout, created.ID)
+		return err
+	})
+}
+
+// validated returns what is wrong with an input.
+func validated(in interface{ Validate(v *apierr.Fields) }) error {
+	var problems apierr.Fields
+	in.Validate(&problems)
+	return problems.Err()
+}
+
+type serviceTokenCommand struct {
+	ID, Name, Expires string
+	Scope, Network    []string
+}
+
+func (l *commandLine) createToken() *cobra.Command {
+	c := &serviceTokenCommand{}
+	cmd := &cobra.Command{
+		Use: "token <id>", Short: "Create a token of a service account and print it; it cannot be shown again.",
+		Long:    "\"kontor service list\" prints the ids of the accounts.\n\n" + stoppedHelp,
+		Example: "kontor service token 01a1fb8a-2c0a-7d94-ab9c-5d46a808af71 --scope=customers.list --network=192.0.2.0/24",
+		Args:    arguments(&c.ID), RunE: l.run(c),
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.Name, "name", "Command line", "`Text` that says what the token is for.")
+	f.StringSliceVar(&c.Scope, "scope", nil, "`Name` of an endpoint that the token may call, such as customers.list; may be repeated. Default: all that the account may call.")
+	f.StringSliceVar(&c.Network, "network", nil, "`Network` from which the token is accepted, such as 192.0.2.0/24; may be repeated. Default: all.")
+	f.StringVar(&c.Expires, "expires", "", "`Time` of expiry, such as 2027-01-31 (UTC) or 2027-01-31T08:00:00Z, at most 400 days from now. Default: in 90 days.")
+	return cmd
+}
+
+// Run creates a token. It prints only the token, so that a script can read it.
+func (c serviceTokenCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	in := serviceaccounts.TokenInput{AccountID: c.ID, Name: c.Name, Scopes: c.Scope, Networks: c.Network}
+	var err error
+	if in.Expires, err = parseExpiry(c.Expires); err != nil {
+		return err
+	}
+	if err := validated(&in); err != nil {
+		return err
+	}
+	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
+		created, err := m.Services.Issue(ctx, in)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(p.Stdout, created.Text)
+		return err
+	})
+}
+
+type serviceListCommand struct{ JSON bool }
+
+func (l *commandLine) listServices() *cobra.Command {
+	c := &serviceListCommand{}
+	cmd := &cobra.Command{
+		Use: "list", Short: "List all service accounts with their tokens, without secrets.", Long: stoppedHelp,
+		Example: "kontor service list --json", Args: arguments(), RunE: l.run(c),
+	}
+	cmd.Flags().BoolVar(&c.JSON, "json", false, "Print JSON.")
+	return cmd
+}
+
+// listedAccount is an account with its tokens.
+type listedAccount struct {
+	serviceaccounts.Account
+	Tokens []serviceaccounts.Token `json:"tokens"`
+}
+
+// Run lists the accounts.
+func (c serviceListCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
+		accounts, err := accountsWithTokens(ctx, m.Services)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			out := json.NewEncoder(p.Stdout)
+			out.SetIndent("", "  ")
+			return out.Encode(accounts)
+		}
+		table := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(table, "ACCOUNT\tSTATUS\tROLES\tTOKEN\tEXPIRES\tLAST USED\tREVOKED\tNETWORKS\tSCOPES\tNAME")
+		for _, a := range accounts {
+			fmt.Fprintf(table, "%s\t%s\t%s\t-\t-\t-\t-\t-\t-\t%s\n", a.ID, a.Status, printable(strings.Join(a.Roles, ",")), printable(a.Name))
+			for _, t := range a.Tokens {
+				fmt.Fprintf(table, "%s\t-\t-\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", a.ID, t.ID, t.ExpiresAt, timeOrDash(t.LastUsedAt), timeOrDash(t.RevokedAt),
+					strings.Join(t.Networks, ","), strings.Join(t.Scopes, ","), printable(t.Name))
+			}
+		}
+		return table.Flush()
+	})
+}
+
+func accountsWithTokens(ctx context.Context, service *serviceaccounts.Service) ([]listedAccount, error) {
+	accounts, err := allRows(ctx, service.List)
+	all := make([]listedAccount, len(accounts))
+	for i, a := range accounts {
+		if err != nil {
+			break
+		}
+		all[i].Account = a
+		all[i].Tokens, err = allRows(ctx, func(ctx context.Context, query list.Params) (list.Page[serviceaccounts.Token], error) {
+			return service.Tokens(ctx, a.ID, query)
+		})
+	}
+	return all, err
+}
+
+// allRows reads all pages of a list, the oldest row first.
+func allRows[T any](ctx context.Context, page func(context.Context, list.Params) (list.Page[T], error)) ([]T, error) {
+	all := []T{}
+	for {
+		query, err := list.Parse(map[string][]string{
+			"limit": {strconv.Itoa(keysPerPage)}, "offset": {strconv.Itoa(len(all))}, "sort": {"created_at"},
+		})
+		if err != nil {
+			return nil, err
+		}
+		found, err := page(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found.Data.Rows...)
+		if !found.HasMore {
+			return all, nil
+		}
+	}
+}
+
+type serviceRevokeCommand struct{ Account, Token string }
+
+func (l *commandLine) revokeToken() *cobra.Command {
+	c := &serviceRevokeCommand{}
+	return &cobra.Command{
+		Use: "revoke <account> <token>", Short: "Revoke a token.",
+		Long:    "\"kontor service list\" prints the ids of accounts and tokens.\n\n" + stoppedHelp,
+		Example: "kontor service revoke 01a1fb8a-2c0a-7d94-ab9c-5d46a808af71 01a1fb8a-2c0a-7d94-ab9c-5d46a808af72",
+		Args:    arguments(&c.Account, &c.Token), RunE: l.run(c),
+	}
+}
+
+// Run revokes the token.
+func (c serviceRevokeCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
+		if err := m.Services.Revoke(ctx, c.Account, c.Token); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(p.Stdout, "%s was revoked\n", c.Token)
 		return err
 	})
 }

@@ -6,12 +6,18 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"kontor/modules/app"
+	"kontor/modules/duty/screening"
 	"kontor/server/settings"
 	"kontor/store/audittrail"
+	"kontor/store/backup"
+	"kontor/store/datadir"
 	"kontor/store/inspect"
 )
 
@@ -125,4 +131,180 @@ func (auditKeyCommand) Run(ctx context.Context, p Process, r *settings.Result) e
 	}
 	_, err = fmt.Fprintln(p.Stdout, strings.Join(keys, "\n"))
 	return err
+}
+
+// privacy returns the commands about personal data.
+func (l *commandLine) privacy() *cobra.Command {
+	return group("privacy", "Export the ledger of erasures.", l.exportLedger(), l.applyLedger())
+}
+
+type privacyLedgerCommand struct{ File string }
+
+func (l *commandLine) exportLedger() *cobra.Command {
+	c := &privacyLedgerCommand{}
+	return &cobra.Command{
+		Use: "ledger <file>", Short: "Write the ledger of erasures to a file, to keep it with the backups.",
+		Long: `An existing file is rejected. "-" is standard output. The server may be running.
+
+The ledger holds ids and times, no personal data. After the loss of the data
+directory, pass it to "kontor restore --erasures", so that data that were erased
+after the backup are erased again. For a PostgreSQL database, pass it to
+"kontor privacy apply" after the restore.`,
+		Example: "kontor privacy ledger /backup/kontor.erasures", Args: arguments(&c.File), RunE: l.run(c),
+	}
+}
+
+// Run writes the ledger.
+func (c privacyLedgerCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	p.warn(r)
+	if err := requireData(ctx, r); err != nil {
+		return err
+	}
+	ledger, err := readLedger(ctx, p, r)
+	if err != nil {
+		return err
+	}
+	if c.File == "-" {
+		_, err := p.Stdout.Write(ledger)
+		return err
+	}
+	if _, err := os.Lstat(c.File); err == nil {
+		return fmt.Errorf("%s exists already; name a new file", c.File)
+	}
+	if err := datadir.Write(c.File, ledger); err != nil {
+		return fmt.Errorf("%s cannot be written: %w", c.File, datadir.Cause(err))
+	}
+	_, err = fmt.Fprintf(p.Stdout, "the ledger of erasures of %s was written to %s\n", placeName(r), c.File)
+	return err
+}
+
+// readLedger returns the ledger of erasures. A PostgreSQL database has none beside it: its table is encoded.
+func readLedger(ctx context.Context, p Process, r *settings.Result) (ledger []byte, err error) {
+	if !isShared(r) {
+		return backup.ReadLedger(r.Settings.Data.Dir)
+	}
+	err = administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
+		ledger, _, err = m.Privacy.Ledger(ctx)
+		return err
+	})
+	return ledger, err
+}
+
+type privacyApplyCommand struct{ File string }
+
+func (l *commandLine) applyLedger() *cobra.Command {
+	c := &privacyApplyCommand{}
+	return &cobra.Command{
+		Use: "apply <file>", Short: "Repeat the erasures of a ledger in a PostgreSQL database that was restored.",
+		Long: `"kontor privacy ledger" has written the file. A backup of the database from
+before an erasure still holds the data. After its restore, and before a node
+serves requests, apply the newest ledger: the data are erased again. Erasures
+that the database has are skipped. With a data directory, use
+"kontor restore --erasures" instead.`,
+		Example: "kontor privacy apply /backup/kontor.erasures", Args: arguments(&c.File), RunE: l.run(c),
+	}
+}
+
+// Run applies the ledger.
+func (c privacyApplyCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	if !isShared(r) {
+		return errors.New("a data directory has a ledger of its own, which every start applies; use \"kontor restore --erasures\"")
+	}
+	ledger, err := os.ReadFile(c.File)
+	if err != nil {
+		return fmt.Errorf("%s cannot be read: %w", c.File, datadir.Cause(err))
+	}
+	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
+		entries, repeated, err := m.Privacy.Apply(ctx, ledger)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.File, err)
+		}
+		_, err = fmt.Fprintf(p.Stdout, "the ledger has %d erasures; %d were repeated in %s\n", entries, repeated, placeName(r))
+		return err
+	})
+}
+
+// screening groups the commands about sanctions lists. A server with a data directory must be stopped, because it holds the directory.
+func (l *commandLine) screening() *cobra.Command {
+	return group("screening", "Load, list and drop sanctions lists.", l.loadList(), l.listLists(), l.dropList())
+}
+
+const listsHelp = "A running server loads lists from the folder of the setting screening.dir, or over\nPOST /v1/screening/lists.\n\n" + stoppedHelp
+
+type screeningLoadCommand struct{ File, Name string }
+
+func (l *commandLine) loadList() *cobra.Command {
+	c := &screeningLoadCommand{}
+	cmd := &cobra.Command{
+		Use: "load <file>", Short: "Load a list, or replace the one of the same name.",
+		Long:    "The file is a list of SECO, the United Nations, the European Union, OFAC or\nOpenSanctions, or a folder with the files of OFAC.\n\n" + listsHelp,
+		Example: "kontor screening load consolidated-list.xml --name=SECO", Args: arguments(&c.File), RunE: l.run(c),
+	}
+	cmd.Flags().StringVar(&c.Name, "name", "", "`Name` of the list. Default: that of the file without its extension.")
+	return cmd
+}
+
+// Run loads a list and prints what has changed.
+func (c screeningLoadCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	name := c.Name
+	if name == "" {
+		name = strings.TrimSuffix(filepath.Base(c.File), filepath.Ext(c.File))
+	}
+	file, err := screening.FileAt(c.File, name)
+	if err != nil {
+		return err
+	}
+	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
+		l, err := m.Screening.Load(ctx, file)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(p.Stdout, "%s %s: %d entries, %d added, %d changed, %d removed\n", printable(l.Name), printable(l.Version), l.Entries, l.Added, l.Changed, l.Removed)
+		return err
+	})
+}
+
+type screeningListsCommand struct{}
+
+func (l *commandLine) listLists() *cobra.Command {
+	return &cobra.Command{
+		Use: "lists", Short: "List the lists that are in force.", Long: listsHelp, Example: "kontor screening lists", Args: arguments(), RunE: l.run(screeningListsCommand{}),
+	}
+}
+
+// Run lists the lists.
+func (screeningListsCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
+		all, err := allRows(ctx, m.Screening.Lists)
+		if err != nil {
+			return err
+		}
+		table := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(table, "ID\tFORMAT\tVERSION\tENTRIES\tLOADED\tNAME")
+		for _, l := range all {
+			fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", l.ID, l.Format, printable(l.Version), l.Entries, l.LoadedAt, printable(l.Name))
+		}
+		return table.Flush()
+	})
+}
+
+type screeningDropCommand struct{ ID string }
+
+func (l *commandLine) dropList() *cobra.Command {
+	c := &screeningDropCommand{}
+	return &cobra.Command{
+		Use: "drop <id>", Short: "Drop a list.", Long: "\"kontor screening lists\" prints the ids.\n\n" + listsHelp,
+		Example: "kontor screening drop 01a1fb8a-2c0a-7d94-ab9c-5d46a808af71", Args: arguments(&c.ID), RunE: l.run(c),
+	}
+}
+
+// Run drops the list.
+func (c screeningDropCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
+		if err := m.Screening.Drop(ctx, c.ID); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(p.Stdout, "%s was dropped\n", printable(c.ID))
+		return err
+	})
 }

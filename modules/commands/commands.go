@@ -7,14 +7,23 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"kontor/licences"
+	"kontor/locales"
+	"kontor/server/apierr"
 	"kontor/server/settings"
+	"kontor/store"
 )
 
 // Process is what a command uses of its process, so that a test can run commands without starting one.
@@ -147,4 +156,151 @@ func (p Process) warn(r *settings.Result) {
 	for _, w := range r.Warnings {
 		fmt.Fprintln(p.Stderr, "kontor: warning: "+w)
 	}
+}
+
+// usageWidth is the longest line of the help, in characters.
+const usageWidth = 100
+
+// usage prints how a command is used. With a template of cobra, the program would be 10 MB larger: the linker keeps all methods that a
+// template could call.
+func usage(c *cobra.Command) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "Usage:\n  %s\n", c.UseLine())
+	if c.HasExample() {
+		fmt.Fprintf(&text, "\nExamples:\n%s\n", c.Example)
+	}
+	if c.HasAvailableSubCommands() {
+		text.WriteString("\nCommands:\n")
+		for _, child := range c.Commands() {
+			if child.IsAvailableCommand() {
+				fmt.Fprintf(&text, "  %-*s %s\n", child.NamePadding(), child.Name(), child.Short)
+			}
+		}
+	}
+	if c.HasAvailableLocalFlags() {
+		fmt.Fprintf(&text, "\nFlags:\n%s\n", strings.TrimRight(c.LocalFlags().FlagUsagesWrapped(usageWidth), " \n"))
+	}
+	if c.HasAvailableInheritedFlags() {
+		fmt.Fprintf(&text, "\nFlags of every command:\n%s\n", strings.TrimRight(c.InheritedFlags().FlagUsagesWrapped(usageWidth), " \n"))
+	}
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(&text, "\n\"%s <command> --help\" describes a command.\n", c.CommandPath())
+	}
+	_, err := fmt.Fprint(c.OutOrStderr(), text.String())
+	return err
+}
+
+// release is the version, set by the linker: -ldflags "-X kontor/modules/commands.release=1.2.3".
+var release string
+
+// version returns the command that prints the version, as the flag --version of every command does.
+func (l *commandLine) version() *cobra.Command {
+	return &cobra.Command{Use: "version", Short: "Print the version.", Example: "kontor version", Args: arguments(), RunE: func(*cobra.Command, []string) error {
+		_, err := fmt.Fprintln(l.process.Stdout, "kontor", Version())
+		return err
+	}}
+}
+
+// Version describes this build, for example "1.2.3 (commit 1a2b3c4d5e6f, 2026-01-31T08:15:30Z, go1.26.8 linux/amd64)".
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{GoVersion: runtime.Version()}
+	}
+	return describeBuild(release, info)
+}
+
+const shownCommit = 12 // digits of a commit's hash
+
+func describeBuild(release string, info *debug.BuildInfo) string {
+	var commit, when, changed string
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			commit = s.Value[:min(len(s.Value), shownCommit)]
+		case s.Key == "vcs.time":
+			when = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			changed = " with changes"
+		}
+	}
+	if release == "" {
+		release = "development"
+	}
+	text := release + " ("
+	if commit != "" {
+		text += "commit " + commit + changed + ", " + when + ", "
+	}
+	return text + info.GoVersion + " " + runtime.GOOS + "/" + runtime.GOARCH + ")"
+}
+
+func (l *commandLine) licences() *cobra.Command {
+	return &cobra.Command{
+		Use: "licences", Short: "Print the licence of Kontor, and those of the software in this executable.",
+		Example: "kontor licences | less", Args: arguments(), RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintf(l.process.Stdout, "%s\n%s", licences.Kontor, licences.ThirdParty)
+			return err
+		},
+	}
+}
+
+// explain renders an error for the operator as one line. An API error gets its English text, the errors of its fields and,
+// unlike for clients, its cause.
+func explain(err error) string {
+	return strings.Join(strings.Fields(explainAPIError(err)), " ")
+}
+
+func explainAPIError(err error) string {
+	if _, kind := errors.AsType[apierr.Kind](err); !kind {
+		if _, is := errors.AsType[*apierr.Error](err); !is {
+			return plainError(err)
+		}
+	}
+	f := apierr.Of(err)
+	texts, loadErr := locales.Load()
+	if loadErr != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	b.WriteString(texts.Text(locales.Default, "error."+f.Code, f.Args))
+	for field, text := range f.Fields.All {
+		fmt.Fprintf(&b, " %s: %s", field, texts.Text(locales.Default, text.Key, text.Args))
+	}
+	// A bare kind is its own cause. The text of a kind for duplicates says all that the database reports.
+	if f.Cause != nil && f.Cause.Error() != f.Code && !errors.Is(f.Cause, store.ErrDuplicate) {
+		fmt.Fprintf(&b, " (%s)", plainError(f.Cause))
+	}
+	return b.String()
+}
+
+// causes are the texts of the operating system and of the libraries that people would have to translate.
+var causes = strings.NewReplacer(
+	io.ErrUnexpectedEOF.Error(), "the file is incomplete: it ends too early; use a complete copy",
+	": "+io.EOF.Error(), ": the input is empty",
+)
+
+// plainError returns the text of an error, with sentences in place of raw causes.
+func plainError(err error) string {
+	text := err.Error()
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		text = strings.Replace(text, p.Error(), describePath(p), 1)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		text = causes.Replace(text)
+	}
+	return text
+}
+
+func describePath(p *fs.PathError) string {
+	switch {
+	case errors.Is(p, fs.ErrExist):
+		return p.Path + " exists already; name a new file"
+	case errors.Is(p, fs.ErrNotExist) && p.Op == "open":
+		return p.Path + " does not exist, or its directory does not; check the path"
+	case errors.Is(p, fs.ErrPermission):
+		return "this user may not use " + p.Path + "; check its owner and mode"
+	case errors.Is(p, syscall.EISDIR):
+		return p.Path + " is a directory; name a file"
+	}
+	return p.Error()
 }

@@ -1,15 +1,21 @@
 package commands
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"kontor/modules/app"
 	"kontor/server/settings"
+	"kontor/store"
 	"kontor/store/backup"
 	"kontor/store/datadir"
 )
@@ -115,4 +121,296 @@ func (c keyImportCommand) read(p Process) (string, error) {
 		return "", fmt.Errorf("%s cannot be read: %w", c.File, datadir.Cause(err))
 	}
 	return string(text), nil
+}
+
+// keyRequest is what a command about keys or the sandbox asks of the modules, in its own process or in that of the server.
+type keyRequest struct {
+	Command     string `json:"command"`
+	Compromised bool   `json:"compromised,omitempty"`
+	UnusedDays  int    `json:"unused_days,omitempty"`
+	SecretKey   string `json:"secret_key,omitempty"`
+	PreviousKey string `json:"previous_key,omitempty"`
+	Advance     string `json:"advance,omitempty"` // a duration of ISO 8601
+	To          string `json:"to,omitempty"`
+
+	File     string            `json:"file,omitempty"` // a seed file
+	Scenario string            `json:"scenario,omitempty"`
+	Set      map[string]string `json:"set,omitempty"`
+	Language string            `json:"language,omitempty"`
+	User     string            `json:"user,omitempty"` // a sign-in value
+}
+
+// The commands of a keyRequest.
+const (
+	askRotate  = "rotate"
+	askSigning = "signing"
+	askRevoke  = "revoke"
+	askStatus  = "status"
+	askListen  = "listen" // where the server listens
+	askClock   = "clock"
+	askAdvance = "advance"
+	askReset   = "reset"
+	askKeep    = "keep"
+	askRounds  = "rounds" // how often the sandbox has begun
+
+	askSeed      = "seed"
+	askTrigger   = "trigger"
+	askScenarios = "scenarios"
+	askSession   = "session" // of the first administrator
+	askExport    = "export"
+	askLink      = "link" // that signs in
+)
+
+// ofSandbox are the commands for a sandbox only.
+var ofSandbox = []string{askClock, askAdvance, askReset, askKeep, askRounds, askSeed, askTrigger, askScenarios, askSession, askExport}
+
+// sealProgress is how many values of a column were sealed again.
+type sealProgress struct {
+	Column string `json:"column"`
+	Values int64  `json:"values"`
+}
+
+// run does what a request asks for.
+func (k keyRequest) run(ctx context.Context, m *app.Modules, answer func(controlAnswer)) error {
+	say := func(format string, args ...any) { answer(controlAnswer{Text: fmt.Sprintf(format, args...)}) }
+	if !m.InSandbox() && slices.Contains(ofSandbox, k.Command) {
+		return errors.New("the server is no sandbox; start it with: kontor serve --sandbox")
+	}
+	switch k.Command {
+	case askRotate:
+		return k.rotate(ctx, m, answer, say)
+	case askSigning:
+		if err := m.Auth.RotateSigningKey(ctx, k.Compromised); err != nil {
+			return err
+		}
+		if k.Compromised {
+			say("a new key signs access tokens; those of former keys are rejected, and clients refresh them")
+		} else {
+			say("a new key signs access tokens; those of the former key stay valid until they expire")
+		}
+		return nil
+	case askRevoke:
+		n, err := m.Auth.RevokeUnusedKeys(ctx, m.DB.Now().Add(-time.Duration(k.UnusedDays)*24*time.Hour))
+		say("%d API keys were revoked", n)
+		return err
+	case askSeed:
+		return k.playSeed(ctx, m, say)
+	case askTrigger:
+		return k.playScenario(ctx, m, say)
+	case askScenarios:
+		return k.listScenarios(m, say)
+	case askSession:
+		token, err := m.Seed.AdministratorToken(ctx)
+		if err == nil {
+			say("%s", token)
+		}
+		return err
+	case askExport:
+		file, err := m.Seed.Export(ctx)
+		if err != nil {
+			return inWords(m, err)
+		}
+		say("%s", bytes.TrimSpace(file))
+		return nil
+	case askClock:
+		say("%s", m.DB.Now())
+		return nil
+	case askAdvance:
+		return k.moveClock(ctx, m, say)
+	case askReset, askKeep:
+		_, err := m.Playground.Reset(k.Command == askKeep)
+		return inWords(m, err)
+	case askRounds:
+		say("%d", m.Sandbox.Rounds)
+		return nil
+	case askLink:
+		return k.makeLink(ctx, m, say)
+	case askListen:
+		say("%s", m.Settings.Server.Listen)
+		return nil
+	case askStatus:
+		return describeKeys(ctx, m, say)
+	}
+	return fmt.Errorf("the server does not know the command %q", k.Command)
+}
+
+func (k keyRequest) rotate(ctx context.Context, m *app.Modules, answer func(controlAnswer), say func(string, ...any)) error {
+	resumed, err := m.DB.RotateMasterKey(ctx, store.Rotation{SecretKey: k.SecretKey, PreviousKey: k.PreviousKey, Compromised: k.Compromised,
+		Report: func(r store.Resealed) {
+			answer(controlAnswer{Progress: &sealProgress{Column: r.Table + "." + r.Column, Values: r.Values}})
+		}})
+	if err != nil {
+		return err
+	}
+	if resumed {
+		say("the rotation of the master key that was interrupted is complete; run the command again for another one")
+	} else {
+		say("the master key was replaced and every sealed value is sealed with new keys")
+	}
+	if n, err := m.Auth.OlderKeys(ctx); err != nil {
+		return err
+	} else if n > 0 {
+		say("%d API keys keep their former hash until they are used; \"kontor key status\" counts them", n)
+	}
+	return nil
+}
+
+// describeKeys says which keys there are and what remains of former ones.
+func describeKeys(ctx context.Context, m *app.Modules, say func(string, ...any)) error {
+	state, err := m.DB.KeyState(ctx)
+	if err != nil {
+		return err
+	}
+	place := "in the environment (KONTOR_SECRET_KEY)"
+	if state.InFile {
+		place = "in the data directory"
+	}
+	say("master key: %s, replaced %d times", place, len(state.Generations)-1)
+	for i, g := range state.Generations {
+		since, use := "the first one", "in use"
+		if g.CreatedAt != 0 {
+			since = "since " + g.CreatedAt.String()
+		}
+		if i < len(state.Generations)-1 {
+			use = "replaced"
+			if g.Opens {
+				use = "replaced; kept until its last values have expired"
+			}
+		}
+		say("generation %d: %s, %s", g.Number, since, use)
+	}
+	if state.Resealing {
+		say("a rotation is not complete; it continues by itself, or with \"kontor key rotate\"")
+	}
+	for _, r := range state.Remaining {
+		say("%s.%s: %d values of former generations", r.Table, r.Column, r.Values)
+	}
+	n, err := m.Auth.OlderKeys(ctx)
+	if err != nil {
+		return err
+	}
+	say("API keys with a hash of former generations: %d", n)
+	for _, k := range m.Auth.SigningKeys() {
+		use := "signs access tokens"
+		if k.RetiredAt != nil {
+			use = "retired at " + k.RetiredAt.String() + ", verifies tokens until they expire"
+		}
+		say("signing key %s: since %s, %s", k.KID, k.CreatedAt, use)
+	}
+	return nil
+}
+
+// askKeys sends a request to the server of the data directory, or does it in this process when none is running. With a PostgreSQL
+// database this process does it as a node.
+func askKeys(ctx context.Context, p Process, r *settings.Result, request keyRequest) error {
+	request.SecretKey, request.PreviousKey = string(r.Settings.Secrets.SecretKey), string(r.Settings.Secrets.PreviousKey)
+	var last sealProgress
+	flush := func() {
+		if last.Values > 0 {
+			fmt.Fprintf(p.Stdout, "%s: %d values sealed\n", last.Column, last.Values)
+		}
+		last = sealProgress{}
+	}
+	show := func(a controlAnswer) {
+		switch {
+		case a.Progress == nil:
+			flush()
+			fmt.Fprintln(p.Stdout, a.Text)
+		case a.Progress.Column != last.Column && last.Column != "" || a.Progress.Values-last.Values >= progressStep:
+			flush()
+			last = *a.Progress
+		default:
+			last = *a.Progress
+		}
+	}
+	defer flush()
+	if !isShared(r) {
+		err := askServer(ctx, r.Settings.Data.Dir, request, show)
+		if !errors.Is(err, errNoServer) {
+			p.warn(r)
+			return err
+		}
+	}
+	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error { return request.run(ctx, m, show) })
+}
+
+// progressStep is the number of values after which the progress of a column is printed.
+const progressStep = 10_000
+
+type keyRotateCommand struct{ Signing, Compromised bool }
+
+func (l *commandLine) rotateKey() *cobra.Command {
+	c := &keyRotateCommand{}
+	cmd := &cobra.Command{
+		Use: "rotate", Short: "Replace the master key, or the key that signs access tokens.",
+		Long: `The server may be running. Every sealed value is sealed with new keys, and from
+then on the former master key opens nothing of this database. Backups from
+before need the former key: keep it for as long as them, and export the new key.
+After an interruption, the same command or the next start continues.
+
+If KONTOR_SECRET_KEY holds the master key, set the new key there and the present
+one in KONTOR_SECRET_KEY_PREVIOUS. Either restart the server with both, or run
+the command with both and then restart the server with the new key.`,
+		Example: "kontor key rotate\nkontor key rotate --compromised\nkontor key rotate --signing", Args: arguments(), RunE: l.run(c),
+	}
+	cmd.Flags().BoolVar(&c.Signing, "signing", false, "Replace only the key that signs access tokens.")
+	cmd.Flags().BoolVar(&c.Compromised, "compromised", false,
+		"The former key has leaked: reject at once every access token that was issued before. Clients refresh theirs; nobody is signed out.")
+	return cmd
+}
+
+// Run rotates keys.
+func (c keyRotateCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	if c.Signing {
+		return askKeys(ctx, p, r, keyRequest{Command: askSigning, Compromised: c.Compromised})
+	}
+	if err := askKeys(ctx, p, r, keyRequest{Command: askRotate, Compromised: c.Compromised}); err != nil {
+		return err
+	}
+	lines := []string{"Keep the former key for as long as you keep backups from before."}
+	if r.Settings.Secrets.SecretKey == "" {
+		lines = append(lines, "Export the new key now: kontor key export FILE")
+	} else {
+		lines = append(lines, "Start the server with the new key in KONTOR_SECRET_KEY, and without KONTOR_SECRET_KEY_PREVIOUS.")
+	}
+	_, err := fmt.Fprintln(p.Stdout, strings.Join(lines, "\n"))
+	return err
+}
+
+type keyStatusCommand struct{}
+
+func (l *commandLine) keyStatus() *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "Show the age of the keys, and what remains of former ones.", Long: "The server may be running.",
+		Example: "kontor key status", Args: arguments(), RunE: l.run(keyStatusCommand{}),
+	}
+}
+
+// Run prints the state of the keys.
+func (keyStatusCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	return askKeys(ctx, p, r, keyRequest{Command: askStatus})
+}
+
+type keyRevokeUnusedCommand struct{ Days int }
+
+func (l *commandLine) revokeUnused() *cobra.Command {
+	c := &keyRevokeUnusedCommand{}
+	cmd := &cobra.Command{
+		Use: "revoke-unused --days=<n>", Short: "Revoke API keys that have not been used since a rotation.",
+		Long: `The server may be running. Only API keys that have not been used since the last
+rotation of the master key are revoked: their stored hashes are of a former key,
+which can be removed when none is left.`,
+		Example: "kontor key revoke-unused --days=90", Args: arguments(), RunE: l.run(c),
+	}
+	cmd.Flags().IntVar(&c.Days, "days", 0, "`Days` since the last use.")
+	required(cmd, "days")
+	return cmd
+}
+
+// Run revokes the keys.
+func (c keyRevokeUnusedCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	if c.Days < 1 {
+		return errors.New("--days must be 1 or more")
+	}
+	return askKeys(ctx, p, r, keyRequest{Command: askRevoke, UnusedDays: c.Days})
 }

@@ -1,14 +1,17 @@
 package commands
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -18,6 +21,108 @@ import (
 	"kontor/server/client"
 	"kontor/server/settings"
 )
+
+const (
+	logBufferBytes = 64 << 10
+	logDelay       = 200 * time.Millisecond // longest time that the buffer holds a line
+)
+
+// logBuffer buffers log lines, so that a line per request does not cost a system call per request. It writes a line after
+// at most logDelay, and at once when the buffer is full. It is safe for concurrent use.
+type logBuffer struct {
+	mu     sync.Mutex
+	out    io.Writer
+	w      *bufio.Writer
+	timer  *time.Timer
+	armed  bool
+	closed bool
+}
+
+func newLogBuffer(w io.Writer) *logBuffer {
+	b := &logBuffer{out: w, w: bufio.NewWriterSize(w, logBufferBytes)}
+	b.timer = time.AfterFunc(logDelay, b.flush)
+	b.timer.Stop() // the timer runs only while the buffer holds lines
+	return b
+}
+
+// Write implements io.Writer.
+func (b *logBuffer) Write(line []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n, err := b.w.Write(line)
+	if err != nil || b.closed {
+		return n, b.write()
+	}
+	if !b.armed {
+		b.armed = true
+		b.timer.Reset(logDelay)
+	}
+	return n, nil
+}
+
+func (b *logBuffer) flush() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.armed = false
+	_ = b.write() // a failure to write the log cannot be logged
+}
+
+// write empties the buffer, even when writing fails: bufio keeps an error for ever, but a full disk may have free space
+// later.
+func (b *logBuffer) write() error {
+	err := b.w.Flush()
+	if err != nil {
+		b.w.Reset(b.out)
+	}
+	return err
+}
+
+// Close writes the buffered lines. Later lines are written at once.
+func (b *logBuffer) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.timer.Stop()
+	b.closed = true
+	return b.write()
+}
+
+// errorFlushHandler flushes the buffer after each error: a process that is about to crash may not reach the next timer.
+type errorFlushHandler struct {
+	slog.Handler
+	flush func()
+}
+
+// Handle implements slog.Handler.
+func (h errorFlushHandler) Handle(ctx context.Context, r slog.Record) error {
+	err := h.Handler.Handle(ctx, r)
+	if r.Level >= slog.LevelError {
+		h.flush()
+	}
+	return err
+}
+
+// WithAttrs implements slog.Handler.
+func (h errorFlushHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return errorFlushHandler{h.Handler.WithAttrs(attrs), h.flush}
+}
+
+// WithGroup implements slog.Handler.
+func (h errorFlushHandler) WithGroup(name string) slog.Handler {
+	return errorFlushHandler{h.Handler.WithGroup(name), h.flush}
+}
+
+// openLog returns the logger that the settings describe. Call closeLog after the last line.
+func openLog(s settings.Log, w io.Writer) (log *slog.Logger, closeLog func() error) {
+	buffer := newLogBuffer(w)
+	options := &slog.HandlerOptions{Level: s.Level}
+	var handler slog.Handler
+	if s.Format == settings.LogText || s.Format == settings.LogAuto && isTerminal(w) {
+		handler = slog.NewTextHandler(buffer, options)
+	} else {
+		handler = slog.NewJSONHandler(buffer, options)
+	}
+	return slog.New(errorFlushHandler{handler, buffer.flush}), buffer.Close
+}
 
 type logsCommand struct {
 	URL, Token, Path, Caller, Code string
@@ -29,17 +134,20 @@ type logsCommand struct {
 func (l *commandLine) logs() *cobra.Command {
 	c := &logsCommand{}
 	cmd := &cobra.Command{
-		Use: "logs --token=<token>", Short: "Print the latest requests of a running server.",
+		Use: "logs", Short: "Print the latest requests of a running server.",
 		Long: `The server keeps requests in memory if the setting requests.keep says how many;
 a sandbox does. A line has the time, the status, the duration, the method and
 path, the code of an error and the request id. GET /v1/requests/{seq} and the
-console explain why a request was refused, see docs/requests.md.`,
-		Example: "kontor logs --token @token --follow --status 4xx\nkontor logs --token @token --path '/v1/customers/*' --json",
+console explain why a request was refused, see docs/requests.md.
+
+Without a token, the command asks the sandbox of the data directory by its
+socket, and reads as its first administrator.`,
+		Example: "kontor logs --follow --status 4xx\nkontor logs --token @token --path '/v1/customers/*' --json",
 		Args:    arguments(), RunE: l.run(c),
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.URL, "url", "", "Address (`URL`) of the server; default: the one of these settings on this machine.")
-	f.StringVar(&c.Token, "token", "", "`Token` of an administrator, or @FILE to read it from a file: other users can see flags.")
+	f.StringVar(&c.Token, "token", "", "`Token` of an administrator, or @FILE to read it from a file: other users can see flags. A sandbox needs none.")
 	f.BoolVarP(&c.Follow, "follow", "f", false, "Continue with the requests that follow, until the command is interrupted.")
 	f.StringSliceVar(&c.Status, "status", nil, "`Statuses`, such as 404, 4xx or 400..499; separated by commas. Default: all.")
 	f.StringVar(&c.Path, "path", "", "A `path`, such as /v1/customers/*. Default: all.")
@@ -47,7 +155,6 @@ console explain why a request was refused, see docs/requests.md.`,
 	f.StringVar(&c.Code, "code", "", "A `code` of an error. Default: all.")
 	f.IntVar(&c.Lines, "lines", 20, "The `number` of earlier requests, at most 100.")
 	f.BoolVar(&c.JSON, "json", false, "Print each request as one line of JSON.")
-	required(cmd, "token")
 	return cmd
 }
 
@@ -61,9 +168,17 @@ func (c logsCommand) Run(ctx context.Context, p Process, r *settings.Result) err
 	if err != nil {
 		return err
 	}
+	if token == "" && c.URL != "" {
+		return errors.New("--url needs --token")
+	}
 	address, transport, err := serverAt(ctx, c.URL, r.Settings)
 	if err != nil {
 		return err
+	}
+	if token == "" {
+		own := &sandboxTransport{RoundTripper: transport, dir: r.Settings.Data.Dir}
+		defer own.signOut(address)
+		transport, token = own, "of the socket" // the transport replaces it
 	}
 	server, err := client.New(address, client.WithToken(token), client.WithTransport(transport))
 	if err != nil {

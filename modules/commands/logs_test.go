@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,6 +52,23 @@ func TestLogs_PrintRequests(t *testing.T) {
 	if code, said := logs(t, off, io.Discard); code != 1 || !strings.Contains(said, "--requests.keep") {
 		t.Errorf("code %d, %s", code, said)
 	}
+}
+
+// Without a token, the command reads as the administrator of the sandbox in its data directory.
+func TestLogs_NeedNoTokenInASandbox(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	port, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listen := "--server.listen=" + port.Addr().String()
+	port.Close()
+	p := start(t, []string{"KONTOR_ADMIN_PASSWORD=seven plain words nobody knows"}, "--sandbox", "--data.dir", dir, listen)
+	on := []string{"logs", "--data.dir", dir, listen}
+	expectSuccess(t, run(nil, "", "trigger", "roles.created", "--data.dir", dir), "roles.created")
+	expectSuccess(t, run(nil, "", append(on, "--path=/v1/rbac/roles")...), "POST   /v1/rbac/roles")
+	expectFailure(t, run(nil, "", append(on, "--url=http://"+p.address)...), "--url needs --token")
 }
 
 func TestLogs_Follow(t *testing.T) {

@@ -17,32 +17,46 @@ import (
 	"kontor/server/settings"
 )
 
-type seedCommand struct{ Files []string }
+type seedCommand struct {
+	Files  []string
+	Export bool
+}
 
 func (l *commandLine) seed() *cobra.Command {
 	c := &seedCommand{}
-	return &cobra.Command{
-		Use: "seed <file>...", Short: "Play seed files in a running sandbox.",
+	cmd := &cobra.Command{
+		Use: "seed [<file>...]", Short: "Play seed files in a running sandbox, or write its state as one.",
 		Long: `A seed file has requests to the API as steps, in YAML or JSON; see
 docs/sandbox.md. The files are played one after the other; "-" is standard
 input. The command asks the sandbox by the socket in its data directory and
-needs no token. A step that names no user is one of the first administrator.`,
-		Example: "kontor seed people.yaml customers.yaml", RunE: func(cmd *cobra.Command, files []string) error {
+needs no token. A step that names no user is one of the first administrator.
+
+--export prints the state of the sandbox as a seed file, as far as the API can
+make it.`,
+		Example: "kontor seed people.yaml customers.yaml\nkontor seed --export >bank.yaml", RunE: func(cmd *cobra.Command, files []string) error {
 			c.Files = files
 			return l.run(c)(cmd, nil)
 		},
 		Args: func(cmd *cobra.Command, files []string) error {
-			if len(files) == 0 {
+			switch {
+			case len(files) == 0 && !c.Export:
 				return usageError(cmd, errors.New("name a file"))
+			case len(files) > 0 && c.Export:
+				return usageError(cmd, errors.New("--export prints the file; it takes none"))
 			}
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&c.Export, "export", false, "Print the present state as a seed file.")
+	return cmd
 }
 
 // Run plays the files in their order. It stops at the first one that fails.
 func (c seedCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	p.warn(r)
+	if c.Export {
+		return askSandbox(ctx, p, r, keyRequest{Command: askExport})
+	}
 	for _, name := range c.Files {
 		data, err := seedFile(p, name)
 		if err == nil {

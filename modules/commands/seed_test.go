@@ -21,6 +21,8 @@ func TestSeed_PlaysFilesAndScenariosByTheSocket(t *testing.T) {
 	expectFailure(t, run(nil, "", append([]string{"seed", file}, on...)...), "Step role in line 1 failed: the answer is 409")
 	expectFailure(t, run(nil, "- request: x", append([]string{"seed", "-"}, on...)...), "Line 1: send a method and a path")
 	expectFailure(t, run(nil, "", append([]string{"seed"}, on...)...), "name a file")
+	expectSuccess(t, run(nil, "", append([]string{"seed", "--export"}, on...)...), "request: POST /v1/rbac/roles\n    body:\n      name: Auditor")
+	expectFailure(t, run(nil, "", append([]string{"seed", "--export", file}, on...)...), "it takes none")
 	expectSuccess(t, run([]string{"LANG=de_CH.UTF-8"}, "", append([]string{"trigger"}, on...)...), "eine Beraterin bestätigt sie.  [customer.country=CHE]")
 	expectSuccess(t, run(nil, "", append([]string{"trigger", "kyc.approved", "--set", "customer.country=DEU"}, on...)...), "customers.updated")
 	for words, want := range map[string]string{

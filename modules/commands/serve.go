@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"kontor/modules/app"
+	"kontor/modules/demo"
 	"kontor/server/settings"
 	"kontor/store"
 )
@@ -286,3 +287,109 @@ func limitMemory() {
 		debug.SetMemoryLimit(limit)
 	}
 }
+
+// serveDemo serves the demo data. It creates the data at the first start.
+func serveDemo(ctx context.Context, p Process, r *settings.Result, o openOptions, open *listeners) error {
+	s := &r.Settings
+	if err := notShared(r, "create the demo in a directory, and copy it: kontor serve --demo --data.dir=demo-data, and then kontor copy --from demo-data --to URL"); err != nil {
+		return err
+	}
+	manifest, err := demo.Prepare(s.Data.Dir, s.Secrets.AdminEmail, string(s.Secrets.AdminPassword))
+	if err != nil {
+		return err
+	}
+	if !manifest.Complete {
+		if err := manifest.Begin(); err != nil {
+			return err
+		}
+	}
+	s.Secrets.AdminEmail, s.Secrets.AdminPassword = manifest.Admin, settings.Secret(manifest.Password)
+	load := func(m *app.Modules) error {
+		if manifest.Complete {
+			return nil
+		}
+		return loadDemo(ctx, m, manifest, o.sandbox.Clock)
+	}
+	return serveSandbox(ctx, p, r, o, open, load, func(m *app.Modules) error {
+		if err := demo.PrintSignIns(p.Stdout, s.Server.BaseURL, manifest); err != nil {
+			o.log.Warn("the sign-ins of the demo could not be printed", "err", err)
+		}
+		return nil
+	})
+}
+
+// loadDemo fills the empty database. The manifest holds its secrets, which every start prints.
+func loadDemo(ctx context.Context, m *app.Modules, manifest *demo.Manifest, clock *store.ShiftedClock) error {
+	boot, err := m.Boot(ctx)
+	if err != nil {
+		return err
+	}
+	key := boot.APIKey
+	if manifest.APIKey = key; key == "" {
+		key = string(m.Settings.Secrets.APIKey)
+	}
+	if err := demo.Load(ctx, m, clock, key, manifest); err != nil {
+		return fmt.Errorf("create the demo data: %w", err)
+	}
+	if err := m.Shown(ctx); err != nil {
+		return err
+	}
+	return manifest.Save(true)
+}
+
+// httpServer is what serveUntil needs of [kontor/server.Server].
+type httpServer interface {
+	Serve(net.Listener) error
+	Shutdown(context.Context) error
+}
+
+// listen opens the address of server.listen. Callers open it before they write anything, so that a start whose port is in
+// use changes nothing.
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err == nil {
+		return listener, nil
+	}
+	var cause *os.SyscallError
+	if errors.As(err, &cause) {
+		err = cause.Err // without the name of the system call
+	}
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("cannot listen on %s: %w; end the other program, or choose another address with --server.listen or --metrics.listen", address, err)
+	}
+	return nil, fmt.Errorf("cannot listen on %s: %w", address, err)
+}
+
+// serveUntil serves requests until the context ends, and then shuts down within limit. Requests that take longer are
+// aborted; acknowledged writes are stored already.
+func serveUntil(ctx context.Context, s httpServer, listener net.Listener, limit time.Duration, log *slog.Logger) error {
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(listener) }()
+	select {
+	case err := <-ended:
+		if err == nil {
+			err = errors.New("the server ended unexpectedly")
+		}
+		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
+	case <-ctx.Done():
+	}
+	log.Info("stopping", "limit", limit.String())
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout(limit))
+	defer cancel()
+	err := s.Shutdown(stopping)
+	if errors.Is(err, context.DeadlineExceeded) {
+		log.Warn("requests were still running and are aborted", "limit", limit.String())
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("stop: %w", err)
+	}
+	return <-ended
+}
+
+// drainTimeout returns the part of the shutdown limit that is for running requests.
+func drainTimeout(limit time.Duration) time.Duration { return limit - limit/5 }
+
+// closeTimeout returns the part of the shutdown limit in which the modules stop their work and write what they hold in
+// memory. The rest is for closing the database.
+func closeTimeout(limit time.Duration) time.Duration { return limit / 10 }

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 )
@@ -25,7 +26,7 @@ type line struct {
 	text string
 }
 
-// scripts are the messages of the chats. Those of today are in recent.go.
+// scripts are the messages of the chats.
 var scripts = map[string][]exchange{
 	"team": {
 		{62, []line{{0, "Guten Morgen zusammen. Ab heute gilt die neue Checkliste für Firmenkunden."}, {1, "Merci, je l'ai lue. La partie sur les ayants droit est plus claire."},
@@ -146,4 +147,248 @@ func (b *builder) markRead(ctx context.Context, t *thread) error {
 
 func (b *builder) markReadAs(ctx context.Context, t *thread, p *person) error {
 	return b.api.do(ctx, p, http.MethodPost, "/v1/chats/"+t.id+"/read", object{}, nil)
+}
+
+// taskTemplate is the text of a task.
+type taskTemplate struct{ category, title, description string }
+
+// taskTemplates are the texts of the tasks.
+var taskTemplates = []taskTemplate{
+	{"sign", "Sign the framework agreement", "Two signatures are needed; the original stays with us."},
+	{"approve", "Approve the credit limit", "The request is for CHF 25'000; see the assessment in the file."},
+	{"update", "Bring the address up to date", "A letter came back from the post."},
+	{"update", "Renew the proof of address", "The one on file is older than a year."},
+	{"delete", "Remove the closed account", "All balances are zero; the customer has confirmed."},
+	{"approve", "Confirm the beneficial owner", "Form A was handed in and has to be compared with the register."},
+	{"sign", "Vertrag für das Schliessfach unterzeichnen", "Fach 114, Laufzeit ein Jahr."},
+	{"approve", "Valider le plan de remboursement", "Six mensualités, première échéance à la fin du mois."},
+	{"update", "Aggiornare il profilo di rischio", "Il colloquio annuale ha avuto luogo."},
+	{"approve", "Four-eyes check of the account opening", "Prepared yesterday; all documents are in the file."},
+	{"update", "Ask for the renewed passport", "The present one expires within three months."},
+	{"sign", "Countersign the power of attorney", "For the daughter, limited to payments up to CHF 5'000."},
+	{"approve", "Release the blocked card order", "The customer has been reached and confirms the order."},
+	{"delete", "Delete the duplicate entry", "The same person was entered twice after the merger of two branches."},
+	{"update", "Record the new employer", "Payslip received by post."},
+	{"sign", "Sign the mortgage extension", "Five years fixed; the offer is valid until the end of the month."},
+}
+
+// The states that the tasks of the demo reach.
+const (
+	untouched = iota
+	begun
+	halfway
+	completed
+	declined
+	canceled
+)
+
+// createTasks creates a task on every fifth day. Old tasks are closed, recent ones are open.
+func (b *builder) createTasks(ctx context.Context, day int) error {
+	if day < 20 || day%5 != 0 {
+		return nil
+	}
+	n := day / 5
+	state := []int{completed, completed, completed, declined, completed, completed, canceled}[n%7]
+	if day > days-55 {
+		state = []int{halfway, untouched, begun, completed, untouched, halfway}[n%6]
+	}
+	owner := b.staff[n%len(b.staff)]
+	others := []*person{b.staff[0], b.staff[1+n%3]}
+	if n%3 == 0 {
+		others[1] = b.admin
+	}
+	return b.createTask(ctx, owner, others, pick(b, b.customers), taskTemplates[n%len(taskTemplates)], n%6 == 1, state)
+}
+
+// createTask creates a task for a customer, assigns it, and brings it to a state.
+func (b *builder) createTask(ctx context.Context, owner *person, to []*person, of customer, what taskTemplate, urgent bool, state int) error {
+	var created record
+	path := "/v1/customers/" + of.id + "/tasks"
+	if err := b.api.post(ctx, owner, path, object{"title": what.title, "category": what.category, "description": what.description,
+		"is_urgent": urgent, "weight": 1, "due_on": b.dueOn()}, &created); err != nil {
+		return err
+	}
+	path += "/" + created.ID
+	parts := make([]string, len(to))
+	for n, p := range to {
+		var assigned assignment
+		if err := b.api.post(ctx, owner, path+"/assignees", object{"user_id": p.id, "name": p.name, "weight": 2 + n*3}, &assigned); err != nil {
+			return err
+		}
+		parts[n] = path + "/assignees/" + assigned.find(p.id)
+	}
+	return b.advanceTask(ctx, owner, path, to, parts, state)
+}
+
+// dueOn returns the day by which a new task should be done, or nothing for every fourth task.
+func (b *builder) dueOn() any {
+	if b.random.IntN(4) == 0 {
+		return nil
+	}
+	return b.today().AddDate(0, 0, 5+b.random.IntN(40)).Format(time.DateOnly)
+}
+
+// assignment is the response to an assignment: the assignee, or the task with all assignees.
+type assignment struct {
+	ID        string `json:"id"`
+	Assignees []struct {
+		ID     string `json:"id"`
+		UserID string `json:"user_id"`
+	} `json:"assignees"`
+}
+
+func (a assignment) find(userID string) string {
+	for _, assignee := range a.Assignees {
+		if assignee.UserID == userID {
+			return assignee.ID
+		}
+	}
+	return a.ID
+}
+
+// advanceTask brings a task to a state. parts are the paths of the assignments, one per person.
+func (b *builder) advanceTask(ctx context.Context, owner *person, path string, people []*person, parts []string, state int) error {
+	status := func(s string) error {
+		return b.api.do(ctx, owner, http.MethodPatch, path+"/status", object{"status": s}, nil)
+	}
+	part := func(n int, s string) error {
+		return b.api.do(ctx, people[n], http.MethodPatch, parts[n], object{"status": s, "task_completed": s == "completed"}, nil)
+	}
+	switch state {
+	case untouched:
+		return nil
+	case declined:
+		return status("declined")
+	case canceled:
+		return status("canceled")
+	}
+	if err := status("in_progress"); err != nil {
+		return err
+	}
+	switch state {
+	case begun:
+		return part(0, "accepted")
+	case halfway:
+		return part(0, "completed")
+	}
+	for n := range people {
+		if err := part(n, "completed"); err != nil {
+			return fmt.Errorf("part %d: %w", n, err)
+		}
+	}
+	return nil
+}
+
+// inbox is a page of a user's notifications.
+type inbox struct {
+	Data []record `json:"data"`
+	More bool     `json:"has_more"`
+}
+
+// readNotifications marks all notifications of a user as read.
+func (b *builder) readNotifications(ctx context.Context, p *person) error {
+	for {
+		var page inbox
+		if err := b.api.get(ctx, p, "/v1/notifications?limit=100&search.read=false&search.user_id="+p.id, &page); err != nil {
+			return err
+		}
+		for _, notification := range page.Data {
+			if err := b.api.do(ctx, p, http.MethodPatch, "/v1/notifications/"+notification.ID+"/read", object{"read": true}, nil); err != nil {
+				return err
+			}
+		}
+		if !page.More {
+			return nil
+		}
+	}
+}
+
+// createRecentEvents marks all notifications as read, and creates the events of today, which stay unread.
+func (b *builder) createRecentEvents(ctx context.Context) error {
+	b.setTimeAgo(9 * time.Hour)
+	if err := b.Customers.RunExpiry(ctx); err != nil {
+		return err
+	}
+	for _, p := range append([]*person{b.admin, b.customer}, b.staff...) {
+		if err := b.readNotifications(ctx, p); err != nil {
+			return err
+		}
+	}
+	s, last := b.staff, len(b.customers)-1
+	team, onboarding, support, access := &b.threads[0], &b.threads[1], &b.threads[4], &b.threads[5]
+	for _, event := range []struct {
+		ago time.Duration
+		do  func() error
+	}{
+		{405 * time.Minute, func() error { return b.createCustomer(ctx, days, b.randomIdentity(), s[0]) }},
+		{350 * time.Minute, func() error {
+			return b.createTask(ctx, s[1], []*person{b.admin, s[0]}, pick(b, b.customers), taskTemplate{"approve", "Approve the new fee schedule", "Valid from January; the committee has agreed."}, true, untouched)
+		}},
+		{290 * time.Minute, func() error {
+			return b.sendAndMarkRead(ctx, team, []line{{3, "Good morning. The quarterly figures go out at noon, please check your verifications."}, {1, "Les miennes sont à jour."}, {0, "Meine auch, zwei sind noch in Prüfung."}})
+		}},
+		{235 * time.Minute, func() error { return b.decideNewestPending(ctx, last, "in_review") }},
+		{180 * time.Minute, func() error {
+			return b.sendAndMarkRead(ctx, onboarding, []line{{1, "The translation of the Ticino deed has arrived."}, {0, "Perfect. Can you attach it and move the review on?"}, {1, "Done. It waits for your approval now."}})
+		}},
+		{142 * time.Minute, func() error {
+			return b.createTask(ctx, s[2], []*person{s[0], b.admin}, pick(b, b.customers), taskTemplate{"sign", "Countersign the Ticino deed", "The certified translation is attached to the verification."}, false, begun)
+		}},
+		{118 * time.Minute, func() error {
+			return b.createTask(ctx, s[0], []*person{b.customer, s[0]}, b.ownCustomer(), taskTemplate{"sign", "Sign the change of address", "Sign once at the branch or in the app; the new proof of address is still needed."}, false, untouched)
+		}},
+		{95 * time.Minute, func() error { return b.createCustomer(ctx, days, b.randomIdentity(), b.admin) }},
+		{64 * time.Minute, func() error {
+			return b.sendMessages(ctx, access, []line{{0, "Lena, an API key for the new website is ready. Who should get it?"}, {1, "Tom takes it over. He is back at two."}})
+		}},
+		{41 * time.Minute, func() error {
+			return b.createTask(ctx, s[3], []*person{s[0], b.admin}, pick(b, b.customers), taskTemplate{"approve", "Release the first payment of the foundation", "Above the usual limit; two approvals are needed."}, true, halfway)
+		}},
+		{22 * time.Minute, func() error {
+			return b.sendMessages(ctx, onboarding, []line{{2, "One more for today: a company from Zug, complete."}, {2, "I have put it at the top of the list."}})
+		}},
+		{9 * time.Minute, func() error {
+			return b.sendMessages(ctx, support, []line{{0, "Guten Tag, die Anmeldebestätigung ist da. Ich habe sie eben hochgeladen."}})
+		}},
+	} {
+		b.setTimeAgo(event.ago)
+		if err := event.do(); err != nil {
+			return fmt.Errorf("%s ago: %w", event.ago, err)
+		}
+	}
+	return nil
+}
+
+// ownCustomer returns the customer record of the user Nina Keller.
+func (b *builder) ownCustomer() customer {
+	for _, c := range b.customers {
+		if c.advisor == b.customer {
+			return c
+		}
+	}
+	return b.customers[0]
+}
+
+func (b *builder) sendAndMarkRead(ctx context.Context, t *thread, lines []line) error {
+	if err := b.sendMessages(ctx, t, lines); err != nil {
+		return err
+	}
+	return b.markRead(ctx, t)
+}
+
+// decideNewestPending sets the status of the newest pending verification among the customers up to an index.
+func (b *builder) decideNewestPending(ctx context.Context, from int, status string) error {
+	for i := from; i >= 0; i-- {
+		c := &b.customers[i]
+		var found struct {
+			Status string `json:"kyc_status"`
+		}
+		if err := b.api.get(ctx, b.staff[0], "/v1/customers/"+c.id, &found); err != nil {
+			return err
+		}
+		if found.Status == "pending" && c.advisor != b.customer {
+			return b.decide(ctx, c, status, "")
+		}
+	}
+	return nil
 }

@@ -138,6 +138,7 @@ var (
 	DecisionNotFound     = kind("customers.decision_not_found", http.StatusNotFound)
 	DecisionNotPending   = kind("customers.decision_not_pending", http.StatusConflict)
 	DecisionWaits        = kind("customers.decision_waits", http.StatusConflict)
+	ScreeningOpen        = kind("customers.screening_open", http.StatusConflict)
 
 	// Imports.
 	ImportNotFound   = kind("imports.import_not_found", http.StatusNotFound)
@@ -206,6 +207,10 @@ var (
 	ScreeningTooMany      = kind("screening.too_many_lists", http.StatusConflict)
 	RequestNotFound       = kind("requests.request_not_found", http.StatusNotFound)
 	ScreeningReplaced     = kind("screening.load_replaced", http.StatusConflict)
+
+	ScreeningHitNotFound   = kind("screening.hit_not_found", http.StatusNotFound)
+	ScreeningHitNotOpen    = kind("screening.hit_not_open", http.StatusConflict)
+	ScreeningDecisionWaits = kind("screening.decision_waits", http.StatusConflict)
 
 	// Notifications.
 	NotificationNotFound = kind("notifications.notification_not_found", http.StatusNotFound)

@@ -175,8 +175,8 @@ func (a *AuthAPI) RevokeKey(ctx context.Context, id string, options ...CallOptio
 //
 // A JSON Web Key Set (RFC 7517) with Ed25519 keys (RFC 8037). The header of an access token names its key in kid. After a
 // rotation, the former key stays in the set until its tokens have expired.
-func (a *AuthAPI) PublicKeys(ctx context.Context, options ...CallOption) (*File, error) {
-	return fetchFile(ctx, a.client, operation{name: "auth.public_keys", method: "GET", path: "/.well-known/jwks.json", accept: "application/jwk-set+json"}, input{}, options)
+func (a *AuthAPI) PublicKeys(ctx context.Context, options ...CallOption) (*JwkSet, error) {
+	return fetch[JwkSet](ctx, a.client, operation{name: "auth.public_keys", method: "GET", path: "/.well-known/jwks.json", accept: "application/jwk-set+json"}, input{}, options)
 }
 
 // Public calls GET /v1/public-endpoint: check an API key.
@@ -214,7 +214,7 @@ func (a *UsersAPI) bind(c *Client) {
 
 // Register calls POST /v1/users/initiate-registration: register a user.
 func (a *UsersAPI) Register(ctx context.Context, in UserRegisterInput, options ...CallOption) (*UserRegistration, error) {
-	return fetch[UserRegistration](ctx, a.client, operation{name: "users.register", method: "POST", path: "/v1/users/initiate-registration", apiKey: true, keyed: true}, input{body: in}, options)
+	return fetch[UserRegistration](ctx, a.client, operation{name: "users.register", method: "POST", path: "/v1/users/initiate-registration", apiKey: true, keyed: true, device: true}, input{body: in}, options)
 }
 
 // CompleteRegistration calls POST /v1/users/complete-registration: complete a registration with the code and the password.
@@ -401,6 +401,8 @@ func (a *OIDCAPI) bind(c *Client) {
 }
 
 // Begin calls GET /authenticate/oidc: redirect to the sign-in provider.
+//
+// Without an answer of the provider, the fragment of the console's address has `error=auth_m.oidc_unavailable`.
 func (a *OIDCAPI) Begin(ctx context.Context, params OIDCBeginParams, options ...CallOption) (string, error) {
 	return fetchLocation(ctx, a.client, operation{name: "oidc.begin", method: "GET", path: "/authenticate/oidc"}, input{query: params}, options)
 }
@@ -411,6 +413,9 @@ func (a *OIDCAPI) Exchange(ctx context.Context, in OidcExchangeInput, options ..
 }
 
 // Callback calls GET /authenticate/oidc/callback: return from the sign-in provider.
+//
+// A rejected sign-in redirects, too: the member `error` of the fragment is one of `auth_m.oidc_unavailable`,
+// `auth_m.oidc_expired`, `auth_m.oidc_cancelled`, `auth_m.oidc_failed`, `auth_m.oidc_no_account`.
 func (a *OIDCAPI) Callback(ctx context.Context, params OIDCCallbackParams, options ...CallOption) (string, error) {
 	return fetchLocation(ctx, a.client, operation{name: "oidc.callback", method: "GET", path: "/authenticate/oidc/callback"}, input{query: params}, options)
 }
@@ -1797,10 +1802,8 @@ func (a *FilesAPI) Content(ctx context.Context, id string, options ...CallOption
 }
 
 // Preview calls GET /v1/files/{id}/preview: get a picture of a page.
-//
-// `page` counts from 1, `width` is at most 2000 pixels (default 800). The header `X-Page-Count` has the number of pages.
-func (a *FilesAPI) Preview(ctx context.Context, id string, options ...CallOption) (*File, error) {
-	return fetchFile(ctx, a.client, operation{name: "files.preview", method: "GET", path: "/v1/files/{id}/preview", bearer: true, accept: "image/jpeg"}, input{path: []string{id}}, options)
+func (a *FilesAPI) Preview(ctx context.Context, id string, params FilesPreviewParams, options ...CallOption) (*File, error) {
+	return fetchFile(ctx, a.client, operation{name: "files.preview", method: "GET", path: "/v1/files/{id}/preview", bearer: true, accept: "image/jpeg"}, input{path: []string{id}, query: params}, options)
 }
 
 // ProfileAPI has the operations profile.*.
@@ -2245,7 +2248,7 @@ func (a *PrivacyHoldAPI) bind(c *Client) {
 	a.client = c
 }
 
-// Get calls GET /v1/customers/{id}/legal-hold: get the legal hold of a customer.
+// Get calls GET /v1/customers/{id}/legal-hold: get the legal hold of a customer, or that there is none.
 func (a *PrivacyHoldAPI) Get(ctx context.Context, id string, options ...CallOption) (*PrivacyLegalHold, error) {
 	return fetch[PrivacyLegalHold](ctx, a.client, operation{name: "privacy.hold.get", method: "GET", path: "/v1/customers/{id}/legal-hold", bearer: true}, input{path: []string{id}}, options)
 }
@@ -2350,10 +2353,10 @@ func (a *EventsAPI) bind(c *Client) {
 // `grants.created`, `grants.deleted`, `identities.created`, `identities.deleted`, `identities.updated`, `payers.created`,
 // `payers.erased`, `payers.updated`, `personas.created`, `personas.erased`, `personas.updated`, `profiles.erased`,
 // `profiles.updated`, `rate_limits.created`, `rate_limits.deleted`, `rate_limits.updated`, `roles.created`,
-// `roles.deleted`, `roles.updated`, `service_accounts.created`, `service_accounts.tokens_changed`,
-// `service_accounts.updated`, `tasks.created`, `tasks.deleted`, `tasks.erased`, `tasks.files_changed`, `tasks.updated`,
-// `users.created`, `users.erased`, `users.roles_changed`, `users.updated`, `webhooks.created`, `webhooks.deleted`,
-// `webhooks.updated`.
+// `roles.deleted`, `roles.updated`, `screening_hits.created`, `screening_hits.updated`, `service_accounts.created`,
+// `service_accounts.tokens_changed`, `service_accounts.updated`, `tasks.created`, `tasks.deleted`, `tasks.erased`,
+// `tasks.files_changed`, `tasks.updated`, `users.created`, `users.erased`, `users.roles_changed`, `users.updated`,
+// `webhooks.created`, `webhooks.deleted`, `webhooks.updated`.
 func (a *EventsAPI) List(ctx context.Context, params EventsListParams, options ...CallOption) (*ChangePage, error) {
 	return fetch[ChangePage](ctx, a.client, operation{name: "events.list", method: "GET", path: "/v1/events", bearer: true, accept: "application/json"}, input{query: params}, options)
 }
@@ -2403,10 +2406,10 @@ type EventsListStreamFrame struct {
 // `grants.created`, `grants.deleted`, `identities.created`, `identities.deleted`, `identities.updated`, `payers.created`,
 // `payers.erased`, `payers.updated`, `personas.created`, `personas.erased`, `personas.updated`, `profiles.erased`,
 // `profiles.updated`, `rate_limits.created`, `rate_limits.deleted`, `rate_limits.updated`, `roles.created`,
-// `roles.deleted`, `roles.updated`, `service_accounts.created`, `service_accounts.tokens_changed`,
-// `service_accounts.updated`, `tasks.created`, `tasks.deleted`, `tasks.erased`, `tasks.files_changed`, `tasks.updated`,
-// `users.created`, `users.erased`, `users.roles_changed`, `users.updated`, `webhooks.created`, `webhooks.deleted`,
-// `webhooks.updated`.
+// `roles.deleted`, `roles.updated`, `screening_hits.created`, `screening_hits.updated`, `service_accounts.created`,
+// `service_accounts.tokens_changed`, `service_accounts.updated`, `tasks.created`, `tasks.deleted`, `tasks.erased`,
+// `tasks.files_changed`, `tasks.updated`, `users.created`, `users.erased`, `users.roles_changed`, `users.updated`,
+// `webhooks.created`, `webhooks.deleted`, `webhooks.updated`.
 func (a *EventsAPI) Stream(ctx context.Context, params EventsListParams, options ...CallOption) iter.Seq2[EventsListStreamFrame, error] {
 	return follow(ctx, a.client, operation{name: "events.list", method: "GET", path: "/v1/events", bearer: true, accept: "text/event-stream"}, input{query: params}, options, func(f *EventsListStreamFrame, e streamEvent) error {
 		f.ID, f.Event = e.id, e.name
@@ -2600,6 +2603,52 @@ func (a *ScreeningAPI) Load(ctx context.Context, in ScreeningListFormInput, opti
 // Drop calls DELETE /v1/screening/lists/{id}: drop a list.
 func (a *ScreeningAPI) Drop(ctx context.Context, id string, options ...CallOption) (*Message, error) {
 	return fetch[Message](ctx, a.client, operation{name: "screening.drop", method: "DELETE", path: "/v1/screening/lists/{id}", bearer: true}, input{path: []string{id}}, options)
+}
+
+// Hits calls GET /v1/screening/hits: list the hits: records whose names are like those of entries of the lists.
+//
+// Only reviewers read hits, and none about themselves: customers must not learn that they match a list. An open, pending
+// or confirmed hit of a customer or of one of its payers blocks the verification of the customer.
+func (a *ScreeningAPI) Hits(ctx context.Context, params ScreeningHitsParams, options ...CallOption) (*Page[Hit], error) {
+	return fetch[Page[Hit]](ctx, a.client, operation{name: "screening.hits", method: "GET", path: "/v1/screening/hits", bearer: true}, input{query: params}, options)
+}
+
+// HitsStacked calls GET /v1/screening/hits: list the hits: records whose names are like those of entries of the lists. The
+// rows are grouped by a field.
+//
+// Only reviewers read hits, and none about themselves: customers must not learn that they match a list. An open, pending
+// or confirmed hit of a customer or of one of its payers blocks the verification of the customer.
+func (a *ScreeningAPI) HitsStacked(ctx context.Context, stack string, params ScreeningHitsParams, options ...CallOption) (*StackedPage[Hit], error) {
+	return fetch[StackedPage[Hit]](ctx, a.client, operation{name: "screening.hits", method: "GET", path: "/v1/screening/hits", bearer: true}, input{query: stacked{stack, params}}, options)
+}
+
+// AllHits returns the rows of all pages of [ScreeningAPI.Hits].
+func (a *ScreeningAPI) AllHits(ctx context.Context, params ScreeningHitsParams, options ...CallOption) iter.Seq2[Hit, error] {
+	return rows(params.Limit, params.Offset, func(limit, offset int) ([]Hit, bool, error) {
+		params.Limit, params.Offset = limit, offset
+		page, err := a.Hits(ctx, params, options...)
+		if err != nil {
+			return nil, false, err
+		}
+		return page.Data, page.HasMore, nil
+	})
+}
+
+// Hit calls GET /v1/screening/hits/{id}: get a hit with both sides, the evidence and the history.
+//
+// Only reviewers read hits, and none about themselves: customers must not learn that they match a list. An open, pending
+// or confirmed hit of a customer or of one of its payers blocks the verification of the customer.
+func (a *ScreeningAPI) Hit(ctx context.Context, id string, options ...CallOption) (*ScreeningHitDetails, error) {
+	return fetch[ScreeningHitDetails](ctx, a.client, operation{name: "screening.hit", method: "GET", path: "/v1/screening/hits/{id}", bearer: true}, input{path: []string{id}}, options)
+}
+
+// Decide calls POST /v1/screening/hits/{id}/decide: dismiss or confirm a hit, or decide as the second person.
+//
+// A confirmation needs a second person, and so does the dismissal of a confirmed hit; with `kyc.four_eyes=always` every
+// decision does. The second person sends the same decision. `open` takes a pending decision back, or a dismissal. A
+// dismissal holds until the entry or the identity of the subject changes.
+func (a *ScreeningAPI) Decide(ctx context.Context, id string, in ScreeningDecideInput, options ...CallOption) (*Hit, error) {
+	return fetch[Hit](ctx, a.client, operation{name: "screening.decide", method: "POST", path: "/v1/screening/hits/{id}/decide", bearer: true}, input{path: []string{id}, body: in}, options)
 }
 
 // Check calls POST /v1/screening/check: compare a name with the lists.

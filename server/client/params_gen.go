@@ -831,6 +831,14 @@ type FilesOfChatParams struct {
 	Before string `query:"before"`
 }
 
+// FilesPreviewParams are the parameters of GET /v1/files/{id}/preview. Zero values are not sent.
+type FilesPreviewParams struct {
+	// The page, counted from 1.
+	Page int `query:"page"`
+	// The width of the picture, in pixels.
+	Width int `query:"width"`
+}
+
 // ProfileViewsListParams are the parameters of GET /v1/profile/views. Zero values are not sent.
 type ProfileViewsListParams struct {
 	// Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
@@ -1085,6 +1093,39 @@ type ScreeningListsParams struct {
 	SearchCreatedBy Filter `query:"search.created_by"`
 	SearchLoadedAt  Filter `query:"search.loaded_at"`
 	SearchLoadedBy  Filter `query:"search.loaded_by"`
+}
+
+// ScreeningHitsParams are the parameters of GET /v1/screening/hits. Zero values are not sent.
+type ScreeningHitsParams struct {
+	// Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+	// totals only.
+	Limit int `query:"limit"`
+	// Number of rows to skip. A negative number means zero.
+	Offset int `query:"offset"`
+	// The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+	// Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+	Cursor string `query:"cursor"`
+	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
+	Sort string `query:"sort"`
+	// A field: of the rows with the same value of it, only the first in the order is returned.
+	Distinct          string `query:"distinct"`
+	SearchID          Filter `query:"search.id"`
+	SearchStatus      Filter `query:"search.status"`
+	SearchScore       Filter `query:"search.score"`
+	SearchList        Filter `query:"search.list"`
+	SearchEntryID     Filter `query:"search.entry_id"`
+	SearchSourceID    Filter `query:"search.source_id"`
+	SearchEntryName   Filter `query:"search.entry_name"`
+	SearchSubjectType Filter `query:"search.subject_type"`
+	SearchSubjectID   Filter `query:"search.subject_id"`
+	SearchSubjectName Filter `query:"search.subject_name"`
+	SearchCustomerID  Filter `query:"search.customer_id"`
+	SearchCreatedAt   Filter `query:"search.created_at"`
+	SearchUpdatedAt   Filter `query:"search.updated_at"`
+	SearchDecision    Filter `query:"search.decision"`
+	SearchProposedBy  Filter `query:"search.proposed_by"`
+	SearchDecidedAt   Filter `query:"search.decided_at"`
+	SearchDecidedBy   Filter `query:"search.decided_by"`
 }
 
 // RequestsListParams are the parameters of GET /v1/requests. Zero values are not sent.

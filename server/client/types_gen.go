@@ -251,6 +251,21 @@ type APIKey struct {
 	People map[string]Person `json:"people"`
 }
 
+// JwkSet is part of an answer.
+type JwkSet struct {
+	Keys []Jwk `json:"keys"`
+}
+
+// Jwk is part of an answer.
+type Jwk struct {
+	Kty string `json:"kty"`
+	Crv string `json:"crv"`
+	X   string `json:"x"`
+	Use string `json:"use"`
+	Alg string `json:"alg"`
+	Kid string `json:"kid"`
+}
+
 // SignInFactorInput is part of a request.
 type SignInFactorInput struct {
 	// Of the first step.
@@ -2132,8 +2147,8 @@ const (
 type CustomerUpdateInput struct {
 	Type        Opt[CustomerType]         `json:"type,omitzero"`
 	FirstName   Opt[string]               `json:"first_name,omitzero"`
-	LastName    Opt[string]               `json:"last_name,omitzero"`
-	Email       Opt[string]               `json:"email,omitzero"`
+	LastName    string                    `json:"last_name,omitzero"`
+	Email       string                    `json:"email,omitzero"`
 	Phone       Opt[string]               `json:"phone,omitzero"`
 	DateOfBirth Opt[Date]                 `json:"date_of_birth,omitzero"`
 	Nationality Opt[string]               `json:"nationality,omitzero"`
@@ -2239,6 +2254,9 @@ type CustomerKYC struct {
 	FourEyes CustomerKYCFourEyes `json:"four_eyes"`
 	// The decision that waits for a second person; null without one, for callers who may not review, and for the customer.
 	PendingDecision *CustomerPendingDecision `json:"pending_decision"`
+	// The hits of the customer and its payers, newest first, also dismissed ones. Open, pending and confirmed ones block a
+	// verification. Empty for callers who may not review, and for the customer.
+	ScreeningHits []Hit `json:"screening_hits"`
 	// Closed decisions that needed a second person, newest first; empty for callers who may not review, and for the customer.
 	Decisions []CustomerPendingDecision `json:"decisions"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
@@ -2398,6 +2416,78 @@ const (
 	CustomerPendingDecisionStateRejected  CustomerPendingDecisionState = "rejected"
 	CustomerPendingDecisionStateWithdrawn CustomerPendingDecisionState = "withdrawn"
 	CustomerPendingDecisionStateVoid      CustomerPendingDecisionState = "void"
+)
+
+// Hit is part of an answer.
+type Hit struct {
+	// ETag identifies this version, for [IfMatch] and [IfNoneMatch]. Rows of lists have none.
+	ETag string `json:"-"`
+
+	ID string `json:"id"`
+	// open; pending: a decision waits for a second person; dismissed; confirmed; closed: the names do not match any more.
+	Status HitStatus `json:"status"`
+	// How alike the names are, less what contradicts.
+	Score json.Number `json:"score"`
+	List  string      `json:"list"`
+	// Stays the same when the entry changes.
+	EntryID string `json:"entry_id"`
+	// The id of the entry in its file.
+	SourceID string `json:"source_id"`
+	// The name of the entry that is most alike.
+	EntryName   string         `json:"entry_name"`
+	SubjectType HitSubjectType `json:"subject_type"`
+	SubjectID   string         `json:"subject_id"`
+	// As it was compared last.
+	SubjectName string `json:"subject_name"`
+	// The customer whose verification the hit can block: the subject itself, or the customer of a payer. null for a persona.
+	CustomerID *string   `json:"customer_id"`
+	CreatedAt  time.Time `json:"created_at"`
+	UpdatedAt  time.Time `json:"updated_at"`
+	// The last decision, also while it waits for a second person; empty for none.
+	Decision HitDecision `json:"decision"`
+	// Of the decision.
+	Reason string `json:"reason"`
+	// When a decision was proposed that needs, or needed, a second person.
+	ProposedAt *time.Time `json:"proposed_at"`
+	ProposedBy *string    `json:"proposed_by"`
+	// When the decision took effect.
+	DecidedAt *time.Time `json:"decided_at"`
+	DecidedBy *string    `json:"decided_by"`
+	Version   int64      `json:"version"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+func (r *Hit) setETag(tag string) { r.ETag = tag }
+
+// HitStatus is one of the values below. Later versions of the service may add values.
+type HitStatus string
+
+const (
+	HitStatusOpen      HitStatus = "open"
+	HitStatusPending   HitStatus = "pending"
+	HitStatusDismissed HitStatus = "dismissed"
+	HitStatusConfirmed HitStatus = "confirmed"
+	HitStatusClosed    HitStatus = "closed"
+)
+
+// HitSubjectType is one of the values below. Later versions of the service may add values.
+type HitSubjectType string
+
+const (
+	HitSubjectTypeCustomer HitSubjectType = "customer"
+	HitSubjectTypePersona  HitSubjectType = "persona"
+	HitSubjectTypePayer    HitSubjectType = "payer"
+)
+
+// HitDecision is one of the values below. Later versions of the service may add values.
+type HitDecision string
+
+const (
+	HitDecisionDismissed HitDecision = "dismissed"
+	HitDecisionConfirmed HitDecision = "confirmed"
+	HitDecisionNone      HitDecision = ""
 )
 
 // CustomerSubmitInput is part of a request.
@@ -2981,8 +3071,8 @@ const (
 
 // TaskUpdateInput is part of a request.
 type TaskUpdateInput struct {
-	Title       Opt[string]         `json:"title,omitzero"`
-	Category    Opt[TaskCategory]   `json:"category,omitzero"`
+	Title       string              `json:"title,omitzero"`
+	Category    TaskCategory        `json:"category,omitzero"`
 	Description Opt[string]         `json:"description,omitzero"`
 	IsUrgent    Opt[bool]           `json:"is_urgent,omitzero"`
 	Weight      Opt[int64]          `json:"weight,omitzero"`
@@ -3006,8 +3096,9 @@ type TaskAssignInput struct {
 // TaskAssigneeStatusInput is part of a request.
 type TaskAssigneeStatusInput struct {
 	// One of the two members must be given.
-	Status        Opt[TaskAssigneeStatus] `json:"status,omitzero"`
-	TaskCompleted Opt[bool]               `json:"task_completed,omitzero"`
+	Status Opt[TaskAssigneeStatus] `json:"status,omitzero"`
+	// true is the same as the status completed.
+	TaskCompleted Opt[bool] `json:"task_completed,omitzero"`
 }
 
 // FileFormInput is part of a request.
@@ -3185,8 +3276,10 @@ type ProfileView struct {
 
 // ProfileViewInput is part of a request.
 type ProfileViewInput struct {
-	List  string `json:"list"`
-	Name  string `json:"name"`
+	// Path of the list in the console.
+	List string `json:"list"`
+	Name string `json:"name"`
+	// Query of the list's address.
 	Query string `json:"query,omitzero"`
 }
 
@@ -3549,11 +3642,16 @@ type PrivacyLegalHold struct {
 	ETag string `json:"-"`
 
 	CustomerID string `json:"customer_id"`
-	Reason     string `json:"reason"`
+	// Whether the hold is in force today: false after its last day, and without a hold.
+	Active bool `json:"active"`
+	// Empty without a hold.
+	Reason string `json:"reason"`
 	// The last day of the hold; null: until it is removed.
-	Until     *Date     `json:"until"`
+	Until *Date `json:"until"`
+	// 1970-01-01T00:00:00.000Z without a hold.
 	CreatedAt time.Time `json:"created_at"`
-	CreatedBy string    `json:"created_by"`
+	// 00000000-0000-0000-0000-000000000000 without a hold.
+	CreatedBy string `json:"created_by"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -3653,9 +3751,11 @@ type PrivacyExport struct {
 	Decisions           []map[string]any `json:"decisions"`
 	VerificationHistory []map[string]any `json:"verification_history"`
 	// The open verification, as reviewers see it in their queue.
-	Case   []map[string]any `json:"case"`
-	Payers []map[string]any `json:"payers"`
-	Tasks  []map[string]any `json:"tasks"`
+	Case []map[string]any `json:"case"`
+	// Matches with sanctions lists, also of payers. In reports only: the person must not learn of them.
+	ScreeningHits []map[string]any `json:"screening_hits"`
+	Payers        []map[string]any `json:"payers"`
+	Tasks         []map[string]any `json:"tasks"`
 	// Of a customer those of documents and tasks, of a user those in chats.
 	Files []map[string]any `json:"files"`
 	// The content of the files in pieces, in base64: file_id, number from 0, content.
@@ -4085,6 +4185,8 @@ type ScreeningList struct {
 	LoadedAt  time.Time `json:"loaded_at"`
 	// The nil id stands for the folder of the setting screening.dir.
 	LoadedBy string `json:"loaded_by"`
+	// Whether it was loaded longer ago than screening.max_age_days says; missing from all other lists.
+	TooOld bool `json:"too_old"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -4100,6 +4202,193 @@ const (
 	ScreeningListFormatOfac          ScreeningListFormat = "ofac"
 	ScreeningListFormatOpensanctions ScreeningListFormat = "opensanctions"
 	ScreeningListFormatFtm           ScreeningListFormat = "ftm"
+)
+
+// ScreeningHitDetails is part of an answer.
+type ScreeningHitDetails struct {
+	// ETag identifies this version, for [IfMatch] and [IfNoneMatch]. Rows of lists have none.
+	ETag string `json:"-"`
+
+	ID string `json:"id"`
+	// open; pending: a decision waits for a second person; dismissed; confirmed; closed: the names do not match any more.
+	Status ScreeningHitDetailsStatus `json:"status"`
+	// How alike the names are, less what contradicts.
+	Score json.Number `json:"score"`
+	List  string      `json:"list"`
+	// Stays the same when the entry changes.
+	EntryID string `json:"entry_id"`
+	// The id of the entry in its file.
+	SourceID string `json:"source_id"`
+	// The name of the entry that is most alike.
+	EntryName   string                         `json:"entry_name"`
+	SubjectType ScreeningHitDetailsSubjectType `json:"subject_type"`
+	SubjectID   string                         `json:"subject_id"`
+	// As it was compared last.
+	SubjectName string `json:"subject_name"`
+	// The customer whose verification the hit can block: the subject itself, or the customer of a payer. null for a persona.
+	CustomerID *string   `json:"customer_id"`
+	CreatedAt  time.Time `json:"created_at"`
+	UpdatedAt  time.Time `json:"updated_at"`
+	// The last decision, also while it waits for a second person; empty for none.
+	Decision ScreeningHitDetailsDecision `json:"decision"`
+	// Of the decision.
+	Reason string `json:"reason"`
+	// When a decision was proposed that needs, or needed, a second person.
+	ProposedAt *time.Time `json:"proposed_at"`
+	ProposedBy *string    `json:"proposed_by"`
+	// When the decision took effect.
+	DecidedAt *time.Time       `json:"decided_at"`
+	DecidedBy *string          `json:"decided_by"`
+	Version   int64            `json:"version"`
+	Subject   ScreeningSubject `json:"subject"`
+	// As the list has it now; null if it is not listed any more.
+	Entry *ScreeningListedEntry `json:"entry"`
+	// Which parts of the names matched: query is the part of the record.
+	Matched []ScreeningEvidence `json:"matched"`
+	// Newest first.
+	History []ScreeningHitChange `json:"history"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+func (r *ScreeningHitDetails) setETag(tag string) { r.ETag = tag }
+
+// ScreeningHitDetailsStatus is one of the values below. Later versions of the service may add values.
+type ScreeningHitDetailsStatus string
+
+const (
+	ScreeningHitDetailsStatusOpen      ScreeningHitDetailsStatus = "open"
+	ScreeningHitDetailsStatusPending   ScreeningHitDetailsStatus = "pending"
+	ScreeningHitDetailsStatusDismissed ScreeningHitDetailsStatus = "dismissed"
+	ScreeningHitDetailsStatusConfirmed ScreeningHitDetailsStatus = "confirmed"
+	ScreeningHitDetailsStatusClosed    ScreeningHitDetailsStatus = "closed"
+)
+
+// ScreeningHitDetailsSubjectType is one of the values below. Later versions of the service may add values.
+type ScreeningHitDetailsSubjectType string
+
+const (
+	ScreeningHitDetailsSubjectTypeCustomer ScreeningHitDetailsSubjectType = "customer"
+	ScreeningHitDetailsSubjectTypePersona  ScreeningHitDetailsSubjectType = "persona"
+	ScreeningHitDetailsSubjectTypePayer    ScreeningHitDetailsSubjectType = "payer"
+)
+
+// ScreeningHitDetailsDecision is one of the values below. Later versions of the service may add values.
+type ScreeningHitDetailsDecision string
+
+const (
+	ScreeningHitDetailsDecisionDismissed ScreeningHitDetailsDecision = "dismissed"
+	ScreeningHitDetailsDecisionConfirmed ScreeningHitDetailsDecision = "confirmed"
+	ScreeningHitDetailsDecisionNone      ScreeningHitDetailsDecision = ""
+)
+
+// ScreeningSubject is part of an answer.
+type ScreeningSubject struct {
+	// The name that matched.
+	Name string `json:"name"`
+	// Empty: unknown.
+	Type ScreeningSubjectType `json:"type"`
+	// Empty: unknown.
+	DateOfBirth string `json:"date_of_birth"`
+	// Nationality and country of the address, as alpha-3 codes.
+	Countries []string `json:"countries"`
+}
+
+// ScreeningSubjectType is one of the values below. Later versions of the service may add values.
+type ScreeningSubjectType string
+
+const (
+	ScreeningSubjectTypeIndividual ScreeningSubjectType = "individual"
+	ScreeningSubjectTypeBusiness   ScreeningSubjectType = "business"
+	ScreeningSubjectTypeNone       ScreeningSubjectType = ""
+)
+
+// ScreeningListedEntry is part of an answer.
+type ScreeningListedEntry struct {
+	Names        []string                 `json:"names"`
+	Type         ScreeningListedEntryType `json:"type"`
+	Programs     []string                 `json:"programs"`
+	DatesOfBirth []string                 `json:"dates_of_birth"`
+	Countries    []string                 `json:"countries"`
+}
+
+// ScreeningListedEntryType is one of the values below. Later versions of the service may add values.
+type ScreeningListedEntryType string
+
+const (
+	ScreeningListedEntryTypeIndividual ScreeningListedEntryType = "individual"
+	ScreeningListedEntryTypeBusiness   ScreeningListedEntryType = "business"
+	ScreeningListedEntryTypeNone       ScreeningListedEntryType = ""
+)
+
+// ScreeningEvidence is part of an answer.
+type ScreeningEvidence struct {
+	Query string      `json:"query"`
+	Entry string      `json:"entry"`
+	Score json.Number `json:"score"`
+}
+
+// ScreeningHitChange is part of an answer.
+type ScreeningHitChange struct {
+	Action ScreeningHitAction `json:"action"`
+	// After the change.
+	Status    ScreeningHitStatus   `json:"status"`
+	Decision  ScreeningHitDecision `json:"decision"`
+	Reason    string               `json:"reason"`
+	ChangedAt time.Time            `json:"changed_at"`
+	// The nil id stands for the comparison with the lists.
+	ChangedBy string `json:"changed_by"`
+}
+
+// ScreeningHitAction is one of the values below. Later versions of the service may add values.
+type ScreeningHitAction string
+
+const (
+	ScreeningHitActionOpened    ScreeningHitAction = "opened"
+	ScreeningHitActionChanged   ScreeningHitAction = "changed"
+	ScreeningHitActionReopened  ScreeningHitAction = "reopened"
+	ScreeningHitActionClosed    ScreeningHitAction = "closed"
+	ScreeningHitActionProposed  ScreeningHitAction = "proposed"
+	ScreeningHitActionWithdrawn ScreeningHitAction = "withdrawn"
+	ScreeningHitActionDecided   ScreeningHitAction = "decided"
+)
+
+// ScreeningHitStatus is one of the values below. Later versions of the service may add values.
+type ScreeningHitStatus string
+
+const (
+	ScreeningHitStatusOpen      ScreeningHitStatus = "open"
+	ScreeningHitStatusPending   ScreeningHitStatus = "pending"
+	ScreeningHitStatusDismissed ScreeningHitStatus = "dismissed"
+	ScreeningHitStatusConfirmed ScreeningHitStatus = "confirmed"
+	ScreeningHitStatusClosed    ScreeningHitStatus = "closed"
+)
+
+// ScreeningHitDecision is one of the values below. Later versions of the service may add values.
+type ScreeningHitDecision string
+
+const (
+	ScreeningHitDecisionDismissed ScreeningHitDecision = "dismissed"
+	ScreeningHitDecisionConfirmed ScreeningHitDecision = "confirmed"
+	ScreeningHitDecisionNone      ScreeningHitDecision = ""
+)
+
+// ScreeningDecideInput is part of a request.
+type ScreeningDecideInput struct {
+	// open takes back a decision that waits for a second person, or a dismissal.
+	Decision ScreeningDecision `json:"decision"`
+	// For reviewers only.
+	Reason string `json:"reason"`
+}
+
+// ScreeningDecision is one of the values below. Later versions of the service may add values.
+type ScreeningDecision string
+
+const (
+	ScreeningDecisionDismissed ScreeningDecision = "dismissed"
+	ScreeningDecisionConfirmed ScreeningDecision = "confirmed"
+	ScreeningDecisionOpen      ScreeningDecision = "open"
 )
 
 // ScreeningCheckInput is part of a request.
@@ -4162,13 +4451,6 @@ const (
 	ScreeningMatchTypeBusiness   ScreeningMatchType = "business"
 	ScreeningMatchTypeNone       ScreeningMatchType = ""
 )
-
-// ScreeningEvidence is part of an answer.
-type ScreeningEvidence struct {
-	Query string      `json:"query"`
-	Entry string      `json:"entry"`
-	Score json.Number `json:"score"`
-}
 
 // ScreeningListState is part of an answer.
 type ScreeningListState struct {

@@ -21,6 +21,7 @@ type Doc struct {
 	Search      []SearchField // the fields of a list, for searching, sorting and stacking
 	Linked      bool          // an array with further pages in the header Link
 	Headers     []string      // request headers of this operation only, such as X-Device-ID
+	Sends       []string      // headers of its successes that do not follow from the rest, such as X-Page-Count
 }
 
 // Answer is one possible response of an operation.

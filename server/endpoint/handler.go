@@ -133,6 +133,20 @@ func Raw(media []string, f func(ctx context.Context, r *Request) error) Handler 
 	}}
 }
 
+// RawInput returns a handler that writes the response itself, as that of [Raw], and reads its input as that of [JSON]. So the document
+// lists its parameters.
+func RawInput[In any](f func(ctx context.Context, r *Request, in In) error) Handler {
+	h := Handler{Status: http.StatusOK, In: reflect.TypeFor[In](), plan: newPlan(reflect.TypeFor[In]())}
+	h.serve = func(ctx context.Context, r *Request) (Result, error) {
+		in, err := h.plan.read(ctx, r)
+		if err != nil {
+			return Result{}, err
+		}
+		return Result{Sent: true}, f(ctx, r, *in.(*In))
+	}
+	return h
+}
+
 // Upload returns a handler that reads the request's body itself and answers with JSON.
 func Upload[Out any](status int, media []string, f func(ctx context.Context, r *Request) (Out, error)) Handler {
 	h := Handler{Status: status, Out: reflect.TypeFor[Out](), Media: media}

@@ -21,9 +21,9 @@ type Info struct {
 	RequestID string
 	AuditID   string     // RequestID in the audit trail; another one if a client has sent what is no random number
 	Address   netip.Addr // of the client, behind trusted proxies
-	DeviceID  string     // X-Device-ID
+	DeviceID  string     // X-Device-ID, of the rows that document it
 
-	DeviceToken string    // X-Device-Token, of a sign-in
+	DeviceToken string    // X-Device-Token, of the rows that document it
 	IfMatch     string    // the header as sent
 	Cookie      string    // the header as sent; no session depends on it
 	Now         time.Time // when the request arrived, by the service's clock

@@ -19,6 +19,42 @@ type validatedNow interface {
 // those of the decoder, and return their error.
 type collector interface{ Collect(problems *apierr.Fields) }
 
+// Problems returns the members of a body that the rules of the input reject. It does not call the handler: rules that depend on stored
+// records do not apply. It returns nil if the handler has no input.
+func (h Handler) Problems(ctx context.Context, body string) *apierr.Fields {
+	if h.plan == nil || !h.plan.hasBody() {
+		return nil
+	}
+	in, problems := reflect.New(h.plan.input), &apierr.Fields{}
+	if err := h.plan.bindBody([]byte(body), in.Elem(), problems); err != nil {
+		problems.Add("body", "invalid.json")
+	}
+	check(ctx, in.Interface(), problems)
+	return problems
+}
+
+// QueryProblems is Problems for a request with one parameter of the query.
+func (h Handler) QueryProblems(ctx context.Context, name, value string) *apierr.Fields {
+	in, problems := reflect.New(h.plan.input), &apierr.Fields{}
+	for _, field := range h.plan.query {
+		if field.name == name {
+			setQuery(in.Elem().Field(field.index), name, []string{value}, problems)
+		}
+	}
+	check(ctx, in.Interface(), problems)
+	return problems
+}
+
+// check adds what the rules of an input reject.
+func check(ctx context.Context, in any, problems *apierr.Fields) {
+	switch checked := in.(type) {
+	case validated:
+		checked.Validate(problems)
+	case validatedNow:
+		checked.Validate(ctx, problems)
+	}
+}
+
 // read returns a pointer to the input of a request. It returns the error of all wrong fields together.
 func (p *plan) read(ctx context.Context, r *Request) (any, error) {
 	target := reflect.New(p.input)
@@ -26,12 +62,7 @@ func (p *plan) read(ctx context.Context, r *Request) (any, error) {
 	if err := p.bind(r, target.Elem(), problems); err != nil {
 		return nil, err
 	}
-	switch checked := in.(type) {
-	case validated:
-		checked.Validate(problems)
-	case validatedNow:
-		checked.Validate(ctx, problems)
-	}
+	check(ctx, in, problems)
 	if service, ok := in.(collector); ok {
 		service.Collect(problems)
 		return in, nil

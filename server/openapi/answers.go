@@ -37,12 +37,16 @@ func (b *builder) responses(row endpoint.Endpoint) Map[*Response] {
 	if row.Method == http.MethodGet && tagged(row.Handle.Out) {
 		all.Set("304", &Response{Ref: b.refer("responses", "NotModified")})
 	}
+	if slices.Contains(row.Faults, apierr.RangeBeyondEnd) {
+		all.Set("416", &Response{Description: "The range begins after the end of the content.", Headers: b.headerRefs([]string{"Accept-Ranges", "Content-Range"}),
+			Content: Map[*MediaType]{{jsonMedia, &MediaType{Schema: schemaRef(errorSchema), Example: b.envelope(apierr.RangeBeyondEnd)}}}})
+	}
 	if row.Draining != "" {
 		all.Set("503", b.draining(row))
 	}
 	if row.AuthZEN {
-		all.Set("default", &Response{Description: "An error, as a message.", Content: Map[*MediaType]{
-			{jsonMedia, &MediaType{Schema: &Schema{Type: "string"}, Example: b.Text("error." + apierr.NoAccess.Code)}},
+		all.Set("default", &Response{Description: "An error, as a message. A request that is no valid HTTP is answered with the schema Error.", Content: Map[*MediaType]{
+			{jsonMedia, &MediaType{Schema: &Schema{OneOf: []*Schema{{Type: "string"}, schemaRef(errorSchema)}}, Example: b.Text("error." + apierr.NoAccess.Code)}},
 		}})
 	} else {
 		all.Set("default", &Response{Ref: b.refer("responses", errorResponse)})
@@ -62,7 +66,7 @@ func (b *builder) addAnswer(all *Map[*Response], row endpoint.Endpoint, answer e
 	if !known {
 		response = &Response{}
 		if answer.Status < http.StatusBadRequest {
-			response.Headers = b.headers(row, answer.Status)
+			response.Headers = b.headers(row, answer)
 		}
 		all.Set(code, response)
 	}
@@ -72,15 +76,12 @@ func (b *builder) addAnswer(all *Map[*Response], row endpoint.Endpoint, answer e
 	if answer.Status == http.StatusSeeOther {
 		return // without content
 	}
-	out := row.Handle.Out
-	if answer.Body != nil {
-		out = reflect.TypeOf(answer.Body)
-	}
+	out := answerType(row, answer)
 	content := &MediaType{Schema: &Schema{}, Example: answer.Example}
 	switch media := cmp.Or(answer.Media, jsonMedia); {
-	case media == jsonMedia && out != nil && out != reflect.TypeFor[endpoint.Result]():
+	case isJSON(media) && out != nil && out != reflect.TypeFor[endpoint.Result]():
 		content.Schema = b.answer(out)
-	case media == jsonMedia:
+	case isJSON(media):
 	case strings.HasPrefix(media, "text/"):
 		content.Schema = &Schema{Type: "string"}
 		for _, frame := range answer.Frames {
@@ -100,21 +101,35 @@ func (b *builder) addAnswer(all *Map[*Response], row endpoint.Endpoint, answer e
 	}
 }
 
+// answerType returns the type of an answer's body.
+func answerType(row endpoint.Endpoint, answer endpoint.Answer) reflect.Type {
+	if answer.Body != nil {
+		return reflect.TypeOf(answer.Body)
+	}
+	return row.Handle.Out
+}
+
+// isJSON reports whether a media type is JSON, or a format in it (RFC 6839, section 3.1).
+func isJSON(media string) bool { return media == jsonMedia || strings.HasSuffix(media, "+json") }
+
 // headers returns the headers of a success that are more than those of every answer, which the description of the document
 // names.
-func (b *builder) headers(row endpoint.Endpoint, status int) Map[*Header] {
-	var names []string
-	if tagged(row.Handle.Out) || slices.Contains(row.Doc.Headers, "If-None-Match") {
+func (b *builder) headers(row endpoint.Endpoint, answer endpoint.Answer) Map[*Header] {
+	names := slices.Clone(row.Doc.Sends)
+	if tagged(answerType(row, answer)) || slices.Contains(row.Doc.Headers, "If-None-Match") {
 		names = append(names, "ETag")
 	}
 	if row.Doc.Linked {
 		names = append(names, "Link")
 	}
-	if status == http.StatusSeeOther {
+	if answer.Status == http.StatusSeeOther {
 		names = append(names, "Location")
 	}
 	if creates(row) {
 		names = append(names, "Idempotency-Replayed")
+	}
+	if row.Handle.Listed() && answer.Status == http.StatusOK {
+		names = append(names, "Content-Disposition", "X-Total-Rows", "X-Truncated-Rows")
 	}
 	return b.headerRefs(names)
 }
@@ -133,8 +148,14 @@ func faultsOf(row endpoint.Endpoint) map[int][]apierr.Kind {
 	if !row.AuthZEN {
 		kinds = append(kinds, apierr.UnsupportedMediaType)
 	}
-	if row.Handle.In != nil && row.Handle.In.NumField() > 0 || !row.Access.IsPublic() {
-		kinds = append(kinds, apierr.InvalidInput) // an API key in addition to a bearer token is invalid input, too
+	if row.Handle.In != nil || !row.Access.IsPublic() || slices.Contains(row.Doc.Headers, endpoint.DeviceHeader) {
+		kinds = append(kinds, apierr.InvalidInput) // so are an unknown parameter, and an API key in addition to a bearer token
+	}
+	if row.Handle.Out != nil {
+		kinds = append(kinds, apierr.AnswerTooLarge)
+	}
+	if !row.OwnTime {
+		kinds = append(kinds, apierr.DeadlineExceeded)
 	}
 	if !row.Access.IsPublic() {
 		kinds = append(kinds, apierr.Unauthorized, apierr.Unavailable)
@@ -170,7 +191,7 @@ func faultsOf(row endpoint.Endpoint) map[int][]apierr.Kind {
 		kinds = append(kinds, apierr.IdempotencyMismatch)
 	}
 	if row.Method != http.MethodGet {
-		kinds = append(kinds, apierr.Unavailable)
+		kinds = append(kinds, apierr.Unavailable, apierr.OutcomeUnknown)
 	}
 	if len(row.Doc.Search) > 0 { // a list
 		kinds = append(kinds, apierr.QueryInvalidField, apierr.QueryInvalidFormat, apierr.QueryInvalidSortField, apierr.QueryInvalidSearchField)

@@ -38,17 +38,20 @@ Kontor manages customers and their verification, personas, payers, tasks, chats,
 QR-bills.
 
 Bodies are JSON unless stated otherwise. Timestamps are RFC 3339 in UTC with milliseconds, dates are ISO 8601, ids are
-UUIDs. Unknown members of a body are ignored. Every GET operation also answers HEAD.
+UUIDs. Unknown members of a body are ignored. In a body,
+` + "`null`" + ` for a member that documents no ` + "`null`" + ` counts as a missing member, or is rejected. Every GET operation also answers HEAD.
 
 **Language.** ` + "`Accept-Language`" + ` selects English, German, French or Italian; ` + "`Content-Language`" + ` names the language of the answer.
 
 **Headers of every answer.** ` + "`X-Request-ID`" + ` is the id of the request, from the client or generated. Where a rate limit
 applies, ` + "`RateLimit-Limit`" + ` is the number of requests allowed in a minute, ` + "`RateLimit-Remaining`" + ` those still allowed at once,
-and ` + "`RateLimit-Reset`" + ` the seconds until the full number is allowed again.
+and ` + "`RateLimit-Reset`" + ` the seconds until the full number is allowed again. Compressed answers have ` + "`X-Padding`" + `, dashes that hide their length.
+` + "`X-Explanation`" + ` answers a request with ` + "`X-Explain`" + `, which administrators send to learn how a list is read.
 
 **Errors** have one envelope, the schema ` + "`Error`" + `. Programs must compare the code; the message is for people. The response ` + "`default`" + `
 of each operation stands for all of them, and ` + "`x-kontor-errors`" + ` lists the codes by status. In addition, any request may return
-404 ` + "`common.not_found`" + `, 405 ` + "`common.method_not_allowed`" + `, 408 ` + "`common.request_timeout`" + ` and 431 ` + "`common.headers_too_large`" + `. While the service shuts down, it
+404 ` + "`common.not_found`" + `, 405 ` + "`common.method_not_allowed`" + `, 408 ` + "`common.request_timeout`" + ` and 431 ` + "`common.headers_too_large`" + `. While
+the service starts, it answers 503 ` + "`common.starting`" + `. The codes ` + "`sandbox.…`" + ` are those of a sandbox for developers. While the service shuts down, it
 answers 503 with the schema ` + "`Health`" + ` instead, which also has a ` + "`message`" + `.
 
 **Lists** share one query layer: ` + "`limit`, `offset`, `sort`, `stack`, `distinct` and `search.<field>`" + `. A search takes values separated by commas. A value in quotation marks (RFC 4180) may contain commas; within it, two
@@ -172,7 +175,7 @@ func (b *builder) components() Components {
 	b.of(reflect.TypeOf(b.Health), false)
 	c := Components{Parameters: b.parameterComponents()}
 	if b.used["responses/NotModified"] {
-		c.Responses.Set("NotModified", &Response{Description: "The client's copy is up to date."})
+		c.Responses.Set("NotModified", &Response{Description: "The client's copy is up to date. The headers are those of the 200.", Headers: b.headerRefs([]string{"ETag"})})
 	}
 	c.Responses.Set(errorResponse, b.errorComponent())
 	for _, header := range sharedHeaders {

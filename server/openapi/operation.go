@@ -152,6 +152,7 @@ func (b *builder) requestBody(row endpoint.Endpoint) *RequestBody {
 		schema = b.structure(row.Handle.In, true)
 		target := b.resolve(schema)
 		b.require(target, row.Handle.In)
+		b.applyRules(row, target)
 		body.Required = len(target.Required) > 0
 	default:
 		b.complain("%s reads a body and has no Doc.Body", row.Name)

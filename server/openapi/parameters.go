@@ -25,7 +25,7 @@ func (b *builder) parameters(row endpoint.Endpoint) []*Parameter {
 			case "*":
 				all = append(all, b.listParameters(row)...)
 			default:
-				all = append(all, b.queryParameter(query, field))
+				all = append(all, b.queryParameter(row, query, field))
 			}
 		}
 	}
@@ -56,7 +56,7 @@ func (b *builder) pathParameter(name string, text bool, tag reflect.StructTag) *
 	return p
 }
 
-func (b *builder) queryParameter(name string, field reflect.StructField) *Parameter {
+func (b *builder) queryParameter(row endpoint.Endpoint, name string, field reflect.StructField) *Parameter {
 	typ := field.Type
 	if typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
@@ -66,6 +66,7 @@ func (b *builder) queryParameter(name string, field reflect.StructField) *Parame
 		b.complain("%s: %w", name, err)
 	}
 	suggest(p.Schema, name)
+	b.applyQueryRules(row, name, p.Schema)
 	p.Schema.Description = ""
 	p.Example = b.exampleAt(p.Schema, 0)
 	p.Schema.Examples = nil

@@ -1,5 +1,7 @@
 package openapi
 
+import "kontor/server/endpoint"
+
 // securitySchemes contains the two ways to authenticate.
 var securitySchemes = Map[*SecurityScheme]{
 	{bearerScheme, &SecurityScheme{Type: "http", Scheme: "bearer", BearerFormat: "JWT",
@@ -26,9 +28,9 @@ var sharedParameters = Map[*Parameter]{
 			"`YYYY MM DD HH mm ss` with punctuation."}},
 	{"list.distinct", &Parameter{Name: "distinct", In: "query", Schema: &Schema{Type: "string"}, Example: "id",
 		Description: "A field: of the rows with the same value of it, only the first in the order is returned."}},
-	{"X-Device-ID", &Parameter{Name: "X-Device-ID", In: "header", Schema: &Schema{Type: "string", MaxLength: new(int64(128))}, Example: "office-laptop",
+	{"X-Device-ID", &Parameter{Name: "X-Device-ID", In: "header", Schema: &Schema{Type: "string", MaxLength: new(int64(endpoint.MaxDeviceID))}, Example: "office-laptop",
 		Description: "A name of the device, so that the user recognizes the session. All steps of a sign-in, a step-up or an enrolment must send the same."}},
-	{"X-Device-Token", &Parameter{Name: "X-Device-Token", In: "header", Schema: &Schema{Type: "string", MaxLength: new(int64(128))}, Example: exampleID + ".1.x2Zp0v4bJm1qT8",
+	{"X-Device-Token", &Parameter{Name: "X-Device-Token", In: "header", Schema: &Schema{Type: "string"}, Example: exampleID + ".1.x2Zp0v4bJm1qT8",
 		Description: "The `device_token` of the last sign-in of this user on this device. Attempts with it are counted separately."}},
 	{"Idempotency-Key", &Parameter{Name: "Idempotency-Key", In: "header", Schema: &Schema{Type: "string", MaxLength: new(int64(255))}, Example: exampleID,
 		Description: "Makes the request idempotent: within 24 hours, a request with the same key, caller, path and body returns the first answer."}},
@@ -50,6 +52,14 @@ var sharedHeaders = Map[*Header]{
 	{"Link", &Header{Description: "The next page of the list, as `rel=\"next\"` (RFC 8288); missing on the last page.", Schema: &Schema{Type: "string"},
 		Example: `</v1/chats?before=1769847330123.` + exampleID + `>; rel="next"`}},
 	{"Location", &Header{Description: "The address of the redirect.", Schema: &Schema{Type: "string"}, Example: "https://bank.example/signin"}},
+	{"Accept-Ranges", &Header{Description: "`bytes`: the content can be requested in parts.", Schema: &Schema{Type: "string"}, Example: "bytes"}},
+	{"Content-Disposition", &Header{Description: "A name for the file (RFC 6266).", Schema: &Schema{Type: "string"}, Example: `attachment; filename="passport.pdf"`}},
+	{"Content-Range", &Header{Description: "Of a part: its place in the content.", Schema: &Schema{Type: "string"}, Example: "bytes 0-1023/48213"}},
+	{"Repr-Digest", &Header{Description: "The digest of the whole content (RFC 9530).", Schema: &Schema{Type: "string"},
+		Example: "sha-256=:n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg=:"}},
+	{"X-Page-Count", &Header{Description: "The number of pages of the document.", Schema: &Schema{Type: "integer"}, Example: 2}},
+	{"X-Total-Rows", &Header{Description: "Only of a table (`Accept: text/csv`): the number of rows that the list has.", Schema: &Schema{Type: "integer"}, Example: 120}},
+	{"X-Truncated-Rows", &Header{Description: "Only of a table that is too long: how many of the last rows are missing.", Schema: &Schema{Type: "integer"}, Example: 20}},
 	{"Idempotency-Replayed", &Header{Description: "Present if the answer is that of an earlier request with the same key.",
 		Schema: &Schema{Type: "string"}, Example: "true"}},
 }

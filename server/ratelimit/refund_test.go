@@ -28,3 +28,17 @@ func TestRefund_RevertsOneCount(t *testing.T) {
 		t.Errorf("got %+v", v)
 	}
 }
+
+// Of several requests, a refund takes back one.
+func TestRefund_TakesBackOneOfSeveral(t *testing.T) {
+	l := ratelimit.New(newClock().now)
+	for range 3 {
+		l.Allow([]byte("k"), 3)
+	}
+	l.Refund([]byte("k"), 3)
+	for i, want := range []bool{true, false} {
+		if got := l.Allow([]byte("k"), 3).Allowed; got != want {
+			t.Errorf("request %d after the refund: got %t, want %t", i+1, got, want)
+		}
+	}
+}

@@ -15,21 +15,31 @@ package servertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/url"
 	"sync/atomic"
 	"testing"
 
 	"kontor/modules/app"
+	"kontor/modules/demo"
 	"kontor/modules/identity/auth"
 	"kontor/modules/identity/directory"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
+	"kontor/modules/reach/notifications"
 	"kontor/server"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/openapi"
 	"kontor/server/settings"
 	"kontor/store"
+	"kontor/store/audittrail"
+	"kontor/store/clock"
+	"kontor/store/inspect"
 	"kontor/store/storetest"
 	"kontor/store/testenv"
 )
@@ -99,7 +109,7 @@ func startOn(t testing.TB, db *store.DB, clock *storetest.Clock, users *atomic.I
 		change(&s)
 	}
 	ctx := context.Background()
-	o := app.Options{Settings: s, Log: testLog(t), Hash: auth.HashCost{MemoryKiB: 8, Passes: 1, Threads: 1}}
+	o := app.Options{Settings: s, Log: testLog(t), CacheDir: testenv.EngineCache(), Hash: auth.HashCost{MemoryKiB: 8, Passes: 1, Threads: 1}}
 	if len(sandbox) > 0 {
 		o.Sandbox = sandbox[0]
 	}
@@ -191,4 +201,104 @@ func (s *Server) SignIn(user, password string) *Client {
 	c := s.Anonymous()
 	c.Token, c.Refresh, c.UserID = tokens.AccessToken, tokens.RefreshToken, tokens.UserID
 	return c
+}
+
+// Serve runs a server with an endpoint table of the test until the test ends. The address is host:port.
+func Serve(t testing.TB, o server.Options) (web *server.Server, address string) {
+	t.Helper()
+	web, err := server.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, stop := Listen(t, web)
+	t.Cleanup(stop)
+	return web, address
+}
+
+// AllRights lets every caller hold the rights of all users, for the tests of modules without the module rbac.
+type AllRights struct{}
+
+// CheckSubject returns nil.
+func (AllRights) CheckSubject(context.Context, *endpoint.Endpoint, string) error { return nil }
+
+// Listen runs a server on a free port until stop is called.
+func Listen(t testing.TB, web *server.Server) (address string, stop func()) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- web.Serve(listener) }()
+	return listener.Addr().String(), func() {
+		now, cancel := context.WithCancel(context.Background())
+		cancel() // no grace period: all clients have ended
+		_ = web.Shutdown(now)
+		_ = listener.Close()
+		<-ended
+	}
+}
+
+// StartSandbox is Start for a sandbox, whose clock is ahead of Clock. It is always on SQLite.
+func StartSandbox(t testing.TB, public bool, options ...Option) *Server {
+	t.Helper()
+	below := storetest.NewClock()
+	sandbox := &app.Sandbox{Clock: &store.ShiftedClock{Below: below}, Public: public}
+	db := storetest.OpenAgain(t, store.Options{Dir: storetest.Dir(t), Clock: sandbox.Clock})
+	return startOn(t, db, below, new(atomic.Int64), options, sandbox)
+}
+
+// StartDemo is Start with the demo data, and with the clock of the system: Clock is nil.
+func StartDemo(t testing.TB) *Server {
+	t.Helper()
+	shifted := &clock.Shifted{}
+	o := storetest.Options(t)
+	o.Clock = shifted
+	s := startOn(t, storetest.OpenAgain(t, o), nil, new(atomic.Int64), []Option{func(s *settings.Settings) { s.Data.Dir = t.TempDir() }})
+	manifest := &demo.Manifest{Admin: AdminEmail, Password: AdminPassword}
+	if err := demo.Load(context.Background(), s.Modules, shifted, APIKey, manifest); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// SkipRecordCheck disables the check of records at the end of the test. Tests need it if they write records by SQL, without audit
+// entries.
+func (s *Server) SkipRecordCheck() { s.skipCheck = true }
+
+// checkRecords fails the test if a record differs from its newest audit entry. Then a write added no entry, or a different one.
+func (s *Server) checkRecords() {
+	if _, benchmark := s.t.(*testing.B); benchmark || s.skipCheck {
+		return
+	}
+	_, err := inspect.Check(context.Background(), storetest.Source(storetest.OptionsOf(s.t, s.DB)), func(ctx context.Context, e *audittrail.Evidence) error {
+		_, err := app.CheckRecords(ctx, e)
+		return err
+	})
+	if broken := (*records.Break)(nil); errors.As(err, &broken) {
+		s.t.Errorf("a record differs from the audit trail: %v", err)
+	}
+}
+
+// Messages returns the texts of the e-mails and SMS in the local outbox to an address of a user, the oldest first, as an administrator
+// reads them who has just signed in. There must be no more than 100.
+func (s *Server) Messages(userID, to string) []string {
+	s.t.Helper()
+	query, err := list.Parse(url.Values{"search.user_id": {userID}, "search.to": {to}, "sort": {"created_at"}, "limit": {"100"}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	now := s.DB.Clock().Now()
+	caller := access.Caller{UserID: store.NilID, Roles: []string{access.Administrator}, SignedIn: access.Authentication{At: now}}.WithPolicy(
+		access.NewPolicy(access.PolicyData{Types: map[string]map[string]access.Permission{access.Administrator: {access.Deliveries.Name: access.ReadAll}}}))
+	ctx := endpoint.With(access.With(context.Background(), caller), &endpoint.Info{Caller: caller, Now: now})
+	page, err := s.Notifications.ListDeliveries(ctx, notifications.DeliveriesInput{Query: query})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	texts := make([]string, len(page.Data.Rows))
+	for i, d := range page.Data.Rows {
+		texts[i] = d.Text
+	}
+	return texts
 }

@@ -3,10 +3,14 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"kontor/server/similar"
 )
 
 // Source is the source of a value.
@@ -202,4 +206,143 @@ func lookUp(name string) (Setting, bool) {
 		}
 	}
 	return Setting{}, false
+}
+
+// Line is a setting in the output for operators.
+type Line struct {
+	Name        string `json:"name"`
+	Value       any    `json:"value"` // a number, a text, true or false, or a list; secrets are masked
+	Text        string `json:"-"`     // the value in the form of the file; secrets are masked
+	Source      Source `json:"source"`
+	Default     any    `json:"default"` // has the type of Value; the zero value means that there is no default
+	DefaultText string `json:"-"`       // the default in the form of the file
+	Environment string `json:"environment"`
+	Flag        string `json:"flag,omitempty"`
+	Meaning     string `json:"meaning"`
+}
+
+// Lines returns every setting with its value in force and the source of the value, in the order of the registry.
+func (r *Result) Lines() []Line {
+	lines := make([]Line, 0, len(registry))
+	var defaults Settings
+	for _, s := range registry {
+		_ = s.set(&defaults, s.Default) // Load has accepted every default
+		l := Line{
+			Name:        s.Name,
+			Value:       s.value(&r.Settings),
+			Text:        s.show(&r.Settings),
+			Source:      r.sources[s.Name],
+			Default:     s.value(&defaults),
+			DefaultText: s.Default,
+			Environment: s.Env,
+			Meaning:     s.Meaning,
+		}
+		if !s.EnvironmentOnly {
+			l.Flag = "--" + s.Name
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// Source returns where the value of a setting comes from.
+func (r *Result) Source(name string) Source { return r.sources[name] }
+
+// DidYouMean returns ` (did you mean "…"?)` with the known name that is closest to the wrong one, or "".
+func DidYouMean(wrong string, known []string) string {
+	best := similar.Closest(wrong, known, strings.ToLower)
+	if best == "" {
+		for _, name := range known { // only the last part, or other separators
+			if strings.HasSuffix(name, "."+wrong) || flat(name) == flat(wrong) {
+				best = name
+				break
+			}
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return ` (did you mean "` + best + `"?)`
+}
+
+func flat(name string) string {
+	return strings.ToLower(strings.NewReplacer(".", "", "_", "", "-", "").Replace(name))
+}
+
+const maxShown = 80 // characters of a wrong value in an error
+
+func shorten(s string) string {
+	if utf8.RuneCountInString(s) <= maxShown {
+		return s
+	}
+	return string([]rune(s)[:maxShown]) + "…"
+}
+
+type unit struct {
+	suffix string
+	factor int64
+}
+
+// Binary units come first, in descending order: show uses the first that divides the value.
+var sizeUnits = []unit{
+	{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
+	{"GB", 1_000_000_000}, {"MB", 1_000_000}, {"kB", 1_000}, {"B", 1},
+}
+
+var pixelUnits = []unit{{"MP", 1_000_000}}
+
+// size parses bytes: 5MiB, 5 MB or a plain number.
+func size(lowest, highest int64) kind[int64] {
+	return measured("size", sizeUnits, lowest, highest)
+}
+
+// pixels parses a number of pixels: 40MP (megapixels) or a plain number.
+func pixels(lowest, highest int64) kind[int64] {
+	return measured("pixels", pixelUnits, lowest, highest)
+}
+
+func measured(name string, units []unit, lowest, highest int64) kind[int64] {
+	show := func(n int64) string { return showMeasure(n, units) }
+	return kind[int64]{
+		name: name,
+		parse: func(raw string) (int64, error) {
+			n, ok := parseMeasure(raw, units)
+			if !ok || n < lowest || n > highest {
+				return 0, fmt.Errorf("must be from %s to %s, written as a plain number or with a unit (%s)",
+					show(lowest), show(highest), suffixes(units))
+			}
+			return n, nil
+		},
+		show: show,
+		json: itself[int64],
+	}
+}
+
+func parseMeasure(raw string, units []unit) (int64, bool) {
+	factor := int64(1)
+	for _, u := range units {
+		if cut := len(raw) - len(u.suffix); cut > 0 && strings.EqualFold(raw[cut:], u.suffix) {
+			raw, factor = strings.TrimRight(raw[:cut], " "), u.factor
+			break
+		}
+	}
+	n, err := whole(raw, 0, math.MaxInt64/factor)
+	return n * factor, err == nil
+}
+
+func showMeasure(n int64, units []unit) string {
+	for _, u := range units {
+		if n >= u.factor && n%u.factor == 0 && u.factor > 1 {
+			return strconv.FormatInt(n/u.factor, 10) + u.suffix
+		}
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+func suffixes(units []unit) string {
+	names := make([]string, len(units))
+	for i, u := range units {
+		names[i] = u.suffix
+	}
+	return strings.Join(names, ", ")
 }

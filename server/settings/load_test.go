@@ -72,10 +72,12 @@ func TestLoad_Defaults(t *testing.T) {
 		Imports:  settings.Imports{MaxBytes: 64 << 20, KeepDays: 30},
 		Privacy:  settings.Privacy{RetentionYears: 10},
 		KYC:      settings.KYC{FourEyes: "enhanced"},
-		Backup:   settings.Backup{WholeEvery: 24 * time.Hour, Keep: 30 * 24 * time.Hour},
-		Webhooks: settings.Webhooks{Timeout: 15 * time.Second, PauseAfter: 5 * 24 * time.Hour, Keep: 30 * 24 * time.Hour},
-		Audit:    settings.Audit{ChangedFields: 3650 * 24 * time.Hour},
-		Log:      settings.Log{Level: slog.LevelInfo, Format: settings.LogAuto},
+
+		Screening: settings.Screening{ThresholdPercent: 70, MaxAge: 7 * 24 * time.Hour},
+		Backup:    settings.Backup{WholeEvery: 24 * time.Hour, Keep: 30 * 24 * time.Hour},
+		Webhooks:  settings.Webhooks{Timeout: 15 * time.Second, PauseAfter: 5 * 24 * time.Hour, Keep: 30 * 24 * time.Hour},
+		Audit:     settings.Audit{ChangedFields: 3650 * 24 * time.Hour},
+		Log:       settings.Log{Level: slog.LevelInfo, Format: settings.LogAuto},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)

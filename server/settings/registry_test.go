@@ -90,6 +90,8 @@ func TestLoad_RoundTrip(t *testing.T) {
 		"invoices.max_pages":                     "9",
 		"invoices.timeout_seconds":               "8",
 		"screening.dir":                          "/srv/lists",
+		"screening.threshold_percent":            "80",
+		"screening.max_age_days":                 "14",
 		"files.max_bytes":                        "4MiB",
 		"files.quota":                            "2GiB",
 		"files.clamd":                            "127.0.0.1:3310",

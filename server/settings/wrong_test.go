@@ -95,6 +95,8 @@ func TestLoad_RejectsWrongValues(t *testing.T) {
 		"invoices.timeout_seconds":               {"0", "3601"},
 		"kyc.four_eyes":                          {"", "two", "true"},
 		"screening.dir":                          {"a\nb"},
+		"screening.threshold_percent":            {"", "49", "101", "0.7"},
+		"screening.max_age_days":                 {"", "-1", "3651", "x"},
 		"requests.keep":                          {"-1", "50001", "x"},
 		"files.max_bytes":                        {"1B", "101MiB"},
 		"files.quota":                            {"1kB", "x"},

@@ -3,9 +3,11 @@ package sse
 import (
 	"errors"
 	"log/slog"
+	"net"
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -256,4 +258,73 @@ func (h *Hub) Close() {
 		s.end(ended)
 	}
 	h.stopped.Wait()
+}
+
+// counts are the hub's own counters.
+type counts struct {
+	frames, refused, left, slow, revoked atomic.Uint64
+}
+
+func (c *counts) end(why reason) {
+	switch why {
+	case left:
+		c.left.Add(1)
+	case slow:
+		c.slow.Add(1)
+	case revoked:
+		c.revoked.Add(1)
+	case ended:
+	}
+}
+
+// Stats are counters since the start of the hub.
+type Stats struct {
+	Open    int    // streams that are open
+	Frames  uint64 // written, heartbeats included
+	Refused uint64 // beyond the limit of a user
+	Left    uint64 // ended because the client disconnected or its connection was dead
+	Slow    uint64 // ended because the client did not read
+	Revoked uint64 // ended with the token, the session or the permission
+}
+
+// Stats returns the current counters.
+func (h *Hub) Stats() Stats {
+	h.mu.RLock()
+	open := h.total
+	h.mu.RUnlock()
+	return Stats{Open: open, Frames: h.counts.frames.Load(), Refused: h.counts.refused.Load(), Left: h.counts.left.Load(),
+		Slow: h.counts.slow.Load(), Revoked: h.counts.revoked.Load()}
+}
+
+// Revoke ends the streams of a user for which keep returns false. An empty user means all users. When Revoke returns, nothing
+// more is written to the ended streams: queued frames are dropped, and a running write is cut short. keep must be quick; it
+// runs without the hub's lock.
+//
+// A change of permissions must be in force before Revoke is called. A stream that is opened at the same time is then either
+// checked here, or its own check after [Hub.Open] sees the change.
+func (h *Hub) Revoke(user string, keep func(s *Stream) bool) {
+	for _, s := range h.streamsOf(user) {
+		if !keep(s) {
+			s.end(revoked)
+		}
+	}
+}
+
+// streamsOf returns a copy of the list of a user's streams, or of all streams for an empty user.
+func (h *Hub) streamsOf(user string) []*Stream {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	if user == "" {
+		return h.all()
+	}
+	return append([]*Stream(nil), h.users[user]...)
+}
+
+// discardUnsent makes the system drop data that the client has not received, so that closing the connection of a slow client
+// does not deliver it. A client that has received everything sees an ordinary end.
+func discardUnsent(conn net.Conn) {
+	tcp, ok := conn.(interface{ SetLinger(sec int) error })
+	if ok && hasUnsent(conn) {
+		_ = tcp.SetLinger(0) // a closed connection has nothing left to send
+	}
 }

@@ -8,6 +8,7 @@ package testenv
 
 import (
 	"bufio"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -73,6 +74,34 @@ func Main(m *testing.M, tier Tier) int {
 
 // Rounds returns how often a random test repeats what it does in the tier that runs.
 func Rounds(byDefault, full, soak int) int { return [...]int{byDefault, full, soak}[current()] }
+
+// Checks sets how many cases a property test of rapid draws, in the tier that runs. It holds until the end of the test.
+func Checks(tb testing.TB, byDefault, full, soak int) {
+	tb.Helper()
+	const name = "rapid.checks"
+	before := flag.Lookup(name).Value.String()
+	set := func(value string) {
+		if err := flag.Set(name, value); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	set(strconv.Itoa(Rounds(byDefault, full, soak)))
+	tb.Cleanup(func() { set(before) })
+}
+
+// EngineCache returns a directory that keeps the compiled PDF engine for the tests of all packages, or "" for a user without a cache
+// directory. Compiling it takes three seconds of processor time, and ten times as much with the race detector. Each version of the
+// compiler has a directory of its own, because a test program does not know the versions of its modules.
+func EngineCache() string {
+	const compiler = "github.com/tetratelabs/wazero "
+	modules, err := os.ReadFile(Path("go.mod"))
+	_, after, found := strings.Cut(string(modules), compiler)
+	dir, noCache := os.UserCacheDir()
+	if err != nil || noCache != nil || !found {
+		return ""
+	}
+	return filepath.Join(dir, "kontor-tests", "pdf-engine-"+strings.Fields(after)[0])
+}
 
 // Tool returns the path of a program. The test fails without it: only tests of the full tier need programs besides Go.
 func Tool(tb testing.TB, name string) string {

@@ -24,9 +24,8 @@ async function offer(stop, report) {
     try {
       if (!stop.aborted) return void await answer(step, { mediation: 'conditional', signal: round.signal });
     } catch (error) {
-      if (error.code === 'passkey.address') return undefined; // Nobody has asked for a passkey: the button says why it fails.
+      if (error.code?.startsWith('passkey.')) return undefined; // Nobody has asked for one: the button says why it fails.
       if (error.name !== 'AbortError') report(error);
-      if (error.cancelled) return undefined; // The browser does not offer passkeys here.
     } finally {
       clearTimeout(timer);
       stop.removeEventListener('abort', end);

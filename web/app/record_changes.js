@@ -1,13 +1,14 @@
-import { useEffect, useRef } from './lib.js';
-import { send } from './api.js';
+import { useEffect, useRef, useState } from './lib.js';
+import { api, send } from './api.js';
 import { may } from './access.js';
 import { frames } from './stream.js';
 
-// Changes of the record on the screen, from the change feed. Each visible tab that shows a record holds one connection; a hidden tab
-// holds none, and looks again when it is shown. Callers without read_all see only their own records, and need no feed for them.
+// Changes of the record or the list on the screen, from the change feed. Each visible tab that shows one holds one connection; a hidden
+// tab holds none, and looks again when it is shown. Callers without read_all see only their own records, and need no feed for them.
 
 const FIRST_PAUSE_MS = 1000;
 const MAX_PAUSE_MS = 30_000;
+const COUNT_MS = 500; // Records that arrive together are counted once.
 
 const pause = (ms, signal) => new Promise((resolve) => {
   const timer = setTimeout(resolve, ms);
@@ -38,27 +39,21 @@ async function follow(types, onEvent, signal) {
   }
 }
 
-/**
- * Calls fn when a record may have changed while the component is shown.
- * @param {string} type the record type, such as customers
- * @param {string} id
- * @param {() => void} fn
- */
-export function useRecordChanges(type, id, fn) {
-  const latest = useRef(fn);
-  latest.current = fn;
+/** Calls onEvent with events of some types, see follow, while the component is shown and the screen is about something. */
+function useFeed(types, about, onEvent) {
+  const latest = useRef(onEvent);
+  latest.current = onEvent;
   useEffect(() => {
-    if (!id || !may(type, 'read_all')) return undefined;
+    if (!about || !may(types.split('.')[0], 'read_all')) return undefined;
     let request;
-    const onEvent = (event) => (!event || event.rec_id === id) && latest.current();
     const start = () => {
       request = new AbortController();
-      follow(`${type}.*`, onEvent, request.signal);
+      follow(types, (event) => latest.current(event), request.signal);
     };
     const onVisible = () => {
       request?.abort();
       if (document.visibilityState !== 'visible') return;
-      latest.current();
+      latest.current(null);
       start();
     };
     if (document.visibilityState === 'visible') start();
@@ -67,5 +62,43 @@ export function useRecordChanges(type, id, fn) {
       document.removeEventListener('visibilitychange', onVisible);
       request?.abort();
     };
-  }, [type, id]);
+  }, [types, about]);
+}
+
+/**
+ * Calls fn when a record may have changed while the component is shown.
+ * @param {string} type the record type, such as customers
+ * @param {string} id
+ * @param {() => void} fn
+ */
+export function useRecordChanges(type, id, fn) {
+  useFeed(`${type}.*`, id, (event) => (!event || event.rec_id === id) && fn());
+}
+
+/**
+ * Returns how many rows a list has now beyond those that it had when it was loaded.
+ * @param {ReturnType<import('./list.js').useList>} list
+ * @param {string} types the events that may add a row, such as customers.created
+ */
+export function useNewRows(list, types) {
+  const [arrived, setArrived] = useState({ n: 0 });
+  const timer = useRef();
+  const begun = useRef(false);
+  const latest = useRef();
+  latest.current = list.data;
+  async function count() {
+    const { data: before, path, selected } = list;
+    if (!before) return;
+    const page = await api.get(path, { ...selected, limit: 1 }).catch(() => null); // The next event counts again.
+    if (page) setArrived({ since: before, n: page.total - before.total });
+  }
+  useFeed(types, list.path, (event) => {
+    const isFirst = !event && !begun.current; // The list has just been loaded.
+    begun.current = true;
+    if (isFirst) return;
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => latest.current === list.data && count(), COUNT_MS);
+  });
+  useEffect(() => () => clearTimeout(timer.current), []);
+  return arrived.since === list.data ? Math.max(0, arrived.n) : 0;
 }

@@ -13,7 +13,7 @@ func TestUser_ExplainsAccessToARecord(t *testing.T) {
 	customer := s.newCustomer(s.token(admin), "Vreni", "Muster")
 	v := signedIn(t, s, desk, admin)
 	v.open("/admin/users/" + registrant.id)
-	v.see("A request also needs a role with a grant on its endpoint.")
+	v.see("A request also needs the right to call its endpoint.")
 	v.write(`input[name="rec_id"]`, customer)
 	v.clickText("Check")
 	v.see("No grant allows this.")

@@ -180,3 +180,31 @@ func TestCountryField_FindsByName(t *testing.T) {
 	v.see("États-Unis")
 	v.see("Italie")
 }
+
+// A list says that rows have arrived, and leaves those on the screen where they are until the user asks for the new ones. Rows that its
+// filters leave out are not counted.
+func TestLists_SayThatRowsHaveArrived(t *testing.T) {
+	s := sharedServer(t)
+	me := s.newPerson("Administrator")
+	token := s.token(me)
+	s.newCustomer(token, "Old", "Ankunft")
+	v := signedIn(t, s, desk, me)
+	v.open("/profile")
+	v.until(`document.querySelector('main .segments')`)
+	v.eval(`const plain = window.fetch; window.fetch = async (...all) => { const answer = await plain(...all);
+		if (String(all[0]?.url ?? all[0]).includes('/v1/events?')) window.followed = true; return answer }`)
+	v.goTo("/customers?q=Ankunft")
+	v.until(`window.followed && document.querySelectorAll('table.data tbody tr').length === 1`)
+	for _, name := range []string{"First", "Second", "Third"} {
+		s.newCustomer(token, name, "Ankunft")
+		s.newCustomer(token, name, "Anderswo")
+	}
+	v.see("Show 3 new")
+	if n := ask[int](v, `document.querySelectorAll('table.data tbody tr').length`); n != 1 {
+		t.Errorf("%d rows before the user asked, want one", n)
+	}
+	v.picture("list-new-rows")
+	v.clickText("Show 3 new")
+	v.until(`document.querySelectorAll('table.data tbody tr').length === 4`)
+	v.gone(`.new-rows button`)
+}

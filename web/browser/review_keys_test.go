@@ -2,6 +2,7 @@ package browser_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"image"
@@ -9,6 +10,10 @@ import (
 	"image/png"
 	"net/http"
 	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
 )
 
 // scan is a small picture of a document.
@@ -69,17 +74,36 @@ func (v *visitor) answers(token, path, member string, want any) {
 		return one.value === %[4]s })()`, path, token, member, encoded))
 }
 
-// holdDecisions has the page send decisions when sendDecisions is called, not ten seconds after they were made: on a busy machine a test
-// may need longer than that to undo one.
+// heldTimers has the page keep the timers of some milliseconds until a test runs them: on a busy machine a test may need longer than that
+// for what must come before.
+const heldTimers = `(() => { const plain = window.setTimeout; window.held = [];
+	window.setTimeout = (f, ms, ...rest) => ms === %d ? -window.held.push(f) : plain(f, ms, ...rest);
+	window.runHeld = () => { window.setTimeout = plain; window.held.splice(0).forEach((run) => run()) } })()`
+
+// holdRest has the keys of the next page rest until endRest is called, not for a second. Later cases are as always.
+func (v *visitor) holdRest() {
+	v.t.Helper()
+	v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: fmt.Sprintf(heldTimers, 1000)})
+		return chromedp.Void{}, err
+	})
+}
+
+func (v *visitor) endRest() {
+	v.t.Helper()
+	v.until(`window.held.length`) // The case has been painted.
+	v.eval(`window.runHeld()`)
+}
+
+// holdDecisions has the page send decisions when sendDecisions is called, not ten seconds after they were made.
 func (v *visitor) holdDecisions() {
 	v.t.Helper()
-	v.eval(`(() => { const plain = window.setTimeout; window.held = [];
-		window.setTimeout = (f, ms, ...rest) => ms === 10_000 ? -window.held.push(f) : plain(f, ms, ...rest) })()`)
+	v.eval(fmt.Sprintf(heldTimers, 10_000))
 }
 
 func (v *visitor) sendDecisions() {
 	v.t.Helper()
-	v.eval(`window.held.splice(0).forEach((send) => send())`)
+	v.eval(`window.runHeld()`)
 }
 
 // Keys in quick succession decide nothing about a case that was not looked at. A decision can be undone for ten seconds.
@@ -92,10 +116,12 @@ func TestReviewKeys_DecideOnlyWhatWasSeenAndCanBeUndone(t *testing.T) {
 	}
 	status := func(id string) any { return s.call(admin, http.MethodGet, "/v1/customers/"+id, nil)["kyc_status"] }
 	v := signedIn(t, s, desk, s.newPerson("Advisor"))
+	v.holdRest()
 	v.open("/review/" + first)
 	v.until(`document.querySelector('.review-grid')?.dataset.keys === 'rest'`)
 	v.keys("a")
 	v.keys(enter)
+	v.endRest()
 	v.decidable(first)
 	v.holdDecisions()
 	if ask[bool](v, `Boolean(document.querySelector('.review-decision :checked'))`) {

@@ -257,8 +257,13 @@ func (s *testServer) code(admin, to string) string {
 // newCustomer creates a customer and returns its id.
 func (s *testServer) newCustomer(token, first, last string) string {
 	s.t.Helper()
+	return s.newCustomerIn(token, first, last, "Zürich")
+}
+
+func (s *testServer) newCustomerIn(token, first, last, town string) string {
+	s.t.Helper()
 	return s.call(token, http.MethodPost, "/v1/customers", map[string]any{
 		"first_name": first, "last_name": last, "email": "someone@example.ch", "nationality": "CHE", "date_of_birth": "1980-02-29",
-		"address": map[string]any{"street": "Seestrasse 1", "city": "Zürich", "postal_code": "8002", "country": "CH"},
+		"address": map[string]any{"street": "Seestrasse 1", "city": town, "postal_code": "8002", "country": "CH"},
 	})["id"].(string)
 }

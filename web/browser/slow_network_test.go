@@ -70,7 +70,7 @@ func TestSlowNetwork_TheFirstScreensNeedLittle(t *testing.T) {
 	v.figures("overview, again")
 }
 
-// What is typed after Ctrl K is not lost while the palette loads.
+// Words that are typed after Ctrl K are not lost while the palette loads.
 func TestSlowNetwork_TheFinderKeepsWhatIsTyped(t *testing.T) {
 	s := sharedServer(t)
 	v := signedIn(t, s, desk, s.newPerson("Advisor"))

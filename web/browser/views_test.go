@@ -78,7 +78,7 @@ func signedOutViews() []view {
 	return []view{
 		{name: "sign in", path: "/signin", drawn: `input[name=login]`},
 		{name: "sign in rejected", path: "/signin", steps: []step{write(`input[name=login]`, fmt.Sprintf("x%d", unique)), write(`input[name=password]`, "x"), click(`button[type=submit]`)}, drawn: `[role=alert]`},
-		{name: "sign in for the first time", path: "/signin", steps: []step{see(`.auth-more`), click(`summary`)}, drawn: `details[open]`},
+		{name: "sign in for the first time", path: "/signin", steps: []step{see(`.auth-more`), tap(`summary`)}, drawn: `details[open]`},
 		{name: "register without a key", path: "/register", drawn: `input[name=api_key]`},
 		{name: "register", path: "/register#key=" + apiKey, drawn: `input[name=credential_value]`},
 		{name: "register with errors", path: "/register", steps: []step{click(`button[type=submit]`)}, drawn: `[aria-invalid=true]`},

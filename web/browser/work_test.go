@@ -133,7 +133,7 @@ func TestNotifications_AreMarkedAsReadAtOnce(t *testing.T) {
 // Selected notifications are marked as read by one request; the others stay unread.
 func TestNotifications_SelectedAreMarkedAsRead(t *testing.T) {
 	s := sharedServer(t)
-	me := s.newPerson("Customer")
+	me := s.newPerson("Advisor")
 	advisor := s.token(s.newPerson("Advisor"))
 	customer := s.newCustomer(advisor, "Luca", "Bernasconi")
 	for i := range 5 {

@@ -11,6 +11,7 @@ import (
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/servertest"
+	"kontor/store/testenv"
 )
 
 // model is the simplest model of a chat: the sender of each message, and the users who have not read it.
@@ -42,6 +43,7 @@ func (m *model) leave(userID string) {
 // In any order of operations, unread counts equal those of the model, in the chat and in the list. The readers of the last
 // message are exactly the users who have read everything.
 func TestUnread_EqualsTheModel(t *testing.T) {
+	testenv.Checks(t, 25, 100, 1000)
 	s := servertest.Start(t)
 	users := people(t, s, 4)
 	as := func(userID string) context.Context {

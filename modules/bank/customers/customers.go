@@ -4,10 +4,11 @@
 // transaction of the change. Payers, tasks and chats of a customer belong to their own modules.
 //
 // The module owns the tables customers, customer_keys, customer_identities, customer_addresses, kyc_documents, kyc_changes,
-// kyc_decisions, kyc_decision_exclusions, kyc_cases, customer_name_keys and customer_distinctions. It publishes two views:
+// kyc_decisions, kyc_decision_exclusions, kyc_cases, customer_name_keys and customer_distinctions. It publishes three views:
 //
 //   - customer_languages (id, language): the language for messages to a customer, empty for none.
 //   - customer_verifications (customer_id, verified_at): the evidence of when a customer was verified. The latest time counts.
+//   - customer_subjects (id, customer_id, name, company, birth, nationality, country): whom to compare with sanctions lists.
 package customers
 
 import (
@@ -17,6 +18,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"kontor/modules/kit/event"
+	"kontor/modules/kit/hit"
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
@@ -111,6 +113,7 @@ type Service struct {
 	quota      records.Quota
 	texts      endpoint.Texts
 	fourEyes   string
+	screening  hit.Screening
 	cached     *records.Cached[Customer]
 	encoded    *list.Kept[Customer] // customerList with encoded rows
 }
@@ -131,6 +134,9 @@ func New(db *store.DB, notify notifier, users users, identities identities, o Op
 	db.RegisterSealed(store.SealedColumn{Table: changesTable, Column: changesColumn, Next: s.oldChanges})
 	return s
 }
+
+// SetScreening sets what compares customers with sanctions lists. Call it before the first request.
+func (s *Service) SetScreening(screening hit.Screening) { s.screening = screening }
 
 // SetQuota limits the storage of each user. Without a quota nothing is counted.
 func (s *Service) SetQuota(q records.Quota) { s.quota = q }

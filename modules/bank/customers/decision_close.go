@@ -32,8 +32,12 @@ func (in *RejectDecisionInput) Validate(v *apierr.Fields) {
 
 // Confirm makes a pending decision effective, by another person than its proposer. A verification whose documents have changed or
 // expired meanwhile becomes void. Confirm returns apierr.CustomerNotFound, apierr.NoAccess, apierr.DecisionNotFound,
-// apierr.DecisionNotPending, apierr.SecondPersonRequired and apierr.SelfVerification.
+// apierr.DecisionNotPending, apierr.SecondPersonRequired, apierr.SelfVerification and apierr.ScreeningOpen.
 func (s *Service) Confirm(ctx context.Context, in DecisionInput) (Decision, error) {
+	screened, err := s.screen(ctx, in.ID)
+	if err != nil {
+		return Decision{}, err
+	}
 	return s.closeDecision(ctx, in, func(ctx context.Context, q store.Querier, before Customer, d PendingDecision) (preparedChange, error) {
 		if err := s.checkSecondPerson(ctx, q, before, d); err != nil {
 			return preparedChange{}, err
@@ -55,7 +59,7 @@ func (s *Service) Confirm(ctx context.Context, in DecisionInput) (Decision, erro
 			return preparedChange{}, err
 		}
 		change := s.prepareVerification(before, after, "customers.kyc_confirm", reasons{forCustomer: d.CustomerReason, decisionID: &d.ID})
-		change.closing = s.closing(ctx, d, DecisionConfirmed, "")
+		change.closing, change.screened = s.closing(ctx, d, DecisionConfirmed, ""), screened
 		return change, nil
 	})
 }

@@ -49,12 +49,12 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "customers.kyc_submit", Method: http.MethodPut, Path: "/v1/customers/{id}/kyc", Roles: all,
 			Access: access.On(access.Customers, access.Update), Summary: "Submit documents of a customer. With verified_at, a reviewer also verifies the customer.",
 			Assurance: endpoint.Fresh.When("the request verifies the customer"),
-			Faults:    []apierr.Kind{apierr.CustomerNotFound, apierr.InvalidKYCTransition, apierr.MembersMissing, apierr.SelfVerification, apierr.DecisionWaits, apierr.PreconditionFailed},
+			Faults:    []apierr.Kind{apierr.CustomerNotFound, apierr.InvalidKYCTransition, apierr.MembersMissing, apierr.SelfVerification, apierr.DecisionWaits, apierr.ScreeningOpen, apierr.Unavailable, apierr.PreconditionFailed},
 			Doc:       waits, Handle: endpoint.JSON(http.StatusOK, s.SubmitKYC)},
 		{Name: "customers.kyc_decide", Method: http.MethodPatch, Path: "/v1/customers/{id}/kyc/status", Roles: staff,
 			Access: access.On(access.Customers, access.Update), Summary: "Decide on the verification of a customer.",
 			Assurance: endpoint.Fresh,
-			Faults:    []apierr.Kind{apierr.CustomerNotFound, apierr.InvalidKYCTransition, apierr.MembersMissing, apierr.SelfVerification, apierr.DecisionWaits, apierr.PreconditionFailed},
+			Faults:    []apierr.Kind{apierr.CustomerNotFound, apierr.InvalidKYCTransition, apierr.MembersMissing, apierr.SelfVerification, apierr.DecisionWaits, apierr.ScreeningOpen, apierr.Unavailable, apierr.PreconditionFailed},
 			Doc:       waits, Handle: endpoint.JSON(http.StatusOK, s.Decide)},
 	}
 	rows = append(rows, s.reviewEndpoints(staff)...)

@@ -219,15 +219,21 @@ func (s *Service) AddressGivenUp(ctx context.Context, tx *store.Tx, address stri
 	return err
 }
 
-// notOwn returns the condition that a case is not about the caller: it would show them a pending decision about themselves.
-func (s *Service) notOwn(ctx context.Context) ([]list.Where, error) {
+// Own returns the customers that are, or were, the caller, as far as lists leave them out.
+func (s *Service) Own(ctx context.Context, q store.Querier) ([]string, error) {
 	caller := access.From(ctx).UserID
-	own, err := s.OfUser(ctx, s.db, caller)
+	own, err := s.OfUser(ctx, q, caller)
 	if err != nil {
 		return nil, err
 	}
 	all := ids(own)
-	if err := all.add(ctx, s.db, selectExcludedCustomers, caller); err != nil || len(all) == 0 {
+	return all, all.add(ctx, q, selectExcludedCustomers, caller)
+}
+
+// notOwn returns the condition that a case is not about the caller: it would show them a pending decision about themselves.
+func (s *Service) notOwn(ctx context.Context) ([]list.Where, error) {
+	all, err := s.Own(ctx, s.db)
+	if err != nil || len(all) == 0 {
 		return nil, err
 	}
 	return []list.Where{{SQL: "kyc_cases.customer_id NOT IN (" + store.In(1, len(all)) + ")", Args: store.AppendIn(nil, all)}}, nil

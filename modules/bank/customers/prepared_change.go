@@ -29,6 +29,7 @@ type preparedChange struct {
 	proposal        *PendingDecision // a decision that waits for a second person
 	reviewers       []string         // whom to notify of the proposal
 	closing         *PendingDecision // a decision that the change closes
+	screened        string           // the identity that was compared with sanctions lists, see [hit.Screening]
 }
 
 // auditRecord is an audit entry that the transaction writes.
@@ -116,6 +117,9 @@ func (s *Service) unseal(dataKey []byte, customerID, entryID, sealed string) ([]
 // the state changed.
 func (s *Service) write(ctx context.Context, tx *store.Tx, change preparedChange) error {
 	actor, c := records.Actor(ctx), change.after
+	if err := s.rejectOpenHits(ctx, tx, change); err != nil {
+		return err
+	}
 	added, bytes := change.quotaGrowth()
 	if err := s.quota.Charge(ctx, tx, access.Customers, change.before.createdBy, added, bytes); err != nil {
 		return err

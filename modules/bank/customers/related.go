@@ -180,15 +180,26 @@ type concerned struct {
 }
 
 func (s *Service) concerned(ctx context.Context, q store.Querier, c Customer, proposer string) (k concerned, err error) {
-	k.customer, k.proposer = c, proposer
+	if k, err = s.concernedProposer(ctx, q, proposer); err != nil {
+		return k, err
+	}
+	k.customer = c
+	k.customerWas, err = s.marksOfCustomer(ctx, q, c)
+	return k, err
+}
+
+func (s *Service) concernedProposer(ctx context.Context, q store.Querier, proposer string) (k concerned, err error) {
+	k.proposer = proposer
 	if k.related, err = s.identities.RelatedUsers(ctx, q, proposer); err != nil {
 		return k, err
 	}
-	if k.proposerIs, err = s.marksOf(ctx, q, proposer); err != nil {
-		return k, err
-	}
-	k.customerWas, err = s.marksOfCustomer(ctx, q, c)
+	k.proposerIs, err = s.marksOf(ctx, q, proposer)
 	return k, err
+}
+
+// covers reports whether a user is the proposer, or related to them.
+func (k concerned) covers(userID string, user marks) bool {
+	return userID == k.proposer || k.related[userID] || user.share(k.proposerIs)
 }
 
 // exclusionOf returns why a user is no second person, by all evidence of the present and the past; empty for a user who is one.
@@ -206,7 +217,7 @@ func (s *Service) exclusionOf(ctx context.Context, q store.Querier, k concerned,
 		return "", err
 	case same || user.share(k.customerWas):
 		return isTheCustomer, nil
-	case k.related[userID] || user.share(k.proposerIs):
+	case k.covers(userID, user):
 		return isLinkedToTheUser, nil
 	}
 	linked, err := s.identities.LinkedIdentities(ctx, q, userID)
@@ -214,6 +225,30 @@ func (s *Service) exclusionOf(ctx context.Context, q store.Querier, k concerned,
 		return isLinkedToThem, nil
 	}
 	return "", err
+}
+
+// CheckOther returns apierr.SelfVerification for a caller who is, or was, a customer, for other modules.
+func (s *Service) CheckOther(ctx context.Context, q store.Querier, customerID string) error {
+	c, err := table.GetUnchecked(ctx, q, customerID)
+	if err != nil {
+		return err
+	}
+	return s.rejectSelfReview(ctx, q, c)
+}
+
+// CheckOtherProposer returns apierr.SecondPersonRequired for a caller who is, or was, the proposer of a decision or related to them, for
+// decisions that are about no customer.
+func (s *Service) CheckOtherProposer(ctx context.Context, q store.Querier, proposer string) error {
+	k, err := s.concernedProposer(ctx, q, proposer)
+	if err != nil {
+		return err
+	}
+	caller := access.From(ctx).UserID
+	user, err := s.marksOf(ctx, q, caller)
+	if err == nil && k.covers(caller, user) {
+		err = apierr.SecondPersonRequired
+	}
+	return err
 }
 
 // CheckSecondPerson checks for other modules that the caller counts as another person than the proposer of a change of a customer. It

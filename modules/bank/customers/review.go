@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 
+	"kontor/modules/kit/hit"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
@@ -31,16 +32,17 @@ type KYC struct {
 	Suggestion        Suggestion          `json:"suggestion"`
 	FourEyes          string              `json:"four_eyes" enum:"off,enhanced,always" doc:"Which decisions need a second person."`
 	PendingDecision   *PendingDecision    `json:"pending_decision" doc:"The decision that waits for a second person; null without one, for callers who may not review, and for the customer."`
+	ScreeningHits     []hit.Hit           `json:"screening_hits" doc:"The hits of the customer and its payers, newest first, also dismissed ones. Open, pending and confirmed ones block a verification. Empty for callers who may not review, and for the customer."`
 	Decisions         []PendingDecision   `json:"decisions" doc:"Closed decisions that needed a second person, newest first; empty for callers who may not review, and for the customer."`
 
 	version int64
 }
 
-// ETag returns the version of the customer, and names the number of files, which change without it. For reviewers it also names the state of the decisions, which change without the customer:
+// ETag returns the version of the customer, and names the number of files, which change without it. For reviewers it also names the state of the decisions and hits, which change without the customer:
 // to all others nothing must show them.
 func (k KYC) ETag() string {
 	tag := endpoint.VersionTag(k.version)
-	if k.PendingDecision == nil && len(k.Decisions) == 0 && !slices.ContainsFunc(k.Documents, Document.hasFiles) {
+	if k.PendingDecision == nil && len(k.Decisions) == 0 && len(k.ScreeningHits) == 0 && !slices.ContainsFunc(k.Documents, Document.hasFiles) {
 		return tag
 	}
 	state := sha256.New()
@@ -55,6 +57,9 @@ func (k KYC) ETag() string {
 	}
 	for _, d := range k.Decisions {
 		fmt.Fprintln(state, d.ID, d.State)
+	}
+	for _, h := range k.ScreeningHits {
+		fmt.Fprintln(state, h.ID, h.Version)
 	}
 	return etag.Beside(tag, hex.EncodeToString(state.Sum(nil)[:4]))
 }
@@ -72,6 +77,9 @@ func (k KYC) EachUser(add func(id string)) {
 		if d.ClosedBy != "" {
 			add(d.ClosedBy)
 		}
+	}
+	for _, h := range k.ScreeningHits {
+		h.EachUser(add)
 	}
 }
 
@@ -130,22 +138,26 @@ func (s *Service) GetKYC(ctx context.Context, in OneInput) (KYC, error) {
 	return k, nil
 }
 
-// addReview adds the history and, for reviewers who are not the customer, the decisions that needed a second person. All others get no
-// decisions, no changes of the identity, and of reasons only what is for the customer.
+// addReview adds the history and, for reviewers who are not the customer, the decisions that needed a second person, and hits. All others get no
+// decisions, no hits, no changes of the identity, and of reasons only what is for the customer.
 func (s *Service) addReview(ctx context.Context, k *KYC, c Customer) error {
 	changes, err := selectChanges(ctx, s.db, c.ID)
 	if err != nil {
 		return err
 	}
-	k.History, k.Decisions = changes, []PendingDecision{}
+	k.History, k.Decisions, k.ScreeningHits = changes, []PendingDecision{}, []hit.Hit{}
 	var all []PendingDecision
 	reviewer := mayReview(access.From(ctx))
+	hits, err := s.hits(ctx, c.ID)
+	if err != nil {
+		return err
+	}
 	if reviewer {
 		if all, err = selectDecisions(ctx, s.db, c.ID); err != nil {
 			return err
 		}
 	}
-	if reviewer && (len(all) > 0 || slices.ContainsFunc(changes, Change.concealed)) {
+	if reviewer && (len(all) > 0 || len(hits) > 0 || slices.ContainsFunc(changes, Change.concealed)) {
 		self, err := s.isCustomer(ctx, s.db, c, access.From(ctx).UserID)
 		if err != nil {
 			return err
@@ -167,6 +179,7 @@ func (s *Service) addReview(ctx context.Context, k *KYC, c Customer) error {
 			return err
 		}
 	}
+	k.ScreeningHits = append(k.ScreeningHits, hits...)
 	return k.addDecisions(all)
 }
 
@@ -199,7 +212,7 @@ func (k *KYC) addDecisions(all []PendingDecision) (err error) {
 // SubmitKYC adds documents to a customer. It moves a customer whose verification has not started, was rejected or expired to
 // pending. With verified_at from a reviewer it moves the customer to verified, which is a decision. It returns
 // apierr.InvalidKYCTransition when the documents do not support that, and apierr.SelfVerification for a reviewer who is the
-// customer, and apierr.DecisionWaits for a verification while a decision waits. A verification that needs a second person waits for them.
+// customer, and apierr.DecisionWaits for a verification while a decision waits, and apierr.ScreeningOpen for one with hits. A verification that needs a second person waits for them.
 func (s *Service) SubmitKYC(ctx context.Context, in SubmitInput) (endpoint.Result, error) {
 	if err := s.Allow(ctx, s.db, in.ID, access.Update); err != nil {
 		return endpoint.Result{}, err
@@ -207,6 +220,12 @@ func (s *Service) SubmitKYC(ctx context.Context, in SubmitInput) (endpoint.Resul
 	sealed, err := s.sealDocuments(ctx, in.ID, in.documents)
 	if err != nil {
 		return endpoint.Result{}, err
+	}
+	screened := ""
+	if in.verifiedAt != nil {
+		if screened, err = s.screen(ctx, in.ID); err != nil {
+			return endpoint.Result{}, err
+		}
 	}
 	prepare := func(ctx context.Context, q store.Querier, before Customer) (preparedChange, error) {
 		now := s.db.Now()
@@ -234,7 +253,7 @@ func (s *Service) SubmitKYC(ctx context.Context, in SubmitInput) (endpoint.Resul
 				return preparedChange{}, err
 			}
 		}
-		change.documents = sealed
+		change.documents, change.screened = sealed, screened
 		if change.newDocuments, err = newDocuments(ctx, q, before.ID, sealed); err != nil {
 			return preparedChange{}, err
 		}
@@ -271,8 +290,16 @@ func nextStatuses(status Status) []Status { return append([]Status{}, transition
 
 // Decide changes the state or the level of a customer, or stores a decision that waits for a second person. It returns
 // apierr.NoAccess for callers who are no reviewers, apierr.SelfVerification for a reviewer who is the customer,
-// apierr.InvalidKYCTransition with the possible next states, and apierr.DecisionWaits while a decision waits.
+// apierr.InvalidKYCTransition with the possible next states, apierr.DecisionWaits while a decision waits, and apierr.ScreeningOpen for a
+// verification with hits.
 func (s *Service) Decide(ctx context.Context, in DecideInput) (endpoint.Result, error) {
+	screened := ""
+	if in.KYCStatus == "" || in.KYCStatus == Verified {
+		var err error
+		if screened, err = s.screen(ctx, in.ID); err != nil {
+			return endpoint.Result{}, err
+		}
+	}
 	prepare := func(ctx context.Context, q store.Querier, before Customer) (preparedChange, error) {
 		if !mayReview(access.From(ctx)) {
 			return preparedChange{}, apierr.NoAccess
@@ -291,12 +318,16 @@ func (s *Service) Decide(ctx context.Context, in DecideInput) (endpoint.Result, 
 			return preparedChange{}, err
 		}
 		if s.needsSecondPerson(before, c) {
-			return s.propose(ctx, q, before, c, reasons{reason: in.Reason, forCustomer: in.CustomerReason}, nil)
+			change, err := s.propose(ctx, q, before, c, reasons{reason: in.Reason, forCustomer: in.CustomerReason}, nil)
+			change.screened = screened
+			return change, err
 		}
 		if in.CustomerReason != "" { // the customer reads the reason
 			return preparedChange{}, apierr.Invalid("customer_reason", "customers.reason_is_read")
 		}
-		return s.prepareVerification(before, c, "customers.kyc_decide", reasons{reason: in.Reason}), nil
+		change := s.prepareVerification(before, c, "customers.kyc_decide", reasons{reason: in.Reason})
+		change.screened = screened
+		return change, nil
 	}
 	change, err := records.UpdatePrepared(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
 	return Decision{change.after, change.proposal}.answer(), err

@@ -3,13 +3,19 @@ package files
 import (
 	"bytes"
 	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -62,9 +68,6 @@ func (s *Service) content(ctx context.Context, r *endpoint.Request) error {
 		asked, satisfiable := rangeOf(string(ranges[0]), f.Size)
 		if !satisfiable {
 			header.Set(fiber.HeaderContentRange, "bytes */"+strconv.FormatInt(f.Size, 10))
-			for _, name := range []string{fiber.HeaderETag, fiber.HeaderContentDisposition, "Repr-Digest"} {
-				header.Del(name)
-			}
 			return apierr.RangeBeyondEnd
 		}
 		if asked != nil {
@@ -186,4 +189,115 @@ func (r *reader) fill() error {
 func (r *reader) Close() error {
 	r.release()
 	return nil
+}
+
+// The content of a file is encrypted in chunks with AES-256-GCM and a random key of its own. The nonce is the number of the chunk: a
+// key encrypts one content, once. The number, the id of the file and whether the chunk is the last one are authenticated, so that
+// chunks cannot be exchanged, repeated, reordered or left out.
+
+const (
+	keyBytes   = 32
+	tagBytes   = 16
+	chunkBytes = 256<<10 - tagBytes // of content; the stored chunk has 256 KiB
+)
+
+// chunkCipher encrypts and decrypts the chunks of one file.
+type chunkCipher struct {
+	id   string
+	aead cipher.AEAD
+}
+
+func newKey() []byte {
+	key := make([]byte, keyBytes)
+	rand.Read(key) // does not fail: it would end the program
+	return key
+}
+
+func newCipher(id string, key []byte) (*chunkCipher, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, fmt.Errorf("key of a file: %w", err)
+	}
+	aead, err := cipher.NewGCM(block)
+	return &chunkCipher{id, aead}, err
+}
+
+// seal encrypts a chunk in place. Its capacity must allow for the tag.
+func (c *chunkCipher) seal(chunk []byte, number int64, last bool) []byte {
+	nonce, place := c.bound(number, last)
+	return c.aead.Seal(chunk[:0], nonce, chunk, place)
+}
+
+var errChunk = errors.New("a chunk of the file was changed or belongs elsewhere")
+
+// open decrypts a chunk in place.
+func (c *chunkCipher) open(sealed []byte, number int64, last bool) ([]byte, error) {
+	nonce, place := c.bound(number, last)
+	plain, err := c.aead.Open(sealed[:0], nonce, sealed, place)
+	if err != nil {
+		return nil, fmt.Errorf("chunk %d of file %s: %w", number, c.id, errChunk)
+	}
+	return plain, nil
+}
+
+// bound returns the nonce of a chunk, and what is authenticated with it.
+func (c *chunkCipher) bound(number int64, last bool) (nonce, place []byte) {
+	nonce = binary.BigEndian.AppendUint64(make([]byte, 4, c.aead.NonceSize()), uint64(number)) //nolint:gosec // numbers are not negative
+	place = append(append([]byte("kontor/file\x00"), c.id...), nonce...)
+	if last {
+		return nonce, append(place, 1)
+	}
+	return nonce, append(place, 0)
+}
+
+// chunksOf returns the number of chunks of a file.
+func chunksOf(size int64) int64 { return (size + chunkBytes - 1) / chunkBytes }
+
+// span is a part of a file, both ends included.
+type span struct{ first, last int64 }
+
+func wholeOf(size int64) span { return span{0, size - 1} }
+
+func (s span) length() int64 { return s.last - s.first + 1 }
+
+// rangeOf reads a header Range (RFC 9110, section 14.1.2) of a file that is not empty. It returns nil for a header that is ignored: of
+// another unit, malformed, or with several ranges, which would need more than one pass over the file. satisfiable is false for a range
+// beyond the end.
+func rangeOf(header string, size int64) (asked *span, satisfiable bool) {
+	unit, set, found := strings.Cut(header, "=")
+	if !found || !strings.EqualFold(strings.TrimSpace(unit), "bytes") {
+		return nil, true
+	}
+	from, to, found := strings.Cut(strings.TrimSpace(set), "-")
+	if !found || strings.Contains(set, ",") {
+		return nil, true
+	}
+	first, hasFirst := position(from)
+	last, hasLast := position(to)
+	switch {
+	case from == "" && hasLast:
+		if last == 0 {
+			return nil, false
+		}
+		return &span{max(0, size-last), size - 1}, true
+	case !hasFirst || to != "" && (!hasLast || last < first):
+		return nil, true
+	case first >= size:
+		return nil, false
+	case to == "":
+		return &span{first, size - 1}, true
+	}
+	return &span{first, min(last, size-1)}, true
+}
+
+// position reads a number of a range. Numbers beyond any file count as the largest one.
+func position(text string) (int64, bool) {
+	if text == "" || len(text) > 64 || strings.Trim(text, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 1<<62 - 1, true
+	}
+	return n, true
 }

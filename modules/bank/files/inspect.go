@@ -2,11 +2,26 @@ package files
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
 	"hash"
+	"net/http"
+	"strconv"
 
+	"github.com/gofiber/fiber/v2"
+
+	"kontor/modules/kit/records"
+	"kontor/server/access"
 	"kontor/server/apierr"
+	"kontor/server/endpoint"
+	"kontor/server/etag"
+	"kontor/store"
+	"kontor/store/audittrail"
 )
 
 // The media types that files may have. They are recognised by the content alone.
@@ -148,4 +163,172 @@ func endsAsArchive(tail []byte) bool {
 		}
 		end = at
 	}
+}
+
+const (
+	selectStored = `SELECT ` + columns + ` FROM files WHERE status IN ('checking', 'ready') AND id > $1 ORDER BY id LIMIT $2`
+
+	selectLengths = `SELECT COUNT(*), CAST(COALESCE(SUM(LENGTH(content)), 0) AS BIGINT), COALESCE(MAX(number), -1) FROM file_chunks WHERE file_id = $1`
+
+	// Chunks of files without a key, which no purge will find.
+	selectForgotten = `
+		SELECT f.id FROM files f
+		WHERE f.key_sealed = '' AND f.chunks = 0 AND EXISTS (SELECT 1 FROM file_chunks c WHERE c.file_id = f.id)
+		LIMIT 1`
+)
+
+const checkBatch = 200
+
+// Check compares the content of all files with their records, and returns the number of files: the key of each file opens, and no chunk
+// is missing or has another length. With content it also decrypts every chunk and compares the digest, which reads the whole content. The
+// error is *records.Breaks with every file that differs.
+func Check(ctx context.Context, e *audittrail.Evidence, content bool) (checked int64, err error) {
+	if e.Schema < migration {
+		return 0, nil
+	}
+	var breaks records.Breaks
+	for last := ""; ; {
+		found, err := store.All(ctx, e, scanFile, selectStored, last, checkBatch)
+		if err != nil {
+			return checked, fmt.Errorf("read files: %w", err)
+		}
+		for _, f := range found {
+			if err := breaks.Add(checkFile(ctx, e, f, content)); err != nil {
+				return checked, err
+			}
+			checked++
+			last = f.ID
+		}
+		if len(found) < checkBatch {
+			if err := breaks.Add(checkForgotten(ctx, e)); err != nil {
+				return checked, err
+			}
+			return checked, breaks.Err()
+		}
+	}
+}
+
+func checkForgotten(ctx context.Context, e *audittrail.Evidence) error {
+	var id string
+	err := e.QueryRow(ctx, selectForgotten).Scan(&id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return &records.Break{Type: keyTable, ID: id, Reason: "chunks remain of a file that was purged"}
+}
+
+func checkFile(ctx context.Context, e *audittrail.Evidence, f StoredFile, content bool) error {
+	broken := func(reason string) error {
+		return &records.Break{Type: auditTypes[f.RecordType], ID: f.ID, Reason: reason}
+	}
+	var count, bytes, largest int64
+	if err := e.QueryRow(ctx, selectLengths, f.ID).Scan(&count, &bytes, &largest); err != nil {
+		return fmt.Errorf("read the chunks of file %s: %w", f.ID, err)
+	}
+	want := chunksOf(f.Size)
+	if count != want || largest != want-1 || bytes != f.Size+want*tagBytes {
+		return broken(fmt.Sprintf("it has %d chunks of %d bytes, and should have %d of %d", count, bytes, want, f.Size+want*tagBytes))
+	}
+	key, err := e.Unseal(keyTable, keyColumn, f.ID, f.sealed)
+	if err != nil {
+		return broken("its key cannot be opened")
+	}
+	if !content {
+		return nil
+	}
+	cipher, err := newCipher(f.ID, key)
+	if err != nil {
+		return broken("its key is damaged")
+	}
+	sum := sha256.New()
+	for number := range want {
+		var sealed []byte
+		if err := e.QueryRow(ctx, selectChunk, f.ID, number).Scan(&sealed); err != nil {
+			return fmt.Errorf("read chunk %d of file %s: %w", number, f.ID, err)
+		}
+		plain, err := cipher.open(sealed, number, number == want-1)
+		if err != nil {
+			return broken(fmt.Sprintf("chunk %d was changed or belongs to another file", number))
+		}
+		sum.Write(plain)
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != f.SHA256 {
+		return broken("its content differs from its digest")
+	}
+	return nil
+}
+
+const (
+	defaultWidth = 800
+	minWidth     = 16
+	maxWidth     = 2000 // pixels
+	maxPage      = 10_000
+)
+
+type previewInput struct {
+	ID    string `path:"id"`
+	Page  *int   `query:"page" minimum:"1" maximum:"10000" default:"1" doc:"The page, counted from 1."`
+	Width *int   `query:"width" minimum:"16" maximum:"2000" default:"800" example:"800" doc:"The width of the picture, in pixels."`
+}
+
+// Validate checks the ranges.
+func (in *previewInput) Validate(v *apierr.Fields) {
+	checkRange(v, "page", in.Page, 1, maxPage)
+	checkRange(v, "width", in.Width, minWidth, maxWidth)
+}
+
+// preview serves a picture of a page, which a worker process renders: without metadata, upright, on white. It is not stored anywhere.
+func (s *Service) preview(ctx context.Context, r *endpoint.Request, in previewInput) error {
+	page, width := *cmp.Or(in.Page, new(1)), *cmp.Or(in.Width, new(defaultWidth))
+	f, err := s.openFile(ctx, r)
+	if err != nil {
+		return err
+	}
+	header := &r.Fiber.Response().Header
+	protect(header)
+	tag := fmt.Sprintf("%s-%d-%d", f.SHA256[:32], page, width)
+	header.Set(fiber.HeaderETag, `"`+tag+`"`)
+	if _, known := etag.NoneMatch(string(r.Fiber.Request().Header.Peek(fiber.HeaderIfNoneMatch)), tag); known {
+		r.Fiber.Response().SetStatusCode(http.StatusNotModified)
+		return nil
+	}
+	load := func() ([]byte, error) { return s.load(ctx, f) }
+	preview, err := s.Renderer.Render(ctx, access.From(ctx).UserID, load, page, width)
+	if err != nil {
+		header.Del(fiber.HeaderETag)
+		return err
+	}
+	endpoint.Report(ctx, endpoint.Event{Kind: endpoint.Reading, Action: "files.preview", RecType: auditTypes[f.RecordType], RecID: f.ID})
+	header.Set("X-Page-Count", strconv.Itoa(preview.Pages))
+	header.Set(fiber.HeaderContentDisposition, `inline; filename="preview.jpg"`)
+	header.SetContentType(mediaJPEG)
+	r.Fiber.Response().SetBody(preview.JPEG)
+	return nil
+}
+
+// checkRange checks a number that may be missing.
+func checkRange(v *apierr.Fields, name string, n *int, low, high int) {
+	if n != nil && (*n < low || *n > high) {
+		v.Add(name, "invalid.range", apierr.Args{"Min": low, "Max": high})
+	}
+}
+
+// load reads and decrypts a whole file, for a worker.
+func (s *Service) load(ctx context.Context, f StoredFile) ([]byte, error) {
+	cipher, err := s.cipher(f)
+	if err != nil {
+		return nil, err
+	}
+	content := make([]byte, 0, f.Size)
+	for number := range chunksOf(f.Size) {
+		plain, err := s.readChunk(ctx, s.db, cipher, number, chunksOf(f.Size))
+		if err != nil {
+			return nil, err
+		}
+		content = append(content, plain...)
+	}
+	return content, nil
 }

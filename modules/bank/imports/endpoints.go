@@ -37,7 +37,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Compression: endpoint.Uncompressed, Summary: "Get the state of an import.", Faults: []apierr.Kind{apierr.ImportNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Get)},
 		{Name: "imports.rejected", Method: http.MethodGet, Path: "/v1/imports/{id}/rejected", Access: access.SignedIn,
 			Summary: "Get the rejected rows of an import.", Faults: []apierr.Kind{apierr.ImportNotFound},
-			Doc: endpoint.Doc{Answers: []endpoint.Answer{{Status: http.StatusOK, Media: csvMedia, Says: "The lines, columns and reasons; the first 10,000."}},
+			Doc: endpoint.Doc{Sends: []string{"Content-Disposition"}, Answers: []endpoint.Answer{{Status: http.StatusOK, Media: csvMedia, Says: "The lines, columns and reasons; the first 10,000."}},
 				Description: "The columns are `line`, `field` and `message`. A row has a line for each column that is wrong. They are deleted with the import."},
 			Handle: endpoint.Raw(nil, s.rejected)},
 	}

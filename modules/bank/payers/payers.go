@@ -6,7 +6,7 @@
 //
 // The list has its own form and stricter parameters than other lists, but uses the same query layer.
 //
-// The module owns the table payers and publishes no views.
+// The module owns the table payers. It publishes the view payer_subjects, with the columns of customer_subjects: the active payers.
 package payers
 
 import (

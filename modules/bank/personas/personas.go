@@ -9,20 +9,26 @@
 // the other side accept them, unless staff created them.
 //
 // The module owns the tables personas, persona_users, persona_links, persona_names, former_identities, former_persona_users
-// and former_persona_links. It publishes no views.
+// and former_persona_links. It publishes the view persona_subjects, with the columns of customer_subjects.
 package personas
 
 import (
 	"context"
+	"net/http"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"kontor/modules/kit/find"
 	"kontor/modules/kit/list"
+	"kontor/modules/kit/personal"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/recordtype"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
+	"kontor/server/ratelimit"
 	"kontor/store"
 )
 
@@ -100,3 +106,180 @@ func (s *Service) Archive(ctx context.Context, in OneInput) (endpoint.Message, e
 func (s *Service) FillSortKeys(ctx context.Context) error {
 	return records.FillSortKeys(ctx, s.db, records.SortKeys{From: "personas", Names: []string{"first_name", "last_name"}})
 }
+
+// Endpoints returns the endpoints of the module.
+func (s *Service) Endpoints() []endpoint.Endpoint {
+	create, read := access.On(access.Personas, access.Create), access.On(access.Personas, access.Read)
+	update, remove := access.On(access.Personas, access.Update), access.On(access.Personas, access.Delete)
+	rows := []endpoint.Endpoint{
+		{Name: "personas.create", Method: http.MethodPost, Path: "/v1/personas", Access: create, Tag: "Personal Identity",
+			Summary: "Create a persona.", Handle: endpoint.JSON(http.StatusCreated, s.Create)},
+		{Name: "personas.list", Method: http.MethodGet, Path: "/v1/personas", Access: read, Tag: "Personal Identity",
+			Summary: "List personas.", Doc: endpoint.Doc{Search: personas.List.Search()},
+			Handle: endpoint.JSON(http.StatusOK, s.List)},
+		{Name: "personas.get", Method: http.MethodGet, Path: "/v1/personas/{persona_id}", Access: read, Tag: "Personal Identity",
+			Summary: "Get a persona.", Faults: []apierr.Kind{apierr.PersonaNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Get)},
+		{Name: "personas.update", Method: http.MethodPut, Path: "/v1/personas/{persona_id}", Access: update, Tag: "Personal Identity",
+			Summary: "Replace the data of a persona. Without metadata or active, these keep their values.",
+			Faults:  []apierr.Kind{apierr.PersonaNotFound, apierr.OwnPersona, apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.Update)},
+		{Name: "personas.delete", Method: http.MethodDelete, Path: "/v1/personas/{persona_id}", Access: remove, Tag: "Personal Identity",
+			Summary: "Archive a persona: it becomes inactive and stays readable.",
+			Faults:  []apierr.Kind{apierr.PersonaNotFound, apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.Archive)},
+
+		{Name: "personas.users.list", Method: http.MethodGet, Path: "/v1/personas/{persona_id}/users", Access: read, Tag: "User-Persona",
+			Summary: "List the users linked to a persona.", Faults: []apierr.Kind{apierr.PersonaNotFound}, Doc: endpoint.Doc{Search: userLinkList.Search()},
+			Handle: endpoint.JSON(http.StatusOK, s.Users)},
+		{Name: "personas.users.add", Method: http.MethodPost, Path: "/v1/personas/{persona_id}/users", Subject: access.NoSubject("callers give what they hold: reading the persona"), Access: update, Tag: "User-Persona",
+			Summary: "Link a user to a persona. The link is pending until the user accepts it, unless staff or the user created it.",
+			Faults:  []apierr.Kind{apierr.PersonaNotFound, apierr.UserNotFound, apierr.PersonaUserExists}, Handle: endpoint.JSON(http.StatusCreated, s.AddUser)},
+		{Name: "personas.users.remove", Method: http.MethodDelete, Path: "/v1/personas/{persona_id}/users/{user_id}", Subject: access.NoSubject("whoever may update a persona decides who uses it"), Access: update, Tag: "User-Persona",
+			Summary: "Remove the link between a user and a persona.",
+			Faults:  []apierr.Kind{apierr.PersonaNotFound, apierr.PersonaUserNotFound, apierr.OwnPersona, apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.RemoveUser)},
+
+		{Name: "personas.users.accept", Method: http.MethodPost, Path: "/v1/personas/{persona_id}/users/{user_id}/accept", Subject: access.NoSubject("users accept for themselves"), Access: read, Tag: "User-Persona",
+			Summary: "Accept a pending link between a user and a persona.",
+			Faults:  []apierr.Kind{apierr.PersonaNotFound, apierr.PersonaUserNotFound, apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.AcceptUser)},
+		{Name: "personas.users.mine", Method: http.MethodGet, Path: "/v1/profile/personas", Access: read, Tag: "User-Persona",
+			Summary: "List the caller's links to personas, including pending ones.", Doc: endpoint.Doc{Search: ownLinkList.Search()},
+			Handle: endpoint.JSON(http.StatusOK, s.OwnLinks)},
+
+		{Name: "personas.links.list", Method: http.MethodGet, Path: "/v1/personas/{persona_id}/links", Access: read, Tag: "Persona Links",
+			Summary: "List the links between a persona and other personas.", Faults: []apierr.Kind{apierr.PersonaNotFound}, Doc: endpoint.Doc{Search: linkList.Search()},
+			Handle: endpoint.JSON(http.StatusOK, s.Links)},
+		{Name: "personas.links.add", Method: http.MethodPost, Path: "/v1/personas/{persona_id}/links", Access: update, Tag: "Persona Links",
+			Summary: "Link another persona to this one. The relation is that of the linked persona to the persona in the path.",
+			Faults:  []apierr.Kind{apierr.PersonaNotFound, apierr.PersonaLinkExists}, Handle: endpoint.JSON(http.StatusCreated, s.Link)},
+		{Name: "personas.links.accept", Method: http.MethodPost, Path: "/v1/personas/{persona_id}/links/{link_id}/accept", Access: update, Tag: "Persona Links",
+			Summary: "Accept a pending link between two personas, as staff or on the other side.",
+			Faults:  []apierr.Kind{apierr.PersonaNotFound, apierr.PersonaLinkNotFound, apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.AcceptLink)},
+		{Name: "personas.links.remove", Method: http.MethodDelete, Path: "/v1/personas/{persona_id}/links/{link_id}", Access: update, Tag: "Persona Links",
+			Summary: "Remove a link between two personas, from either side.",
+			Faults:  []apierr.Kind{apierr.PersonaNotFound, apierr.PersonaLinkNotFound, apierr.OwnPersona, apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.Unlink)},
+	}
+	for i := range rows {
+		if rows[i].Method == http.MethodPut || rows[i].Name == "personas.delete" {
+			rows[i].Faults = append(rows[i].Faults, apierr.RecordErased)
+		}
+		if m := rows[i].Method; m == http.MethodPost || m == http.MethodPut { // these may exceed the owner's quota
+			rows[i].Faults = append(rows[i].Faults, apierr.QuotaExceeded)
+		}
+		rows[i].Limit, rows[i].Roles = ratelimit.Private, []string{access.Advisor, access.Customer}
+	}
+	return rows
+}
+
+// OneInput is the id of a persona.
+type OneInput struct {
+	ID string `path:"persona_id"`
+}
+
+// ListInput contains the parameters of a list.
+type ListInput struct {
+	Query list.Params `query:"*"`
+	Text  list.Words  `query:"q"`
+}
+
+// Validate checks the searched text.
+func (in *ListInput) Validate(v *apierr.Fields) { in.Text.Validate(v) }
+
+// CreateInput contains the data of a new persona. Names and date of birth are required.
+type CreateInput struct {
+	FirstName   string         `json:"first_name" maxLength:"100"`
+	LastName    string         `json:"last_name" maxLength:"100"`
+	DateOfBirth string         `json:"date_of_birth" format:"date"`
+	DateOfDeath *string        `json:"date_of_death" format:"date"`
+	Nationality *string        `json:"nationality" pattern:"^[A-Z]{3}$"`
+	HashID      *string        `json:"hash_id" format:"-"`
+	Active      *bool          `json:"active"`
+	Metadata    jsontext.Value `json:"metadata"`
+
+	persona Persona
+}
+
+// Validate checks all data and prepares the persona. It compares dates with the day of the request.
+func (in *CreateInput) Validate(ctx context.Context, v *apierr.Fields) {
+	in.persona = personas.Parse(v, in, Persona{Active: in.Active == nil || *in.Active})
+	in.persona.checkDates(v, types.DateOf(endpoint.Of(ctx).Now.UTC()))
+}
+
+func (p Persona) checkDates(v *apierr.Fields, today types.Date) {
+	if p.DateOfBirth.After(today) {
+		v.Add("date_of_birth", "invalid.date_future")
+	}
+	switch {
+	case p.DateOfDeath.IsZero():
+	case p.DateOfDeath.After(today):
+		v.Add("date_of_death", "invalid.date_future")
+	case !p.DateOfBirth.IsZero() && p.DateOfDeath.Before(p.DateOfBirth):
+		v.Add("date_of_death", "personas.death_before_birth")
+	}
+}
+
+// UpdateInput contains the new data of a persona, which replace the old data. Missing optional members are removed, except
+// metadata and active, which keep their values.
+type UpdateInput struct {
+	ID          string                            `path:"persona_id"`
+	FirstName   string                            `json:"first_name" maxLength:"100"`
+	LastName    string                            `json:"last_name" maxLength:"100"`
+	DateOfBirth string                            `json:"date_of_birth" format:"date"`
+	DateOfDeath *string                           `json:"date_of_death" format:"date"`
+	Nationality *string                           `json:"nationality" pattern:"^[A-Z]{3}$"`
+	HashID      *string                           `json:"hash_id" format:"-"`
+	Active      *bool                             `json:"active"`
+	Metadata    endpoint.Optional[jsontext.Value] `json:"metadata"`
+}
+
+// Validate checks all data.
+func (in *UpdateInput) Validate(ctx context.Context, v *apierr.Fields) {
+	personas.Parse(v, in, Persona{}).checkDates(v, types.DateOf(endpoint.Of(ctx).Now.UTC()))
+}
+
+// apply returns the persona with the new data, which Validate has checked.
+func (in UpdateInput) apply(before Persona) Persona {
+	p := personas.Parse(&apierr.Fields{}, &in, before)
+	if in.Active != nil {
+		p.Active = *in.Active
+	}
+	return p
+}
+
+// Lengths in characters.
+const (
+	maxName   = 100
+	maxHashID = 256
+)
+
+// linked is the relation of a user to the personas linked to them. Pending links have no effect.
+var linked = records.Relation{
+	Name: access.RelationLinked, Allows: access.Read, Tables: []string{"persona_users.persona_id"},
+	SQL:   "id IN (SELECT persona_id FROM persona_users WHERE user_id = $1 AND accepted_at IS NOT NULL)",
+	Users: "SELECT user_id FROM persona_users WHERE persona_id = $1 AND accepted_at IS NOT NULL",
+}
+
+// personas declares the record type.
+var personas = recordtype.New(recordtype.Declaration[Persona]{
+	Type: access.Personas, From: "personas", Missing: apierr.PersonaNotFound, Relations: []records.Relation{records.Created, linked},
+	Holds:   "names, dates, nationality and metadata of a natural person",
+	Section: personal.About{Name: "persona", Kind: personal.Persona, Endpoint: "GET /v1/personas/{persona_id}"}, Subject: "id",
+	ListHead: true,
+	Columns: []recordtype.Column{
+		{Name: "first_name", Personal: "''", Parse: recordtype.RequiredLine(maxName), Words: recordtype.Title, Folded: true, Sorted: true, Weighs: true,
+			Field: &list.Field{Type: list.Text}},
+		{Name: "last_name", Personal: "''", Parse: recordtype.RequiredLine(maxName), Words: recordtype.Title, Folded: true, Sorted: true, Weighs: true,
+			Field: &list.Field{Type: list.Text, Index: list.ThenID}},
+		// A date of birth is required; this one stands for none.
+		{Name: "date_of_birth", Personal: "'1900-01-01'", Parse: recordtype.Required(recordtype.Parsed(types.ParseDate)), Field: &list.Field{Type: list.Date}},
+		{Name: "date_of_death", Personal: "NULL", Parse: recordtype.Given(types.ParseDate), Field: &list.Field{Type: list.Date, Null: true}},
+		{Name: "nationality", Personal: "NULL", Parse: recordtype.Given(types.ParseCountry), Field: &list.Field{Type: list.Text, Null: true}},
+		{Name: "hash_id", Personal: "NULL", Parse: recordtype.Line(maxHashID), Field: &list.Field{Type: list.Text, Key: "hash_id", Fold: exactly, Null: true}},
+		{Name: "active", Personal: "FALSE", Field: &list.Field{Type: list.Bool, Index: list.ThenCreated}},
+		{Name: "metadata", Personal: "'{}'", Parse: recordtype.JSON, Weighs: true},
+	},
+	Hit: func(p Persona) find.Hit {
+		return find.Hit{Title: strings.TrimSpace(p.FirstName + " " + p.LastName), Subtitle: p.DateOfBirth.String()}
+	},
+	Record: func(p Persona) store.Record { return audited(p, nil, nil) },
+})
+
+// exactly returns a searched hash unchanged, because hashes are case-sensitive.
+func exactly(text string) string { return text }

@@ -1,7 +1,9 @@
 package tasks
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"kontor/modules/kit/attachment"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -234,3 +237,80 @@ func (s *Service) checkActive(ctx context.Context, tx *store.Tx, assignees []new
 
 // fieldOf returns the path of a member of an assignee in a request.
 func fieldOf(i int, member string) string { return "assignees." + strconv.Itoa(i) + "." + member }
+
+// EachUser calls add with the creator of the task, its assignees, and the users whom its log names. Lists of tasks are long
+// and the data are stored as they are shown, so it searches the JSON instead of decoding it.
+func (t Task) EachUser(add func(id string)) {
+	add(t.CreatedBy)
+	eachText(t.Assignees, userMember, add)
+	logs := t.storedLogs()
+	eachText(logs, authorMember, add)
+	eachText(logs, userMember, add)
+}
+
+// EachUser calls add with the assigned user.
+func (a Assignee) EachUser(add func(id string)) { add(a.UserID) }
+
+// How the members that name users begin. They cannot occur within a text: its quotation marks are escaped.
+var (
+	userMember   = []byte(`"user_id":"`)
+	authorMember = []byte(`"by":"`)
+)
+
+// storedLogs returns the JSON of the logs. They are the last member of the metadata; all other members belong to clients
+// and must not name anybody.
+func (t Task) storedLogs() []byte {
+	at := bytes.LastIndex(t.Metadata, logsMember)
+	if at < 0 {
+		return nil
+	}
+	return t.Metadata[at:]
+}
+
+// eachText calls f with the value of each member of JSON that begins with prefix. The values are ids, which need no
+// decoding.
+func eachText(text, prefix []byte, f func(value string)) {
+	for {
+		_, rest, found := bytes.Cut(text, prefix)
+		if !found {
+			return
+		}
+		value, after, _ := bytes.Cut(rest, []byte{'"'})
+		f(string(value))
+		text = after
+	}
+}
+
+const selectMember = `SELECT 1 FROM task_members WHERE task_id = $1 AND user_id = $2`
+
+// AllowFile decides about the files of tasks: callers who may read the task may read them. While the task is open, its creator, its
+// assignees and callers who may update it may add files. Uploaders and callers who may update the task may delete them.
+func (s *Service) AllowFile(ctx context.Context, q store.Querier, target attachment.Target, wanted access.Permission, file *attachment.File) error {
+	t, err := read(ctx, q, OneInput{target.Parent, target.Record}, access.Read)
+	if err != nil || wanted == access.Read {
+		return err
+	}
+	if t.Erased() {
+		return apierr.RecordErased
+	}
+	if err := s.customers.NotErased(ctx, q, t.CustomerID); err != nil {
+		return err
+	}
+	if !t.open() {
+		return t.closed()
+	}
+	caller := access.From(ctx).UserID
+	if file != nil && file.UploadedBy == caller {
+		return nil
+	}
+	_, refused := table.Get(ctx, q, t.ID, access.Update)
+	if wanted == access.Delete || !errors.Is(refused, apierr.NoAccess) {
+		return refused
+	}
+	var one int
+	err = q.QueryRow(ctx, selectMember, t.ID, caller).Scan(&one)
+	if errors.Is(err, store.ErrNotFound) {
+		return apierr.NoAccess
+	}
+	return err
+}

@@ -16,6 +16,7 @@ import (
 	"kontor/server/apierr"
 	"kontor/store"
 	"kontor/store/storetest"
+	"kontor/store/testenv"
 )
 
 // recorder records events.
@@ -94,6 +95,7 @@ type part struct {
 // In any order of changes of the assignees, the weights equal those of the model. The task is completed as soon as all
 // assignees have completed their parts, and not before.
 func TestProgress_EqualsTheModel(t *testing.T) {
+	testenv.Checks(t, 25, 100, 1000)
 	b := newFixture(t, 6)
 	creator := b.users[0]
 	rapid.Check(t, func(r *rapid.T) {

@@ -115,12 +115,12 @@ func TestRemind_OncePerTaskAndDay(t *testing.T) {
 	owner.Do("PATCH", ended+"/status", body{"status": "completed"}).Expect(t, http.StatusOK)
 
 	before := owner.Do("GET", path, nil).Header.Get("ETag")
-	s.Tasks.SetReminderHour(9)
+	s.Tasks.ReminderHour = 9
 	remind(t, s)
 	if n := reminders(t, doing); n != 0 {
 		t.Errorf("before the hour there are %d reminders", n)
 	}
-	s.Tasks.SetReminderHour(8)
+	s.Tasks.ReminderHour = 8
 	for range 3 {
 		remind(t, s)
 	}

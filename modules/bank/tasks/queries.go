@@ -2,8 +2,10 @@ package tasks
 
 import (
 	"context"
+	"slices"
 
 	"kontor/modules/kit/list"
+	"kontor/modules/kit/personal"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
@@ -143,4 +145,177 @@ func deleteMember(ctx context.Context, tx *store.Tx, t Task, userID string) erro
 	}
 	_, err := tx.Exec(ctx, deleteMemberStatement, t.ID, userID)
 	return err
+}
+
+// Proofs returns how the audit trail digests the records of this module. The time and user of the last update are not covered:
+// the audit entry of the update has them.
+func Proofs() []records.Proof { return []records.Proof{proof()} }
+
+func proof() records.Proof {
+	p := table.Proof()
+	p.Read, p.Changes = readRecord, &store.ChangeRule{Omit: []string{"metadata.logs", "erased_at"}, Forget: true}
+	return p
+}
+
+// storedTask holds the columns of a task that the API does not show.
+type storedTask struct {
+	Version     int64    `json:"version"`
+	GivenWeight int64    `json:"given_weight"`
+	TitleKey    string   `json:"title_key"`
+	Members     []string `json:"members"` // its creator and its assignees
+}
+
+// audited returns a decoded task as the audit trail digests it.
+func audited(t Task) store.Record {
+	members := append(t.users(), t.CreatedBy)
+	slices.Sort(members)
+	return store.Record{Answer: t, Stored: storedTask{t.version, t.givenWeight, types.Fold(t.Title), slices.Compact(members)}}
+}
+
+const (
+	selectTitleKey = `SELECT title_key FROM tasks WHERE id = $1`
+	selectMembers  = `SELECT user_id FROM task_members WHERE task_id = $1 ORDER BY user_id`
+)
+
+// readRecord reads a task with its members and derived column as they are stored.
+func readRecord(ctx context.Context, q store.Querier, id string) (store.Record, error) {
+	t, err := scanTask(q.QueryRow(ctx, `SELECT `+columns+` FROM tasks WHERE id = $1`, id))
+	if err != nil {
+		return store.Record{}, err
+	}
+	s := storedTask{Version: t.version, GivenWeight: t.givenWeight}
+	if err := q.QueryRow(ctx, selectTitleKey, id).Scan(&s.TitleKey); err != nil {
+		return store.Record{}, err
+	}
+	rows, err := q.Query(ctx, selectMembers, id)
+	if err != nil {
+		return store.Record{}, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var userID string
+		if err := rows.Scan(&userID); err != nil {
+			return store.Record{}, err
+		}
+		s.Members = append(s.Members, userID)
+	}
+	return store.Record{Answer: t, Stored: s}, rows.Err()
+}
+
+// PersonalData lists the tables of the module.
+func (s *Service) PersonalData() []personal.Table {
+	return []personal.Table{
+		{Name: "tasks", Holds: "titles, descriptions, reasons and metadata of tasks about a customer, and notes with the name of an assignee", Sections: []string{"tasks"}},
+		{Name: "task_members", Why: "It holds ids of users and tasks only."},
+	}
+}
+
+const (
+	selectUnerased = `
+		SELECT id FROM tasks
+		WHERE customer_id = $1 AND id > $2 AND erased_at IS NULL ORDER BY id LIMIT $3`
+
+	selectMemberships = `
+		SELECT task_id FROM task_members
+		WHERE user_id = $1 AND task_id > $2 ORDER BY task_id LIMIT $3`
+
+	eraseStatement = `
+		UPDATE tasks SET
+			title = '', title_key = '', description = '', assignees = $2, metadata = $3, updated_at = $4, updated_by = $5,
+			version = version + 1, erased_at = $4
+		WHERE id = $1`
+
+	rewriteStatement = `
+		UPDATE tasks SET assignees = $2, metadata = $3, updated_at = $4, updated_by = $5, version = version + 1
+		WHERE id = $1`
+
+	// emptyMetadata are metadata of the client without content.
+	emptyMetadata = `{"actions":{}}`
+)
+
+// PersonalSections declares the tasks about a customer, and those that a user has created or is assigned to.
+func (s *Service) PersonalSections() []personal.Section {
+	const one = "GET /v1/customers/{customer_id}/tasks/{id}"
+	return []personal.Section{
+		personal.Records(personal.About{Name: "tasks", Kind: personal.Customer, Endpoint: one},
+			personal.Of[Task]{Table: table, All: access.Read, Condition: "tasks.customer_id = $2"}),
+		personal.Records(personal.About{Name: "tasks", Kind: personal.User, Endpoint: one},
+			personal.Of[Task]{Table: table, All: access.Read, Condition: "tasks.id IN (SELECT task_id FROM task_members WHERE user_id = $2)"}),
+	}
+}
+
+// ErasePerson erases the tasks about a customer. Of a user it erases the notes with their name and the reasons that they wrote:
+// the tasks themselves are about customers.
+func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject personal.Subject, cursor string) (string, error) {
+	switch subject.Kind {
+	case personal.Customer:
+		return personal.Run(ctx, tx, cursor, personal.EachID(selectUnerased, subject.ID, s.eraseTask))
+	case personal.User:
+		return personal.Run(ctx, tx, cursor, personal.EachID(selectMemberships, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
+			return s.eraseMember(ctx, tx, id, subject.ID)
+		}))
+	}
+	return "", nil
+}
+
+func (s *Service) eraseTask(ctx context.Context, tx *store.Tx, id string) error {
+	return s.rewrite(ctx, tx, id, eraseStatement, func(t *Task) bool {
+		t.clientMetadata = emptyMetadata
+		for i := range t.logs {
+			t.logs[i].Reason = ""
+		}
+		for i := range t.assignees {
+			t.assignees[i].Name = ""
+		}
+		return true
+	})
+}
+
+func (s *Service) eraseMember(ctx context.Context, tx *store.Tx, id, userID string) error {
+	return s.rewrite(ctx, tx, id, rewriteStatement, func(t *Task) (changed bool) {
+		for i := range t.assignees {
+			if a := &t.assignees[i]; a.UserID == userID && a.Name != "" {
+				a.Name, changed = "", true
+			}
+		}
+		for i := range t.logs {
+			if l := &t.logs[i]; l.By == userID && l.Reason != "" {
+				l.Reason, changed = "", true
+			}
+		}
+		return changed
+	})
+}
+
+// rewrite changes the assignees and the metadata of a task, unless change returns false.
+func (s *Service) rewrite(ctx context.Context, tx *store.Tx, id, statement string, change func(t *Task) bool) error {
+	t, err := decoded(table.GetUnchecked(ctx, tx, id))
+	if err != nil {
+		return err
+	}
+	weight := t.weight()
+	if !change(&t) {
+		return nil
+	}
+	before, err := readRecord(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	if t.Assignees, err = encodeAssignees(t.assignees); err != nil {
+		return err
+	}
+	if err := t.joinMetadata(); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, statement, id, string(t.Assignees), string(t.Metadata), tx.Now(), personal.Actor(ctx)); err != nil {
+		return err
+	}
+	after, err := table.GetUnchecked(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	if err := s.quota.Count(ctx, tx, t.CreatedBy, 0, after.weight()-weight); err != nil {
+		return err
+	}
+	return proof().Audit(ctx, tx, personal.Action, id, before)
 }

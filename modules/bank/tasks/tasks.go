@@ -17,17 +17,20 @@ package tasks
 import (
 	"context"
 	"errors"
+	"net/http"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"kontor/modules/kit/attachment"
 	"kontor/modules/kit/event"
+	"kontor/modules/kit/find"
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
+	"kontor/server/ratelimit"
 	"kontor/store"
 )
 
@@ -114,18 +117,20 @@ type Service struct {
 	directory directory
 	texts     endpoint.Texts
 	quota     records.Quota
-	files     attachment.Remover
 
-	reminderHour int // of the day in UTC, from which reminders are sent
+	Peers        Peers // set once, before the first request
+	ReminderHour int   // of the day in UTC, from which reminders are sent
+}
+
+// Peers are what tasks need of modules that are built later, because they need tasks.
+type Peers struct {
+	Files attachment.Remover // keeps the files of tasks
 }
 
 // New returns the module on a database.
 func New(db *store.DB, notify notifier, customers customers, directory directory, texts endpoint.Texts) *Service {
 	return &Service{Records: records.Of(db, table), db: db, notify: notify, customers: customers, directory: directory, texts: texts}
 }
-
-// SetReminderHour sets the hour of the day in UTC from which reminders are sent.
-func (s *Service) SetReminderHour(hour int) { s.reminderHour = hour }
 
 // SetQuota limits what one user may store. Without a quota nothing is counted.
 func (s *Service) SetQuota(q records.Quota) { s.quota = q }
@@ -260,7 +265,7 @@ func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, er
 			return err
 		}
 		table.Audit(ctx, tx, "tasks.delete", t.ID, was, nil)
-		if err := s.files.RemoveFiles(ctx, tx, attachment.Target{Kind: attachment.Task, Parent: t.CustomerID, Record: t.ID}); err != nil {
+		if err := s.Peers.Files.RemoveFiles(ctx, tx, attachment.Target{Kind: attachment.Task, Parent: t.CustomerID, Record: t.ID}); err != nil {
 			return err
 		}
 		return deleteTask(ctx, tx, t.ID)
@@ -276,4 +281,90 @@ func (t Task) weight() int64 {
 // Find returns a task by its id alone. It returns apierr.TaskNotFound and apierr.NoAccess.
 func (s *Service) Find(ctx context.Context, id string) (Task, error) {
 	return table.Get(ctx, s.db, id, access.Read)
+}
+
+// Endpoints returns the rows of the module.
+func (s *Service) Endpoints() []endpoint.Endpoint {
+	staff, all := []string{access.Advisor}, []string{access.Advisor, access.Customer}
+	rows := []endpoint.Endpoint{
+		{Name: "tasks.create", Method: http.MethodPost, Path: "/v1/customers/{customer_id}/tasks", Subject: access.NoSubject("assignees read a task of the caller"), Roles: staff,
+			Access: access.On(access.Tasks, access.Create), Summary: "Create a task.",
+			Faults: []apierr.Kind{apierr.CustomerNotFound}, Handle: endpoint.JSON(http.StatusCreated, s.Create)},
+		{Name: "tasks.list", Method: http.MethodGet, Path: "/v1/customers/{customer_id}/tasks", Roles: all,
+			Access: access.On(access.Tasks, access.Read), Summary: "List the tasks of a customer.",
+			Faults: []apierr.Kind{apierr.CustomerNotFound}, Doc: endpoint.Doc{Search: taskList.Search()},
+			Handle: endpoint.JSON(http.StatusOK, s.List)},
+		{Name: "tasks.mine", Method: http.MethodGet, Path: "/v1/tasks", Roles: all,
+			Access: access.On(access.Tasks, access.Read), Summary: "List the caller's tasks, or all that the caller may read.",
+			Doc:    endpoint.Doc{Search: taskList.Search()},
+			Handle: endpoint.JSON(http.StatusOK, s.Mine)},
+		{Name: "tasks.get", Method: http.MethodGet, Path: "/v1/customers/{customer_id}/tasks/{id}", Roles: all,
+			Access: access.On(access.Tasks, access.Read), Summary: "Get a task.",
+			Faults: []apierr.Kind{apierr.TaskNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Get)},
+		{Name: "tasks.update", Method: http.MethodPut, Path: "/v1/customers/{customer_id}/tasks/{id}", Roles: all,
+			Access: access.On(access.Tasks, access.Update), Summary: "Update a task.",
+			Faults: []apierr.Kind{apierr.TaskNotFound, apierr.TaskInvalidTransition, apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.Update)},
+		{Name: "tasks.delete", Method: http.MethodDelete, Path: "/v1/customers/{customer_id}/tasks/{id}", Roles: all,
+			Access: access.On(access.Tasks, access.Delete), Summary: "Delete a task.",
+			Faults: []apierr.Kind{apierr.TaskNotFound, apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.Delete)},
+		{Name: "tasks.status", Method: http.MethodPatch, Path: "/v1/customers/{customer_id}/tasks/{id}/status", Roles: all,
+			Access: access.On(access.Tasks, access.Update), Summary: "Set the status of a task.",
+			Faults: []apierr.Kind{apierr.TaskNotFound, apierr.TaskInvalidTransition, apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.SetStatus)},
+		{Name: "tasks.assign", Method: http.MethodPost, Path: "/v1/customers/{customer_id}/tasks/{id}/assignees", Subject: access.NoSubject("callers give what they hold: reading the task"), Roles: all,
+			Access: access.On(access.Tasks, access.Update), Summary: "Assign a user to a task.",
+			Faults: []apierr.Kind{apierr.TaskNotFound, apierr.TaskAssigneeExists, apierr.TaskInvalidTransition, apierr.PreconditionFailed},
+			Handle: endpoint.JSON(http.StatusCreated, s.Assign)},
+		{Name: "tasks.unassign", Method: http.MethodDelete, Path: "/v1/customers/{customer_id}/tasks/{id}/assignees/{assignee_id}", Subject: access.NoSubject("a task is work, not a right"), Roles: all,
+			Access: access.On(access.Tasks, access.Update), Summary: "Remove an assignee from a task.",
+			Faults: []apierr.Kind{apierr.TaskNotFound, apierr.TaskAssigneeNotFound, apierr.TaskInvalidTransition, apierr.PreconditionFailed},
+			Handle: endpoint.JSON(http.StatusOK, s.Unassign)},
+		{Name: "tasks.part", Method: http.MethodPatch, Path: "/v1/customers/{customer_id}/tasks/{id}/assignees/{assignee_id}", Subject: access.NoSubject("assignees report their own part"), Roles: all,
+			Access: access.On(access.Tasks, access.Read), Summary: "Set the status of an assignee's part.",
+			Faults: []apierr.Kind{apierr.TaskNotFound, apierr.TaskAssigneeNotFound, apierr.TaskInvalidTransition, apierr.PreconditionFailed},
+			Handle: endpoint.JSON(http.StatusOK, s.SetAssigneeStatus)},
+	}
+	for i := range rows {
+		if rows[i].Method != http.MethodGet && rows[i].Name != "tasks.delete" {
+			rows[i].Faults = append(rows[i].Faults, apierr.RecordErased)
+		}
+		if rows[i].Name == "tasks.create" {
+			rows[i].Faults = append(rows[i].Faults, apierr.QuotaExceeded)
+		}
+		rows[i].Tag, rows[i].Limit = "Tasks", ratelimit.Private
+	}
+	return rows
+}
+
+// source is the kind of documents that find tasks.
+const source = "tasks"
+
+const (
+	selectTexts = `SELECT id, title, description FROM tasks WHERE id IN (%s) AND erased_at IS NULL`
+
+	selectTextIDs = `SELECT id FROM tasks WHERE id > $1 ORDER BY id LIMIT $2`
+)
+
+// TextSources returns what finds tasks: title, description and id.
+func (s *Service) TextSources() []find.Source {
+	return []find.Source{{Name: source, IDs: selectTextIDs, Read: readTexts}}
+}
+
+func readTexts(ctx context.Context, q store.Querier, ids []string) ([]store.TextDocument, error) {
+	return find.Documents(ctx, q, selectTexts, ids, func(row records.Row) (store.TextDocument, error) {
+		var title, description string
+		d := store.TextDocument{Source: source}
+		err := row.Scan(&d.ID, &title, &description)
+		d.Record, d.Title, d.Body = d.ID, find.Words(title), append(find.Words(description), types.IDWords(d.ID)...)
+		return d, err
+	})
+}
+
+// FindText returns the tasks that match a text best, of those that the caller may read.
+func (s *Service) FindText(ctx context.Context, text list.Words, limit int) ([]find.Hit, error) {
+	found, err := taskList.Find(ctx, s.db, text.Search(source), limit, table.Visible(access.From(ctx)))
+	hits := make([]find.Hit, len(found))
+	for i, one := range found {
+		hits[i] = find.Hit{ID: one.ID, Title: one.Row.Title, Subtitle: string(one.Row.Status), Parent: one.Row.CustomerID, Score: one.Score}
+	}
+	return hits, err
 }

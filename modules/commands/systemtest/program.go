@@ -3,9 +3,12 @@
 package systemtest
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -171,4 +174,249 @@ func WordAfter(text, label string) string {
 		return words[0]
 	}
 	return ""
+}
+
+// The secrets of all test servers.
+const (
+	AdminEmail    = "root@kontor.example"
+	AdminPassword = "seven plain words nobody else would choose"
+	APIKey        = "a-key-of-our-own-0123456789"
+)
+
+// SecretsEnv are the settings that give a server the secrets of the tests.
+var SecretsEnv = []string{"KONTOR_ADMIN_EMAIL=" + AdminEmail, "KONTOR_ADMIN_PASSWORD=" + AdminPassword, "KONTOR_API_KEY=" + APIKey}
+
+// Process is a running server.
+type Process struct {
+	TB     testing.TB
+	Cmd    *exec.Cmd
+	URL    string
+	scrape string // URL of the metrics
+	Stdout *Output
+	Stderr *Output
+	Code   func() int // waits for the end and returns the exit code; may be called repeatedly
+	ended  chan struct{}
+
+	Listens func() // waits until the server listens or has ended; then url is set or empty
+}
+
+// Output collects what a process writes.
+type Output struct {
+	mu   sync.Mutex
+	data bytes.Buffer
+}
+
+func (o *Output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.data.Write(p)
+}
+
+func (o *Output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.data.String()
+}
+
+// Start runs a server with the secrets of the tests and without rate limits.
+func Start(tb testing.TB, dir string, args ...string) *Process {
+	tb.Helper()
+	return StartWith(tb, SecretsEnv, append([]string{"--data.dir", dir, "--rate_limits.enabled=false"}, args...)...)
+}
+
+// StartWith runs a server on a free port and waits until it listens.
+func StartWith(tb testing.TB, environ []string, args ...string) *Process {
+	tb.Helper()
+	path, err := Binary()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return StartProgram(tb, path, environ, args...)
+}
+
+// StartProgram is like [StartWith] for a program that runs the server, such as a script that sets limits.
+func StartProgram(tb testing.TB, path string, environ []string, args ...string) *Process {
+	tb.Helper()
+	p := launchProgram(tb, path, environ, args...)
+	if p.Listens(); p.URL == "" {
+		tb.Fatalf("the server ended with %d: %s", p.Code(), p.Stderr)
+	}
+	return p
+}
+
+// Launch starts a server on a free port and does not wait for it.
+func Launch(tb testing.TB, environ []string, args ...string) *Process {
+	tb.Helper()
+	path, err := Binary()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return launchProgram(tb, path, environ, args...)
+}
+
+func launchProgram(tb testing.TB, path string, environ []string, args ...string) *Process {
+	tb.Helper()
+	p := &Process{TB: tb, Stdout: &Output{}, Stderr: &Output{}, ended: make(chan struct{})}
+	p.Cmd = commandOf(path, environ, append([]string{"serve", "--server.listen=127.0.0.1:0", "--metrics.listen=127.0.0.1:0"}, args...)...)
+	p.Cmd.Stdout = p.Stdout
+	reader, writer := io.Pipe()
+	p.Cmd.Stderr = io.MultiWriter(p.Stderr, writer)
+	if err := testenv.Start(p.Cmd); err != nil {
+		tb.Fatal(err)
+	}
+	p.Code = sync.OnceValue(func() int {
+		_ = p.Cmd.Wait() // ProcessState holds the result
+		writer.Close()
+		close(p.ended)
+		return p.Cmd.ProcessState.ExitCode()
+	})
+	tb.Cleanup(func() {
+		p.Kill()
+		if log := p.Stderr.String(); strings.Contains(log, "WARNING: DATA RACE") {
+			tb.Errorf("the program has a data race:\n%s", log)
+		}
+	})
+	listens := make(chan struct{})
+	go func() {
+		p.URL, p.scrape = listening(reader)
+		close(listens)
+		io.Copy(io.Discard, reader)
+	}()
+	go p.Code()
+	p.Listens = func() { <-listens }
+	return p
+}
+
+// listening reads the log until the server listens. It returns its URL and that of its metrics, or "" when the log ends
+// before.
+func listening(log io.Reader) (url, metrics string) {
+	for lines := bufio.NewScanner(log); lines.Scan(); {
+		var entry struct{ Msg, Address, Metrics string }
+		if err := json.Unmarshal(lines.Bytes(), &entry); err == nil && entry.Msg == "listening" {
+			return "http://" + entry.Address, "http://" + entry.Metrics
+		}
+	}
+	return "", ""
+}
+
+// Alive reports whether the process has not ended.
+func (p *Process) Alive() bool {
+	select {
+	case <-p.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// Kill ends the process with SIGKILL.
+func (p *Process) Kill() {
+	_ = p.Cmd.Process.Kill() // it may have ended already
+	p.Code()
+}
+
+// Stop interrupts the process and returns its exit code.
+func (p *Process) Stop() int {
+	p.TB.Helper()
+	if err := p.Cmd.Process.Signal(os.Interrupt); err != nil {
+		p.TB.Fatal(err)
+	}
+	return p.Code()
+}
+
+// Dir returns the data directory of the server.
+func (p *Process) Dir() string {
+	for i, arg := range p.Cmd.Args {
+		if arg == "--data.dir" {
+			return p.Cmd.Args[i+1]
+		}
+	}
+	return ""
+}
+
+// Strace returns a command that runs strace, which makes system calls fail or hang.
+func Strace(tb testing.TB, args ...string) *exec.Cmd {
+	tb.Helper()
+	return exec.Command(testenv.Tool(tb, "strace"), args...)
+}
+
+// Inject makes system calls of a running server on one file fail, until release is called. fault is an injection expression
+// of strace.
+func Inject(t *testing.T, p *Process, file, fault string) (release func()) {
+	t.Helper()
+	call, _, _ := strings.Cut(fault, ":")
+	trace := Strace(t, "-f", "-p", fmt.Sprint(p.Cmd.Process.Pid), "-P", file, "-o", os.DevNull, "-e", "trace="+call, "-e", "inject="+fault)
+	out, err := trace.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := testenv.Start(trace); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	attached := false
+	for !attached && lines.Scan() {
+		attached = strings.Contains(lines.Text(), "attached")
+	}
+	if !attached {
+		t.Fatal("strace did not attach")
+	}
+	go func() {
+		for lines.Scan() { // so that strace does not block on a full pipe
+		}
+	}()
+	ended := false
+	release = func() {
+		if !ended {
+			ended = true
+			_ = trace.Process.Signal(os.Interrupt)
+			_ = trace.Wait()
+		}
+	}
+	t.Cleanup(release)
+	return release
+}
+
+// ErrorLines returns the lines on standard error that are not log lines.
+func (p *Process) ErrorLines() (lines []string) {
+	for line := range strings.Lines(p.Stderr.String()) {
+		if !strings.HasPrefix(line, "{") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// WaitForCheckpoint waits until all writes have been copied to the database file.
+func (p *Process) WaitForCheckpoint() {
+	p.TB.Helper()
+	scraper := p.Scraper() // one connection: the listener of the metrics accepts few
+	testenv.Wait(p.TB, "a checkpoint", func() bool {
+		return strings.Contains(scraper.Do(p.TB, "GET", "/metrics", "", 200).Body, "kontor_store_log_uncopied_pages 0\n")
+	})
+}
+
+// StallSyncs makes each fdatasync of the process hang until release is called.
+func (p *Process) StallSyncs() (release func()) {
+	p.TB.Helper()
+	tracer := Strace(p.TB, "-f", "-p", fmt.Sprint(p.Cmd.Process.Pid), "-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter=600s")
+	output, err := tracer.StderrPipe()
+	if err != nil {
+		p.TB.Fatal(err)
+	}
+	if err := testenv.Start(tracer); err != nil {
+		p.TB.Fatal(err)
+	}
+	release = func() {
+		_ = tracer.Process.Kill() // the kernel resumes the stalled calls
+		_ = tracer.Wait()
+	}
+	p.TB.Cleanup(release)
+	var line [4096]byte
+	n, err := output.Read(line[:]) // "Process … attached"
+	if err != nil || !strings.Contains(string(line[:n]), "attached") {
+		p.TB.Fatalf("strace printed %q, %v", line[:n], err)
+	}
+	go io.Copy(io.Discard, output)
+	return release
 }

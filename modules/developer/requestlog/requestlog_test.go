@@ -90,7 +90,7 @@ func TestRequests_ExplainRefusals(t *testing.T) {
 		})
 	}
 	german := admin.With("Accept-Language", "de")
-	if f := last(t, detail(t, german, "search.status=404&search.endpoint=GET%20/v1/customers/%7Bid%7D")); !strings.Contains(f.Text, "Es gibt keinen Datensatz") {
+	if f := last(t, detail(t, german, "search.status=404&search.endpoint=GET%20/v1/customers/%7Bid%7D")); !strings.Contains(f.Text, "Es gibt keinen Eintrag") {
 		t.Errorf("got %+v", f)
 	}
 }

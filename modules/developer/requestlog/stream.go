@@ -135,9 +135,12 @@ func (s *Service) follow(stream *sse.Stream, after int64, matches func(*Request)
 		changed := s.ring.changed()
 		// A session or a right may have ended unnoticed: then the stream waits.
 		if s.db.Remembers() && !s.options.TermsDue() {
-			entries, _, gap := s.ring.after(after, streamPage)
+			entries, last, gap := s.ring.after(after, streamPage)
 			var frames []byte
 			if gap {
+				if len(entries) == 0 { // the process is another one
+					after = last
+				}
 				frames = frame(after, "gap", gapFrame{})
 			}
 			for _, e := range entries {

@@ -3,13 +3,20 @@ package audit
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
+	"slices"
 	"sort"
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
+	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
 	"kontor/store"
+	"kontor/store/audittrail"
 )
 
 const (
@@ -215,4 +222,140 @@ func (r *recorder) write(ctx context.Context, all bool) error {
 		return err
 	}
 	return nil
+}
+
+// actionDropped is the action of entries that count events without an entry of their own.
+const actionDropped = "audit.events_dropped"
+
+// Detail contains the members that only security events have.
+type Detail struct {
+	Count    int64      `json:"count" minimum:"1" doc:"How many events the entry stands for."`
+	FirstAt  store.Time `json:"first_at" doc:"Time of the first of these events."`
+	LastAt   store.Time `json:"last_at" doc:"Time of the last of these events."`
+	Endpoint string     `json:"endpoint,omitzero" example:"GET /v1/customers/{id}/kyc"`
+	Subject  string     `json:"subject,omitzero" example:"9f86d081884c7d65" doc:"Keyed hash of the value that was tried, such as a user name. Equal values have equal hashes."`
+	Note     string     `json:"note,omitzero" example:"document_numbers" doc:"A code with more about the event."`
+}
+
+// store writes events, and the counts of dropped events, in one transaction.
+func (r *recorder) store(ctx context.Context, list []pending, dropped map[endpoint.EventKind]int64) error {
+	entries := make([]store.AuditEntry, 0, len(list)+len(dropped))
+	for _, p := range list {
+		e, err := p.entry()
+		if err != nil {
+			return err
+		}
+		entries = append(entries, e)
+	}
+	for _, kind := range sortedKinds(dropped) {
+		e, err := droppedEntry(kind, dropped[kind], r.db.Clock().Now())
+		if err != nil {
+			return err
+		}
+		entries = append(entries, e)
+	}
+	return r.db.InTx(ctx, func(tx *store.Tx) error {
+		for _, e := range entries {
+			tx.Audit(e)
+		}
+		return nil
+	})
+}
+
+// entry returns the audit entry of pending events.
+func (p pending) entry() (store.AuditEntry, error) {
+	detail, err := json.Marshal(Detail{Count: p.count, FirstAt: store.TimeOf(p.first), LastAt: store.TimeOf(p.last),
+		Endpoint: p.sig.endpoint, Subject: p.sig.subject, Note: p.sig.note}, json.Deterministic(true))
+	actor := p.sig.actor
+	if actor == "" {
+		actor = store.NilID
+	}
+	return store.AuditEntry{
+		Actor: actor, Action: p.sig.action, RecType: p.sig.recType, RecID: p.sig.recID, Kind: string(p.sig.kind), Detail: string(detail),
+		Origin: &store.Origin{Session: p.sig.session, Network: p.sig.network, RequestID: p.requestID},
+	}, err
+}
+
+// droppedEntry returns the audit entry that counts dropped events of a kind.
+func droppedEntry(kind endpoint.EventKind, n int64, at time.Time) (store.AuditEntry, error) {
+	detail, err := json.Marshal(Detail{Count: n, FirstAt: store.TimeOf(at), LastAt: store.TimeOf(at)}, json.Deterministic(true))
+	return store.AuditEntry{Actor: store.NilID, Action: actionDropped, Kind: string(kind), Detail: string(detail), Origin: &store.Origin{}}, err
+}
+
+func sortedKinds(counts map[endpoint.EventKind]int64) []endpoint.EventKind {
+	kinds := make([]endpoint.EventKind, 0, len(counts))
+	for kind := range counts {
+		kinds = append(kinds, kind)
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+// Status is the result of verifying the trail so far.
+type Status struct {
+	Entries    int64      `json:"entries" example:"42" doc:"Number of entries in the trail."`
+	VerifiedTo int64      `json:"verified_to" example:"42" doc:"Every entry up to this one is unchanged."`
+	Complete   bool       `json:"complete" doc:"Whether the verification has reached the end of the trail and found it signed."`
+	FirstBad   *FirstBad  `json:"first_bad" doc:"The first entry that was changed, removed or inserted; null for none."`
+	AppendOnly bool       `json:"append_only" doc:"Whether the triggers that reject changes and deletions of entries are in place."`
+	Since      store.Time `json:"since" doc:"When the verification began. It does not detect later changes of entries that it has passed."`
+	CheckedAt  store.Time `json:"checked_at"`
+}
+
+// FirstBad is the first entry that was changed, removed or inserted.
+type FirstBad struct {
+	Seq     int64  `json:"seq" example:"7"`
+	Reason  string `json:"reason" example:"hash" doc:"As the command kontor check reports it."`
+	Message string `json:"message" example:"Entry 7 was changed after it was written." doc:"In the language of the request."`
+}
+
+// stepLength is the number of entries that one request verifies, which takes about a tenth of a second. A longer trail takes
+// several requests. Each continues where the previous one stopped.
+const stepLength = 10_000
+
+// verification is the progress of verifying the trail.
+type verification struct {
+	began    store.Time
+	position audittrail.Position
+	bad      *audittrail.Break
+}
+
+type statusInput struct {
+	Restart bool `query:"restart" doc:"Start again at the first entry."`
+}
+
+const countEntries = `SELECT COALESCE(MAX(seq), 0) FROM audit_trail`
+
+// status verifies the next part of the trail and returns the result so far. It returns apierr.NoAccess.
+func (s *Service) status(ctx context.Context, in statusInput) (Status, error) {
+	if !access.From(ctx).May(access.Audit, access.Read) {
+		return Status{}, apierr.NoAccess
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.db.Now()
+	v := &s.verification
+	if in.Restart || v.began == 0 {
+		*v = verification{began: now}
+	}
+	complete := false
+	if v.bad == nil {
+		position, reached, err := s.db.VerifyAuditStep(ctx, v.position, stepLength)
+		if err != nil && !errors.As(err, &v.bad) {
+			return Status{}, err
+		}
+		v.position, complete = position, reached && err == nil
+	}
+	status := Status{VerifiedTo: v.position.Seq(), Complete: complete, Since: v.began, CheckedAt: now}
+	if bad := v.bad; bad != nil {
+		message := s.texts.Text(endpoint.Language(ctx), "audit.first_bad", map[string]any{"Seq": bad.Seq})
+		status.FirstBad = &FirstBad{Seq: bad.Seq, Reason: bad.Reason, Message: message}
+		status.VerifiedTo = min(status.VerifiedTo, bad.Seq-1)
+	}
+	missing, err := s.db.AuditUnguarded(ctx)
+	if err != nil {
+		return Status{}, err
+	}
+	status.AppendOnly = len(missing) == 0
+	return status, s.db.QueryRow(ctx, countEntries).Scan(&status.Entries)
 }

@@ -41,13 +41,14 @@ var leftTexts = map[string]string{
 // asStored are columns with a digest by which the erasure finds the row, or a sealed value that it opens. Their content is the mark.
 var asStored = map[string]bool{"idempotency_keys.body": true, "idempotency_keys.key": true, "otp_sends.target": true}
 
-// untouched are columns that a sealed value in the row depends on, and that hold the name of an endpoint or the kind of a record.
-var untouched = map[string]bool{"idempotency_keys.path": true, "files.record_type": true}
+// untouched are columns that a sealed value in the row depends on, and that hold the name of an endpoint, the kind of a record or a number.
+var untouched = map[string]bool{"screening_hits.score": true, "idempotency_keys.path": true, "files.record_type": true}
 
 // validTexts are the contents of columns with a fixed set of values, for rows that the test inserts.
 var validTexts = map[string]string{
 	"avatars.media_type": "image/png", "auth_challenges.purpose": "sign_in", "factors.type": "totp", "factors.status": "active",
 	"legal_holds.until": "2020-01-01", "files.status": "ready", "files.record_type": "kyc_documents", "oidc_codes.purpose": "sign_in",
+	"screening_hits.status": "open", "screening_hits.subject_type": "customer", "screening_hits.score": "0.900", "screening_hits.evidence": "{}",
 	"imports.state": "done", "imports.on_duplicate": "skip",
 	"kyc_decisions.state": "pending", "persona_links.relation": "spouse", "former_marks.kind": "name", "kyc_decision_exclusions.reason": "linked", "kyc_decisions.kyc_status": "verified", "kyc_decisions.verification_level": "basic",
 }
@@ -188,7 +189,7 @@ func (f *filler) belongs(row map[string]string) bool {
 }
 
 // parts are the tables whose rows have further rows.
-var parts = []string{"imports", "credentials", "sessions", "factors", "files", "kyc_decisions"}
+var parts = []string{"imports", "credentials", "sessions", "factors", "files", "kyc_decisions", "screening_hits"}
 
 // plant inserts a row into each table that has none of the person. Tables that refer to others come after them.
 func (f *filler) plant() {
@@ -205,7 +206,7 @@ func (f *filler) plant() {
 			}
 			for _, row := range f.rows(table) {
 				one := strings.TrimSuffix(table, "s")
-				f.ids[one], f.ids[strings.TrimPrefix(one, "kyc_")] = row["id"], row["id"]
+				f.ids[one], f.ids[strings.TrimPrefix(strings.TrimPrefix(one, "kyc_"), "screening_")] = row["id"], row["id"]
 				if slices.Contains(parts, table) {
 					f.own[row["id"]] = true
 				}

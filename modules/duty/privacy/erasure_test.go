@@ -190,7 +190,9 @@ func TestErasure_WaitsForRetentionAndHold(t *testing.T) {
 	if !strings.Contains(refused.Body, `"retention_until":"2036-01-31"`) {
 		t.Errorf("no date in %s", refused.Body)
 	}
-	admin.Do("PUT", path+"/legal-hold", map[string]any{"reason": "A dispute.", "until": "2040-01-01"}).Expect(t, 200)
+	if set := admin.Do("PUT", path+"/legal-hold", map[string]any{"reason": "A dispute.", "until": "2040-01-01"}).Expect(t, 200).JSON(t); set["active"] != true {
+		t.Errorf("a new hold: %v", set)
+	}
 	s.Clock.Advance(10*365*24*time.Hour + 3*24*time.Hour) // 31 January 2036 is over after the leap days, too
 	admin = s.SignIn(servertest.AdminEmail, servertest.AdminPassword)
 	hold := admin.Do("POST", path+"/erasure", reason)
@@ -202,7 +204,11 @@ func TestErasure_WaitsForRetentionAndHold(t *testing.T) {
 		t.Errorf("a customer under a hold is due: %s", due.Body)
 	}
 	admin.Do("DELETE", path+"/legal-hold", nil).Expect(t, 200)
-	admin.Do("GET", path+"/legal-hold", nil).ExpectError(t, 404, "privacy.hold_not_found")
+	none := admin.Do("GET", path+"/legal-hold", nil).Expect(t, 200).JSON(t)
+	if none["customer_id"] != customer || none["active"] != false || none["reason"] != "" || none["until"] != nil || none["people"] != nil {
+		t.Errorf("without a hold: %v", none)
+	}
+	admin.Do("DELETE", path+"/legal-hold", nil).ExpectError(t, 404, "privacy.hold_not_found")
 	if due := admin.Do("GET", "/v1/erasures/due", nil).Expect(t, 200); !strings.Contains(due.Body, customer) {
 		t.Errorf("the customer is not due: %s", due.Body)
 	}

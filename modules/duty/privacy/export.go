@@ -33,6 +33,7 @@ type Export struct {
 	Decisions    []jsontext.Value `json:"decisions,omitzero" doc:"Decisions that needed a second person, also pending ones; for reviewers and in reports only."`
 	History      []jsontext.Value `json:"verification_history,omitzero"`
 	Case         []jsontext.Value `json:"case,omitzero" doc:"The open verification, as reviewers see it in their queue."`
+	Hits         []jsontext.Value `json:"screening_hits,omitzero" doc:"Matches with sanctions lists, also of payers. In reports only: the person must not learn of them."`
 	Payers       []jsontext.Value `json:"payers,omitzero"`
 	Tasks        []jsontext.Value `json:"tasks,omitzero"`
 	Files        []jsontext.Value `json:"files,omitzero" doc:"Of a customer those of documents and tasks, of a user those in chats."`

@@ -3,6 +3,8 @@ package screening
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"slices"
@@ -102,6 +104,8 @@ type Match struct {
 	DateOfBirth *string    `json:"date_of_birth" format:"-" example:"1950-03-21" doc:"As far as the list has it: a date, 1950-03 or 1950. Of several, the one that contradicts least."`
 	Countries   []string   `json:"countries" example:"RUS"`
 	Matched     []Evidence `json:"matched" doc:"Which parts of the names matched."`
+
+	state string // digest of the entry
 }
 
 // Evidence is a part of both names.
@@ -197,7 +201,11 @@ func (in *CheckInput) threshold() float64 {
 // matches returns the hits whose entries are still in force, with what contradicts them.
 func (s *Service) matches(ctx context.Context, in *snapshot, hits []names.Hit, wanted *CheckInput) ([]Match, error) {
 	found := []Match{}
-	entries, err := s.entries(ctx, in, hits)
+	ids := make([]string, len(hits))
+	for i, hit := range hits {
+		ids[i] = in.entries[hit.Entry].id.String()
+	}
+	entries, err := entriesOf(ctx, s.db, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +220,7 @@ func (s *Service) matches(ctx context.Context, in *snapshot, hits []names.Hit, w
 			continue
 		}
 		m := Match{EntryID: id, List: e.list, SourceID: e.SourceID, Name: hit.Name, Type: typeOf(e.Kind), Score: score,
-			Programs: orEmpty(e.Programs), DateOfBirth: bornOn(wanted.signals, e.Births), Countries: orEmpty(e.Countries), Matched: []Evidence{}}
+			Programs: orEmpty(e.Programs), DateOfBirth: bornOn(wanted.signals, e.Births), Countries: orEmpty(e.Countries), Matched: []Evidence{}, state: e.state}
 		for _, part := range hit.Matches {
 			m.Matched = append(m.Matched, Evidence{part.Query, part.Entry, part.Score})
 		}
@@ -229,23 +237,20 @@ func (s *Service) matches(ctx context.Context, in *snapshot, hits []names.Hit, w
 // entry is an entry with the name of its list.
 type entry struct {
 	content
-	list string
+	list  string
+	state string // digest of the content
 }
 
 const selectMatched = `
 	SELECT e.id, l.name, e.content FROM screening_entries e JOIN screening_lists l ON l.id = e.list_id
 	WHERE e.id IN (%s) AND e.from_load <= l.load AND (e.to_load IS NULL OR e.to_load > l.load)`
 
-// entries reads the entries of hits that are in force, by id.
-func (s *Service) entries(ctx context.Context, in *snapshot, hits []names.Hit) (map[string]entry, error) {
-	if len(hits) == 0 {
+// entriesOf reads the entries with ids that are in force, by id.
+func entriesOf(ctx context.Context, q store.Querier, ids []string) (map[string]entry, error) {
+	if len(ids) == 0 {
 		return nil, nil //nolint:nilnil // no entries
 	}
-	ids := make([]string, len(hits))
-	for i, hit := range hits {
-		ids[i] = in.entries[hit.Entry].id.String()
-	}
-	rows, err := s.db.Query(ctx, fmt.Sprintf(selectMatched, store.In(1, len(ids))), store.AppendIn(nil, ids)...)
+	rows, err := q.Query(ctx, fmt.Sprintf(selectMatched, store.In(1, len(ids))), store.AppendIn(nil, ids)...)
 	if err != nil {
 		return nil, err
 	}
@@ -260,6 +265,8 @@ func (s *Service) entries(ctx context.Context, in *snapshot, hits []names.Hit) (
 		if err := json.Unmarshal([]byte(text), &e.content); err != nil {
 			return nil, err
 		}
+		sum := sha256.Sum256([]byte(text))
+		e.state = hex.EncodeToString(sum[:16])
 		found[id] = e
 	}
 	return found, rows.Err()
@@ -291,12 +298,18 @@ func bornOn(wanted names.Signals, births []names.Birth) *string {
 		x, y := wanted.Factor(names.Signals{Births: []names.Birth{a}}), wanted.Factor(names.Signals{Births: []names.Birth{b}})
 		return cmp.Compare(x, y)
 	})
-	text := fmt.Sprintf("%04d", best.Year)
-	if best.Month > 0 {
-		text += fmt.Sprintf("-%02d", best.Month)
-		if best.Day > 0 {
-			text += fmt.Sprintf("-%02d", best.Day)
+	text := dateText(best)
+	return &text
+}
+
+// dateText returns a date as far as it is known.
+func dateText(b names.Birth) string {
+	text := fmt.Sprintf("%04d", b.Year)
+	if b.Month > 0 {
+		text += fmt.Sprintf("-%02d", b.Month)
+		if b.Day > 0 {
+			text += fmt.Sprintf("-%02d", b.Day)
 		}
 	}
-	return &text
+	return text
 }

@@ -101,7 +101,7 @@ func problem(err error) error {
 		}
 	}
 	if errors.Is(err, lists.ErrMalformed) {
-		return apierr.Invalid(fileMember, "screening.malformed", apierr.Args{"Cause": clip(clean(err.Error()), 200)})
+		return apierr.Invalid(fileMember, "screening.malformed", apierr.Args{"Cause": clip(clean(strings.TrimPrefix(err.Error(), lists.ErrMalformed.Error()+": ")), 200)})
 	}
 	return err
 }

@@ -5,7 +5,6 @@ import (
 
 	"kontor/modules/duty/screening/lists"
 	"kontor/modules/kit/list"
-	"kontor/modules/kit/personal"
 	"kontor/modules/kit/records"
 	"kontor/store"
 )
@@ -26,6 +25,7 @@ type List struct {
 	CreatedBy string       `json:"created_by"`
 	LoadedAt  store.Time   `json:"loaded_at"`
 	LoadedBy  string       `json:"loaded_by" doc:"The nil id stands for the folder of the setting screening.dir."`
+	TooOld    bool         `json:"too_old,omitzero" doc:"Whether it was loaded longer ago than screening.max_age_days says; missing from all other lists."`
 
 	load int64
 }
@@ -99,7 +99,7 @@ func inForce(ctx context.Context, q store.Querier) ([]List, error) {
 var listProof = records.Proof{Type: listsTable, From: listsTable, Key: "id", Read: readList, Migration: 73, Changes: &store.ChangeRule{}}
 
 // Proofs returns how the audit trail digests the lists, with the digests of their files. It does not cover the entries.
-func Proofs() []records.Proof { return []records.Proof{listProof} }
+func Proofs() []records.Proof { return []records.Proof{listProof, hitProof} }
 
 func readList(ctx context.Context, q store.Querier, id string) (store.Record, error) {
 	l, err := scan(q.QueryRow(ctx, selectList, id))
@@ -110,19 +110,4 @@ func (l List) record() store.Record {
 	return store.Record{Answer: l, Stored: struct {
 		Load int64 `json:"load"`
 	}{l.load}}
-}
-
-// PersonalData lists the tables of the module.
-func (s *Service) PersonalData() []personal.Table {
-	const published = "It holds what the authors of sanctions lists have published, and no data of customers."
-	return []personal.Table{{Name: listsTable, Why: "It holds the names of lists and ids of those who loaded them."},
-		{Name: "screening_loads", Why: "It holds ids and the names of lists."}, {Name: "screening_entries", Why: published}}
-}
-
-// PersonalSections returns none.
-func (s *Service) PersonalSections() []personal.Section { return nil }
-
-// ErasePerson erases nothing.
-func (s *Service) ErasePerson(context.Context, *store.Tx, personal.Subject, string) (string, error) {
-	return "", nil
 }

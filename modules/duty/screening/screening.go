@@ -7,7 +7,11 @@
 // Every node has the names of all lists in an index in memory, which is built in the background after a change of the lists. Until it
 // is complete, checks of that node use the lists before the change, and their answers say which. Without lists there is no index.
 //
-// The module owns the tables screening_lists, screening_loads and screening_entries. It publishes no views.
+// Customers, personas and payers are compared in the background after each change, and all of them after the lists have changed. A record
+// that is like an entry is a hit, which reviewers decide. The customer must not learn of it: see docs/security.md.
+//
+// The module owns the tables screening_lists, screening_loads, screening_entries, screening_hits, screening_hit_changes and
+// screening_progress. It publishes no views.
 package screening
 
 import (
@@ -16,16 +20,22 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
+	"time"
 
+	"kontor/modules/kit/names"
 	"kontor/server/endpoint"
 	"kontor/store"
 )
 
 // Options are the settings of the module.
 type Options struct {
-	Dir   string // a folder with lists; empty: none
-	Texts endpoint.Texts
-	Log   *slog.Logger
+	Dir       string        // a folder with lists; empty: none
+	Threshold float64       // the lowest score of a hit; 0: names.DefaultThreshold
+	MaxAge    time.Duration // after which a list is too old; 0: never
+	FourEyes  string        // the setting kyc.four_eyes
+	Reviews   Reviews
+	Texts     endpoint.Texts
+	Log       *slog.Logger
 }
 
 // Service is the module.
@@ -37,9 +47,11 @@ type Service struct {
 	checks  chan struct{} // bounds the checks that run at the same time
 	loading chan struct{} // bounds the loads that run at the same time
 	seen    folder
-	life    context.Context //nolint:containedctx // it ends with Close, and not with a request
-	end     context.CancelFunc
-	work    sync.WaitGroup
+	// followed is the last audit entry that this node has followed without a change of a hit. Only the job uses it.
+	followed int64
+	life     context.Context //nolint:containedctx // it ends with Close, and not with a request
+	end      context.CancelFunc
+	work     sync.WaitGroup
 }
 
 // New returns the module on a database.
@@ -50,6 +62,9 @@ func New(db *store.DB, o Options) *Service {
 	s.changed = db.Topic("screening.lists", func(string) { s.refresh() })
 	return s
 }
+
+// threshold returns the lowest score of a hit.
+func (s *Service) threshold() float64 { return cmp.Or(s.Threshold, names.DefaultThreshold) }
 
 // Start begins to build the index in the background if there are lists.
 func (s *Service) Start(ctx context.Context) error {

@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -255,4 +257,117 @@ func (s *Service) keepKeyUse(uses map[string]int64) {
 			used.(*atomic.Int64).CompareAndSwap(0, at)
 		}
 	}
+}
+
+// KeyLimits restrict an API key.
+type KeyLimits struct {
+	Scopes  []string    // names of the endpoints that it may call; nil: all that accept a key
+	Expires *store.Time // nil: never
+}
+
+// allScopes is the scope of a key that may call all endpoints that accept a key.
+const allScopes = "*"
+
+// checkLimits returns the limits in their stored form. It returns apierr.InvalidInput for unknown scopes, an empty list of
+// scopes, and a time of expiry in the past.
+func (s *Service) checkLimits(l KeyLimits) (KeyLimits, error) {
+	var problems apierr.Fields
+	switch {
+	case l.Scopes == nil || slices.Equal(l.Scopes, []string{allScopes}):
+		l.Scopes = nil
+	case len(l.Scopes) == 0:
+		problems.Add("scopes", "invalid.min_items", apierr.Args{"Min": 1})
+	default:
+		l.Scopes = slices.Compact(slices.Sorted(slices.Values(l.Scopes)))
+		for _, scope := range l.Scopes {
+			if !slices.Contains(s.Peers.Scopes, scope) {
+				problems.Add("scopes", "invalid.one_of", apierr.Args{"Values": strings.Join(s.Peers.Scopes, ", ")})
+			}
+		}
+	}
+	if l.Expires != nil && *l.Expires <= s.db.Now() {
+		problems.Add("expires_at", "invalid.date_past")
+	}
+	if !problems.Empty() {
+		return l, &apierr.Error{Kind: apierr.InvalidInput, Fields: &problems}
+	}
+	return l, nil
+}
+
+// shownScopes returns the stored scopes of a key as the API shows them.
+func shownScopes(stored string) []string {
+	if stored == "" {
+		return []string{allScopes}
+	}
+	return strings.Split(stored, ",")
+}
+
+// callerScopes returns the scopes of a caller with the key; nil means all.
+func callerScopes(stored string) []string {
+	if stored == "" {
+		return nil
+	}
+	return strings.Split(stored, ",")
+}
+
+const keyColumns = "id, name, created_at, created_by, last_used_at, revoked_at, scopes, expires_at, version"
+
+func scanKey(row records.Row) (APIKey, error) {
+	var k APIKey
+	var scopes string
+	err := row.Scan(&k.ID, &k.Name, &k.CreatedAt, &k.CreatedBy, &k.LastUsedAt, &k.RevokedAt, &scopes, &k.ExpiresAt, &k.version)
+	k.Scopes = shownScopes(scopes)
+	return k, err
+}
+
+var keyTable = records.Table[APIKey]{
+	Type: access.APIKeys, From: "api_keys", Columns: keyColumns, Scan: scanKey,
+	Relations: []records.Relation{records.Created}, Missing: apierr.APIKeyNotFound,
+}
+
+var keyList = list.New(list.Source[APIKey]{
+	From: "api_keys", Columns: keyColumns, ID: "id", Created: "created_at", Tables: []string{"api_keys"}, Scan: scanKey,
+	Fields: list.Fields{
+		{Name: "id", Type: list.UUID, Column: "id"},
+		{Name: "name", Type: list.Text, Column: "name"},
+		{Name: "created_at", Type: list.Time, Column: "created_at"},
+		{Name: "created_by", Type: list.UUID, Column: "created_by"},
+		{Name: "last_used_at", Type: list.Time, Column: "last_used_at", Null: true},
+		{Name: "revoked_at", Type: list.Time, Column: "revoked_at", Null: true},
+		{Name: "expires_at", Type: list.Time, Column: "expires_at", Null: true},
+	},
+})
+
+const (
+	insertKey = `
+		INSERT INTO api_keys (id, name, key_hash, created_at, created_by, scopes, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7)`
+
+	selectKeyByHash = `SELECT id, scopes, expires_at FROM api_keys WHERE key_hash = $1 AND revoked_at IS NULL`
+
+	updateKeyRevoked = `UPDATE api_keys SET revoked_at = $2, version = version + 1 WHERE id = $1 AND revoked_at IS NULL`
+
+	// The clock of the node that saw the use may be behind the one that created the key, or was set back since.
+	updateKeyUse = `
+		UPDATE api_keys SET last_used_at = CASE WHEN created_at > $2 THEN created_at ELSE $2 END
+		WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`
+)
+
+// ServiceTokens verifies the tokens of service accounts.
+type ServiceTokens interface {
+	// Prefix begins every token. No access token begins so.
+	Prefix() string
+	// Known returns the caller of a token from memory alone. from is the client's address.
+	Known(token string, from netip.Addr) (*access.Caller, bool)
+	// Verify returns the caller of a token. It returns apierr.Unauthorized and apierr.AuthUnavailable.
+	Verify(ctx context.Context, token string, from netip.Addr) (*access.Caller, error)
+	// Active returns the caller of an open stream as of now, with the same errors.
+	Active(ctx context.Context, caller *access.Caller) (*access.Caller, error)
+	// Expiry returns when a verified token expires.
+	Expiry(ctx context.Context, token string) (store.Time, bool)
+}
+
+// isServiceToken reports whether a bearer token claims to be that of a service account.
+func (s *Service) isServiceToken(token string) bool {
+	return s.Peers.ServiceTokens != nil && strings.HasPrefix(token, s.Peers.ServiceTokens.Prefix())
 }

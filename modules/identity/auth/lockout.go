@@ -2,10 +2,14 @@ package auth
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
+	"net/netip"
+	"sync"
 	"time"
 
 	"kontor/server/apierr"
+	"kontor/server/endpoint"
 	"kontor/store"
 )
 
@@ -234,4 +238,230 @@ func selectNetworkFull(ctx context.Context, q store.Querier, n networkLimit, who
 		return 0, err
 	}
 	return at, nil
+}
+
+// attempt is one try of a password or of a second factor from one network. Its subjects are keyed hashes. All sign-in values of
+// a user share one subject. An unknown value is counted like a user.
+type attempt struct {
+	user     string   // empty for an unknown value
+	who      string   // subject of the user or the unknown value
+	own      budget   // of the caller's network
+	shared   []budget // of the larger networks around it, and of all networks
+	networks []networkLimit
+	known    string // subject under which a success from the network is stored
+	device   device // of the device token in the request; zero without one
+}
+
+// budget is the number of failures of a subject before a lockout, and the longest lockout.
+type budget struct {
+	subject string
+	free    int
+	longest time.Duration
+}
+
+// networkLimit is the number of different values that may fail from a network.
+type networkLimit struct {
+	network string
+	values  int
+}
+
+// budgetSet is a set of budgets that one attempt counts for. The longest lockout among them applies.
+type budgetSet struct {
+	budgets []budget
+	known   bool // a known network or device: other failures from the network do not count
+}
+
+// prefixes are the lengths of the networks of an IPv6 address, the smallest network first. One IPv6 subscriber may have a /64,
+// a /56 or a /48 (RFC 6177), and so a new smaller network for each guess.
+var prefixes = [...]struct{ bits, factor int }{{64, 1}, {56, 2}, {48, 4}}
+
+// networksOf returns the networks of a client's address, the smallest first. IPv4 addresses have one.
+func networksOf(address netip.Addr) []string {
+	if address = address.Unmap().WithZone(""); !address.Is6() {
+		return []string{endpoint.Network(address)}
+	}
+	names := make([]string, len(prefixes))
+	for i, p := range prefixes {
+		prefix, _ := address.Prefix(p.bits) // an IPv6 address has more bits
+		names[i] = prefix.String()
+	}
+	return names
+}
+
+// newAttempt returns an attempt with its subjects and budgets.
+func (s *Service) newAttempt(ctx context.Context, userID, key string) attempt {
+	who := "user " + userID
+	if userID == "" {
+		who = "value " + key
+	}
+	return s.attemptAs(ctx, userID, who, s.options.FreeAttempts)
+}
+
+// attemptAs returns an attempt that is counted under the name who.
+func (s *Service) attemptAs(ctx context.Context, userID, who string, free int) attempt {
+	request := endpoint.Of(ctx)
+	hash := func(kind, text string) string {
+		return hex.EncodeToString(s.db.Keyed("sign-in "+kind, []byte(text)))
+	}
+	longest := s.options.MaxPause
+	a := attempt{user: userID, who: hash("value", who)}
+	for i, network := range networksOf(request.Address) {
+		factor := prefixes[i].factor
+		pair := budget{hash("pair", network+" "+who), factor * free, longest}
+		if i == 0 {
+			a.own, a.known = pair, hash("known", network+" user "+userID)
+		} else {
+			a.shared = append(a.shared, pair)
+		}
+		a.networks = append(a.networks, networkLimit{hash("network", network), factor * valuesPerNetwork})
+	}
+	a.shared = append(a.shared, budget{a.who, sharedFactor * free, min(maxSharedPause, longest)})
+	a.device = s.parseDevice(userID, request.DeviceToken)
+	return a
+}
+
+// widest returns the subject of the largest network of the attempt.
+func (a attempt) widest() string { return a.networks[len(a.networks)-1].network }
+
+// budgetSets returns the sets for which the attempt may count, the best first: that of the device, then that of the network.
+func (s *Service) budgetSets(ctx context.Context, q store.Querier, a attempt) ([]budgetSet, error) {
+	var found []budgetSet
+	held, err := selectDevice(ctx, q, a)
+	if err != nil {
+		return nil, err
+	}
+	if held {
+		own := budget{a.device.subject, a.own.free, a.own.longest}
+		found = append(found, budgetSet{budgets: []budget{own}, known: true})
+	}
+	known, err := selectKnown(ctx, q, a)
+	if err != nil {
+		return nil, err
+	}
+	if known {
+		return append(found, budgetSet{budgets: []budget{a.own}, known: true}), nil
+	}
+	return append(found, budgetSet{budgets: append([]budget{a.own}, a.shared...)}), nil
+}
+
+// choose returns the first set that is not locked out, or the shortest remaining lockout.
+func (s *Service) choose(ctx context.Context, q store.Querier, a attempt) (chosen budgetSet, wait time.Duration, err error) {
+	sets, err := s.budgetSets(ctx, q, a)
+	if err != nil {
+		return budgetSet{}, 0, err
+	}
+	for i, l := range sets {
+		pause, err := lockoutRemaining(ctx, q, a, l)
+		if err != nil || pause == 0 {
+			return l, 0, err
+		}
+		if i == 0 || pause < wait {
+			wait = pause
+		}
+	}
+	return budgetSet{}, wait, nil
+}
+
+// lockoutRemaining returns how long attempts that count for the set stay rejected.
+func lockoutRemaining(ctx context.Context, q store.Querier, a attempt, l budgetSet) (time.Duration, error) {
+	now := q.Now()
+	until := now
+	for _, b := range l.budgets {
+		f, err := selectFailures(ctx, q, b.subject)
+		if err != nil {
+			return 0, err
+		}
+		until = max(until, f.blocked(now))
+	}
+	if l.known {
+		return time.Duration(until-now) * time.Millisecond, nil
+	}
+	for _, n := range a.networks {
+		full, err := selectNetworkFull(ctx, q, n, a.who, now.Add(-valuesWindow))
+		if err != nil {
+			return 0, err
+		}
+		if full > 0 {
+			until = max(until, full.Add(valuesWindow))
+		}
+	}
+	return time.Duration(until-now) * time.Millisecond, nil
+}
+
+const (
+	// networkAtOnce is the number of concurrent sign-ins from one network (/32, /48). It limits by how much parallel guesses
+	// can exceed valuesPerNetwork, and keeps one network from filling the queue of the hasher. The nodes of a shared database
+	// divide it.
+	networkAtOnce = 16
+
+	// maxWaiting is the number of callers that may wait for one key.
+	maxWaiting = 256
+)
+
+// keyedSemaphore limits the number of concurrent holders for each key. An attempt counts as failed until it has succeeded:
+// without the limit, concurrent sign-ins with the right password would use up each other's free attempts.
+type keyedSemaphore struct {
+	atOnce func() int // at least 1; asked for the first holder of a key
+
+	mu    sync.Mutex
+	taken map[string]*waiters
+}
+
+type waiters struct {
+	places chan struct{}
+	users  int // holders and waiting callers
+}
+
+func newKeyedSemaphore(atOnce func() int) *keyedSemaphore {
+	return &keyedSemaphore{atOnce: atOnce, taken: map[string]*waiters{}}
+}
+
+// acquire waits for a place of a key. It returns apierr.Unavailable when too many callers wait. Callers must call release once
+// the outcome of the attempt is stored.
+func (t *keyedSemaphore) acquire(key string) (release func(), err error) {
+	t.mu.Lock()
+	own := t.taken[key]
+	if own == nil {
+		own = &waiters{places: make(chan struct{}, t.atOnce())}
+		t.taken[key] = own
+	}
+	if own.users >= cap(own.places)+maxWaiting {
+		t.mu.Unlock()
+		return nil, apierr.Unavailable.RetryAfter(retryHashing)
+	}
+	own.users++
+	t.mu.Unlock()
+	own.places <- struct{}{}
+	return func() {
+		<-own.places
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if own.users--; own.users == 0 {
+			delete(t.taken, key)
+		}
+	}, nil
+}
+
+// onePlace is the number of concurrent attempts for a value from a network.
+func onePlace() int { return 1 }
+
+// networkPlaces returns this node's share of networkAtOnce.
+func (s *Service) networkPlaces() int { return max(1, networkAtOnce/s.db.LiveNodes()) }
+
+// acquireTurn waits until an attempt may be made: first for the pair of value and network, then for the network, so that
+// attempts that wait for a pair hold no place of the network.
+func (s *Service) acquireTurn(a attempt) (release func(), err error) {
+	releasePair, err := s.pairs.acquire(a.own.subject)
+	if err != nil {
+		return nil, err
+	}
+	releaseNetwork, err := s.networks.acquire(a.widest())
+	if err != nil {
+		releasePair()
+		return nil, err
+	}
+	return func() {
+		releaseNetwork()
+		releasePair()
+	}, nil
 }

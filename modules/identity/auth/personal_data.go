@@ -3,8 +3,10 @@ package auth
 import (
 	"context"
 	"errors"
+	"time"
 
 	"kontor/modules/kit/personal"
+	"kontor/modules/kit/records"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/store"
@@ -135,6 +137,138 @@ func (s *Service) eraseFailures(ctx context.Context, tx *store.Tx, tried attempt
 	for _, statement := range []string{deleteFailures, deleteTriedValues} {
 		if _, err := tx.Exec(ctx, statement, tried.who); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// Proofs returns how the audit trail digests the records of this module: passwords, sessions and API keys. The digests do not
+// cover refresh tokens and devices, which belong to a session, counts of failed attempts, the reason why a session ended, and
+// the last use of keys and sessions. Old sessions are deleted without an entry.
+func Proofs() []records.Proof {
+	return []records.Proof{passwordProof, sessionProof(), keyProof}
+}
+
+var passwordProof = records.Proof{Type: "passwords", From: "passwords", Key: "user_id", Read: readPassword}
+
+// storedPassword is the hash of a password, which the API does not show.
+type storedPassword struct {
+	UserID    string     `json:"user_id"`
+	Hash      string     `json:"hash"`
+	ChangedAt store.Time `json:"changed_at"`
+}
+
+const selectPasswordRow = `SELECT user_id, hash, changed_at FROM passwords WHERE user_id = $1`
+
+func readPassword(ctx context.Context, q store.Querier, userID string) (store.Record, error) {
+	var s storedPassword
+	err := q.QueryRow(ctx, selectPasswordRow, userID).Scan(&s.UserID, &s.Hash, &s.ChangedAt)
+	return store.Record{Stored: s}, err
+}
+
+func sessionProof() records.Proof {
+	p := sessionTable.Proof()
+	p.Outside, p.Expires = map[string]string{"current": "false", "last_used_at": `"` + store.Time(0).String() + `"`}, true
+	return p
+}
+
+// auditedSession returns a session as the audit trail digests it.
+func auditedSession(s Session) store.Record {
+	s.Current, s.LastUsedAt = false, 0
+	return store.Record{Answer: s, Stored: map[string]*store.Time{"ended_at": s.ended, "factor_at": s.factorAt}}
+}
+
+var keyProof = records.Proof{
+	Type: keyTable.Type.Name, From: "api_keys", Key: "id", Read: readKeyRow, Outside: map[string]string{"last_used_at": "null"},
+	Changes: &store.ChangeRule{Omit: []string{"last_used_at"}},
+}
+
+const selectKeyHash = `SELECT key_hash FROM api_keys WHERE id = $1`
+
+// storedKey holds the columns of an API key that the API does not show.
+type storedKey struct {
+	Hash    string `json:"key_hash"`
+	Version int64  `json:"version"`
+}
+
+func readKeyRow(ctx context.Context, q store.Querier, id string) (store.Record, error) {
+	k, err := scanKey(q.QueryRow(ctx, `SELECT `+keyColumns+` FROM api_keys WHERE id = $1`, id))
+	if err != nil {
+		return store.Record{}, err
+	}
+	k.LastUsedAt = nil
+	s := storedKey{Version: k.version}
+	err = q.QueryRow(ctx, selectKeyHash, id).Scan(&s.Hash)
+	return store.Record{Answer: k, Stored: s}, err
+}
+
+// How long rows are kept that are no longer used.
+const (
+	keepSessions = 30 * 24 * time.Hour  // after their end, for investigations
+	keepDevices  = 400 * 24 * time.Hour // after their last use
+)
+
+// purgeBatch is the number of rows that one transaction deletes, so that other writes do not wait long.
+const purgeBatch = 500
+
+const (
+	purgeRefreshTokens = `
+		DELETE FROM refresh_tokens WHERE token_hash IN (
+			SELECT t.token_hash FROM refresh_tokens t JOIN sessions s ON s.id = t.session_id
+			WHERE s.expires_at <= $1 LIMIT $2)`
+	purgeSessions = `
+		DELETE FROM sessions WHERE id IN (
+			SELECT id FROM sessions s
+			WHERE expires_at <= $1 AND NOT EXISTS (SELECT 1 FROM refresh_tokens WHERE session_id = s.id)
+			ORDER BY expires_at, id LIMIT $2)`
+	purgeDevices = `
+		DELETE FROM devices WHERE (user_id, device_id) IN (
+			SELECT user_id, device_id FROM devices WHERE last_use_at <= $1 LIMIT $2)`
+	purgeFailures = `
+		DELETE FROM sign_in_failures WHERE subject IN (
+			SELECT subject FROM sign_in_failures WHERE last_at <= $1 LIMIT $2)`
+	purgeKnownNetworks = `
+		DELETE FROM known_networks WHERE subject IN (
+			SELECT subject FROM known_networks WHERE last_success_at <= $1 LIMIT $2)`
+	purgeDeviceTokens = `
+		DELETE FROM device_tokens WHERE id IN (
+			SELECT id FROM device_tokens WHERE expires_at <= $1 LIMIT $2)`
+	purgeChallenges = `
+		DELETE FROM auth_challenges WHERE id IN (
+			SELECT id FROM auth_challenges WHERE expires_at <= $1 LIMIT $2)`
+	purgeUndos = `
+		DELETE FROM sign_in_undos WHERE id IN (
+			SELECT id FROM sign_in_undos WHERE expires_at <= $1 LIMIT $2)`
+	purgeValues = `
+		DELETE FROM sign_in_values WHERE (network, subject) IN (
+			SELECT network, subject FROM sign_in_values WHERE at <= $1 LIMIT $2)`
+)
+
+// Purge deletes rows that are no longer used: sessions that ended long ago with their tokens, unused devices, and expired
+// failures. Call it about once an hour.
+func (s *Service) Purge(ctx context.Context) error {
+	for _, step := range []struct {
+		statement string
+		keep      time.Duration
+	}{
+		{purgeRefreshTokens, keepSessions},
+		{purgeSessions, keepSessions},
+		{purgeDevices, keepDevices},
+		{purgeFailures, forgetAfter},
+		{purgeValues, valuesWindow},
+		{purgeKnownNetworks, networkKnownFor},
+		{purgeDeviceTokens, 0},
+		{purgeChallenges, 0},
+		{purgeUndos, 0},
+	} {
+		for deleted := int64(purgeBatch); deleted == purgeBatch; {
+			err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
+				deleted, err = tx.Exec(ctx, step.statement, tx.Now().Add(-step.keep), purgeBatch)
+				return err
+			})
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -33,9 +33,6 @@ func (s *Service) loginOf(value string) login {
 // next step instead, and no tokens. It returns apierr.InvalidCredentials, the same
 // whether or not the user exists, apierr.LockedOut after too many failures, and apierr.Unavailable when the queue is full.
 func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, *NextStep, error) {
-	if _, err := deviceID(ctx); err != nil {
-		return Tokens{}, nil, err
-	}
 	typed := s.loginOf(value)
 	found, err := selectAccount(ctx, s.db, typed)
 	if err != nil {
@@ -236,4 +233,47 @@ func (s *Service) SetPassword(ctx context.Context, tx *store.Tx, userID, hash st
 		return err
 	}
 	return passwordProof.Audit(ctx, tx, actionPassword, userID, nil)
+}
+
+const (
+	// A user id takes precedence over credentials. The former key of a value takes precedence over the key that it shares
+	// with look-alikes: it belongs to a credential that collides with an older one.
+	selectAccountByKey = `
+		SELECT u.id, u.status, COALESCE(p.hash, '')
+		FROM people u
+		LEFT JOIN passwords p ON p.user_id = u.id
+		WHERE u.id = COALESCE(
+			(SELECT id FROM people WHERE id = $1),
+			(SELECT user_id FROM user_credentials WHERE value_key = $2 AND validated = TRUE),
+			(SELECT user_id FROM user_credentials WHERE value_key = $1 AND validated = TRUE))`
+
+	upsertPassword = `
+		INSERT INTO passwords (user_id, hash, changed_at) VALUES ($1, $2, $3)
+		ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash, changed_at = excluded.changed_at, printed = FALSE`
+
+	updatePasswordPrinted = `UPDATE passwords SET printed = TRUE WHERE user_id = $1`
+
+	updatePasswordHash = `UPDATE passwords SET hash = $2 WHERE user_id = $1 AND hash = $3`
+
+	selectPrinted = `SELECT printed FROM passwords WHERE user_id = $1`
+)
+
+// account is a user with the hash of their password. The zero account means an unknown user.
+type account struct {
+	id     string
+	status string
+	hash   string
+}
+
+// login holds the keys of a sign-in value.
+type login struct{ key, former string }
+
+// selectAccount returns the user of a value, or the zero account.
+func selectAccount(ctx context.Context, q store.Querier, l login) (account, error) {
+	var a account
+	err := q.QueryRow(ctx, selectAccountByKey, l.key, l.former).Scan(&a.id, &a.status, &a.hash)
+	if errors.Is(err, store.ErrNotFound) {
+		return account{}, nil
+	}
+	return a, err
 }

@@ -3,6 +3,7 @@ package directory
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
@@ -183,4 +184,148 @@ func (s *Service) Records() map[access.RecordType]access.Records {
 		access.Users:       records.Of(s.db, &userTable),
 		access.Credentials: records.Of(s.db, &credentialTable),
 	}
+}
+
+// Me is the caller's user. Only the user sees whether the password is the printed one.
+type Me struct {
+	User
+	FactorRequiredBy *store.Time `json:"factor_required_by" doc:"By when the user must enrol a second factor, which a role requires; null otherwise."`
+	PasswordPrinted  bool        `json:"password_printed,omitzero" doc:"True while the password is the one that the first start printed; missing otherwise."`
+}
+
+// ETag returns the validator of the record. There is none while the password is the printed one or a second factor is missing: a
+// new password or factor changes the response and not the record.
+func (m Me) ETag() string {
+	if m.PasswordPrinted || m.FactorRequiredBy != nil {
+		return ""
+	}
+	return m.User.ETag()
+}
+
+// me returns the caller's user.
+func (s *Service) me(ctx context.Context, _ endpoint.None) (Me, error) {
+	caller := access.From(ctx)
+	userID := caller.UserID
+	u, err := s.read(ctx, s.db, userID, access.Read)
+	if err != nil {
+		return Me{}, err
+	}
+	printed, err := s.auth.PasswordPrinted(ctx, s.db, userID)
+	if err != nil {
+		return Me{}, fmt.Errorf("read whether the password was printed: %w", err)
+	}
+	me := Me{User: u, PasswordPrinted: printed}
+	if by := caller.SignedIn.EnrolBy; !by.IsZero() {
+		at := store.TimeOf(by)
+		me.FactorRequiredBy = &at
+	}
+	return me, nil
+}
+
+const (
+	insertMark = `
+		INSERT INTO former_marks (user_id, kind, digest, until) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (user_id, kind, digest) DO UPDATE SET until = excluded.until`
+
+	selectMarks = `SELECT kind, digest FROM former_marks WHERE user_id = $1`
+
+	selectNamesOf = `
+		SELECT 'name', display_name FROM users WHERE id = $1 AND display_name <> ''
+		UNION ALL
+		SELECT CASE type WHEN 'username' THEN 'name' ELSE 'address' END, value FROM credentials WHERE user_id = $1 AND validated = TRUE`
+
+	selectByMark = `SELECT user_id FROM former_marks WHERE digest = $1 AND kind = 'address'`
+
+	selectByAddress = `SELECT user_id FROM credentials WHERE value_key = $1 AND type <> 'username' AND validated = TRUE`
+
+	deleteMarks = `DELETE FROM former_marks WHERE user_id = $1`
+)
+
+// The kinds of marks.
+const (
+	markName    = "name"
+	markAddress = "address"
+)
+
+// Marks returns the marks of a user: the display name, user names and validated addresses, also former ones.
+func (s *Service) Marks(ctx context.Context, q store.Querier, userID string) (records.Marks, error) {
+	var all records.Marks
+	add := func(kind string, digests ...string) {
+		if kind == markName {
+			all.Names = append(all.Names, digests...)
+		} else {
+			all.Addresses = append(all.Addresses, digests...)
+		}
+	}
+	for _, statement := range []string{selectMarks, selectNamesOf} {
+		rows, err := store.All(ctx, q, func(row store.Scanner) (pair [2]string, err error) {
+			err = row.Scan(&pair[0], &pair[1])
+			return pair, err
+		}, statement, userID)
+		if err != nil {
+			return all, fmt.Errorf("read the marks of a user: %w", err)
+		}
+		for _, row := range rows {
+			switch {
+			case statement == selectMarks:
+				add(row[0], row[1])
+			case row[0] == markName:
+				add(markName, records.NameMarks(s.db, row[1])...)
+			default:
+				add(markAddress, records.AddressMarks(s.db, row[1])...)
+			}
+		}
+	}
+	return all, nil
+}
+
+// WithAddress returns the users who have validated an address, and those who gave up one with one of the digests.
+func (s *Service) WithAddress(ctx context.Context, q store.Querier, address string, digests []string) ([]string, error) {
+	users, err := store.All(ctx, q, store.Text, selectByAddress, LoginKey(address))
+	if err != nil {
+		return nil, fmt.Errorf("find the users of an address: %w", err)
+	}
+	for _, digest := range digests {
+		former, err := store.All(ctx, q, store.Text, selectByMark, digest)
+		if err != nil {
+			return nil, fmt.Errorf("find the former users of an address: %w", err)
+		}
+		users = append(users, former...)
+	}
+	return users, nil
+}
+
+// customers is implemented by the module customers.
+type customers interface {
+	// AddressGivenUp keeps that customers with an address belong to the user who gives it up.
+	AddressGivenUp(ctx context.Context, tx *store.Tx, address string) error
+}
+
+// keepName stores the mark of a former name of a user.
+func (s *Service) keepName(ctx context.Context, tx *store.Tx, userID, name string) error {
+	if name == "" {
+		return nil
+	}
+	return keepMark(ctx, tx, userID, markName, records.NameMark(s.db, name))
+}
+
+// keepCredential stores the mark of a validated credential that a user gives up.
+func (s *Service) keepCredential(ctx context.Context, tx *store.Tx, c Credential) error {
+	switch {
+	case !c.Validated:
+		return nil
+	case c.Type == Username:
+		return s.keepName(ctx, tx, c.UserID, c.Value)
+	}
+	if s.Peers.Customers != nil {
+		if err := s.Peers.Customers.AddressGivenUp(ctx, tx, c.Value); err != nil {
+			return err
+		}
+	}
+	return keepMark(ctx, tx, c.UserID, markAddress, records.AddressMark(s.db, c.Value))
+}
+
+func keepMark(ctx context.Context, tx *store.Tx, userID, kind, digest string) error {
+	_, err := tx.Exec(ctx, insertMark, userID, kind, digest, tx.Now())
+	return err
 }

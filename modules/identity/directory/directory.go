@@ -26,12 +26,17 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"net/http"
 	"time"
 
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
 	"kontor/modules/kit/signin"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
+	"kontor/server/ratelimit"
 	"kontor/store"
 )
 
@@ -161,11 +166,16 @@ type Service struct {
 	texts  endpoint.Texts
 	people *peopleCache
 
-	terms     terms     // nil before SetTerms
-	notifier  notifier  // nil before SetTerms
-	customers customers // nil before SetCustomers
+	Peers Peers // set once, before the first request
 
 	peopleTopic *store.Topic // users whose name, roles or sign-in names have changed
+}
+
+// Peers are what users need of modules that are built later, because they need users.
+type Peers struct {
+	Terms     terms     // nil: no role begins or ends by itself
+	Notifier  notifier  // of the end of roles
+	Customers customers // nil: addresses belong to no customer
 }
 
 // New returns the service.
@@ -188,4 +198,245 @@ func New(db *store.DB, auth Auth, outbox Outbox, texts endpoint.Texts, o Options
 	s := &Service{Options: o, db: db, auth: auth, outbox: outbox, texts: texts, people: newPeopleCache()}
 	s.peopleTopic = db.Topic("directory.people", s.people.drop)
 	return s
+}
+
+const tag = "Users"
+
+// Endpoints returns the rows of the module.
+func (s *Service) Endpoints() []endpoint.Endpoint {
+	var (
+		signedUp = []string{access.Advisor, access.Customer, access.Registrant}
+		members  = []string{access.Advisor, access.Customer}
+		advisors = []string{access.Advisor}
+	)
+	rows := []endpoint.Endpoint{
+		{Name: "users.register", Method: http.MethodPost, Path: "/v1/users/initiate-registration",
+			Access: access.APIKey, Summary: "Register a user.",
+			Faults: []apierr.Kind{apierr.CredentialExists, apierr.DisplayNameReserved, apierr.OTPSendLimited},
+			Doc:    endpoint.Doc{Headers: []string{endpoint.DeviceHeader}},
+			Handle: endpoint.JSON(http.StatusCreated, s.register)},
+		// Public: an applicant who has left the page or changed the device has no token. The service limits by address and network.
+		{Name: "users.complete_registration", Method: http.MethodPost, Path: "/v1/users/complete-registration",
+			Access: access.Public, Summary: "Complete a registration with the code and the password.",
+			Faults: []apierr.Kind{apierr.InvalidOTP, apierr.OTPExpired, apierr.OTPAttemptsExceeded, apierr.CredentialExists, apierr.LockedOut},
+			Handle: endpoint.JSON(http.StatusOK, s.completeRegistration)},
+		{Name: "users.resend_registration", Method: http.MethodPost, Path: "/v1/users/resend-registration-code",
+			Access: access.Public, Summary: "Send a new code for a registration.",
+			Faults: []apierr.Kind{apierr.OTPSendLimited},
+			Handle: endpoint.JSON(http.StatusOK, s.resendRegistration)},
+		// Public: people who cannot sign in have no key of a program either. The service limits by address and network.
+		{Name: "users.recover", Method: http.MethodPost, Path: "/v1/users/initiate-recovery",
+			Access: access.Public, Summary: "Start the recovery of an account.",
+			Faults: []apierr.Kind{apierr.OTPSendLimited}, Reports: endpoint.Event{Kind: endpoint.Recovery, Action: "users.recovery_started"},
+			Handle: endpoint.JSON(http.StatusOK, s.initiateRecovery)},
+		{Name: "users.complete_recovery", Method: http.MethodPost, Path: "/v1/users/complete-recovery",
+			Access: access.Public, Summary: "Complete the recovery of an account.",
+			Faults: []apierr.Kind{apierr.InvalidOTP}, Reports: endpoint.Event{Kind: endpoint.Recovery, Action: "users.recovery_completed"},
+			Handle: endpoint.JSON(http.StatusOK, s.completeRecovery)},
+		{Name: "users.list", Method: http.MethodGet, Path: "/v1/users",
+			Access: access.On(access.Users, access.Read), Roles: advisors, Summary: "List users.",
+			Doc:    endpoint.Doc{Search: userList.Search()},
+			Handle: endpoint.JSON(http.StatusOK, s.list)},
+		{Name: "users.me", Method: http.MethodGet, Path: "/v1/users/me",
+			Access: access.Own, Roles: signedUp, Summary: "Get the caller's user.", WithoutFactor: true,
+			Handle: endpoint.JSON(http.StatusOK, s.me)},
+		{Name: "users.get", Method: http.MethodGet, Path: "/v1/users/{id}",
+			Access: access.On(access.Users, access.Read), Roles: members, Summary: "Get a user.",
+			Faults: []apierr.Kind{apierr.UserNotFound},
+			Handle: endpoint.JSON(http.StatusOK, s.get)},
+		{Name: "users.update", Method: http.MethodPatch, Path: "/v1/users/{id}", Subject: access.UserIn("id"),
+			Access: access.On(access.Users, access.Update), Roles: members,
+			Summary: "Update a user.", Assurance: endpoint.SecondFactor.When("the status changes"),
+			WithoutFactor: true, // for the language of the user; update checks the rest
+			Faults: []apierr.Kind{apierr.UserNotFound, apierr.DisplayNameReserved, apierr.LastAdministrator, apierr.PreconditionFailed,
+				apierr.FactorRequired},
+			Handle: endpoint.JSON(http.StatusOK, s.update)},
+		{Name: "users.password", Method: http.MethodPut, Path: "/v1/users/{id}/password", Subject: access.UserIn("id"),
+			Access: access.SignedIn, Roles: members, Summary: "Change a password.", PeopleOnly: true,
+			Assurance: endpoint.SecondFactor.When("the password is that of another user, or the user has a second factor"),
+			Faults:    []apierr.Kind{apierr.UserNotFound, apierr.LockedOut, apierr.PreconditionFailed, apierr.ServiceAccount},
+			Handle:    endpoint.JSON(http.StatusOK, s.changePassword)},
+		{Name: "users.roles", Method: http.MethodPut, Path: "/v1/users/{id}/roles", Subject: access.UserIn("id"),
+			Access: access.On(access.Users, access.Update), Summary: "Replace the roles of a user.",
+			Assurance: endpoint.SecondFactor,
+			Faults:    []apierr.Kind{apierr.UserNotFound, apierr.GrantNotHeld, apierr.LastAdministrator, apierr.PreconditionFailed},
+			Handle:    endpoint.JSON(http.StatusOK, s.setRoles)},
+		{Name: "users.invitations.create", Method: http.MethodPost, Path: "/v1/invitations", Subject: access.NoSubject("the roles of the invitation are compared with those of the caller"),
+			Access: access.On(access.Users, access.Create), Summary: "Invite a person by e-mail.",
+			Assurance: endpoint.SecondFactor,
+			Faults:    []apierr.Kind{apierr.GrantNotHeld, apierr.CredentialExists, apierr.OTPSendLimited},
+			Handle:    endpoint.JSON(http.StatusCreated, s.invite)},
+		{Name: "users.invitations.list", Method: http.MethodGet, Path: "/v1/invitations",
+			Access: access.On(access.Users, access.Create), Summary: "List open and expired invitations.",
+			Doc:    endpoint.Doc{Search: invitationList.Search()},
+			Handle: endpoint.JSON(http.StatusOK, s.invitations)},
+		{Name: "users.invitations.resend", Method: http.MethodPost, Path: "/v1/invitations/{id}/resend", Subject: access.InvitationIn("id"),
+			Access: access.On(access.Users, access.Create), Summary: "Send an invitation again, with a new link.",
+			Assurance: endpoint.SecondFactor,
+			Faults:    []apierr.Kind{apierr.InvitationNotFound, apierr.OTPSendLimited},
+			Handle:    endpoint.JSON(http.StatusOK, s.resendInvitation)},
+		{Name: "users.invitations.withdraw", Method: http.MethodDelete, Path: "/v1/invitations/{id}", Subject: access.InvitationIn("id"),
+			Access: access.On(access.Users, access.Create), Summary: "Withdraw an invitation.",
+			Faults: []apierr.Kind{apierr.InvitationNotFound},
+			Handle: endpoint.JSON(http.StatusOK, s.withdrawInvitation)},
+		{Name: "users.invitations.view", Method: http.MethodPost, Path: "/v1/invitations/view",
+			Access:  access.Public, // for people who have no account yet: the secret of the link authenticates them
+			Summary: "Get the invitation of a link.",
+			Faults:  []apierr.Kind{apierr.InvitationInvalid},
+			Handle:  endpoint.JSON(http.StatusOK, s.viewInvitation)},
+		{Name: "users.invitations.accept", Method: http.MethodPost, Path: "/v1/invitations/accept",
+			Access:  access.Public, // as the row before
+			Summary: "Accept an invitation and choose a password.",
+			Faults:  []apierr.Kind{apierr.InvitationInvalid},
+			Handle:  endpoint.JSON(http.StatusOK, s.accept)},
+		{Name: "users.credentials.list", Method: http.MethodGet, Path: "/v1/users/{id}/credentials",
+			Access: access.On(access.Credentials, access.Read), Roles: signedUp, Summary: "List the credentials of a user.",
+			Faults: []apierr.Kind{apierr.UserNotFound},
+			Doc:    endpoint.Doc{Search: credentialList.Search()},
+			Handle: endpoint.JSON(http.StatusOK, s.listCredentials)},
+		{Name: "users.credentials.create", Method: http.MethodPost, Path: "/v1/users/{id}/credentials", Subject: access.UserIn("id"),
+			// Users add credentials of their own without a grant on the type, which a rule for creation would require.
+			Access: access.SignedIn, Roles: members, Summary: "Add a credential to a user.",
+			Assurance: endpoint.SecondFactor,
+			Faults: []apierr.Kind{apierr.UserNotFound, apierr.CredentialExists, apierr.TooManyCredentials, apierr.OTPSendLimited, apierr.ServiceAccount,
+				apierr.ProofRequired, apierr.MethodOnTrial, apierr.LockedOut},
+			Handle: endpoint.JSON(http.StatusCreated, s.addCredential)},
+		{Name: "users.credentials.validate", Method: http.MethodPut, Path: "/v1/users/{id}/credentials/{credential_id}/validate", Subject: access.UserIn("id"),
+			Access: access.On(access.Credentials, access.Update), Roles: signedUp, Summary: "Validate a credential.",
+			Assurance: endpoint.SecondFactor.When("the user is not pending"),
+			Faults: []apierr.Kind{apierr.UserNotFound, apierr.CredentialNotFound, apierr.CredentialValidated, apierr.InvalidOTP,
+				apierr.OTPExpired, apierr.OTPAttemptsExceeded, apierr.CredentialExists, apierr.PreconditionFailed,
+				apierr.ProofRequired, apierr.MethodOnTrial, apierr.LockedOut},
+			Handle: endpoint.JSON(http.StatusOK, s.validate)},
+		{Name: "users.credentials.send_otp", Method: http.MethodPost, Path: "/v1/users/{id}/credentials/{credential_id}/otp", Subject: access.UserIn("id"),
+			Access: access.On(access.Credentials, access.Update), Roles: signedUp, Summary: "Send a one-time code for a credential.",
+			Faults: []apierr.Kind{apierr.UserNotFound, apierr.CredentialNotFound, apierr.CredentialValidated, apierr.OTPSendLimited},
+			Handle: endpoint.JSON(http.StatusOK, s.resend)},
+		{Name: "users.credentials.delete", Method: http.MethodDelete, Path: "/v1/users/credentials/{cred_id}", Subject: access.CredentialIn("cred_id"),
+			Access: access.On(access.Credentials, access.Delete), Roles: members, Summary: "Delete a credential.",
+			Assurance: endpoint.SecondFactor, MaxBody: signin.MaxBody,
+			Faults: []apierr.Kind{apierr.UserNotFound, apierr.LastCredential, apierr.CredentialTooNew,
+				apierr.ProofRequired, apierr.MethodOnTrial, apierr.LockedOut},
+			Handle: endpoint.JSON(http.StatusOK, s.deleteCredential)},
+	}
+	for i := range rows {
+		if rows[i].Name == "users.update" || rows[i].Name == "users.roles" || rows[i].Name == "users.credentials.create" {
+			rows[i].Faults = append(rows[i].Faults, apierr.RecordErased)
+		}
+		rows[i].Tag, rows[i].Limit = tag, ratelimit.Private
+		if rows[i].Access.IsPublic() {
+			rows[i].Limit = ratelimit.Public
+		}
+	}
+	return rows
+}
+
+const userColumns = "id, display_name, status, language, created_at, modified_at, last_login_at, version, erased_at, kind"
+
+func scanUser(row records.Row) (User, error) {
+	u := User{Roles: []string{}}
+	err := row.Scan(&u.ID, &u.DisplayName, &u.Status, &u.Language, &u.CreatedAt, &u.ModifiedAt, &u.LastLoginAt, &u.version, &u.ErasedAt, &u.Kind)
+	return u, err
+}
+
+// userTable holds the users as records. Users may read and update their own record; the service keeps them from changing what
+// only administrators may change, such as the status.
+var userTable = records.Table[User]{
+	Type:      access.Users,
+	From:      "users",
+	Columns:   userColumns,
+	Scan:      scanUser,
+	Relations: []records.Relation{{Name: access.RelationSelf, Allows: access.Read | access.Update, SQL: "id = $1"}},
+	Missing:   apierr.UserNotFound,
+}
+
+var userList = list.New(list.Source[User]{
+	From:    "users",
+	Columns: userColumns,
+	ID:      "id",
+	Created: "created_at",
+	Tables:  []string{"users"},
+	Fields: list.Fields{
+		{Name: "id", Type: list.UUID, Column: "id"},
+		{Name: "display_name", Type: list.Text, Column: "display_name", Key: "display_name_key", Order: "display_name_order", Fold: types.SearchKey, Index: list.ThenID},
+		{Name: "kind", Type: list.Text, Column: "kind", Key: "kind", Index: list.ThenCreated},
+		{Name: "status", Type: list.Text, Column: "status", Key: "status", Index: list.ThenCreated},
+		{Name: "language", Type: list.Text, Column: "language", Key: "language", Index: list.ThenCreated},
+		{Name: "created_at", Type: list.Time, Column: "created_at"},
+		{Name: "modified_at", Type: list.Time, Column: "modified_at", Index: list.ThenID},
+		{Name: "last_login_at", Type: list.Time, Column: "last_login_at", Null: true, Index: list.ThenID},
+	},
+	Scan: scanUser,
+})
+
+const (
+	insertUser = `
+		INSERT INTO users (
+			id, status, language, created_at, created_by, modified_at, modified_by, display_name, display_name_key, display_name_skeleton, kind,
+			display_name_order)
+		VALUES ($1, $2, $3, $4, $5, $4, $5, $6, $7, $8, $9, $10)`
+
+	updateUser = `
+		UPDATE users SET
+			status = $2, language = $3, modified_at = $4, modified_by = $5, version = version + 1,
+			display_name = $7, display_name_key = $8, display_name_skeleton = $9, display_name_order = $10
+		WHERE id = $1 AND version = $6`
+
+	// Pending users whose only credential was taken over.
+	disableEmptyUser = `
+		UPDATE users SET status = 'disabled', modified_at = $2, modified_by = $3, version = version + 1
+		WHERE id = $1 AND status = 'pending' AND NOT EXISTS (SELECT 1 FROM credentials WHERE user_id = $1)`
+
+	touchUser = `UPDATE users SET modified_at = $2, modified_by = $3, version = version + 1 WHERE id = $1`
+
+	selectRoleNames = `
+		SELECT ur.user_id, r.name FROM held_roles ur JOIN role_names r ON r.id = ur.role_id
+		WHERE ur.user_id IN (%s) ORDER BY r.name_key`
+
+	selectRole = `SELECT id FROM role_names WHERE id = $1 OR name_key = $2`
+
+	insertUserRole = `
+		INSERT INTO user_roles (user_id, role_id, created_at, created_by) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (user_id, role_id) DO NOTHING`
+
+	deleteUserRole = `DELETE FROM user_roles WHERE user_id = $1 AND role_id = $2`
+
+	// Service accounts do not count: they cannot sign in, nor change roles. Nor do administrators whose role ends by itself.
+	countOtherAdministrators = `
+		SELECT count(*) FROM user_roles ur JOIN users u ON u.id = ur.user_id
+		WHERE ur.role_id = $1 AND ur.in_force = TRUE AND ur.expires_at IS NULL AND u.status = 'active' AND u.kind = 'person' AND u.id <> $2`
+)
+
+// fillRoles adds the names of their roles to users.
+func fillRoles(ctx context.Context, q store.Querier, users []User) error {
+	ids, at := make([]string, len(users)), make(map[string]int, len(users))
+	for i, u := range users {
+		ids[i], at[u.ID] = u.ID, i
+	}
+	err := eachByID(ctx, q, selectRoleNames, ids, func(rows *store.Rows) error {
+		var userID, name string
+		if err := rows.Scan(&userID, &name); err != nil {
+			return err
+		}
+		u := &users[at[userID]]
+		u.Roles = append(u.Roles, name)
+		return nil
+	})
+	if err == nil {
+		err = fillTerms(ctx, q, users)
+	}
+	if err != nil {
+		return fmt.Errorf("read roles of users: %w", err)
+	}
+	return nil
+}
+
+// withRoles adds the roles to a user that was read.
+func withRoles(ctx context.Context, q store.Querier, u User, err error) (User, error) {
+	if err != nil {
+		return User{}, err
+	}
+	one := []User{u}
+	err = fillRoles(ctx, q, one)
+	return one[0], err
 }

@@ -36,10 +36,6 @@ type notifier interface {
 	Notify(ctx context.Context, tx *store.Tx, e event.Event) error
 }
 
-// SetTerms registers the receiver of roles with a beginning or an end, and the one that notifies users of their end. Call it before the first
-// request.
-func (s *Service) SetTerms(t terms, n notifier) { s.terms, s.notifier = t, n }
-
 const (
 	selectAssigned = `SELECT role_id, starts_at, expires_at, in_force FROM user_roles WHERE user_id = $1 ORDER BY role_id`
 
@@ -243,7 +239,7 @@ func (s *Service) warn(ctx context.Context, tx *store.Tx, r endingRole) error {
 		return err
 	}
 	recipients := slices.DeleteFunc([]string{r.userID, r.by}, func(id string) bool { return id == store.NilID })
-	return s.notifier.Notify(ctx, tx, event.Event{
+	return s.Peers.Notifier.Notify(ctx, tx, event.Event{
 		Kind: event.AccessExpiring, Type: access.Roles, RecordID: r.roleID, Recipients: recipients,
 		Args: map[string]any{"Access": r.name, "Date": r.expires.Std().Format("2006-01-02 15:04 UTC")},
 	})

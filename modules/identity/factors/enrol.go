@@ -2,9 +2,21 @@ package factors
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base32"
+	"fmt"
+	"net/url"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/makiuchi-d/gozxing"
+	"github.com/makiuchi-d/gozxing/qrcode/decoder"
+	"github.com/makiuchi-d/gozxing/qrcode/encoder"
+	"github.com/pquerna/otp"
+	"github.com/pquerna/otp/hotp"
 
 	"kontor/modules/kit/factor"
 	"kontor/modules/kit/signin"
@@ -239,4 +251,97 @@ func (s *Service) nameFor(ctx context.Context, f Factor, others []Factor) (strin
 		name = standard + " " + strconv.Itoa(n)
 	}
 	return name, nil
+}
+
+// quietZone is the white border of a QR code in modules (ISO/IEC 18004).
+const quietZone = 4
+
+// qrSVG draws a text as a QR code. The picture has a white background, so that it can also be read on a dark page.
+func qrSVG(text string) (string, error) {
+	hints := map[gozxing.EncodeHintType]any{gozxing.EncodeHintType_CHARACTER_SET: "UTF-8"}
+	code, err := encoder.Encoder_encode(text, decoder.ErrorCorrectionLevel_M, hints)
+	if err != nil {
+		return "", fmt.Errorf("draw a QR code: %w", err)
+	}
+	m := code.GetMatrix()
+	size := m.GetWidth() + 2*quietZone
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" shape-rendering="crispEdges">`, size, size)
+	fmt.Fprintf(&b, `<path fill="#fff" d="M0 0h%dv%dH0z"/><path d="`, size, size)
+	for y := range m.GetHeight() {
+		for x := 0; x < m.GetWidth(); x++ {
+			start := x
+			for x < m.GetWidth() && m.Get(x, y) == 1 {
+				x++
+			}
+			if run := x - start; run > 0 {
+				fmt.Fprintf(&b, "M%d %dh%dv1h-%dz", start+quietZone, y+quietZone, run, run)
+			}
+		}
+	}
+	b.WriteString(`"/></svg>`)
+	return b.String(), nil
+}
+
+// The parameters of RFC 6238 that every authenticator app supports.
+const (
+	totpPeriod      = 30 * time.Second
+	totpDigits      = 6
+	totpSkew        = 1  // steps that the clock of a phone may be off
+	totpSecretBytes = 20 // the length of a SHA-1 hash (RFC 4226, section 4)
+)
+
+var secretEncoding = base32.StdEncoding.WithPadding(base32.NoPadding)
+
+// newSecret returns a random secret in base32.
+func newSecret() string {
+	var secret [totpSecretBytes]byte
+	rand.Read(secret[:]) // does not fail: it would end the program
+	return secretEncoding.EncodeToString(secret[:])
+}
+
+// stepAt returns the number of the time step of a moment.
+func stepAt(at time.Time) int64 { return at.Unix() / int64(totpPeriod/time.Second) }
+
+// matchStep returns the time step around now whose code is the given one. It takes the same time for every code. ok is false
+// for a wrong code.
+func matchStep(secret, code string, now time.Time) (step int64, ok bool) {
+	typed := []byte(parseTOTP(code))
+	for s := stepAt(now) - totpSkew; s <= stepAt(now)+totpSkew; s++ {
+		want, err := codeAt(secret, s)
+		if err == nil && subtle.ConstantTimeCompare(typed, []byte(want)) == 1 {
+			step, ok = s, true
+		}
+	}
+	return step, ok
+}
+
+// codeAt returns the code of a time step.
+func codeAt(secret string, step int64) (string, error) {
+	if step < 0 {
+		return "", otp.ErrValidateInputInvalidLength
+	}
+	return hotp.GenerateCodeCustom(secret, uint64(step), hotp.ValidateOpts{Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1})
+}
+
+// parseTOTP removes the spaces that apps show within a code. It returns an empty text for a text that cannot be a code.
+func parseTOTP(typed string) string {
+	const longest = 16
+	if len(typed) > longest {
+		return ""
+	}
+	code := strings.ReplaceAll(typed, " ", "")
+	if len(code) != totpDigits || strings.Trim(code, "0123456789") != "" {
+		return ""
+	}
+	return code
+}
+
+// totpURI returns the address that authenticator apps read from a QR code. Some apps show a plus sign as it is, so that
+// spaces are written as %20.
+func totpURI(issuer, account, secret string) string {
+	q := url.Values{"secret": {secret}, "issuer": {issuer}, "algorithm": {"SHA1"}, "digits": {strconv.Itoa(totpDigits)},
+		"period": {strconv.Itoa(int(totpPeriod / time.Second))}}
+	label := url.QueryEscape(issuer) + ":" + url.QueryEscape(account)
+	return "otpauth://totp/" + strings.ReplaceAll(label+"?"+q.Encode(), "+", "%20")
 }

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"slices"
 
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
+	"kontor/modules/kit/signin"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -181,4 +184,220 @@ func (s *Service) create(ctx context.Context, tx *store.Tx, st *statement) (user
 	identity, err := s.insertIdentity(ctx, tx, Identity{UserID: userID, Subject: st.Subject, Email: st.Email, CreatedBy: store.NilID})
 	st.Identity = identity.ID
 	return userID, err
+}
+
+// Identity is an account at the provider with which a user may sign in.
+type Identity struct {
+	ID          string      `json:"id"`
+	UserID      string      `json:"user_id"`
+	Issuer      string      `json:"issuer" format:"uri" example:"https://login.bank.example"`
+	Subject     string      `json:"subject" maxLength:"255" example:"248289761001" doc:"Id of the account at the issuer."`
+	Email       string      `json:"email" format:"-" example:"anna.keller@bank.example" doc:"The address of the account when it was linked; empty if unknown."`
+	CreatedAt   store.Time  `json:"created_at"`
+	CreatedBy   string      `json:"created_by"`
+	LastUsedAt  *store.Time `json:"last_used_at"`
+	TrustedFrom *store.Time `json:"trusted_from" doc:"Until then the account can neither replace an older method of sign-in nor be the only proof for a sensitive change; null for one that came with the user, or existed before this rule."`
+}
+
+// onTrial reports whether an identity is on trial (see the package signin).
+func (i Identity) onTrial(now store.Time) bool { return i.TrustedFrom != nil && now < *i.TrustedFrom }
+
+// EachUser names the user and the creator.
+func (i Identity) EachUser(add func(id string)) {
+	add(i.UserID)
+	add(i.CreatedBy)
+}
+
+const (
+	// maxIdentities is the number of identities of one user.
+	maxIdentities = 10
+
+	actionLink   = "identities.create"
+	actionUnlink = "identities.delete"
+)
+
+// insertIdentity links an account at the provider to a user. It returns apierr.IdentityExists for an account that is linked,
+// to whomever, and apierr.TooManyIdentities.
+func (s *Service) insertIdentity(ctx context.Context, tx *store.Tx, i Identity) (Identity, error) {
+	var n int
+	if err := tx.QueryRow(ctx, countIdentities, i.UserID).Scan(&n); err != nil {
+		return Identity{}, err
+	}
+	if n >= maxIdentities {
+		return Identity{}, apierr.TooManyIdentities
+	}
+	i.ID, i.Issuer, i.CreatedAt = store.NewID(), s.options.Issuer, tx.Now()
+	var trusted store.Time
+	if i.TrustedFrom != nil {
+		trusted = *i.TrustedFrom
+	}
+	_, err := tx.Exec(ctx, insertIdentityRow, i.ID, i.UserID, i.Issuer, i.Subject, i.Email, i.CreatedAt, i.CreatedBy, trusted)
+	if errors.Is(err, store.ErrDuplicate) {
+		return Identity{}, apierr.IdentityExists.Wrap(err)
+	}
+	if err != nil {
+		return Identity{}, err
+	}
+	undo, keepUndo := s.sessions.NewUndo(signin.Identity, i.UserID, i.ID)
+	if i.TrustedFrom == nil {
+		undo = ""
+	} else if err := keepUndo(ctx, tx); err != nil {
+		return Identity{}, err
+	}
+	if err := identityProof.Audit(ctx, tx, actionLink, i.ID, nil); err != nil {
+		return Identity{}, err
+	}
+	return i, s.outbox.CredentialAdded(ctx, tx, i.UserID, s.Name(), undo)
+}
+
+// link links an account at the provider: the caller's own with a one-time code of the provider's answer, or that of a user
+// with the subject, for callers who may create identities. It returns apierr.UserNotFound, apierr.NoAccess,
+// apierr.OIDCInvalidCode, apierr.NotStaff, apierr.IdentityExists and apierr.TooManyIdentities. Users who link an account of their own
+// prove themself with an older method: link also returns what signin.Rule.Prove does.
+func (s *Service) link(ctx context.Context, in linkInput) (Identity, error) {
+	caller := access.From(ctx)
+	if in.Subject != "" && !caller.May(access.Identities, access.Create) {
+		return Identity{}, apierr.NoAccess
+	}
+	if caller.UserID == in.UserID && s.provider != nil {
+		if err := s.sessions.Prove(ctx, in.proof()); err != nil {
+			return Identity{}, err
+		}
+	}
+	var linked Identity
+	var refused error
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		refused = nil
+		exists, active, staff, err := s.isActiveStaff(ctx, tx, in.UserID)
+		switch {
+		case err != nil:
+			return err
+		case !exists:
+			return apierr.UserNotFound
+		case s.provider == nil:
+			return apierr.NotFound
+		case in.Code != "" && caller.UserID != in.UserID:
+			return apierr.NoAccess
+		case !active || !staff:
+			return apierr.NotStaff
+		}
+		subject, email := in.Subject, ""
+		if in.Code != "" {
+			userID, st, valid, err := s.useCode(ctx, tx, forLink, in.Code)
+			if err != nil {
+				return err
+			}
+			if !valid || userID != caller.UserID || st.Issuer != s.options.Issuer {
+				refused = apierr.OIDCInvalidCode
+				return nil // committed: the code is void
+			}
+			subject, email = st.Subject, st.Email
+		}
+		trusted := tx.Now().Add(signin.Trial)
+		linked, err = s.insertIdentity(ctx, tx, Identity{UserID: in.UserID, Subject: subject, Email: email, CreatedBy: records.Actor(ctx), TrustedFrom: &trusted})
+		if err != nil {
+			return err
+		}
+		tx.Respond(linked)
+		return nil
+	})
+	if err == nil && refused != nil {
+		s.report(ctx, &rejection{kind: apierr.OIDCInvalidCode, note: "link_code", user: caller.UserID})
+		err = refused
+	}
+	return linked, err
+}
+
+// identities lists the identities of a user. The caller is the user, or may read the identities. It returns
+// apierr.UserNotFound and apierr.NoAccess.
+func (s *Service) identities(ctx context.Context, in identitiesInput) (list.Page[Identity], error) {
+	caller := access.From(ctx)
+	status, err := selectText(ctx, s.db, selectStatus, in.UserID)
+	if err == nil && status == "" {
+		err = apierr.UserNotFound
+	}
+	if err != nil {
+		return list.Page[Identity]{}, err
+	}
+	ofUser := list.Where{SQL: "user_id = $1", Args: []any{in.UserID}}
+	if caller.UserID == in.UserID || caller.May(access.Identities, access.Read) {
+		return identityList.Page(ctx, s.db, in.Query, ofUser)
+	}
+	page, err := identityList.Page(ctx, s.db, in.Query, ofUser, identityTable.Visible(caller))
+	if err == nil && page.TotalUnfiltered == 0 {
+		err = apierr.NoAccess
+	}
+	return page, err
+}
+
+// deletable returns an identity of a user that the caller may delete now. It returns apierr.UserNotFound, apierr.IdentityNotFound,
+// apierr.NoAccess and apierr.OlderMethodKept.
+func (s *Service) deletable(ctx context.Context, q store.Querier, userID, id string) (Identity, error) {
+	status, err := selectText(ctx, q, selectStatus, userID)
+	switch {
+	case err != nil:
+		return Identity{}, err
+	case status == "":
+		return Identity{}, apierr.UserNotFound
+	}
+	row, err := identityTable.Get(ctx, q, id, access.Delete)
+	switch {
+	case err != nil:
+		return Identity{}, err
+	case row.UserID != userID:
+		return Identity{}, apierr.IdentityNotFound
+	}
+	var trusted store.Time
+	if row.TrustedFrom != nil {
+		trusted = *row.TrustedFrom
+	}
+	return row, s.sessions.CheckRemoval(ctx, q, userID, trusted)
+}
+
+// unlink deletes an identity and ends the other sessions of its user, which may have been opened with it. It returns
+// apierr.UserNotFound, apierr.IdentityNotFound, apierr.NoAccess, apierr.OlderMethodKept, and for an own identity what
+// signin.Rule.Prove returns.
+func (s *Service) unlink(ctx context.Context, in unlinkInput) (endpoint.Message, error) {
+	caller := access.From(ctx)
+	if _, err := s.deletable(ctx, s.db, in.UserID, in.IdentityID); err != nil {
+		return endpoint.Message{}, err
+	}
+	if caller.UserID == in.UserID {
+		if err := s.sessions.Prove(ctx, in.Proof); err != nil {
+			return endpoint.Message{}, err
+		}
+	}
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		row, err := s.deletable(ctx, tx, in.UserID, in.IdentityID)
+		if err != nil {
+			return err
+		}
+		if err := s.delete(ctx, tx, row); err != nil {
+			return err
+		}
+		keep := ""
+		if caller.UserID == row.UserID {
+			keep = caller.SessionID
+		}
+		if err := s.sessions.EndSessions(ctx, tx, row.UserID, keep); err != nil {
+			return err
+		}
+		return s.outbox.CredentialRemoved(ctx, tx, row.UserID, s.Name())
+	})
+	return endpoint.Confirm(ctx, s.options.Texts, "users.identity_deleted"), err
+}
+
+// delete deletes an identity and the open codes of its user.
+func (s *Service) delete(ctx context.Context, tx *store.Tx, row Identity) error {
+	was, err := readIdentity(ctx, tx, row.ID)
+	if err != nil {
+		return err
+	}
+	for _, step := range []struct{ statement, id string }{{deleteCodesOf, row.UserID}, {deleteIdentityRow, row.ID}} {
+		if _, err := tx.Exec(ctx, step.statement, step.id); err != nil {
+			return err
+		}
+	}
+	tx.Audit(store.AuditEntry{Actor: records.Actor(ctx), Action: actionUnlink, RecType: access.Identities.Name, RecID: row.ID, Before: was})
+	return nil
 }

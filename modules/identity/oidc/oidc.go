@@ -2,7 +2,7 @@
 // accounts there.
 //
 // A sign-in is a chain of four requests. The browser is redirected to the provider (begin.go), returns with an authorization
-// code (callback.go), and gets a one-time code, which the console exchanges for tokens (exchange.go). A sealed cookie binds the
+// code (begin.go), and gets a one-time code, which the console exchanges for tokens (exchange.go). A sealed cookie binds the
 // first two, a random one the last two. Nothing is stored before the provider has answered.
 //
 // The package trusts the provider for the identity and the roles of users who are linked, and for nothing else. It never
@@ -16,14 +16,20 @@ import (
 	"context"
 	"encoding/base64"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
+	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/signin"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
+	"kontor/server/ratelimit"
 	"kontor/store"
 )
 
@@ -176,3 +182,135 @@ func (s *Service) Records() map[access.RecordType]access.Records {
 
 // encode returns bytes in the form of states, codes and cookies.
 func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
+
+// Endpoints returns the rows of the module. They exist also when the sign-in is off, and then answer 404, so that grants and
+// the API document do not depend on a setting.
+func (s *Service) Endpoints() []endpoint.Endpoint {
+	staff := []string{access.Advisor}
+	toProvider := endpoint.Answer{Status: http.StatusSeeOther, Says: "A redirect to the provider, or to the console with an error."}
+	toConsole := endpoint.Answer{Status: http.StatusSeeOther, Says: "A redirect to the console with a one-time code or an error in the fragment."}
+	rows := []endpoint.Endpoint{
+		// Callers of these three have no access token yet. Browsers open the first two as pages.
+		{Name: "oidc.begin", Method: http.MethodGet, Path: beginPath, Access: access.Public, Limit: ratelimit.Public,
+			Summary: "Redirect to the sign-in provider.", Faults: []apierr.Kind{apierr.NotFound, apierr.Unavailable, apierr.OutcomeUnknown},
+			Doc: endpoint.Doc{Answers: []endpoint.Answer{toProvider}, Description: "Without an answer of the provider, the fragment of the console's address has `error=" + apierr.OIDCUnavailable.Code + "`."}, Handle: endpoint.JSON(http.StatusSeeOther, s.begin)},
+		{Name: "oidc.callback", Method: http.MethodGet, Path: callbackPath, Access: access.Public, Limit: ratelimit.Public,
+			OpenQuery: true, // providers add parameters of their own (RFC 6749, section 4.1.2)
+			Summary:   "Return from the sign-in provider.", Faults: []apierr.Kind{apierr.NotFound, apierr.Unavailable, apierr.OutcomeUnknown},
+			Doc: endpoint.Doc{Answers: []endpoint.Answer{toConsole}, Description: describeFragment()}, Handle: endpoint.JSON(http.StatusSeeOther, s.callback)},
+		{Name: "oidc.exchange", Method: http.MethodPost, Path: beginPath, Access: access.Public, Limit: ratelimit.Public,
+			Summary: "Complete a sign-in with the provider.",
+			Faults:  []apierr.Kind{apierr.NotFound, apierr.OIDCInvalidCode, apierr.OIDCNoAccount},
+			Doc:     endpoint.Doc{Answers: s.options.SignedIn, Headers: []string{endpoint.DeviceHeader, endpoint.TokenHeader}},
+			Handle:  endpoint.JSON(http.StatusOK, s.exchange)},
+		{Name: "oidc.identities", Method: http.MethodGet, Path: "/v1/users/{id}/identities", Access: access.On(access.Identities, access.Read), Roles: staff,
+			Summary: "List the accounts at the provider with which a user may sign in.", Faults: []apierr.Kind{apierr.UserNotFound},
+			Doc: endpoint.Doc{Search: identityList.Search()}, Handle: endpoint.JSON(http.StatusOK, s.identities)},
+		// Users link an account of their own without a grant on the type, which a rule for creation would require.
+		{Name: "oidc.link", Method: http.MethodPost, Path: "/v1/users/{id}/identities", Subject: access.UserIn("id"), Access: access.SignedIn, Roles: staff,
+			Summary: "Link an account at the provider to a user.", Assurance: endpoint.SecondFactor, MaxBody: signin.MaxBody,
+			Faults: []apierr.Kind{apierr.NotFound, apierr.UserNotFound, apierr.OIDCInvalidCode, apierr.NotStaff, apierr.IdentityExists,
+				apierr.TooManyIdentities, apierr.ProofRequired, apierr.MethodOnTrial, apierr.LockedOut},
+			Handle: endpoint.JSON(http.StatusCreated, s.link)},
+		{Name: "oidc.unlink", Method: http.MethodDelete, Path: "/v1/users/{id}/identities/{identity_id}", Subject: access.UserIn("id"), Access: access.On(access.Identities, access.Delete), Roles: staff,
+			Summary: "Unlink an account at the provider from a user.", Assurance: endpoint.SecondFactor, MaxBody: signin.MaxBody,
+			Faults: []apierr.Kind{apierr.UserNotFound, apierr.IdentityNotFound, apierr.OlderMethodKept,
+				apierr.ProofRequired, apierr.MethodOnTrial, apierr.LockedOut},
+			Handle: endpoint.JSON(http.StatusOK, s.unlink)},
+	}
+	for i := range rows {
+		rows[i].Tag = "Authentication"
+		if rows[i].Limit == ratelimit.Undecided {
+			rows[i].Limit = ratelimit.Private
+		}
+	}
+	return rows
+}
+
+type beginInput struct {
+	ReturnTo string `query:"return_to" maxLength:"512" example:"/customers" doc:"A path of the console to open after the sign-in."`
+	Again    bool   `query:"again" doc:"Whether the person must authenticate at the provider again, to prove themself for a change: the console then gets oidc_proof, and nobody is signed in."`
+}
+
+// Validate accepts paths of the console only: an address of another site would make this one an open redirect.
+func (in *beginInput) Validate(v *apierr.Fields) {
+	if in.ReturnTo != "" && !isConsolePath(in.ReturnTo) {
+		v.Add("return_to", "invalid.console_path")
+	}
+}
+
+// callbackInput is not validated: browsers open the address as a page, and every error must return to the console.
+type callbackInput struct {
+	Code   string `query:"code" doc:"The authorization code."`
+	State  string `query:"state" doc:"The state of the sign-in."`
+	Issuer string `query:"iss" doc:"The issuer of the answer (RFC 9207)."`
+	Error  string `query:"error" doc:"An error code of OAuth 2.0. Its description is ignored."`
+}
+
+type exchangeInput struct {
+	Code string `json:"code" doc:"The one-time code from the fragment. It is valid for one minute, once, in the browser that has signed in."`
+}
+
+// Validate requires a code.
+func (in *exchangeInput) Validate(v *apierr.Fields) {
+	if in.Code == "" {
+		v.Add("code", "invalid.required")
+	}
+}
+
+type linkInput struct {
+	UserID  string `path:"id"`
+	Code    string `json:"code" required:"false" example:"-" doc:"The one-time code from the fragment. The caller links an account of their own, in the browser that has signed in there."`
+	Subject string `json:"subject" required:"false" maxLength:"255" example:"248289761001" doc:"Id of the account at the issuer, for callers who may create identities."`
+
+	// The members of signin.Proof. Its code has another name, because code was taken.
+	Password     string         `json:"password" format:"password" required:"false" doc:"The proof that users need for an account of their own: the password, factor_code, recovery_code or passkey. Without it, the error auth_m.proof_required lists what the user has."`
+	FactorCode   string         `json:"factor_code" required:"false" maxLength:"64" example:"-" doc:"Instead of the password: of an authenticator app."`
+	RecoveryCode string         `json:"recovery_code" required:"false" maxLength:"64" example:"-" doc:"Instead of the password."`
+	Passkey      jsontext.Value `json:"passkey" required:"false" type:"object" example:"-" doc:"Instead of the password: what navigator.credentials.get returned for the options of POST /v1/users/{id}/reauthenticate/options."`
+	Token        string         `json:"token" required:"false" maxLength:"128" example:"-" doc:"Only with a passkey: the token of its options."`
+	OIDCCode     string         `json:"oidc_proof" required:"false" maxLength:"128" example:"-" doc:"Instead of the password: the one-time code of another sign-in with an account that is linked already."`
+}
+
+// proof returns the proof of the caller.
+func (in *linkInput) proof() signin.Proof {
+	return signin.Proof{Password: in.Password, Code: in.FactorCode, RecoveryCode: in.RecoveryCode, Passkey: in.Passkey, Token: in.Token, OIDCCode: in.OIDCCode}
+}
+
+// Validate requires exactly one of the members.
+func (in *linkInput) Validate(v *apierr.Fields) {
+	switch {
+	case in.Code == "" && in.Subject == "":
+		v.Add("subject", "invalid.required")
+	case in.Code != "" && in.Subject != "":
+		v.Add("subject", "invalid.one_of_two", apierr.Args{"Other": "code"})
+	case in.Subject != "" && !isSubject(in.Subject):
+		v.Add("subject", "invalid.subject", apierr.Args{"Max": maxSubject})
+	}
+	p := in.proof()
+	p.Check(v)
+	in.Passkey = p.Passkey
+}
+
+type identitiesInput struct {
+	UserID string      `path:"id"`
+	Query  list.Params `query:"*"`
+}
+
+type unlinkInput struct {
+	UserID     string `path:"id"`
+	IdentityID string `path:"identity_id"`
+	signin.Proof
+}
+
+// Validate checks the form of the proof.
+func (in *unlinkInput) Validate(v *apierr.Fields) { in.Proof.Check(v) }
+
+// describeFragment describes the errors that reach the console in the fragment of its address.
+func describeFragment() string {
+	var codes []string
+	for _, kind := range []apierr.Kind{apierr.OIDCUnavailable, apierr.OIDCExpired, apierr.OIDCCancelled, apierr.OIDCFailed, apierr.OIDCNoAccount} {
+		codes = append(codes, "`"+kind.Code+"`")
+	}
+	return "A rejected sign-in redirects, too: the member `error` of the fragment is one of " + strings.Join(codes, ", ") + "."
+}

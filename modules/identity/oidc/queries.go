@@ -7,7 +7,9 @@ import (
 	"slices"
 
 	"kontor/modules/kit/list"
+	"kontor/modules/kit/personal"
 	"kontor/modules/kit/records"
+	"kontor/modules/kit/signin"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/apierr"
@@ -121,4 +123,129 @@ func (s *Service) isActiveStaff(ctx context.Context, q store.Querier, userID str
 	policy := s.options.Policy.Load()
 	roles, err := store.All(ctx, q, store.Text, selectHeldRoles, userID)
 	return true, status == "active", policy.Staff(userID) || slices.ContainsFunc(roles, policy.Staff), err
+}
+
+// Proofs returns how the audit trail digests identities. The digests do not cover the last use, which is in the entry of the
+// session. One-time codes and states expire within minutes.
+func Proofs() []records.Proof { return []records.Proof{identityProof} }
+
+var identityProof = records.Proof{
+	Type: identityTable.Type.Name, From: "identities", Key: "id", Read: readIdentity, Outside: map[string]string{"last_used_at": "null"},
+	Changes: &store.ChangeRule{Omit: []string{"last_used_at"}, Forget: true},
+}
+
+// readIdentity reads an identity for a digest, without the last use.
+func readIdentity(ctx context.Context, q store.Querier, id string) (store.Record, error) {
+	i, err := scanIdentity(q.QueryRow(ctx, `SELECT `+identityColumns+` FROM identities WHERE id = $1`, id))
+	i.LastUsedAt = nil
+	return store.Record{Answer: i}, err
+}
+
+// PersonalData lists the tables of the module.
+func (s *Service) PersonalData() []personal.Table {
+	return []personal.Table{
+		{Name: "identities", Holds: "the accounts of a user at the provider, with the e-mail address at the time of linking", Sections: []string{"identities"}},
+		{Name: "oidc_codes", Holds: "what the provider has stated about a user, for minutes", Unexported: "It lives for minutes, within one sign-in."},
+		{Name: "oidc_states", Why: "It holds hashes of random values, for minutes."},
+	}
+}
+
+const selectIdentityIDs = `SELECT id FROM identities WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`
+
+// PersonalSections declares the accounts of a user at the provider.
+func (s *Service) PersonalSections() []personal.Section {
+	return []personal.Section{
+		personal.Records(personal.About{Name: "identities", Kind: personal.User, Endpoint: "GET /v1/users/{id}/identities"},
+			personal.Of[Identity]{Table: &identityTable, All: access.Read, Condition: "identities.user_id = $2"}),
+	}
+}
+
+// ErasePerson deletes the accounts of a user at the provider, and pending sign-ins.
+func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject personal.Subject, cursor string) (string, error) {
+	if subject.Kind != personal.User {
+		return "", nil
+	}
+	return personal.Run(ctx, tx, cursor,
+		personal.Once(func(ctx context.Context, tx *store.Tx) error {
+			_, err := tx.Exec(ctx, deleteCodesOf, subject.ID)
+			return err
+		}),
+		personal.EachID(selectIdentityIDs, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
+			before, err := readIdentity(ctx, tx, id)
+			if err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, deleteIdentityRow, id); err != nil {
+				return err
+			}
+			return identityProof.Audit(ctx, tx, personal.Action, id, before)
+		}))
+}
+
+// OnTrial returns the identities of a user that are on trial.
+func (s *Service) OnTrial(ctx context.Context, q store.Querier, userID string) ([]signin.Method, error) {
+	found, err := store.All(ctx, q, scanIdentity, selectOnTrial, userID, q.Now())
+	if err != nil {
+		return nil, err
+	}
+	methods := make([]signin.Method, len(found))
+	for i, row := range found {
+		methods[i] = signin.Method{Kind: signin.Identity, ID: row.ID, UserID: userID, TrustedFrom: *row.TrustedFrom}
+	}
+	return methods, nil
+}
+
+// Drop deletes an identity.
+func (s *Service) Drop(ctx context.Context, tx *store.Tx, m signin.Method, announce bool) error {
+	row, err := identityTable.GetUnchecked(ctx, tx, m.ID)
+	if errors.Is(err, apierr.IdentityNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.delete(ctx, tx, row); err != nil || !announce {
+		return err
+	}
+	return s.outbox.CredentialRemoved(ctx, tx, row.UserID, s.Name())
+}
+
+// CanProve reports whether a user has an account at the provider that is not on trial.
+func (s *Service) CanProve(ctx context.Context, q store.Querier, userID string) (bool, error) {
+	if s.provider == nil {
+		return false, nil
+	}
+	var n int
+	err := q.QueryRow(ctx, countTrusted, userID, s.options.Issuer, q.Now()).Scan(&n)
+	return n > 0, err
+}
+
+// ProveAgain uses the one-time code of another sign-in of a user at the provider. It returns apierr.OIDCInvalidCode, and
+// apierr.MethodOnTrial for an identity on trial.
+func (s *Service) ProveAgain(ctx context.Context, userID, code string) error {
+	var refused error
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		refused = apierr.OIDCInvalidCode
+		owner, st, valid, err := s.useCode(ctx, tx, forProof, code)
+		if err != nil || !valid || owner != userID {
+			return err // committed without an error: the code is void
+		}
+		linked, err := identityTable.GetUnchecked(ctx, tx, st.Identity)
+		switch {
+		case errors.Is(err, apierr.IdentityNotFound):
+			return nil
+		case err != nil:
+			return err
+		case linked.UserID != userID:
+			return nil
+		}
+		if refused = nil; linked.onTrial(tx.Now()) {
+			refused = apierr.MethodOnTrial.With(apierr.Args{"Time": linked.TrustedFrom.String()}).Detail("until", *linked.TrustedFrom)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return refused
 }

@@ -2,7 +2,10 @@ package profile
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
+	"kontor/modules/kit/personal"
 	"kontor/modules/kit/types"
 	"kontor/modules/kit/validate"
 	"kontor/server/access"
@@ -139,4 +142,187 @@ func (s *Service) SetPreferences(ctx context.Context, in PreferencesInput) (Pref
 		return proof.Audit(ctx, tx, "profile.set_preferences", userID, was)
 	})
 	return after, err
+}
+
+const selectPreferencesStatement = `
+	SELECT u.language, p.theme, p.date_format, p.currency_display, p.number_format, COALESCE(p.version, 0)
+	FROM people u LEFT JOIN profile_preferences p ON p.user_id = u.id
+	WHERE u.id = $1`
+
+const upsertPreferencesStatement = `
+	INSERT INTO profile_preferences (
+		user_id, theme, date_format, currency_display, number_format, created_at, created_by, modified_at, modified_by, version)
+	VALUES ($1, $2, $3, $4, $5, $6, $1, $6, $1, $7)
+	ON CONFLICT (user_id) DO UPDATE SET
+		theme = excluded.theme, date_format = excluded.date_format, currency_display = excluded.currency_display,
+		number_format = excluded.number_format, modified_at = excluded.modified_at, modified_by = excluded.modified_by,
+		version = excluded.version`
+
+const selectAvatarStatement = `
+	SELECT pixels, token, media_type FROM avatars
+	WHERE user_id = $1
+	ORDER BY pixels DESC`
+
+const insertPictureStatement = `
+	INSERT INTO avatars (user_id, pixels, token, media_type, content, created_at, created_by)
+	VALUES ($1, $2, $3, $4, $5, $6, $1)`
+
+const deleteAvatarStatement = `DELETE FROM avatars WHERE user_id = $1`
+
+const selectMediaStatement = `SELECT media_type FROM avatars WHERE token = $1`
+
+const selectPictureStatement = `SELECT media_type, content FROM avatars WHERE token = $1`
+
+func selectPreferences(ctx context.Context, q store.Querier, userID string) (storedPreferences, error) {
+	var c storedPreferences
+	var language string
+	err := q.QueryRow(ctx, selectPreferencesStatement, userID).
+		Scan(&language, &c.theme, &c.dateFormat, &c.currencyDisplay, &c.numberFormat, &c.version)
+	c.language = types.Language(language)
+	if errors.Is(err, store.ErrNotFound) {
+		return c, apierr.UserNotFound
+	}
+	if err != nil {
+		return c, fmt.Errorf("read preferences: %w", err)
+	}
+	return c, nil
+}
+
+const selectDisabled = `SELECT status = 'disabled' FROM people WHERE id = $1`
+
+// requireEnabled returns apierr.NoAccess for a user who was disabled or erased after the request was authenticated.
+func requireEnabled(ctx context.Context, q store.Querier, userID string) error {
+	var disabled bool
+	err := q.QueryRow(ctx, selectDisabled, userID).Scan(&disabled)
+	if err == nil && disabled {
+		return apierr.NoAccess
+	}
+	return err
+}
+
+func upsertPreferences(ctx context.Context, tx *store.Tx, userID string, c storedPreferences) error {
+	_, err := tx.Exec(ctx, upsertPreferencesStatement, userID, c.theme, c.dateFormat, c.currencyDisplay, c.numberFormat, tx.Now(), c.version)
+	return err
+}
+
+// selectAvatar returns the picture of a user, or nil.
+func selectAvatar(ctx context.Context, q store.Querier, userID string) (*Avatar, error) {
+	rows, err := q.Query(ctx, selectAvatarStatement, userID)
+	if err != nil {
+		return nil, fmt.Errorf("read avatar: %w", err)
+	}
+	defer rows.Close()
+	var pictures []picture
+	for rows.Next() {
+		var p picture
+		if err := rows.Scan(&p.pixels, &p.token, &p.mediaType); err != nil {
+			return nil, fmt.Errorf("read avatar: %w", err)
+		}
+		pictures = append(pictures, p)
+	}
+	if err := rows.Err(); err != nil || len(pictures) == 0 {
+		return nil, err
+	}
+	avatar := avatarOf(pictures)
+	return &avatar, nil
+}
+
+func insertPicture(ctx context.Context, tx *store.Tx, userID string, p picture) error {
+	_, err := tx.Exec(ctx, insertPictureStatement, userID, p.pixels, p.token, p.mediaType, p.content, tx.Now())
+	return err
+}
+
+func deleteAvatar(ctx context.Context, tx *store.Tx, userID string) error {
+	_, err := tx.Exec(ctx, deleteAvatarStatement, userID)
+	return err
+}
+
+// selectPicture reads a picture by its token.
+func selectPicture(ctx context.Context, q store.Querier, token string) (picture, error) {
+	p := picture{token: token}
+	err := q.QueryRow(ctx, selectPictureStatement, token).Scan(&p.mediaType, &p.content)
+	return p, orNoAvatar(err)
+}
+
+// selectMedia reads the media type of a picture whose content the client has cached.
+func selectMedia(ctx context.Context, q store.Querier, token string) (picture, error) {
+	p := picture{token: token}
+	err := q.QueryRow(ctx, selectMediaStatement, token).Scan(&p.mediaType)
+	return p, orNoAvatar(err)
+}
+
+func orNoAvatar(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return apierr.AvatarNotFound
+	}
+	return err
+}
+
+// PersonalData lists the tables of the module.
+func (s *Service) PersonalData() []personal.Table {
+	return []personal.Table{
+		{Name: "profile_preferences", Holds: "how the console shows dates, amounts and colours to a user", Sections: []string{"preferences"}},
+		{Name: "list_views", Holds: "the lists of the console that a user has saved", Sections: []string{"views"}},
+		{Name: "avatars", Holds: "the picture of a user in two sizes", Sections: []string{"pictures"}},
+	}
+}
+
+// exportedPicture is a picture in an export. Its content is written in base64.
+type exportedPicture struct {
+	Pixels    int64  `json:"pixels"`
+	MediaType string `json:"media_type"`
+	Content   []byte `json:"content"`
+}
+
+// PersonalSections declares preferences, saved views and pictures of a user.
+func (s *Service) PersonalSections() []personal.Section {
+	return []personal.Section{
+		personal.Own(personal.About{Name: "preferences", Kind: personal.User, Endpoint: "GET /v1/profile/preferences"},
+			personal.Slice(func(ctx context.Context, q store.Querier, of personal.Subject) ([]Preferences, error) {
+				stored, err := selectPreferences(ctx, q, of.ID)
+				return []Preferences{stored.withDefaults()}, err
+			}), nil),
+		personal.Own(personal.About{Name: "views", Kind: personal.User, Endpoint: "GET /v1/profile/views"},
+			personal.Slice(func(ctx context.Context, q store.Querier, of personal.Subject) ([]View, error) {
+				return selectViews(ctx, q, of.ID)
+			}), nil),
+		personal.Own(personal.About{Name: "pictures", Kind: personal.User, Endpoint: "GET /v1/profile"},
+			personal.Slice(func(ctx context.Context, q store.Querier, of personal.Subject) ([]picture, error) {
+				return store.All(ctx, q, scanPicture, selectPictures, of.ID)
+			}),
+			func(_ context.Context, _ store.Querier, p picture) (any, error) {
+				return exportedPicture{p.pixels, p.mediaType, p.content}, nil
+			}),
+	}
+}
+
+// scanPicture reads a picture with its content.
+func scanPicture(row store.Scanner) (p picture, err error) {
+	err = row.Scan(&p.pixels, &p.token, &p.mediaType, &p.content)
+	return p, err
+}
+
+const deletePreferences = `DELETE FROM profile_preferences WHERE user_id = $1`
+
+// ErasePerson deletes preferences, saved views and pictures of a user.
+func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject personal.Subject, cursor string) (string, error) {
+	if subject.Kind != personal.User {
+		return "", nil
+	}
+	return personal.Run(ctx, tx, cursor, personal.Once(func(ctx context.Context, tx *store.Tx) error {
+		exists, err := proof.Exists(ctx, tx, subject.ID)
+		if err != nil || !exists {
+			return err
+		}
+		before, err := readProfile(ctx, tx, subject.ID)
+		if err != nil {
+			return err
+		}
+		for _, statement := range []string{deletePreferences, deleteViews, deleteAvatarStatement} {
+			if _, err := tx.Exec(ctx, statement, subject.ID); err != nil {
+				return err
+			}
+		}
+		return proof.Audit(ctx, tx, personal.Action, subject.ID, before)
+	}))
 }

@@ -9,12 +9,18 @@ package profile
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
 
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/sandbox"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
+	"kontor/server/ratelimit"
 	"kontor/store"
 )
 
@@ -153,4 +159,125 @@ var profiles = &records.Table[string]{
 	Type: access.Profiles, From: "people", Columns: "id",
 	Relations: []records.Relation{{Name: access.RelationSelf, Allows: access.Read | access.Update, SQL: "id = $1"}},
 	Missing:   apierr.UserNotFound,
+}
+
+// avatarForm is the form of an upload, for the API document.
+type avatarForm struct {
+	File []byte `json:"file" required:"true" doc:"A JPEG or PNG picture, recognised by its content."`
+}
+
+// Endpoints returns the rows of the module.
+func (s *Service) Endpoints() []endpoint.Endpoint {
+	rows := []endpoint.Endpoint{
+		{Name: "profile.get", Method: http.MethodGet, Path: "/v1/profile",
+			Summary: "Get the caller's profile.", Compression: endpoint.Uncompressed, // the addresses of the pictures are secrets
+			Handle: endpoint.JSON(http.StatusOK, s.Get)},
+		{Name: "profile.preferences.get", Method: http.MethodGet, Path: "/v1/profile/preferences",
+			Summary: "Get the caller's preferences.", WithoutFactor: true,
+			Handle: endpoint.JSON(http.StatusOK, s.Preferences)},
+		{Name: "profile.preferences.set", Method: http.MethodPut, Path: "/v1/profile/preferences",
+			Summary: "Update the caller's preferences.",
+			Faults:  []apierr.Kind{apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.SetPreferences)},
+		{Name: "profile.avatar.set", Method: http.MethodPost, Path: "/v1/profile/avatar", PeopleOnly: true, MaxBody: int(s.MaxBytes) + multipartOverhead,
+			Summary: "Upload the caller's picture.",
+			Faults:  []apierr.Kind{apierr.InvalidFileType, apierr.InvalidImage, apierr.PayloadTooLarge, apierr.Unavailable},
+			Doc:     endpoint.Doc{Body: avatarForm{}},
+			Handle:  endpoint.Upload(http.StatusOK, []string{multipartMedia}, s.upload)},
+		{Name: "profile.avatar.remove", Method: http.MethodDelete, Path: "/v1/profile/avatar",
+			Summary: "Remove the caller's picture.",
+			Faults:  []apierr.Kind{apierr.AvatarNotFound}, Handle: endpoint.JSON(http.StatusOK, s.RemoveAvatar)},
+		{Name: "profile.views.list", Method: http.MethodGet, Path: "/v1/profile/views", PeopleOnly: true,
+			Summary: "List the caller's saved views.", Doc: endpoint.Doc{Search: viewList.Search()}, Handle: endpoint.JSON(http.StatusOK, s.views)},
+		{Name: "profile.views.save", Method: http.MethodPut, Path: "/v1/profile/views", PeopleOnly: true,
+			Summary: "Save a view of a list.", Faults: []apierr.Kind{apierr.TooManyViews},
+			Doc:    endpoint.Doc{Description: "It replaces the caller's view of the list with the same name."},
+			Handle: endpoint.JSON(http.StatusOK, s.SaveView)},
+		{Name: "profile.views.remove", Method: http.MethodDelete, Path: "/v1/profile/views/{id}", PeopleOnly: true,
+			Summary: "Delete a saved view.", Faults: []apierr.Kind{apierr.ViewNotFound}, Handle: endpoint.JSON(http.StatusOK, s.RemoveView)},
+	}
+	for i := range rows {
+		rows[i].Access, rows[i].Limit, rows[i].Roles = access.Own, ratelimit.Private, []string{access.Advisor, access.Customer}
+	}
+	// Public: browsers send no bearer token for the pictures of a page. The URL itself is the secret.
+	rows = append(rows, endpoint.Endpoint{Name: "profile.avatar.get", Method: http.MethodGet, Path: avatarPath + "{file}",
+		Access: access.Public, Limit: ratelimit.Public, Summary: "Get a picture.",
+		Faults: []apierr.Kind{apierr.AvatarNotFound},
+		Doc: endpoint.Doc{Headers: []string{"If-None-Match"}, Sends: []string{"Content-Disposition"}, Answers: []endpoint.Answer{
+			{Status: http.StatusOK, Media: "image/jpeg", Says: "The picture."}, {Status: http.StatusOK, Media: "image/png", Says: "The picture."},
+			{Status: http.StatusNotModified},
+		}},
+		Handle: endpoint.Raw(nil, s.serve)})
+	for i := range rows {
+		rows[i].Tag = "Profile"
+	}
+	return rows
+}
+
+// Proofs returns how the audit trail digests the records of this module.
+func Proofs() []records.Proof { return []records.Proof{proof} }
+
+// proof covers what a user has set. The preferences that the API shows depend on the language of the user, so the stored
+// preferences are covered instead.
+var proof = records.Proof{
+	Type: access.Profiles.Name, Read: readProfile,
+	From: "(SELECT user_id FROM profile_preferences UNION SELECT user_id FROM avatars UNION SELECT user_id FROM list_views) AS chosen", Key: "user_id",
+	Outside: map[string]string{"preferences": `{"theme":"","date_format":"","currency_display":"","number_format":""}`},
+}
+
+const (
+	selectStoredPreferences = `SELECT theme, date_format, currency_display, number_format, version FROM profile_preferences WHERE user_id = $1`
+	selectPictures          = `SELECT pixels, token, media_type, content FROM avatars WHERE user_id = $1 ORDER BY pixels DESC`
+)
+
+// storedProfile holds the columns of a profile that the API does not show.
+type storedProfile struct {
+	Theme           *string         `json:"theme"`
+	DateFormat      *string         `json:"date_format"`
+	CurrencyDisplay *string         `json:"currency_display"`
+	NumberFormat    *string         `json:"number_format"`
+	Version         int64           `json:"version"`
+	Pictures        []storedPicture `json:"pictures"`
+	Views           []View          `json:"views,omitempty"`
+}
+
+type storedPicture struct {
+	Pixels    int64  `json:"pixels"`
+	MediaType string `json:"media_type"`
+	SHA256    string `json:"sha256"`
+}
+
+// readProfile reads what a user has set, which may be nothing.
+func readProfile(ctx context.Context, q store.Querier, userID string) (store.Record, error) {
+	var s storedProfile
+	err := q.QueryRow(ctx, selectStoredPreferences, userID).Scan(&s.Theme, &s.DateFormat, &s.CurrencyDisplay, &s.NumberFormat, &s.Version)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return store.Record{}, err
+	}
+	rows, err := q.Query(ctx, selectPictures, userID)
+	if err != nil {
+		return store.Record{}, fmt.Errorf("read pictures: %w", err)
+	}
+	defer rows.Close()
+	var pictures []picture
+	for rows.Next() {
+		var p picture
+		if err := rows.Scan(&p.pixels, &p.token, &p.mediaType, &p.content); err != nil {
+			return store.Record{}, fmt.Errorf("read picture: %w", err)
+		}
+		sum := sha256.Sum256(p.content)
+		s.Pictures = append(s.Pictures, storedPicture{p.pixels, p.mediaType, hex.EncodeToString(sum[:])})
+		pictures = append(pictures, picture{pixels: p.pixels, token: p.token, mediaType: p.mediaType})
+	}
+	if err := rows.Err(); err != nil {
+		return store.Record{}, err
+	}
+	if s.Views, err = selectViews(ctx, q, userID); err != nil {
+		return store.Record{}, err
+	}
+	answer := Profile{UserID: userID}
+	if len(pictures) > 0 {
+		avatar := avatarOf(pictures)
+		answer.Avatar = &avatar
+	}
+	return store.Record{Answer: answer, Stored: s}, nil
 }

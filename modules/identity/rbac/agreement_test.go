@@ -3,8 +3,6 @@ package rbac_test
 import (
 	"context"
 	"errors"
-	"flag"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -121,9 +119,7 @@ func (m *model) listed(user, persona string) bool {
 
 // TestCheck_AgreesWithStatements compares the check with the model, and both with the statements that read and list records.
 func TestCheck_AgreesWithStatements(t *testing.T) {
-	if err := flag.Set("rapid.checks", fmt.Sprint(testenv.Rounds(30, 100, 1000))); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Checks(t, 30, 100, 1000)
 	h := newHarness(t)
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(t, h)
@@ -185,6 +181,23 @@ func TestCheck_AgreesWithThePipeline(t *testing.T) {
 		allowed := h.check(user, object{"rec_type": "personas", "permission": "create"}) != "no"
 		if status := h.do(user, "POST", "/v1/personas", nil).status; (status == 201) != allowed {
 			t.Errorf("%s create: check says %v, the request got %d", user, allowed, status)
+		}
+	}
+}
+
+// A grant of read on a type opens each of its records. Lists show them only with a grant of read_all.
+func TestGrant_OfReadOnATypeDoesNotFillLists(t *testing.T) {
+	h := newHarness(t)
+	user, persona := h.user(access.Customer), h.persona(h.root)
+	listed := func() any { return h.want(200, "", user, "GET", "/v1/personas", nil).body["total"] }
+	for _, step := range []struct {
+		grant string
+		total float64
+	}{{"read", 0}, {"read_all", 1}} {
+		h.grant(object{"user_id": user, "rec_type": "personas", "permissions": []string{step.grant}})
+		h.want(200, "", user, "GET", "/v1/personas/"+persona, nil)
+		if got := listed(); got != step.total {
+			t.Errorf("with %s the list has %v personas, want %v", step.grant, got, step.total)
 		}
 	}
 }

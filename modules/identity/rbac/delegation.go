@@ -2,11 +2,13 @@ package rbac
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"kontor/modules/kit/records"
 	"kontor/server/access"
 	"kontor/server/apierr"
+	"kontor/server/endpoint"
 	"kontor/store"
 )
 
@@ -108,4 +110,208 @@ func hasRecordGrant(ctx context.Context, q store.Querier, userID string, t acces
 	var n int
 	err := q.QueryRow(ctx, countRecordGrants, userID, recID, t.Name, wanted.String()).Scan(&n)
 	return n > 0, err
+}
+
+// Callers do not give away or take away more than they hold. Operations on the sign-in, sessions, status, roles or data of another
+// user, or on a role, need every right that the user or the role holds. The rows of the endpoint table name
+// their subject, and the server calls [Service.CheckSubject] before their handlers.
+//
+// Rights are those by grants, to the user or to their roles: on record types, on endpoints and on single records. Relations, such as
+// that of a customer to their own records, are no rights in this sense: no advisor could help a customer otherwise.
+
+// shownRights is how many rights a refusal names.
+const shownRights = 20
+
+// CheckSubject returns apierr.RightsNotHeld unless the caller holds every right that the subject of a row holds, and
+// apierr.GrantNotHeld for a service account. It returns apierr.NoAccess to callers who could not use the row for any user: they do
+// not learn what others hold. An unknown subject holds nothing: the handler answers.
+func (s *Service) CheckSubject(ctx context.Context, row *endpoint.Endpoint, id string) error {
+	if access.From(ctx).Administrator() {
+		return nil
+	}
+	if row.Subject.Kind() == access.SubjectPersona {
+		return s.checkPersona(ctx, row, id)
+	}
+	holder, err := s.subject(ctx, row.Subject, id)
+	if err != nil {
+		return err
+	}
+	return s.checkHolder(ctx, row, holder)
+}
+
+// checkPersona compares the rights of the caller with those of each user of a persona.
+func (s *Service) checkPersona(ctx context.Context, row *endpoint.Endpoint, id string) error {
+	if s.Personas == nil {
+		return nil
+	}
+	users, err := s.Personas.UsersOf(ctx, s.db, id)
+	if err != nil {
+		return err
+	}
+	for _, user := range users {
+		holder, err := s.subject(ctx, access.UserIn(""), user)
+		if err == nil {
+			err = s.checkHolder(ctx, row, holder)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkHolder compares the rights of the caller with those of the holder.
+func (s *Service) checkHolder(ctx context.Context, row *endpoint.Endpoint, holder access.Caller) error {
+	caller := access.From(ctx)
+	lacking, err := s.lacking(ctx, s.db, caller, holder.WithPolicy(s.Policy.Load()))
+	switch {
+	case err != nil || len(lacking) == 0:
+		return err
+	case !mayLearn(caller, row.Access):
+		return apierr.NoAccess
+	case row.Subject.Kind() == access.SubjectAccount:
+		return apierr.GrantNotHeld
+	case caller.May(access.Grants, access.ReadAll) && caller.May(access.Users, access.ReadAll):
+		return apierr.RightsNotHeld.Detail("rights", lacking[:min(len(lacking), shownRights)])
+	}
+	return apierr.RightsNotHeld
+}
+
+// mayLearn reports whether the caller could use a row for some users: it has the permission on the type, or reads all users.
+func mayLearn(caller *access.Caller, rule access.Rule) bool {
+	t, p, ok := rule.Record()
+	return ok && caller.May(t, p) || caller.May(access.Users, access.ReadAll)
+}
+
+// checkTaking returns apierr.RightsNotHeld unless the caller holds every right of the role from which they take a grant of others.
+func (s *Service) checkTaking(ctx context.Context, q store.Querier, g Grant, roleID string) error {
+	caller := access.From(ctx)
+	if g.CreatedBy == caller.UserID || caller.Administrator() {
+		return nil
+	}
+	holder := access.Caller{Roles: []string{roleID}}
+	lacking, err := s.lacking(ctx, q, caller, holder.WithPolicy(s.Policy.Load()))
+	if err == nil && len(lacking) > 0 {
+		err = apierr.RightsNotHeld
+	}
+	return err
+}
+
+// subject returns the holder of the rights that a row needs.
+func (s *Service) subject(ctx context.Context, subject access.Subject, id string) (holder access.Caller, err error) {
+	switch subject.Kind() {
+	case access.SubjectUser, access.SubjectAccount:
+		holder.UserID = id
+	case access.SubjectCredential:
+		holder.UserID, err = s.Users.HolderOf(ctx, s.db, id)
+	case access.SubjectInvitation:
+		holder.Roles, err = s.Users.InvitedRoles(ctx, s.db, id)
+	case access.SubjectRole:
+		holder.Roles = []string{id}
+	case access.SubjectGrant:
+		grant, err := grantTable.GetUnchecked(ctx, s.db, id)
+		if errors.Is(err, apierr.GrantNotFound) {
+			return holder, nil
+		}
+		if err != nil {
+			return holder, err
+		}
+		switch {
+		case grant.CreatedBy == access.From(ctx).UserID: // what is given may be taken back
+		case grant.RoleID != nil:
+			holder.Roles = []string{*grant.RoleID}
+		default:
+			holder.UserID = *grant.UserID
+		}
+	}
+	if err != nil || holder.UserID == "" {
+		return holder, err
+	}
+	if holder.UserID == access.From(ctx).UserID {
+		return access.Caller{}, nil // what is one's own
+	}
+	holder.Roles, err = s.Users.AssignedRoles(ctx, s.db, holder.UserID) // with those that begin later
+	return holder, err
+}
+
+// CheckHolds returns apierr.GrantNotHeld unless the caller holds every right that a user holds, as of now. An operator without a
+// session holds all. It is for services that act for a user whom no path names.
+func (s *Service) CheckHolds(ctx context.Context, q store.Querier, userID string) error {
+	by := access.From(ctx).UserID
+	if by == "" || by == store.NilID || by == userID {
+		return nil
+	}
+	caller, err := s.grantorOf(ctx, q, by)
+	if err != nil {
+		return err
+	}
+	holder, err := s.grantorOf(ctx, q, userID)
+	if err != nil {
+		return err
+	}
+	lacking, err := s.lacking(ctx, q, caller, holder)
+	if err == nil && len(lacking) > 0 {
+		err = apierr.GrantNotHeld
+	}
+	return err
+}
+
+// lacking returns the rights that a holder has and that the caller does not have.
+func (s *Service) lacking(ctx context.Context, q store.Querier, caller, holder *access.Caller) ([]string, error) {
+	lacking := caller.Lacking(holder)
+	if len(lacking) > 0 || caller.Administrator() {
+		return lacking, nil
+	}
+	lacking, err := s.lackingOnRecords(ctx, q, caller, holder)
+	if len(lacking) > 0 || err != nil {
+		return lacking, err
+	}
+	external, err := lackingExternal(ctx, q, caller, holder)
+	if external == "" && err == nil {
+		external, err = s.lackingLater(ctx, q, caller, holder)
+	}
+	if external != "" {
+		lacking = []string{external}
+	}
+	return lacking, err
+}
+
+// lackingOnRecords compares the grants on single records. A caller holds one also by a relation to the record, as for giving it on.
+func (s *Service) lackingOnRecords(ctx context.Context, q store.Querier, caller, holder *access.Caller) ([]string, error) {
+	held, err := recordGrantsOf(ctx, q, holder)
+	if err != nil {
+		return nil, err
+	}
+	for some := range slices.Chunk(held, maxChecks) {
+		decisions, err := s.Decide(ctx, caller, some)
+		if err != nil {
+			return nil, err
+		}
+		for i, d := range decisions {
+			if !d.Allowed && !d.Missing {
+				return []string{some[i].RecType + ":" + some[i].Permission + " " + some[i].RecID}, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// recordGrantsOf reads what grants on single records give a user and their roles.
+func recordGrantsOf(ctx context.Context, q store.Querier, holder *access.Caller) ([]Check, error) {
+	principals := slices.Clone(holder.Roles)
+	if holder.UserID != "" {
+		principals = append(principals, holder.UserID)
+	}
+	if len(principals) == 0 {
+		return nil, nil
+	}
+	var held []Check
+	statement := `SELECT DISTINCT rec_type, permission, rec_id FROM grants WHERE rec_id <> '' AND principal_id IN (` + store.In(1, len(principals)) + `)`
+	err := each(ctx, q, func(rows *store.Rows) error {
+		var c Check
+		err := rows.Scan(&c.RecType, &c.Permission, &c.RecID)
+		held = append(held, c)
+		return err
+	}, statement, store.AppendIn(nil, principals)...)
+	return held, err
 }

@@ -3,8 +3,10 @@ package rbac
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"kontor/modules/kit/list"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -186,3 +188,165 @@ const grantETag = "1"
 
 // ETag returns the version of the grant.
 func (g Grant) ETag() string { return grantETag }
+
+// GrantInput contains exactly one of role and user. It contains either an endpoint, or a record type with permissions and,
+// optionally, one record.
+type GrantInput struct {
+	RoleID      string   `json:"role_id" required:"false" doc:"Either role_id or user_id."`
+	UserID      string   `json:"user_id" required:"false" example:"-" doc:"Either role_id or user_id."`
+	RecType     string   `json:"rec_type" required:"false" doc:"Either rec_type with permissions, or endpoint."`
+	Permissions []string `json:"permissions" example:"read" doc:"create, read, update, delete and read_all; on a record type of another application those that it declares."`
+	RecID       string   `json:"rec_id" format:"-" maxLength:"200" example:"-" doc:"The id of one record; of another application's record any text. Without it the grant is on the type as a whole."`
+	Endpoint    string   `json:"endpoint" example:"-" doc:"An endpoint as GET /v1/rbac/endpoints lists it."`
+
+	StartsAt  *store.Time `json:"starts_at" example:"-" doc:"When the grant begins; without it, or in the past, at once."`
+	ExpiresAt *store.Time `json:"expires_at" example:"2099-12-31T23:00:00.000Z" doc:"When the grant ends by itself; without it, it does not."`
+
+	external bool // on a record type that is not of Kontor
+}
+
+// Validate checks that the members fit together, and normalizes ids.
+func (in *GrantInput) Validate(v *apierr.Fields) {
+	if (in.RoleID == "") == (in.UserID == "") {
+		v.Add("role_id", "invalid.role_or_user")
+	}
+	canonicalID(v, "role_id", &in.RoleID)
+	canonicalID(v, "user_id", &in.UserID)
+	if (in.RecType == "") == (in.Endpoint == "") {
+		v.Add("rec_type", "invalid.type_or_endpoint")
+	}
+	if in.Endpoint != "" {
+		if len(in.Permissions) > 0 {
+			v.Add("permissions", "invalid.not_with_endpoint")
+		}
+		if in.RecID != "" {
+			v.Add("rec_id", "invalid.not_with_endpoint")
+		}
+		return
+	}
+	if in.RecType == "" {
+		return
+	}
+	if _, known := access.LookupType(in.RecType); !known {
+		in.validateExternal(v)
+		return
+	}
+	canonicalID(v, "rec_id", &in.RecID)
+	if in.RecID == store.NilID {
+		in.RecID = ""
+	}
+	in.validatePermissions(v)
+}
+
+// recordPermissions are the permissions that can be granted on one record. Create and read_all have no meaning for a single
+// record.
+const recordPermissions = access.Read | access.Update | access.Delete
+
+func (in *GrantInput) validatePermissions(v *apierr.Fields) {
+	if len(in.Permissions) == 0 {
+		v.Add("permissions", "invalid.required")
+		return
+	}
+	possible := access.All
+	if in.RecID != "" {
+		possible = recordPermissions
+	}
+	var wanted access.Permission
+	for _, name := range in.Permissions {
+		permission, known := access.ParsePermission(name)
+		if !known || permission&possible == 0 {
+			v.Add("permissions", "invalid.one_of", apierr.Args{"Values": names(possible)})
+			return
+		}
+		wanted |= permission
+	}
+	in.Permissions = wanted.Names()
+}
+
+// canonicalID replaces an id by its stored form. It reports an invalid id under the field.
+func canonicalID(v *apierr.Fields, field string, id *string) {
+	if *id == "" {
+		return
+	}
+	parsed, err := types.ParseID(*id)
+	if err != nil {
+		v.Add(field, "invalid.uuid")
+		return
+	}
+	*id = parsed
+}
+
+func (in GrantInput) grant() Grant {
+	return Grant{
+		ID: store.NewID(), RoleID: types.NilIfEmpty(in.RoleID), UserID: types.NilIfEmpty(in.UserID), RecType: types.NilIfEmpty(in.RecType),
+		RecID: types.NilIfEmpty(in.RecID), Permissions: in.Permissions, Endpoint: types.NilIfEmpty(in.Endpoint),
+		StartsAt: in.StartsAt, ExpiresAt: in.ExpiresAt,
+	}
+}
+
+// laterGrant is a grant on an endpoint that a built-in role did not have in earlier versions. A database gets it once, unless
+// administrators have changed the role's grants: then they decide.
+type laterGrant struct {
+	name     string // of its audit entry, which says that it was decided
+	role     string // id
+	endpoint string
+}
+
+var laterGrants = []laterGrant{
+	{name: "grant-customers-read-bills", role: access.Customer, endpoint: "POST /v1/invoices/qrcode"},
+	{name: "grant-registrants-read-themselves", role: access.Registrant, endpoint: "GET /v1/users/me"},
+}
+
+const (
+	selectGrantedEndpoints = `SELECT endpoint FROM endpoint_grants WHERE principal_id = $1`
+	countOtherGrants       = `SELECT COUNT(*) FROM grant_records WHERE role_id = $1 AND created_by <> $2`
+)
+
+// undecided returns the later grants about which nothing was decided in this database.
+func (s *Service) undecided(ctx context.Context) ([]laterGrant, error) {
+	var open []laterGrant
+	for _, g := range laterGrants {
+		if !s.serves(g.endpoint) {
+			continue
+		}
+		seq, err := store.LastAuditEntry(ctx, s.db, access.Audit.Name, g.name)
+		if err != nil {
+			return nil, fmt.Errorf("read whether %s was decided: %w", g.name, err)
+		}
+		if seq == 0 {
+			open = append(open, g)
+		}
+	}
+	return open, nil
+}
+
+// decide gives the role the endpoint, unless administrators have changed its grants, and records that this was decided. The initial
+// grants must be complete.
+func decide(ctx context.Context, tx *store.Tx, g laterGrant, table []endpoint.Endpoint) error {
+	changed, err := changedByAdministrators(ctx, tx, g, table)
+	if err != nil {
+		return err
+	}
+	if !changed {
+		if err := seedGrant(ctx, tx, Grant{RoleID: &g.role, Permissions: []string{}, Endpoint: &g.endpoint}); err != nil {
+			return err
+		}
+	}
+	tx.Audit(store.AuditEntry{Actor: store.NilID, Action: "rbac.seed", RecType: access.Audit.Name, RecID: g.name})
+	return nil
+}
+
+// changedByAdministrators reports whether the role has grants that it did not get at a start, or lacks an initial one.
+func changedByAdministrators(ctx context.Context, tx *store.Tx, g laterGrant, table []endpoint.Endpoint) (bool, error) {
+	var added int
+	if err := tx.QueryRow(ctx, countOtherGrants, g.role, store.NilID).Scan(&added); err != nil {
+		return false, err
+	}
+	granted, err := selectSet(ctx, tx, selectGrantedEndpoints, g.role)
+	if err != nil || added > 0 {
+		return added > 0, err
+	}
+	return slices.ContainsFunc(table, func(e endpoint.Endpoint) bool {
+		return slices.Contains(e.Roles, g.role) && e.Key() != g.endpoint && !granted[e.Key()]
+	}), nil
+}

@@ -2,10 +2,12 @@ package rbac
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
 	"kontor/modules/kit/list"
+	"kontor/modules/kit/personal"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
@@ -201,4 +203,100 @@ func deleteRecordGrants(ctx context.Context, tx *store.Tx, recType, recID string
 	}
 	_, err := tx.Exec(ctx, deleteGrantRecordsOnRecord, recID, recType)
 	return err
+}
+
+// Forget deletes the grants on a record that is deleted in the same transaction. [Service.Sweep] removes the orphaned grants
+// that a module did not report. Until then they allow nothing, because ids are never reused.
+func (s *Service) Forget(ctx context.Context, tx *store.Tx, t access.RecordType, id string) error {
+	if err := deleteRecordGrants(ctx, tx, t.Name, id); err != nil {
+		return fmt.Errorf("delete grants on %s %s: %w", t, id, err)
+	}
+	return nil
+}
+
+// sweepBatch is the number of records that one step of a sweep checks.
+const sweepBatch = 200
+
+const selectGrantedRecords = `
+	SELECT DISTINCT rec_id FROM grants WHERE rec_type = $1 AND rec_id > $2 ORDER BY rec_id LIMIT 200`
+
+// Sweep deletes orphaned grants, those on records that no longer exist. It returns the number of these records. It works in
+// small steps and may run at any time.
+func (s *Service) Sweep(ctx context.Context) (removed int, err error) {
+	for _, t := range access.RecordTypes() {
+		if s.recordsOf(t) == nil {
+			continue
+		}
+		n, err := s.sweepType(ctx, t)
+		removed += n
+		if err != nil {
+			return removed, fmt.Errorf("sweep grants on %s: %w", t, err)
+		}
+	}
+	return removed, nil
+}
+
+func (s *Service) sweepType(ctx context.Context, t access.RecordType) (removed int, err error) {
+	last := ""
+	for {
+		ids := make([]string, 0, sweepBatch)
+		err := each(ctx, s.db, func(rows *store.Rows) error {
+			err := rows.Scan(&last)
+			ids = append(ids, last)
+			return err
+		}, selectGrantedRecords, t.Name, last)
+		if err != nil || len(ids) == 0 {
+			return removed, err
+		}
+		found, err := s.recordsOf(t).Relations(ctx, store.NilID, ids)
+		if err != nil {
+			return removed, err
+		}
+		orphaned := slices.DeleteFunc(ids, func(id string) bool { _, exists := found[id]; return exists })
+		if err := s.deleteOrphans(ctx, t, orphaned); err != nil {
+			return removed, err
+		}
+		removed += len(orphaned)
+	}
+}
+
+// deleteOrphans deletes the grants on records in one transaction.
+func (s *Service) deleteOrphans(ctx context.Context, t access.RecordType, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return s.db.InTx(ctx, func(tx *store.Tx) error {
+		for _, id := range ids {
+			if err := deleteRecordGrants(ctx, tx, t.Name, id); err != nil {
+				return err
+			}
+			tx.Audit(store.AuditEntry{Actor: store.NilID, Action: "rbac.grants.sweep", RecType: t.Name, RecID: id})
+		}
+		return nil
+	})
+}
+
+// PersonalData lists the tables of the module.
+func (s *Service) PersonalData() []personal.Table {
+	return []personal.Table{
+		{Name: "roles", Why: "Roles are named by administrators and describe no person."},
+		{Name: "grants", Why: "It holds ids and permissions; those of an erased user have no effect."},
+		{Name: "grant_records", Why: "It holds ids and permissions; those of an erased user have no effect."},
+		{Name: "endpoint_grants", Why: "It holds ids and endpoints; those of an erased user have no effect."},
+		{Name: "endpoints", Why: "It holds the endpoints of the program."},
+		{Name: "record_types", Why: "It holds the record types of the program and of other applications."},
+		{Name: "external_grants", Why: "It holds ids and permissions; those of an erased user have no effect."},
+		{Name: "rate_limit_counts", Why: "It holds keyed hashes of callers of limited endpoints, for minutes."},
+		{Name: "right_uses", Why: "It holds ids and hours; those of rights that were removed are deleted."},
+		{Name: "access_reviews", Why: "It holds ids and names of roles, and proves who reviewed whose access."},
+		{Name: "rate_limit_rules", Why: "It holds endpoints and numbers."},
+	}
+}
+
+// PersonalSections returns none.
+func (s *Service) PersonalSections() []personal.Section { return nil }
+
+// ErasePerson erases nothing.
+func (s *Service) ErasePerson(context.Context, *store.Tx, personal.Subject, string) (string, error) {
+	return "", nil
 }

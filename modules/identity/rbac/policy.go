@@ -8,7 +8,11 @@ import (
 	"sync"
 	"time"
 
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
 	"kontor/server/access"
+	"kontor/server/apierr"
+	"kontor/server/endpoint"
 	"kontor/store"
 )
 
@@ -95,4 +99,218 @@ func readPolicy(ctx context.Context, q store.Querier, own []string) (*access.Pol
 		return nil, err
 	}
 	return access.NewPolicy(data), nil
+}
+
+const selectTypeGrants = `SELECT principal_id, rec_type, permission FROM grants WHERE rec_id = ''`
+
+const selectEndpointGrants = `SELECT principal_id, endpoint FROM endpoint_grants`
+
+const selectLimits = `SELECT endpoint, per_minute FROM rate_limit_rules`
+
+// The grants of one user and their roles.
+const (
+	selectTypeGrantsOf     = selectTypeGrants + ` AND principal_id IN (` + records.Principals + `)`
+	selectEndpointGrantsOf = selectEndpointGrants + ` WHERE principal_id IN (` + records.Principals + `)`
+)
+
+func readTypeGrants(ctx context.Context, q store.Querier, types map[string]map[string]access.Permission, statement string, args ...any) error {
+	return each(ctx, q, func(rows *store.Rows) error {
+		var principal, recType, name string
+		if err := rows.Scan(&principal, &recType, &name); err != nil {
+			return err
+		}
+		permission, ok := access.ParsePermission(name)
+		if !ok {
+			return fmt.Errorf("grant of %q", name)
+		}
+		if types[principal] == nil {
+			types[principal] = map[string]access.Permission{}
+		}
+		types[principal][recType] |= permission
+		return nil
+	}, statement, args...)
+}
+
+func readEndpointGrants(ctx context.Context, q store.Querier, endpoints map[string][]string, statement string, args ...any) error {
+	return each(ctx, q, func(rows *store.Rows) error {
+		var principal, key string
+		if err := rows.Scan(&principal, &key); err != nil {
+			return err
+		}
+		endpoints[principal] = append(endpoints[principal], key)
+		return nil
+	}, statement, args...)
+}
+
+func readLimits(ctx context.Context, q store.Querier, limits map[string]int) error {
+	return each(ctx, q, func(rows *store.Rows) error {
+		var key string
+		var perMinute int
+		if err := rows.Scan(&key, &perMinute); err != nil {
+			return err
+		}
+		limits[key] = perMinute
+		return nil
+	}, selectLimits)
+}
+
+// each calls row for each row of a statement.
+func each(ctx context.Context, q store.Querier, row func(rows *store.Rows) error, statement string, args ...any) error {
+	rows, err := q.Query(ctx, statement, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := row(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// RateLimit is a stored rule for the requests that one caller may send to an endpoint. It replaces the general limits.
+type RateLimit struct {
+	Endpoint   string     `json:"endpoint"`
+	PerMinute  *int       `json:"per_minute" doc:"Requests a minute; null in the answer that removed the rule."`
+	ModifiedAt store.Time `json:"modified_at"`
+	ModifiedBy string     `json:"modified_by"`
+
+	version int64
+}
+
+// EachUser names the user who set the rule.
+func (r RateLimit) EachUser(add func(id string)) { add(r.ModifiedBy) }
+
+// ETag returns the version of the rule with the time of its change. The version of a rule that was removed and set again
+// starts from 1; the time makes the ETag unique.
+func (r RateLimit) ETag() string {
+	if r.version == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d.%d", r.version, r.ModifiedAt)
+}
+
+const (
+	minPerMinute = 1
+	maxPerMinute = 1_000_000
+)
+
+// RateLimitInput sets or, with null, removes the rule of an endpoint.
+type RateLimitInput struct {
+	Endpoint  string                 `json:"endpoint"`
+	PerMinute endpoint.Optional[int] `json:"per_minute" minimum:"1" maximum:"1000000" doc:"null removes the rule."`
+}
+
+// Validate checks that the endpoint is given and the number is in range.
+func (in *RateLimitInput) Validate(v *apierr.Fields) {
+	if in.Endpoint == "" {
+		v.Add("endpoint", "invalid.required")
+	}
+	if v.Has("per_minute") || in.PerMinute.Null {
+		return
+	}
+	if !in.PerMinute.Given {
+		v.Add("per_minute", "invalid.required")
+		return
+	}
+	if n := in.PerMinute.Value; n < minPerMinute || n > maxPerMinute {
+		v.Add("per_minute", "invalid.range", apierr.Args{"Min": minPerMinute, "Max": maxPerMinute})
+	}
+}
+
+// RateLimits returns the stored rules. It returns apierr.NoAccess.
+func (s *Service) RateLimits(ctx context.Context, p list.Params) (list.Page[RateLimit], error) {
+	if !access.From(ctx).May(access.RateLimits, access.Read) {
+		return list.Page[RateLimit]{}, apierr.NoAccess
+	}
+	return limitList.Page(ctx, s.db, p)
+}
+
+// SetRateLimit sets or removes a rule, in force for the next request. It returns apierr.NoAccess, apierr.EndpointNotFound,
+// apierr.InvalidInput for an endpoint without rate limit, and apierr.PreconditionFailed.
+func (s *Service) SetRateLimit(ctx context.Context, in RateLimitInput) (RateLimit, error) {
+	caller := access.From(ctx)
+	if !caller.May(access.RateLimits, access.Update) {
+		return RateLimit{}, apierr.NoAccess
+	}
+	if err := s.checkLimitable(in.Endpoint); err != nil {
+		return RateLimit{}, err
+	}
+	var rule RateLimit
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		before, err := selectLimit(ctx, tx, in.Endpoint)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		if err := endpoint.CheckMatch(ctx, before.ETag()); err != nil {
+			return err
+		}
+		rule = RateLimit{Endpoint: in.Endpoint, ModifiedAt: tx.Now(), ModifiedBy: caller.UserID}
+		entry := store.AuditEntry{Actor: caller.UserID, Action: "rbac.rate_limits.set", RecType: access.RateLimits.Name, RecID: in.Endpoint}
+		if before.PerMinute != nil {
+			entry.Before = auditedLimit(before)
+		}
+		if in.PerMinute.Null {
+			if before.PerMinute == nil {
+				return nil
+			}
+			entry.Action = "rbac.rate_limits.remove"
+			err = deleteLimit(ctx, tx, in.Endpoint)
+		} else {
+			rule.PerMinute, rule.version = &in.PerMinute.Value, before.version+1
+			entry.After = auditedLimit(rule)
+			err = upsertLimit(ctx, tx, rule)
+		}
+		if err != nil {
+			return err
+		}
+		tx.Audit(entry)
+		tx.Announce(s.changed, "")
+		return nil
+	})
+	return rule, err
+}
+
+const limitColumns = "endpoint, per_minute, modified_at, modified_by, version"
+
+var limitList = list.New(list.Source[RateLimit]{
+	From: "rate_limit_rules", Columns: limitColumns, ID: "endpoint", Created: "modified_at",
+	Tables: []string{"rate_limit_rules"}, Scan: scanLimit,
+	Fields: list.Fields{
+		{Name: "endpoint", Type: list.Text, Column: "endpoint"},
+		{Name: "per_minute", Type: list.Number, Column: "per_minute"},
+		{Name: "modified_at", Type: list.Time, Column: "modified_at"},
+		{Name: "modified_by", Type: list.UUID, Column: "modified_by"},
+	},
+})
+
+func scanLimit(row list.Row) (RateLimit, error) {
+	var r RateLimit
+	err := row.Scan(&r.Endpoint, &r.PerMinute, &r.ModifiedAt, &r.ModifiedBy, &r.version)
+	return r, err
+}
+
+const selectLimitOf = "SELECT " + limitColumns + " FROM rate_limit_rules WHERE endpoint = $1"
+
+func selectLimit(ctx context.Context, q store.Querier, key string) (RateLimit, error) {
+	return scanLimit(q.QueryRow(ctx, selectLimitOf, key))
+}
+
+const upsertLimitRow = `
+	INSERT INTO rate_limit_rules (endpoint, per_minute, modified_at, modified_by, version)
+	VALUES ($1, $2, $3, $4, $5)
+	ON CONFLICT (endpoint) DO UPDATE SET per_minute = excluded.per_minute, modified_at = excluded.modified_at,
+		modified_by = excluded.modified_by, version = excluded.version`
+
+func upsertLimit(ctx context.Context, tx *store.Tx, r RateLimit) error {
+	_, err := tx.Exec(ctx, upsertLimitRow, r.Endpoint, *r.PerMinute, r.ModifiedAt, r.ModifiedBy, r.version)
+	return err
+}
+
+const deleteLimitRow = `DELETE FROM rate_limit_rules WHERE endpoint = $1`
+
+func deleteLimit(ctx context.Context, tx *store.Tx, key string) error {
+	_, err := tx.Exec(ctx, deleteLimitRow, key)
+	return err
 }

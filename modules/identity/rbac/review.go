@@ -166,7 +166,7 @@ var reviewActions = map[string]string{keepRights: "rbac.reviews.keep", removeRig
 
 type reviewInput struct {
 	UserID   string `json:"user_id" required:"false" doc:"Either user_id or role_id."`
-	RoleID   string `json:"role_id" required:"false" doc:"Either user_id or role_id."`
+	RoleID   string `json:"role_id" required:"false" example:"-" doc:"Either user_id or role_id."`
 	Decision string `json:"decision" enum:"keep,remove" doc:"remove takes all roles and grants from a user, or deletes a role with its grants."`
 }
 

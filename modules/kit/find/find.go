@@ -4,6 +4,7 @@ package find
 
 import (
 	"context"
+	"strings"
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/types"
@@ -54,4 +55,9 @@ func Words(texts ...string) (words []string) {
 		words = append(words, types.Words(text)...)
 	}
 	return words
+}
+
+// listed returns a statement for a list of ids, with its arguments.
+func listed(statement string, ids []string) (string, []any) {
+	return strings.Replace(statement, "%s", store.In(1, len(ids)), 1), store.AppendIn(nil, ids)
 }

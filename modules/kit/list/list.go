@@ -40,9 +40,14 @@ package list
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"kontor/modules/kit/types"
 	"kontor/server/endpoint"
 	"kontor/store"
 )
@@ -173,4 +178,250 @@ func (l *List[T]) Matching(p Params, conditions ...Where) (w Where, some bool, e
 func (w Where) After(n int) Where {
 	w.SQL = renumbered(w.SQL, n)
 	return w
+}
+
+// Page is the answer of a list: the envelope of all lists.
+type Page[T any] struct {
+	Data            Data[T]   `json:"data"`
+	Keys            []string  `json:"keys,omitempty" hidden:"true"` // the groups of Data, in their order
+	Metadata        *Metadata `json:"metadata,omitempty" hidden:"true"`
+	Total           int64     `json:"total" doc:"Number of matching rows that the caller may see."`
+	TotalUnfiltered int64     `json:"total_unfiltered" doc:"Number of rows that the caller may see."`
+	HasMore         bool      `json:"has_more" doc:"Whether there are further rows."`
+	NextCursor      string    `json:"next_cursor,omitempty" doc:"The parameter cursor for the next page; missing on the last one."`
+}
+
+func (p *Page[T]) set(found *found, rows []T) {
+	p.Data = Data[T]{Rows: rows, stacked: found.stacked, groups: found.groups}
+	p.Keys, p.Metadata = found.keys, found.metadata
+	p.Total, p.TotalUnfiltered = found.total, found.totalUnfiltered
+	p.HasMore, p.NextCursor = found.hasMore, found.nextCursor
+}
+
+// EachUser names the users of the rows, see [endpoint.NamesUsers].
+func (p Page[T]) EachUser(add func(id string)) {
+	if !p.RowsNameUsers() {
+		return
+	}
+	for i := range p.Data.Rows {
+		any(&p.Data.Rows[i]).(endpoint.NamesUsers).EachUser(add) // the pointer has the methods of the value, too
+	}
+}
+
+// RowsNameUsers reports whether the rows, or pointers to them, implement [endpoint.NamesUsers].
+func (Page[T]) RowsNameUsers() bool {
+	_, names := any((*T)(nil)).(endpoint.NamesUsers)
+	return names
+}
+
+// Metadata describes the matching rows.
+type Metadata struct {
+	GroupTotals Totals `json:"group_totals"`
+}
+
+// Data are the rows of a page: an array, or with stack an object of arrays.
+type Data[T any] struct {
+	// Rows are the rows in their order, stacked or not. A module may change them in place, to set members that depend on the
+	// caller; it must not change their number.
+	Rows []T
+
+	stacked bool
+	groups  []rowGroup // in the order of the keys
+}
+
+// rowGroup is a group with the positions of its rows.
+type rowGroup struct {
+	key  string
+	rows []int
+}
+
+// MarshalJSONTo encodes the rows, or the groups in the order of the keys.
+func (d Data[T]) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if !d.stacked {
+		return json.MarshalEncode(enc, d.Rows)
+	}
+	return writeGroups(enc, d.groups, func(i int) any { return &d.Rows[i] })
+}
+
+// writeGroups encodes an object of arrays. row returns a pointer to the row at a position.
+func writeGroups(enc *jsontext.Encoder, groups []rowGroup, row func(i int) any) error {
+	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
+		return err
+	}
+	for _, g := range groups {
+		if err := g.write(enc, row); err != nil {
+			return err
+		}
+	}
+	return enc.WriteToken(jsontext.EndObject)
+}
+
+func (g rowGroup) write(enc *jsontext.Encoder, row func(i int) any) error {
+	if err := enc.WriteToken(jsontext.String(g.key)); err != nil {
+		return err
+	}
+	if err := enc.WriteToken(jsontext.BeginArray); err != nil {
+		return err
+	}
+	for _, i := range g.rows {
+		if err := json.MarshalEncode(enc, row(i)); err != nil {
+			return err
+		}
+	}
+	return enc.WriteToken(jsontext.EndArray)
+}
+
+// JSONSchemaOneOf returns the shape without stack for the API document. [StackedPage] is the other one.
+func (Data[T]) JSONSchemaOneOf() []any { return []any{[]T{}} }
+
+// StackedPage describes the answer of a list with the parameter stack, for the API document. A schema of its own keeps
+// that of [Page] plain: generated clients have an array in data.
+type StackedPage[T any] struct {
+	Data            map[string][]T `json:"data" doc:"The rows of each group."`
+	Keys            []string       `json:"keys,omitzero" doc:"The members of data, in their order."`
+	Metadata        *Metadata      `json:"metadata,omitzero"`
+	Total           int64          `json:"total" doc:"Number of matching rows that the caller may see."`
+	TotalUnfiltered int64          `json:"total_unfiltered" doc:"Number of rows that the caller may see."`
+	HasMore         bool           `json:"has_more" doc:"Whether there are further rows."`
+	NextCursor      string         `json:"next_cursor,omitempty" doc:"The parameter cursor for the next page; missing on the last one."`
+}
+
+// EachUser is that of [Page]: it makes the API document describe the member people.
+func (StackedPage[T]) EachUser(func(id string)) {}
+
+// RowsNameUsers is that of [Page].
+func (StackedPage[T]) RowsNameUsers() bool { return Page[T]{}.RowsNameUsers() }
+
+// JSONSchemaStacked returns a value of the answer with the parameter stack, for the API document.
+func (Page[T]) JSONSchemaStacked() any { return StackedPage[T]{} }
+
+// Total is the number of matching rows of a group, on any page.
+type Total struct {
+	Key  string
+	Rows int64
+}
+
+// Totals are encoded as one object with a member for each group.
+type Totals []Total
+
+// MarshalJSONTo encodes the totals in their order.
+func (t Totals) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
+		return err
+	}
+	for _, total := range t {
+		if err := enc.WriteToken(jsontext.String(total.Key)); err != nil {
+			return err
+		}
+		if err := enc.WriteToken(jsontext.Int(total.Rows)); err != nil {
+			return err
+		}
+	}
+	return enc.WriteToken(jsontext.EndObject)
+}
+
+// JSONSchemaOneOf returns the shape for the API document.
+func (Totals) JSONSchemaOneOf() []any { return []any{map[string]int64{}} }
+
+// Type is the type of a field: how its values are parsed, compared and shown.
+type Type uint8
+
+// The types of fields, each with the column that it needs.
+const (
+	Text   Type = iota + 1 // TEXT, compared case-insensitively
+	UUID                   // TEXT with an id in lower case
+	Bool                   // BOOLEAN
+	Number                 // BIGINT
+	Time                   // BIGINT, Unix milliseconds
+	Date                   // TEXT with YYYY-MM-DD
+	Blank                  // no column: empty on every row, so that no search matches
+)
+
+// typeNames are the names of the types in the API document.
+var typeNames = map[Type]string{
+	Text: "text", UUID: "uuid", Bool: "boolean", Number: "number", Time: "date-time", Date: "date", Blank: "text",
+}
+
+// Index is the index that sorts by a field.
+type Index uint8
+
+// The indexes of a field. A list without an index is sorted by all its rows: their ids first, so that an index that has the column
+// somewhere saves reading the rows.
+const (
+	NoIndex     Index = iota
+	ThenID            // (column, id)
+	ThenCreated       // (column, created, id): equal rows are in the order of their creation
+	NullsApart        // (column, created, id) of the rows that have a value; the others are read in the order of their creation
+	// EmptyApart is (key, created, id) of the rows whose text is not empty, which are few. The others are read in the order of their creation.
+	EmptyApart
+	First // (column, …): rows with the same value are sorted when they are read
+)
+
+// Field is a member of a record for search, sort, stack and distinct.
+type Field struct {
+	Name   string // as in JSON
+	Type   Type
+	Column string // SQL expression of the stored value
+	Null   bool   // the column may hold NULL
+
+	// Key is, for Text, the column with types.Fold of the text, which is searched and sorted. A column whose texts are
+	// folded already, such as a status, is its own key. Without a key, SQL's lower() is applied. No index supports
+	// it, and on SQLite it folds only the letters A to Z: enough for codes, not for names.
+	Key string
+	// Index says which index sorts by the field.
+	Index Index
+	// Few says that the column has few different values, such as a status or a country. The number of rows of each is then
+	// remembered: it answers searches for the field, and says where a sorted page begins, without an index. Rows that are equal in
+	// it are in the order of their creation. With more than 1000 values it has no effect. Only for Bool and for Text without Order.
+	Few bool
+	// Order is, for names, the column with types.SortKey of the text. Without it, Key is sorted.
+	Order string
+	// Fold converts a searched text to the form of Key; nil: types.Fold. Codes that are stored in capitals use
+	// strings.ToUpper.
+	Fold func(string) string
+}
+
+// Fields are the fields of a list in the order of the API document.
+type Fields []Field
+
+// complete returns the field with defaults for missing values.
+func (f Field) complete() (Field, error) {
+	switch {
+	case f.Name == "":
+		return f, fmt.Errorf("a field has no name")
+	case f.Type < Text || f.Type > Blank:
+		return f, fmt.Errorf("field %s has no type", f.Name)
+	case (f.Column == "") != (f.Type == Blank):
+		return f, fmt.Errorf("field %s: every type but Blank needs a column", f.Name)
+	case f.Type != Text && (f.Key != "" || f.Order != "" || f.Fold != nil):
+		return f, fmt.Errorf("field %s: only texts have a key", f.Name)
+	case f.Few && f.Type != Bool && (f.Type != Text || f.Order != ""):
+		return f, fmt.Errorf("field %s: only texts without an order of their own and booleans have few values", f.Name)
+	}
+	if f.Type == Text && f.Key == "" {
+		f.Key = "lower(" + f.Column + ")"
+	}
+	if f.Fold == nil {
+		f.Fold = types.Fold
+	}
+	return f, nil
+}
+
+// sortColumn returns the SQL expression for sorting.
+func (f *Field) sortColumn() string {
+	switch {
+	case f.Order != "":
+		return f.Order
+	case f.Type == Text:
+		return f.Key
+	}
+	return f.Column
+}
+
+// valueColumn returns the SQL expression of the stored value.
+func (f *Field) valueColumn() string {
+	if f.Type == Blank {
+		return "''"
+	}
+	return f.Column
 }

@@ -1,6 +1,6 @@
 // Package personal declares how modules export and erase what they hold about a person.
 //
-// Each module implements [Module] in its file personal_data.go, for its own tables only. A test compares the lists of all
+// Each module implements [Module] for its own tables only. A test compares the lists of all
 // modules with the schema, so that no table is forgotten. The module privacy decides who may export and erase, and when. This
 // package decides row by row what an export contains: see [Section].
 package personal
@@ -8,8 +8,12 @@ package personal
 import (
 	"context"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"kontor/server/access"
 	"kontor/store"
@@ -136,4 +140,60 @@ func Actor(ctx context.Context) string {
 		return caller.UserID
 	}
 	return store.NilID
+}
+
+// Writer writes an export: one JSON object with an array for each section. Only [Section.Write] adds rows.
+type Writer struct {
+	out     *jsontext.Encoder
+	section string
+	err     error
+}
+
+// NewWriter begins an export. head are the members before the sections.
+func NewWriter(w io.Writer, head map[string]any) *Writer {
+	e := &Writer{out: jsontext.NewEncoder(w, json.Deterministic(true))}
+	e.token(jsontext.BeginObject)
+	for _, name := range []string{"kind", "id", "exported_at"} {
+		e.token(jsontext.String(name))
+		e.value(head[name])
+	}
+	return e
+}
+
+// add adds a row to a section. The rows of a section must follow each other.
+func (w *Writer) add(section string, row any) error {
+	if section != w.section {
+		w.endSection()
+		w.section = section
+		w.token(jsontext.String(section))
+		w.token(jsontext.BeginArray)
+	}
+	w.value(row)
+	return w.err
+}
+
+// Close ends the export.
+func (w *Writer) Close() error {
+	w.endSection()
+	w.token(jsontext.EndObject)
+	return w.err
+}
+
+func (w *Writer) endSection() {
+	if w.section != "" {
+		w.token(jsontext.EndArray)
+		w.section = ""
+	}
+}
+
+func (w *Writer) token(t jsontext.Token) {
+	if w.err == nil {
+		w.err = w.out.WriteToken(t)
+	}
+}
+
+func (w *Writer) value(v any) {
+	if w.err == nil {
+		w.err = json.MarshalEncode(w.out, v, json.Deterministic(true))
+	}
 }

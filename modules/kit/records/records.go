@@ -14,6 +14,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"kontor/modules/kit/list"
@@ -116,4 +118,282 @@ type rowWithAccess struct {
 // Scan reads the columns and the access.
 func (r *rowWithAccess) Scan(dest ...any) error {
 	return r.Row.Scan(append(append(make([]any, 0, len(dest)+1), dest...), &r.allowed)...)
+}
+
+// Principals is a SELECT of the principals whose grants a user has: the user $1 and the roles that they hold.
+const Principals = `SELECT $1 UNION ALL SELECT role_id FROM held_roles WHERE user_id = $1`
+
+// heldByUser is the condition that permission p is granted to the user $1 or to a role of the user.
+const heldByUser = `p.principal_id IN (` + Principals + `)`
+
+// grantTables are the tables below the views permissions and held_roles. Totals that depend on grants are counted again when
+// one of them changes.
+var grantTables = []string{"grants", "user_roles"}
+
+const selectGrant = `
+	SELECT 1 FROM permissions p
+	WHERE p.rec_id = $2 AND p.rec_type = $3 AND p.permission = $4 AND ` + heldByUser + `
+	LIMIT 1`
+
+// GrantedIDs returns a SELECT of the ids of the records of a type on which the user $1 has the permission by grants on single
+// records, with the tables whose changes change its result.
+func GrantedIDs(t access.RecordType, wanted access.Permission) (sql string, tables []string) {
+	return fmt.Sprintf(`SELECT p.rec_id FROM permissions p WHERE p.rec_type = '%s' AND p.permission = '%s' AND `+heldByUser, t.Name, wanted), grantTables
+}
+
+// Visible returns the condition of a list: no condition for a caller who may read all records of the type, otherwise the
+// records that a relation or a grant lets the caller read.
+func (t *Table[T]) Visible(caller *access.Caller) list.Where {
+	if caller.May(t.Type, access.ReadAll) {
+		return list.Where{}
+	}
+	granted, tables := GrantedIDs(t.Type, access.Read)
+	where := list.Where{Granted: granted, Args: []any{caller.UserID}, Tables: tables[:len(tables):len(tables)]}
+	for _, relation := range t.Relations {
+		if relation.Allows.Has(access.Read) {
+			where.Any = append(where.Any, relation.SQL)
+			where.Tables = append(where.Tables, relation.Tables...)
+		}
+	}
+	return where
+}
+
+// statement returns the SQL that reads one record. With a wanted permission, $1 is the user, $2 the id, and the last column
+// is the user's access; without one, $1 is the id.
+func (t *Table[T]) statement(wanted access.Permission) string {
+	if text, ok := t.statements.Load(wanted); ok {
+		return text.(string)
+	}
+	text := "SELECT " + t.Columns + " FROM " + t.From + " WHERE id = $1"
+	if wanted != access.None {
+		text = "SELECT " + t.Columns + ", (" + t.condition(wanted) + ") FROM " + t.From + " WHERE id = $2"
+	}
+	t.statements.Store(wanted, text)
+	return text
+}
+
+// condition returns the SQL condition that the user $1 has the permission by a relation or by a grant on the record.
+func (t *Table[T]) condition(wanted access.Permission) string {
+	var b strings.Builder
+	for _, relation := range t.Relations {
+		if relation.Allows.Has(wanted) {
+			b.WriteString(relation.SQL)
+			b.WriteString(" OR ")
+		}
+	}
+	fmt.Fprintf(&b, `EXISTS (SELECT 1 FROM permissions p WHERE p.rec_id = %s.id AND p.rec_type = '%s' AND p.permission = '%s'
+		AND `+heldByUser+`)`, t.From, t.Type.Name, wanted)
+	return b.String()
+}
+
+// Of returns a [access.Records] that answers from one table.
+func Of[T any](db *store.DB, t *Table[T]) access.Records { return recordsOf[T]{db, t} }
+
+type recordsOf[T any] struct {
+	db    *store.DB
+	table *Table[T]
+}
+
+// RecordType returns the type of the records.
+func (r recordsOf[T]) RecordType() access.RecordType { return r.table.Type }
+
+// Relations returns the permissions that a user has by relations.
+func (r recordsOf[T]) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
+	return r.table.RelationsOf(ctx, r.db, userID, ids)
+}
+
+// Related returns the users who have a permission on a record by relations.
+func (r recordsOf[T]) Related(ctx context.Context, id string, wanted access.Permission) (users map[string][]string, exists bool, err error) {
+	return r.table.RelatedTo(ctx, r.db, id, wanted)
+}
+
+// relationsChunk is the number of records of one statement. Shorter lists are padded, so that all chunks share one prepared
+// statement.
+const relationsChunk = 20
+
+// RelationsOf returns, by id, the permissions that a user has by relations to records. Unknown ids are missing.
+func (t *Table[T]) RelationsOf(ctx context.Context, q store.Querier, userID string, ids []string) (map[string]access.Permission, error) {
+	found := make(map[string]access.Permission, len(ids))
+	for len(ids) > 0 {
+		n := min(len(ids), relationsChunk)
+		if err := t.addRelations(ctx, q, userID, ids[:n], found); err != nil {
+			return nil, fmt.Errorf("read relations to %s: %w", t.Type.Name, err)
+		}
+		ids = ids[n:]
+	}
+	return found, nil
+}
+
+func (t *Table[T]) addRelations(ctx context.Context, q store.Querier, userID string, ids []string, found map[string]access.Permission) error {
+	args := make([]any, relationsChunk+1)
+	args[0] = userID
+	for i := range relationsChunk {
+		args[i+1] = ids[min(i, len(ids)-1)]
+	}
+	rows, err := q.Query(ctx, t.relationsStatement(), args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		holds := make([]bool, len(t.Relations))
+		dest := []any{&id}
+		for i := range holds {
+			dest = append(dest, &holds[i])
+		}
+		if err := rows.Scan(dest...); err != nil {
+			return err
+		}
+		allowed := access.None
+		for i, relation := range t.Relations {
+			if holds[i] {
+				allowed |= relation.Allows
+			}
+		}
+		found[id] = allowed
+	}
+	return rows.Err()
+}
+
+// relationsStatement reads which relations the user $1 has to each of the records that exist.
+func (t *Table[T]) relationsStatement() string {
+	const name = "relations"
+	if text, ok := t.statements.Load(name); ok {
+		return text.(string)
+	}
+	var b strings.Builder
+	b.WriteString("SELECT id")
+	for _, relation := range t.Relations {
+		b.WriteString(", (" + relation.SQL + ")")
+	}
+	b.WriteString(" FROM " + t.From + " WHERE id IN (")
+	for i := range relationsChunk {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "$%d", i+2)
+	}
+	b.WriteString(")")
+	t.statements.Store(name, b.String())
+	return b.String()
+}
+
+// RelatedTo returns, by user id, the names of the relations that give users the permission on a record. It is the inverse of
+// [Table.RelationsOf]. exists is false for an unknown record.
+func (t *Table[T]) RelatedTo(ctx context.Context, q store.Querier, id string, wanted access.Permission) (users map[string][]string, exists bool, err error) {
+	var one int
+	err = q.QueryRow(ctx, "SELECT 1 FROM "+t.From+" WHERE id = $1", id).Scan(&one)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("look up %s: %w", t.Type.Name, err)
+	}
+	users = map[string][]string{}
+	for _, relation := range t.Relations {
+		if !relation.Allows.Has(wanted) {
+			continue
+		}
+		related, err := store.All(ctx, q, store.Text, relation.users(t.From), id)
+		if err != nil {
+			return nil, true, fmt.Errorf("read users related to %s: %w", t.Type.Name, err)
+		}
+		for _, user := range related {
+			users[user] = append(users[user], relation.Name)
+		}
+	}
+	return users, true, nil
+}
+
+// users returns the SELECT of the users who have the relation to the record $1 of a table.
+func (r Relation) users(from string) string {
+	if r.Users != "" {
+		return r.Users
+	}
+	column, ok := strings.CutSuffix(r.SQL, " = $1")
+	if !ok || strings.ContainsAny(column, " (") {
+		panic("the relation " + r.SQL + " needs Users")
+	}
+	return "SELECT " + column + " FROM " + from + " WHERE id = $1"
+}
+
+// Find reads at most limit records that meet a condition, of those that lists show the caller of the context, in the order of their ids.
+// The condition is a constant of the program. Its parameters begin with $2; it must use each of them.
+func (t *Table[T]) Find(ctx context.Context, q store.Querier, limit int, condition string, args ...any) ([]T, error) {
+	caller := access.From(ctx)
+	all := append([]any{caller.UserID}, args...)
+	found, err := store.All(ctx, q, func(row store.Scanner) (T, error) { return t.Scan(row) }, t.findStatement(condition, caller.May(t.Type, access.ReadAll), limit), all...)
+	if err != nil {
+		return nil, fmt.Errorf("find %s: %w", t.Type.Name, err)
+	}
+	return found, nil
+}
+
+// findKey is the key of the text of a statement.
+type findKey struct {
+	condition string
+	all       bool
+	limit     int
+}
+
+// findStatement returns the SQL of [Table.Find]: $1 is the user, the further parameters are those of the condition.
+func (t *Table[T]) findStatement(condition string, all bool, limit int) string {
+	key := findKey{condition, all, limit}
+	if text, ok := t.statements.Load(key); ok {
+		return text.(string)
+	}
+	may := "$1 = $1" // each parameter must be used
+	if !all {
+		may = "(" + t.condition(access.Read) + ")"
+	}
+	text := fmt.Sprintf("SELECT %s FROM %s WHERE (%s) AND %s ORDER BY %s.id LIMIT %d", t.Columns, t.From, condition, may, t.From, limit)
+	t.statements.Store(key, text)
+	return text
+}
+
+// Permitted returns the ids of records on which a user has a permission, in their order.
+func (r recordsOf[T]) Permitted(ctx context.Context, sought access.Sought) ([]string, error) {
+	ids, err := r.table.permitted(ctx, r.db, sought)
+	if err != nil {
+		return nil, fmt.Errorf("find %s: %w", r.table.Type.Name, err)
+	}
+	return ids, nil
+}
+
+// permitted reads the records of each source of the permission by a statement of its own, from an index, and merges them. A statement
+// with all conditions would read the whole table for a user with few records.
+func (t *Table[T]) permitted(ctx context.Context, q store.Querier, sought access.Sought) ([]string, error) {
+	if sought.All {
+		return store.All(ctx, q, store.Text, `SELECT id FROM `+t.From+` WHERE id > $1 ORDER BY id LIMIT $2`, sought.After, sought.Limit)
+	}
+	var found []string
+	for _, relation := range t.Relations {
+		if !relation.Allows.Has(sought.Wanted) {
+			continue
+		}
+		// The concatenation keeps the database from reading the table in the order of the ids until it has found enough.
+		ids, err := store.All(ctx, q, store.Text,
+			`SELECT id FROM `+t.From+` WHERE (`+relation.SQL+`) AND id || '' > $2 ORDER BY id || '' LIMIT $3`,
+			sought.Caller.UserID, sought.After, sought.Limit)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, ids...)
+	}
+	for _, principal := range append([]string{sought.Caller.UserID}, sought.Caller.Roles...) {
+		ids, err := store.All(ctx, q, store.Text, `
+			SELECT p.rec_id FROM permissions p
+			WHERE p.principal_id = $1 AND p.rec_type = $2 AND p.permission = $3 AND p.rec_id > $4
+				AND EXISTS (SELECT 1 FROM `+t.From+` r WHERE r.id = p.rec_id)
+			ORDER BY p.rec_id LIMIT $5`,
+			principal, t.Type.Name, sought.Wanted.String(), sought.After, sought.Limit)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, ids...)
+	}
+	slices.Sort(found)
+	found = slices.Compact(found)
+	return found[:min(len(found), sought.Limit)], nil
 }

@@ -2,6 +2,8 @@ package records
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"kontor/server/access"
 	"kontor/server/apierr"
@@ -78,4 +80,189 @@ func Update[T endpoint.Tagged](ctx context.Context, db *store.DB, t *Table[T], i
 			return nil
 		},
 	}.run(ctx, db)
+}
+
+// Seen is a record, and whether the caller may read it.
+type Seen[T any] struct {
+	ID       string
+	Record   T
+	Readable bool
+}
+
+// Batch reads at most limit records after an id, in the order of the ids, that meet a condition on $2. The same statement decides
+// whether the caller of the context may read each of them, as in [Table.Get]. all is the permission on the type that
+// makes every record readable. It is [access.Read], as for Get, or [access.ReadAll], as for lists. With [access.None] every
+// record is readable.
+func (t *Table[T]) Batch(ctx context.Context, q store.Querier, all access.Permission, condition string, value any, after string, limit int) ([]Seen[T], error) {
+	caller := access.From(ctx)
+	rows, err := q.Query(ctx, t.batchStatement(condition, caller.May(t.Type, all) || all == access.None), caller.UserID, value, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", t.Type.Name, err)
+	}
+	defer rows.Close()
+	var batch []Seen[T]
+	for rows.Next() {
+		var seen Seen[T]
+		if seen.Record, err = t.Scan(&rowsWithAccess{rows, &seen.Readable, &seen.ID}); err != nil {
+			return nil, fmt.Errorf("read %s: %w", t.Type.Name, err)
+		}
+		batch = append(batch, seen)
+	}
+	return batch, rows.Err()
+}
+
+// rowsWithAccess are rows whose last two columns, which the module's scanner does not read, are the caller's access and the id.
+type rowsWithAccess struct {
+	*store.Rows
+	allowed *bool
+	id      *string
+}
+
+// Scan reads the columns, the access and the id.
+func (r *rowsWithAccess) Scan(dest ...any) error {
+	return r.Rows.Scan(append(append(make([]any, 0, len(dest)+2), dest...), r.allowed, r.id)...)
+}
+
+// batchKey is the key of the text of a statement.
+type batchKey struct {
+	condition string
+	all       bool
+}
+
+// batchStatement returns the SQL of [Table.Batch]: $1 is the user, $2 the value, $3 the last id, $4 the limit.
+func (t *Table[T]) batchStatement(condition string, all bool) string {
+	key := batchKey{condition, all}
+	if text, ok := t.statements.Load(key); ok {
+		return text.(string)
+	}
+	may := "$1 = $1" // each parameter must be used
+	if !all {
+		may = t.condition(access.Read)
+	}
+	text := "SELECT " + t.Columns + ", (" + may + "), " + t.From + ".id FROM " + t.From +
+		" WHERE (" + condition + ") AND " + t.From + ".id > $3 ORDER BY " + t.From + ".id LIMIT $4"
+	t.statements.Store(key, text)
+	return text
+}
+
+// optimisticTries is the number of times that a change is prepared outside the transaction. After that it is prepared inside
+// the transaction, where no other write can interfere.
+const optimisticTries = 4
+
+// errStale reports that a record changed after a change of it was prepared.
+var errStale = errors.New("the record changed meanwhile")
+
+// UpdatePrepared changes a record with optimistic concurrency control. prepare does slow work, such as digests, encryption and
+// JSON, before the transaction. write runs in the transaction, only if the record is unchanged; otherwise prepare runs
+// again. It returns Missing, apierr.NoAccess, apierr.PreconditionFailed and errors of the two functions.
+func UpdatePrepared[T endpoint.Tagged, P any](ctx context.Context, db *store.DB, t *Table[T], id string, wanted access.Permission,
+	prepare func(ctx context.Context, q store.Querier, before T) (P, error), write func(ctx context.Context, tx *store.Tx, prepared P) error,
+) (P, error) {
+	read := func(ctx context.Context, q store.Querier) (T, error) { return t.Get(ctx, q, id, wanted) }
+	return optimistic[T, P]{
+		read: read, look: read, write: write,
+		prepare: func(ctx context.Context, q store.Querier, before T) (P, bool, error) {
+			p, err := prepare(ctx, q, before)
+			return p, true, err
+		},
+	}.run(ctx, db)
+}
+
+// optimistic is a change that is prepared before the transaction that writes it.
+type optimistic[T endpoint.Tagged, P any] struct {
+	// read reads the record to prepare for. look reads, in the transaction, enough to compare its tag.
+	read, look func(ctx context.Context, q store.Querier) (T, error)
+	// prepare returns what to write, and false when nothing changes. It may run several times.
+	prepare func(ctx context.Context, q store.Querier, before T) (prepared P, changed bool, err error)
+	write   func(ctx context.Context, tx *store.Tx, prepared P) error
+}
+
+// run returns what prepare returned last.
+func (o optimistic[T, P]) run(ctx context.Context, db *store.DB) (prepared P, err error) {
+	for range optimisticTries {
+		before, prepared, changed, err := o.readAndPrepare(ctx, db)
+		if err != nil || !changed {
+			return prepared, err
+		}
+		err = db.InTx(ctx, func(tx *store.Tx) error {
+			now, err := o.look(ctx, tx)
+			if err != nil {
+				return err
+			}
+			if now.ETag() != before.ETag() {
+				return errStale
+			}
+			return o.write(ctx, tx, prepared)
+		})
+		if !errors.Is(err, errStale) {
+			return prepared, err
+		}
+	}
+	err = db.InTx(ctx, func(tx *store.Tx) (err error) {
+		var changed bool
+		if _, prepared, changed, err = o.readAndPrepare(ctx, tx); err != nil || !changed {
+			return err
+		}
+		return o.write(ctx, tx, prepared)
+	})
+	return prepared, err
+}
+
+func (o optimistic[T, P]) readAndPrepare(ctx context.Context, q store.Querier) (before T, prepared P, changed bool, err error) {
+	if before, err = o.read(ctx, q); err != nil {
+		return before, prepared, false, err
+	}
+	if err = rejectErased(before); err != nil {
+		return before, prepared, false, err
+	}
+	if err = endpoint.CheckMatch(ctx, before.ETag()); err != nil {
+		return before, prepared, false, err
+	}
+	prepared, changed, err = o.prepare(ctx, q, before)
+	return before, prepared, changed, err
+}
+
+// Audit adds an audit entry about a change that the caller made to a record. Before and after are rows of the table, records
+// or digests; nil means that the record did not exist.
+func (t *Table[T]) Audit(ctx context.Context, tx *store.Tx, action, id string, before, after any) {
+	tx.Audit(store.AuditEntry{Actor: Actor(ctx), Action: action, RecType: t.Type.Name, RecID: id,
+		Before: t.auditable(before), After: t.auditable(after)})
+}
+
+// auditable converts a row to the form that digests cover. Other values stay as they are.
+func (t *Table[T]) auditable(state any) any {
+	if row, ok := state.(T); ok {
+		return t.record(row)
+	}
+	return state
+}
+
+// record returns the form of a row that digests cover.
+func (t *Table[T]) record(row T) store.Record {
+	if t.Record != nil {
+		return t.Record(row)
+	}
+	return store.Record{Answer: row}
+}
+
+// Digest computes the digest of a row, to be called before the transaction that stores it.
+func (t *Table[T]) Digest(db *store.DB, row T) store.Digest { return db.Digest(t.record(row)) }
+
+// Answer encodes a new row once, for the answer of the request and for its digest. It is for types whose digests cover the
+// unchanged answer: Record must not replace members.
+func (t *Table[T]) Answer(ctx context.Context, db *store.DB, row T) (store.Digest, *store.Answer) {
+	answer := db.Answer(ctx, row)
+	return db.Digest(t.record(row).As(answer)), answer
+}
+
+// Actor returns the author of a change: the id of a user or of an API key, or store.NilID for Kontor itself.
+func Actor(ctx context.Context) string {
+	caller := access.From(ctx)
+	switch {
+	case caller.UserID != "":
+		return caller.UserID
+	case caller.KeyID != "":
+		return caller.KeyID
+	}
+	return store.NilID
 }

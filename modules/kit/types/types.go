@@ -32,3 +32,181 @@ func (r Rule) Error() string { return string(r) }
 
 // Text returns the key of the text for people, for decoders that report the rule to the client.
 func (r Rule) Text() (key string, args map[string]any) { return "invalid." + string(r), nil }
+
+// NilIfEmpty returns a pointer to the text, or nil for the empty text.
+func NilIfEmpty(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// EmptyIfNil returns the text that p points to, or the empty text for nil.
+func EmptyIfNil(p *string) string {
+	if p == nil {
+		return ""
+	}
+	return *p
+}
+
+// idLength is the length of a UUID as text: 32 digits and four hyphens.
+const idLength = 36
+
+// ParseID parses a UUID in its canonical form, in letters of either case, and returns it in lower
+// case, as it is stored. It returns RuleID for braces, URN prefixes and missing hyphens, so that
+// an id has one spelling.
+func ParseID(s string) (string, error) {
+	lower := true
+	if len(s) != idLength {
+		return "", RuleID
+	}
+	for i := range idLength {
+		c := s[i]
+		switch {
+		case i == 8 || i == 13 || i == 18 || i == 23:
+			if c != '-' {
+				return "", RuleID
+			}
+		case '0' <= c && c <= '9', 'a' <= c && c <= 'f':
+		case 'A' <= c && c <= 'F':
+			lower = false
+		default:
+			return "", RuleID
+		}
+	}
+	if lower {
+		return s, nil
+	}
+	b := []byte(s)
+	for i, c := range b {
+		if 'A' <= c && c <= 'F' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b), nil
+}
+
+// IsID reports whether [ParseID] accepts s.
+func IsID(s string) bool {
+	_, err := ParseID(s)
+	return err == nil
+}
+
+// FoldID returns the stored form of a UUID, and other texts unchanged. It is for lists whose ids are not all of Kontor.
+func FoldID(text string) string {
+	if id, err := ParseID(text); err == nil {
+		return id
+	}
+	return text
+}
+
+// Language is one of the languages in which Kontor answers.
+type Language string
+
+// The languages, in the order of preference.
+const (
+	English Language = "en"
+	German  Language = "de"
+	French  Language = "fr"
+	Italian Language = "it"
+)
+
+// ParseLanguage parses the two-letter code of a language, in lower case, as it is stored and shown.
+// It returns RuleLanguage for others. The server selects a language by the Accept-Language header.
+func ParseLanguage(s string) (Language, error) {
+	switch l := Language(s); l {
+	case English, German, French, Italian:
+		return l, nil
+	}
+	return "", RuleLanguage
+}
+
+// String returns the two-letter code.
+func (l Language) String() string { return string(l) }
+
+// Address is where messages reach a user.
+type Address struct {
+	UserID   string
+	Channel  string // email or sms
+	Value    string // the e-mail address or phone number
+	Language string // in which the user reads messages
+	OnTrial  bool   // it was added a short time ago (see the package signin)
+}
+
+// Country is an ISO 3166-1 country, by its alpha-3 code: CHE.
+type Country string
+
+// ParseCountry parses an alpha-3 code in upper case, the only form in which the API takes a
+// nationality. It returns RuleAlpha3 for codes that are not officially assigned, including
+// user-assigned codes such as XKX and withdrawn codes such as ANT.
+func ParseCountry(s string) (Country, error) {
+	if _, known := alpha2ByAlpha3[s]; !known {
+		return "", RuleAlpha3
+	}
+	return Country(s), nil
+}
+
+// CountryOf parses an alpha-2 or an alpha-3 code in upper case, as in a postal address, which keeps
+// the code unchanged. It returns RuleCountry for other texts.
+func CountryOf(s string) (Country, error) {
+	if alpha3, known := alpha3ByAlpha2[s]; known {
+		return Country(alpha3), nil
+	}
+	if _, known := alpha2ByAlpha3[s]; known {
+		return Country(s), nil
+	}
+	return "", RuleCountry
+}
+
+// String returns the alpha-3 code.
+func (c Country) String() string { return string(c) }
+
+var alpha2ByAlpha3, alpha3ByAlpha2 = countryTables()
+
+func countryTables() (byAlpha3, byAlpha2 map[string]string) {
+	n := len(countryCodes) / countryCodeStep
+	byAlpha3, byAlpha2 = make(map[string]string, n), make(map[string]string, n)
+	for i := 0; i < len(countryCodes); i += countryCodeStep {
+		alpha2, alpha3 := countryCodes[i:i+2], countryCodes[i+2:i+5]
+		byAlpha3[alpha3], byAlpha2[alpha2] = alpha2, alpha3
+	}
+	return byAlpha3, byAlpha2
+}
+
+// countryCodeStep is the length of one entry of countryCodes: alpha-2, alpha-3 and a separator.
+const countryCodeStep = 6
+
+// countryCodes holds the 249 officially assigned codes of ISO 3166-1: alpha-2 followed by alpha-3.
+const countryCodes = "" +
+	"ADAND AEARE AFAFG AGATG AIAIA ALALB AMARM AOAGO AQATA ARARG ASASM ATAUT AUAUS AWABW " +
+	"AXALA AZAZE " +
+	"BABIH BBBRB BDBGD BEBEL BFBFA BGBGR BHBHR BIBDI BJBEN BLBLM BMBMU BNBRN BOBOL BQBES " +
+	"BRBRA BSBHS BTBTN BVBVT BWBWA BYBLR BZBLZ " +
+	"CACAN CCCCK CDCOD CFCAF CGCOG CHCHE CICIV CKCOK CLCHL CMCMR CNCHN COCOL CRCRI CUCUB " +
+	"CVCPV CWCUW CXCXR CYCYP CZCZE " +
+	"DEDEU DJDJI DKDNK DMDMA DODOM DZDZA " +
+	"ECECU EEEST EGEGY EHESH ERERI ESESP ETETH " +
+	"FIFIN FJFJI FKFLK FMFSM FOFRO FRFRA " +
+	"GAGAB GBGBR GDGRD GEGEO GFGUF GGGGY GHGHA GIGIB GLGRL GMGMB GNGIN GPGLP GQGNQ GRGRC " +
+	"GSSGS GTGTM GUGUM GWGNB GYGUY " +
+	"HKHKG HMHMD HNHND HRHRV HTHTI HUHUN " +
+	"IDIDN IEIRL ILISR IMIMN ININD IOIOT IQIRQ IRIRN ISISL ITITA " +
+	"JEJEY JMJAM JOJOR JPJPN " +
+	"KEKEN KGKGZ KHKHM KIKIR KMCOM KNKNA KPPRK KRKOR KWKWT KYCYM KZKAZ " +
+	"LALAO LBLBN LCLCA LILIE LKLKA LRLBR LSLSO LTLTU LULUX LVLVA LYLBY " +
+	"MAMAR MCMCO MDMDA MEMNE MFMAF MGMDG MHMHL MKMKD MLMLI MMMMR MNMNG MOMAC MPMNP MQMTQ " +
+	"MRMRT MSMSR MTMLT MUMUS MVMDV MWMWI MXMEX MYMYS MZMOZ " +
+	"NANAM NCNCL NENER NFNFK NGNGA NINIC NLNLD NONOR NPNPL NRNRU NUNIU NZNZL " +
+	"OMOMN " +
+	"PAPAN PEPER PFPYF PGPNG PHPHL PKPAK PLPOL PMSPM PNPCN PRPRI PSPSE PTPRT PWPLW PYPRY " +
+	"QAQAT " +
+	"REREU ROROU RSSRB RURUS RWRWA " +
+	"SASAU SBSLB SCSYC SDSDN SESWE SGSGP SHSHN SISVN SJSJM SKSVK SLSLE SMSMR SNSEN SOSOM " +
+	"SRSUR SSSSD STSTP SVSLV SXSXM SYSYR SZSWZ " +
+	"TCTCA TDTCD TFATF TGTGO THTHA TJTJK TKTKL TLTLS TMTKM TNTUN TOTON TRTUR TTTTO TVTUV " +
+	"TWTWN TZTZA " +
+	"UAUKR UGUGA UMUMI USUSA UYURY UZUZB " +
+	"VAVAT VCVCT VEVEN VGVGB VIVIR VNVNM VUVUT " +
+	"WFWLF WSWSM " +
+	"YEYEM YTMYT " +
+	"ZAZAF ZMZMB ZWZWE "

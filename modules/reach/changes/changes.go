@@ -46,6 +46,9 @@ type Rights interface {
 // Reader reads a record as its own endpoint answers it, for the caller of the context.
 type Reader func(ctx context.Context, id string) (any, error)
 
+// Decider returns which of the records with ids the caller of the context may read.
+type Decider func(ctx context.Context, ids []string) (map[string]bool, error)
+
 // Parents returns the records that parts of records belong to, by the id of the part.
 type Parents func(ctx context.Context, q store.Querier, ids []string) (map[string]string, error)
 
@@ -68,9 +71,10 @@ type Service struct {
 	sessions Sessions
 	rights   Rights
 
-	readers map[string]Reader  // by the type of the record
-	parents map[string]Parents // by the type of the part
-	names   map[string]string  // of endpoints, by key
+	readers  map[string]Reader  // by the type of the record
+	parents  map[string]Parents // by the type of the part
+	deciders map[string]Decider // by the type of the record
+	names    map[string]string  // of endpoints, by key
 
 	durable  atomic.Int64 // entries up to this number are durable
 	changed  signal
@@ -89,7 +93,7 @@ func New(db *store.DB, sessions Sessions, rights Rights, o Options) *Service {
 		o.TermsDue = func() bool { return false }
 	}
 	s := &Service{db: db, sessions: sessions, rights: rights, options: o,
-		readers: map[string]Reader{}, parents: map[string]Parents{}, draining: make(chan struct{})}
+		readers: map[string]Reader{}, deciders: map[string]Decider{}, parents: map[string]Parents{}, draining: make(chan struct{})}
 	s.hub = sse.New(sse.Options{Heartbeat: o.Heartbeat, PerUser: o.ConnectionsPerUser, Now: db.Clock().Now, Check: s.mayContinue, Log: o.Log})
 	o.Policy.OnChange(s.policyChanged)
 	db.OnAudited(s.audited)
@@ -98,6 +102,9 @@ func New(db *store.DB, sessions Sessions, rights Rights, o Options) *Service {
 
 // SetReader registers how records of a type are read for subscribers that want them. Call it before the first request.
 func (s *Service) SetReader(t access.RecordType, read Reader) { s.readers[t.Name] = read }
+
+// SetDecider registers who may read the records of a type without permissions. Call it before the first request.
+func (s *Service) SetDecider(t access.RecordType, decide Decider) { s.deciders[t.Name] = decide }
 
 // SetParents registers how the parts of records find their record. Call it before the first request.
 func (s *Service) SetParents(recType string, of Parents) { s.parents[recType] = of }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"kontor/modules/kit/hit"
 	"kontor/modules/kit/personal"
 	"kontor/server/access"
 )
@@ -26,7 +27,9 @@ type source struct {
 	Part    string            // for parts of a record: the verb of every event
 	// ByType is set for records whose only right is that on their type.
 	ByType bool
-	Why    string // why entries of this type are no events
+	// Decided is set for records about which their module decides, see [Service.SetDecider].
+	Decided bool
+	Why     string // why entries of this type are no events
 }
 
 // sources lists the types of all audit entries about records. Tests compare it with the records that the trail covers, and with
@@ -74,6 +77,7 @@ var sources = []source{
 	{RecType: "rate_limits", Of: access.RateLimits, Get: "GET /v1/rate-limits", Verbs: []string{created, updated, deleted},
 		Created: []string{"rbac.rate_limits.set", "rbac.seed"}, ByType: true},
 	{RecType: "screening_lists", Why: "lists are the operator's, and only administrators read them"},
+	{RecType: "screening_hits", Of: hit.Type, Get: "GET /v1/screening/hits/{id}", Verbs: []string{created, updated}, Created: []string{"screening.hit_opened"}, Decided: true},
 	{RecType: "screening_checks", Why: "no event may say whom the bank checks"},
 	{RecType: "erasures", Why: "the erased records have events of their own"},
 	{RecType: "sessions", Why: "sign-ins are security events, which the export of the audit trail reports"},

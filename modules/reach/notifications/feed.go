@@ -2,10 +2,18 @@ package notifications
 
 import (
 	"context"
+	"encoding/base64"
+	"fmt"
 	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
+	"kontor/modules/kit/outbox"
 	"kontor/server/sse"
 	"kontor/store"
 )
@@ -207,4 +215,109 @@ func mergeItems(items []feedItem, passed store.Time) feedItem {
 		merged.users = append(merged.users, item.users...)
 	}
 	return merged
+}
+
+const (
+	// maxKeyUsers is how many recipients a key names. All keys of a group of commits share a bounded size.
+	maxKeyUsers = 16
+	// anyUser stands for the recipients of an event that has more.
+	anyUser = "*"
+)
+
+// feedKey returns the key with which an event is announced to other nodes: its time, so that they find it by an index, and its
+// recipients, so that a node without a stream of theirs need not read it.
+func feedKey(at store.Time, recipients []string) string {
+	key := strconv.FormatInt(int64(at), 36)
+	if len(recipients) > maxKeyUsers {
+		return key + "." + anyUser
+	}
+	var b strings.Builder
+	b.WriteString(key)
+	for _, user := range recipients {
+		id, err := uuid.Parse(user)
+		if err != nil || id.String() != user {
+			return key + "." + anyUser
+		}
+		b.WriteByte('.')
+		b.WriteString(base64.RawURLEncoding.EncodeToString(id[:]))
+	}
+	return b.String()
+}
+
+// parseFeedKey reads a key. It reports false for a text that is not a key.
+func parseFeedKey(key string) (at store.Time, users []string, all, ok bool) {
+	parts := strings.Split(key, ".")
+	moment, err := strconv.ParseInt(parts[0], 36, 64)
+	if err != nil || moment < 0 || len(parts) < 2 || len(parts) > maxKeyUsers+1 {
+		return 0, nil, false, false
+	}
+	if len(parts) == 2 && parts[1] == anyUser {
+		return store.Time(moment), nil, true, true
+	}
+	for _, part := range parts[1:] {
+		raw, err := base64.RawURLEncoding.DecodeString(part)
+		if err != nil {
+			return 0, nil, false, false
+		}
+		id, err := uuid.FromBytes(raw)
+		if err != nil {
+			return 0, nil, false, false
+		}
+		users = append(users, id.String())
+	}
+	return store.Time(moment), users, false, true
+}
+
+// selectNodes returns the nodes that have leases or open streams.
+const selectNodes = `
+	SELECT leased_by FROM deliveries WHERE status = 'sending' AND leased_by <> ''
+	UNION
+	SELECT node_id FROM open_streams`
+
+// goneTime is how long a node must be missing from the list of nodes.
+const goneTime = 1500 * time.Millisecond
+
+// ReleaseNodes releases what nodes have left that no longer use the database: the leases of their deliveries, and the number of
+// their streams. It runs every few seconds on one node. A node counts as gone when it has been missing for some time, because a new
+// one may be missing from the list for a moment.
+func (s *Service) ReleaseNodes(ctx context.Context) error {
+	if !s.db.Shared() {
+		return nil
+	}
+	live := liveNodes(s.db)
+	known, err := store.All(ctx, s.db, store.Text, selectNodes)
+	if err != nil {
+		return fmt.Errorf("read the nodes with leases: %w", err)
+	}
+	var gone []string
+	missing := map[string]time.Time{}
+	for _, node := range known {
+		if slices.Contains(live, node) {
+			continue
+		}
+		since, already := s.missing[node]
+		if !already {
+			since = time.Now()
+		}
+		if missing[node] = since; time.Since(since) >= goneTime {
+			gone = append(gone, node)
+		}
+	}
+	s.missing = missing
+	if len(gone) == 0 {
+		return nil
+	}
+	err = s.db.InTx(ctx, func(tx *store.Tx) error {
+		tx.AfterCommit(s.wakeUp)
+		if err := outbox.Release(ctx, tx, deliveriesTable, "", gone...); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, deleteStreamsOfNodes+store.In(1, len(gone))+")", store.AppendIn(nil, gone)...)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("release the leases of nodes: %w", err)
+	}
+	s.options.Log.Warn("released the deliveries and streams of nodes that are gone", "nodes", gone)
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"kontor/modules/reach/notifications"
 	"kontor/store"
+	"kontor/store/testenv"
 )
 
 func TestQueue_RetriesWithGrowingPauses(t *testing.T) {
@@ -171,6 +172,7 @@ func (g *scriptedGateway) Send(_ context.Context, d notifications.Delivery) erro
 
 // Whatever a gateway answers, each delivery ends as sent or dead. It is not tried more often than allowed, nor after its end.
 func TestQueue_EndsEveryDelivery(t *testing.T) {
+	testenv.Checks(t, 25, 100, 1000)
 	const maxAttempts = 4
 	g := &scriptedGateway{plans: map[string][]int{}, tries: map[string]int{}}
 	h := newQueueTest(t, notifications.Options{Email: g, MaxAttempts: maxAttempts})

@@ -1,11 +1,17 @@
 package notifications
 
 import (
+	"context"
+	"html"
 	"maps"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/go-json-experiment/json"
+
+	"kontor/modules/kit/event"
+	"kontor/store"
 )
 
 // Texts returns the texts of the locale files.
@@ -112,4 +118,130 @@ func (t templates) localized(lang string, args map[string]any) map[string]any {
 		}
 	}
 	return local
+}
+
+// message is an e-mail or SMS.
+type message struct{ subject, text, html string }
+
+// message renders an event for a channel. It returns nil if the event has no template for the channel.
+func (s *Service) message(lang, channel string, parent parentEvent) *message {
+	args := maps.Clone(s.templates.localized(lang, parent.args))
+	if args == nil {
+		args = map[string]any{}
+	}
+	args["Link"] = s.options.BaseURL + linkPath(parent.recType, parent.recID, parent.customerID)
+	part := channel
+	if parent.undo != "" {
+		args["Undo"], part = s.options.BaseURL+parent.undo, "undo."+channel
+	}
+	var m message
+	var ok bool
+	if m.text, ok = s.templates.render(lang, parent.event, part+".text", args); !ok {
+		return nil
+	}
+	if channel != Email {
+		return &m
+	}
+	if m.subject, ok = s.templates.render(lang, parent.event, "email.subject", args); !ok {
+		return nil
+	}
+	m.subject = oneLine(m.subject)
+	m.html, _ = s.templates.render(lang, parent.event, part+".html", escaped(args)) // optional
+	return &m
+}
+
+// oneLine replaces control characters, so that a value cannot start another header.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// escaped returns the arguments of a template with their texts escaped for HTML.
+func escaped(args map[string]any) map[string]any {
+	safe := maps.Clone(args)
+	for name, value := range safe {
+		if text, ok := value.(string); ok {
+			safe[name] = html.EscapeString(text)
+		}
+	}
+	return safe
+}
+
+// messageKey identifies the messages of an event that are the same for many recipients.
+type messageKey struct{ lang, channel string }
+
+// Prerender renders the messages of an event before its transaction, in the languages that the recipients have now. Notify
+// renders those that are missing because a recipient has just changed their language. Recipients and Args must not change
+// afterwards.
+func (s *Service) Prerender(ctx context.Context, e event.Event) event.Event {
+	e.Rendered = s.renderMessages(ctx, parentOf(e), recipientsOf(ctx, e))
+	return e
+}
+
+// renderMessages renders the messages of an event. If the addresses cannot be read, Notify renders all of them.
+func (s *Service) renderMessages(ctx context.Context, parent parentEvent, recipients []string) map[messageKey]*message {
+	if len(parent.channels) == 0 || len(recipients) == 0 {
+		return nil
+	}
+	addresses, err := s.addresses(ctx, s.db, unique(recipients), parent.channels, parent.everywhere)
+	if err != nil {
+		return nil
+	}
+	rendered := map[messageKey]*message{}
+	for _, a := range addresses {
+		key := messageKey{a.Language, a.Channel}
+		if _, known := rendered[key]; !known {
+			rendered[key] = s.message(a.Language, a.Channel, parent)
+		}
+	}
+	return rendered
+}
+
+// OTPMessage is a message with a one-time code.
+type OTPMessage struct {
+	UserID    string
+	Channel   string // Email or SMS
+	Recipient string
+	Language  string
+	Purpose   string // validation, registration, recovery, invitation, or taken (for a message without a code)
+	Code      string // of an invitation: the token of its link
+	Minutes   int    // for which the code is valid
+	Path      string // of the console's screen for the code; empty for none
+}
+
+const (
+	invitation    = "invitation" // the purpose of a message with a link instead of a code
+	minutesPerDay = 24 * 60
+)
+
+// PrepareOTP renders a message and returns the function that writes it to the outbox.
+func (s *Service) PrepareOTP(m OTPMessage) func(ctx context.Context, tx *store.Tx) error {
+	key := "notification." + string(event.CredentialOTP) + "." + m.Channel + "." + m.Purpose + "."
+	args := map[string]any{"Code": m.Code, "Minutes": m.Minutes, "Link": s.options.BaseURL + m.Path}
+	if m.Purpose == invitation {
+		// The token is in the fragment, which browsers do not send: it is in no log.
+		args = map[string]any{"Link": s.options.BaseURL + "/invitation#" + m.Code, "Days": max(1, m.Minutes/minutesPerDay)}
+	}
+	d := Delivery{
+		ID: store.NewID(), UserID: m.UserID, Channel: m.Channel, Recipient: m.Recipient, Secret: true,
+		Text: s.texts.Text(m.Language, key+"text", args),
+	}
+	if m.Channel == Email {
+		d.Subject = s.texts.Text(m.Language, key+"subject", args)
+		d.HTML = s.texts.Text(m.Language, key+"html", args)
+	}
+	var err error
+	if s.seals() {
+		err = s.seal(&d)
+	}
+	return func(ctx context.Context, tx *store.Tx) error {
+		if err != nil {
+			return err
+		}
+		return s.enqueue(ctx, tx, []Delivery{d})
+	}
 }

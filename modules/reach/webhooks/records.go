@@ -1,10 +1,21 @@
 package webhooks
 
 import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"kontor/modules/kit/list"
+	"kontor/modules/kit/outbound"
 	"kontor/modules/kit/records"
+	"kontor/modules/kit/validate"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -145,3 +156,199 @@ const (
 	deleteProgress   = `DELETE FROM webhook_progress WHERE webhook_id = $1`
 	deleteWebhook    = `DELETE FROM webhooks WHERE id = $1`
 )
+
+const (
+	secretPrefix = "whsec_"
+	secretBytes  = 32
+
+	secretColumn = "secret"
+	formerColumn = "former_secret"
+)
+
+const selectSecret = `SELECT secret FROM webhooks WHERE id = $1`
+
+// secretColumns are the statements that seal the secrets again after a rotation of the master key.
+var secretColumns = map[string]struct{ selectOld, update string }{
+	secretColumn: {
+		`SELECT id, id, secret FROM webhooks WHERE secret NOT LIKE $1 AND id > $2 ORDER BY id LIMIT $3`,
+		`UPDATE webhooks SET secret = $3 WHERE id = $1 AND secret = $2`},
+	formerColumn: {
+		`SELECT id, id, former_secret FROM webhooks WHERE former_secret NOT LIKE $1 AND former_secret <> '' AND id > $2 ORDER BY id LIMIT $3`,
+		`UPDATE webhooks SET former_secret = $3 WHERE id = $1 AND former_secret = $2`},
+}
+
+func newSecret() []byte {
+	secret := make([]byte, secretBytes)
+	rand.Read(secret) // does not fail: it would end the program
+	return secret
+}
+
+// secretText returns a secret as Standard Webhooks writes it.
+func secretText(secret []byte) string {
+	return secretPrefix + base64.StdEncoding.EncodeToString(secret)
+}
+
+// ParseSecret reads a secret in the form of Standard Webhooks.
+func ParseSecret(text string) ([]byte, error) {
+	secret, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(text, secretPrefix))
+	if err != nil || len(secret) < 24 || len(secret) > 64 {
+		return nil, errors.New("a secret is whsec_ and 24 to 64 bytes in base64")
+	}
+	return secret, nil
+}
+
+// secrets are those that sign at a time.
+type secrets struct {
+	newest, former []byte // former: nil for none
+	sealed         string // the newest as it is stored
+}
+
+// secrets reads the secrets of a webhook. It returns apierr.WebhookNotFound.
+func (s *Service) secrets(ctx context.Context, q store.Querier, id string, now store.Time) (secrets, error) {
+	var found secrets
+	var former string
+	var until *store.Time
+	err := q.QueryRow(ctx, selectSecrets, id).Scan(&found.sealed, &former, &until)
+	if errors.Is(err, store.ErrNotFound) {
+		return found, apierr.WebhookNotFound
+	}
+	if err != nil {
+		return found, fmt.Errorf("read the secrets of a webhook: %w", err)
+	}
+	if found.newest, err = s.db.Unseal(webhooksTable, secretColumn, id, found.sealed); err != nil {
+		return found, err
+	}
+	if former != "" && until != nil && now < *until {
+		found.former, err = s.db.Unseal(webhooksTable, formerColumn, id, former)
+	}
+	return found, err
+}
+
+// Signatures returns the value of the header webhook-signature: one signature for each secret. seconds is webhook-timestamp.
+func Signatures(id string, seconds int64, body []byte, secrets ...[]byte) string {
+	var list []string
+	for _, secret := range secrets {
+		if len(secret) == 0 {
+			continue
+		}
+		mac := hmac.New(sha256.New, secret)
+		fmt.Fprintf(mac, "%s.%s.", id, strconv.FormatInt(seconds, 10))
+		mac.Write(body)
+		list = append(list, "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+	}
+	return strings.Join(list, " ")
+}
+
+const (
+	maxDescription = 200
+	maxTypes       = 100
+	// maxOverlap is the longest time, in hours, for which the secret before still signs.
+	maxOverlap     = 168
+	defaultOverlap = 24
+)
+
+// CreateInput describes a new webhook.
+type CreateInput struct {
+	AccountID     string   `json:"account_id" required:"false" doc:"The account whose rights decide which events are sent: the caller, or a service account as which the caller may act. Without it: the caller."`
+	URL           string   `json:"url" maxLength:"2000" example:"https://hooks.example/kontor" doc:"An https:// address on the internet, or one in webhooks.allowed_networks."`
+	Description   string   `json:"description" required:"false" maxLength:"200" example:"Back office"`
+	Types         []string `json:"types" required:"false" maxItems:"100" example:"customers.*" doc:"Types of events, or patterns such as customers.*; without it: all."`
+	IncludeRecord bool     `json:"include_record" required:"false" doc:"Send the record with each event."`
+}
+
+// Validate checks what does not depend on the settings.
+func (in *CreateInput) Validate(v *apierr.Fields) {
+	in.URL = strings.TrimSpace(in.URL)
+	checkURL(v, in.URL)
+	in.Description = validate.Text(v, "description", in.Description, maxDescription)
+	checkNumber(v, in.Types)
+}
+
+func checkURL(v *apierr.Fields, address string) {
+	if address == "" {
+		v.Add("url", "invalid.required")
+	} else if _, err := outbound.Parse(address); err != nil {
+		v.Add("url", "invalid."+err.Error())
+	}
+}
+
+func checkNumber(v *apierr.Fields, types []string) {
+	if len(types) > maxTypes {
+		v.Add("types", "invalid.max_items", apierr.Args{"Max": maxTypes})
+	}
+}
+
+// UpdateInput changes a webhook. Missing members stay as they are.
+type UpdateInput struct {
+	ID            string                      `path:"id"`
+	URL           *string                     `json:"url" maxLength:"2000" example:"https://hooks.example/kontor"`
+	Description   *string                     `json:"description" maxLength:"200"`
+	Types         endpoint.Optional[[]string] `json:"types" maxItems:"100" nullable:"false" example:"customers.*" doc:"Empty for all."`
+	IncludeRecord *bool                       `json:"include_record"`
+	Status        *string                     `json:"status" enum:"active,paused" doc:"active also resumes a webhook that Kontor has paused or disabled."`
+}
+
+// Validate checks the given members.
+func (in *UpdateInput) Validate(v *apierr.Fields) {
+	if in.URL != nil {
+		*in.URL = strings.TrimSpace(*in.URL)
+		checkURL(v, *in.URL)
+	}
+	if in.Description != nil {
+		*in.Description = validate.Text(v, "description", *in.Description, maxDescription)
+	}
+	if in.Status != nil {
+		validate.OneOf(v, "status", *in.Status, active, paused)
+	}
+	checkNumber(v, in.Types.Value)
+}
+
+// RotateInput replaces a secret.
+type RotateInput struct {
+	ID      string `path:"id"`
+	Overlap *int   `json:"overlap_hours" required:"false" minimum:"0" maximum:"168" default:"24" doc:"For how long calls are also signed with the secret before; 0 if it has leaked."`
+}
+
+// Validate checks the overlap.
+func (in *RotateInput) Validate(v *apierr.Fields) {
+	if in.Overlap == nil {
+		in.Overlap = new(int)
+		*in.Overlap = defaultOverlap
+	} else if *in.Overlap < 0 || *in.Overlap > maxOverlap {
+		v.Add("overlap_hours", "invalid.range", apierr.Args{"Min": 0, "Max": maxOverlap})
+	}
+}
+
+// ReplayInput sends events again.
+type ReplayInput struct {
+	ID    string     `path:"id"`
+	Since store.Time `json:"since" doc:"The events since then are sent again, under the same ids, if the account may still read their records."`
+}
+
+// Validate checks that there is a time.
+func (in *ReplayInput) Validate(v *apierr.Fields) {
+	if in.Since <= 0 && !v.Has("since") {
+		v.Add("since", "invalid.required")
+	}
+}
+
+// checkSettings checks what depends on the settings: forbidden addresses, and types of events.
+func (s *Service) checkSettings(address *string, types []string) error {
+	var problems apierr.Fields
+	if address != nil {
+		if err := s.client.CheckURL(*address); err != nil {
+			problems.Add("url", "invalid."+err.Error())
+		}
+	}
+	for i, pattern := range types {
+		if !s.feed.ValidPattern(pattern) {
+			problems.Add(fmt.Sprintf("types.%d", i), "invalid.event_type", apierr.Args{"Type": pattern})
+		}
+	}
+	return problems.Err()
+}
+
+// storedTypes returns the stored form of types: sorted, without repetitions.
+func storedTypes(types []string) string {
+	return strings.Join(slices.Compact(slices.Sorted(slices.Values(types))), ",")
+}

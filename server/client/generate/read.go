@@ -3,6 +3,7 @@ package generate
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 )
@@ -120,4 +121,150 @@ func (d *document) element(t *typeOf, s *schema) error {
 	elem, err := d.typeOf(*s)
 	t.elem = &elem
 	return err
+}
+
+func (m *model) addOperation(d *document, method, path string, e endpoint) error {
+	notes, _, _ := strings.Cut(e.Description, "**Access:**")
+	o := operation{id: e.ID, method: method, path: path, summary: e.Summary, notes: strings.TrimSpace(notes), stacked: target(e.Stacked.Ref)}
+	for _, way := range e.Security {
+		_, bearer := way["bearerAuth"]
+		_, key := way["apiKeyAuth"]
+		o.bearer, o.apiKey = o.bearer || bearer, o.apiKey || key
+	}
+	for _, p := range e.Parameters {
+		if p.Ref != "" {
+			p = d.Components.Parameters[target(p.Ref)]
+		}
+		if err := o.addParameter(d, p); err != nil {
+			return fmt.Errorf("parameter %s: %w", p.Name, err)
+		}
+	}
+	if e.Body != nil {
+		content := e.Body.Content[0]
+		o.input, o.form = target(content.Value.Schema.Ref), content.Name == "multipart/form-data"
+		if o.input == "" || len(e.Body.Content) > 1 && !o.form { // a file may also be sent without a form
+			return fmt.Errorf("the body has no named schema, or several media types")
+		}
+		m.markInput(o.input)
+		m.typeNamed(o.input).form = o.form
+	}
+	for _, r := range e.Responses {
+		if err := o.addAnswer(d, r.Name, r.Value); err != nil {
+			return fmt.Errorf("answer %s: %w", r.Name, err)
+		}
+	}
+	switch {
+	case len(o.answers) > 0:
+		m.describe(&o)
+	case o.frames == nil:
+		return fmt.Errorf("has no successful answer")
+	}
+	m.operations = append(m.operations, o)
+	return nil
+}
+
+func (o *operation) addParameter(d *document, p parameter) error {
+	typ, err := d.typeOf(p.Schema)
+	if err != nil {
+		return err
+	}
+	switch p.In {
+	case "path":
+		o.params = append(o.params, p.Name)
+	case "query":
+		if typ.kind == list && !plainKind(typ.elem.kind) || typ.kind != list && !plainKind(typ.kind) {
+			return fmt.Errorf("only plain values and lists of them can be sent in a query")
+		}
+		o.query = append(o.query, queryParam{p.Name, p.Description, typ})
+	case "header":
+		o.headers = append(o.headers, p.Name)
+	default:
+		return fmt.Errorf("unsupported place %s", p.In)
+	}
+	return nil
+}
+
+// plainKind reports whether a value of a kind can be part of an address.
+func plainKind(k kind) bool { return k != list && k != object && k != anything && k != binary }
+
+// addAnswer adds a successful answer. All errors have the same shape; 304 is an error of both clients.
+func (o *operation) addAnswer(d *document, status string, r response) error {
+	if status == "default" || status >= "304" {
+		return nil
+	}
+	if r.Ref != "" {
+		return fmt.Errorf("is a reference")
+	}
+	o.etag = o.etag || r.Headers["ETag"] != nil
+	o.link = o.link || r.Headers["Link"] != nil
+	a := answer{status: status}
+	for _, content := range r.Content {
+		if content.Name == eventStream {
+			o.frames = content.Value.Frames
+			continue
+		}
+		typ, err := d.typeOf(content.Value.Schema)
+		if err != nil {
+			return err
+		}
+		a.media, a.typ = append(a.media, content.Name), typ
+	}
+	if o.frames != nil && len(a.media) == 0 {
+		return nil // Only the stream, which is no answer with a body.
+	}
+	if len(a.media) == 0 && status != "303" {
+		return fmt.Errorf("is neither a body nor a redirect")
+	}
+	o.answers = append(o.answers, a)
+	return nil
+}
+
+// describe completes an operation by what its answer is.
+func (m *model) describe(o *operation) {
+	first := o.answers[0].typ
+	if t := m.typeNamed(first.name); first.kind == named && t != nil {
+		t.tagged = t.tagged || o.etag
+		if rows := t.rows(); rows != nil && o.method == http.MethodGet {
+			o.page = &page{rows: rows.wire, elem: *rows.typ.elem}
+			if o.queries("after") {
+				o.page.next = "next"
+			} else if !o.queries("offset") {
+				o.page = nil
+			}
+		}
+	}
+	if first.kind == list && o.link {
+		o.page = &page{elem: *first.elem}
+	}
+}
+
+// rows returns the member with the rows of a page: the only list of objects beside has_more.
+func (t *namedType) rows() *field {
+	if !slices.ContainsFunc(t.fields, func(f field) bool { return f.wire == "has_more" }) {
+		return nil
+	}
+	for i, f := range t.fields {
+		if f.typ.kind == list && f.typ.elem.kind == named {
+			return &t.fields[i]
+		}
+	}
+	return nil
+}
+
+// markInput marks a type, and all types that it contains, as part of a request.
+func (m *model) markInput(name string) {
+	t := m.typeNamed(name)
+	if t == nil || t.input {
+		return
+	}
+	t.input = true
+	for _, f := range t.fields {
+		typ := f.typ
+		for typ.elem != nil {
+			typ = *typ.elem
+		}
+		if typ.kind == named {
+			m.markInput(typ.name)
+		}
+	}
 }

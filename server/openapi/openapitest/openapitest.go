@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"path"
@@ -168,6 +169,13 @@ func (c *contract) check(table []endpoint.Endpoint, request *http.Request, r *ht
 	default:
 		documented = operation.Responses.Default()
 	}
+	headers := documented.Value
+	if success := operation.Responses.Status(http.StatusOK); r.StatusCode == http.StatusNotModified && success != nil {
+		headers = success.Value // a 304 has the same (RFC 9110, section 15.4.5)
+	}
+	if err := c.checkHeaders(headers, r); err != nil {
+		return fmt.Errorf("%s: %w", row.Key(), err)
+	}
 	if request.Method == http.MethodHead || r.StatusCode == http.StatusNotModified || r.StatusCode == http.StatusSeeOther {
 		if body != "" {
 			return fmt.Errorf("a body after %s %d", request.Method, r.StatusCode)
@@ -181,7 +189,7 @@ func (c *contract) check(table []endpoint.Endpoint, request *http.Request, r *ht
 	if content == nil {
 		return fmt.Errorf("media type %q of status %d is not documented for %s", media, r.StatusCode, row.Key())
 	}
-	if media != "application/json" || r.Header.Get("Content-Encoding") != "" {
+	if media != "application/json" && !strings.HasSuffix(media, "+json") || r.Header.Get("Content-Encoding") != "" {
 		return nil // a text, a file, or compressed
 	}
 	if err := knownCode(codes, r.StatusCode, body); err != nil {
@@ -196,6 +204,23 @@ func (c *contract) check(table []endpoint.Endpoint, request *http.Request, r *ht
 		Status: r.StatusCode, Header: r.Header, Body: io.NopCloser(bytes.NewReader([]byte(body))),
 		Options: &openapi3filter.Options{IncludeResponseStatus: true, SchemaValidationOptions: c.formats},
 	})
+}
+
+// general contains the headers that HTTP defines for all answers, or that the description of the document names.
+var general = []string{"Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Allow", "Cache-Control", "Connection", "Content-Encoding", "Content-Language",
+	"Content-Length", "Content-Security-Policy", "Content-Type", "Cross-Origin-Resource-Policy", "Date", "Ratelimit-Limit", "Ratelimit-Remaining",
+	"Ratelimit-Reset", "Referrer-Policy", "Retry-After", "Server", "Set-Cookie", "Strict-Transport-Security", "Trailer", "Transfer-Encoding", "Vary",
+	"Www-Authenticate", "X-Accel-Buffering", "X-Content-Type-Options", "X-Request-Id", "X-Explanation", "X-Padding"}
+
+// checkHeaders rejects headers that the document does not name.
+func (c *contract) checkHeaders(documented *openapi3.Response, r *http.Response) error {
+	for name := range r.Header {
+		listed := func(known string) bool { return http.CanonicalHeaderKey(known) == name }
+		if !slices.Contains(general, name) && !slices.ContainsFunc(slices.Collect(maps.Keys(documented.Headers)), listed) {
+			return fmt.Errorf("the header %s of status %d is not documented", name, r.StatusCode)
+		}
+	}
+	return nil
 }
 
 // errorCodes returns the codes of the errors that an operation documents, by status.

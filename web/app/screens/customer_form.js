@@ -1,9 +1,11 @@
-import { html, useMemo } from '../lib.js';
+import { html, useMemo, useState } from '../lib.js';
 import { api, idempotencyKey } from '../api.js';
 import { LANGUAGES, language, t, term } from '../i18n.js';
 import { CountryField } from '../ui/country.js';
 import { Dialog } from '../ui/dialog.js';
+import { useAction } from '../ui/feedback.js';
 import { Actions, Field, Form, useForm, useEditedRecord } from '../ui/form.js';
+import { Duplicates, findDuplicates, rememberDistinct } from './duplicates.js';
 import { useNewerRecord } from './newer_record.js';
 
 const BLANK = {
@@ -24,19 +26,32 @@ export function valuesOf(customer) {
 }
 
 /**
- * Creates a customer or changes one.
- * @param {{customer?: any, etag?: string, close: () => void, done: (customer: any) => void}} props
+ * Creates a customer or changes one. Staff see who the new customer may already be.
+ * @param {{customer?: any, etag?: string, close: () => void, done: (customer: any) => void, compare?: boolean}} props
+ *   compare: look for duplicates first; the screen needs the texts of the part duplicates
  */
-export function CustomerDialog({ customer, etag, close, done }) {
+export function CustomerDialog({ customer, etag, close, done, compare }) {
   const key = useMemo(idempotencyKey, []);
+  const [found, setFound] = useState(null); // {mine, candidates}
+  const create = (body) => api.post('/v1/customers', body, { headers: { 'Idempotency-Key': key } });
+  const anyway = useAction(async (distinct) => {
+    const made = await create(found.mine);
+    await rememberDistinct(made.id, distinct);
+    done(made);
+  });
   const edited = useEditedRecord(`/v1/customers/${customer?.id}`, customer, etag);
   const form = useForm(valuesOf(customer), async (values) => {
     const body = requestBody(values, edited.record);
-    done(await (customer
-      ? api.put(`/v1/customers/${customer.id}`, body, edited.match)
-      : api.post('/v1/customers', body, { headers: { 'Idempotency-Key': key } })));
+    const candidates = compare ? await findDuplicates(body) : [];
+    if (candidates.length) setFound({ mine: body, candidates });
+    else done(await (customer ? api.put(`/v1/customers/${customer.id}`, body, edited.match) : create(body)));
   }, customer && (async () => valuesOf(await edited.reload())));
   useNewerRecord(form, edited, etag);
+  if (found) {
+    return html`<${Dialog} key="found" title=${t('duplicates.head')} close=${close} wide>
+      <${Duplicates} ...${found} back=${() => setFound(null)} create=${anyway.run} busy=${anyway.busy} />
+    <//>`;
+  }
   return html`<${Dialog} title=${customer ? t('customers.edit') : t('customers.new')} close=${close} wide>
     <${Form} form=${form}>
       <div class="fields">

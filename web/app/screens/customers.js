@@ -85,9 +85,15 @@ export default function Customers() {
   const empty = html`<${Empty} icon="customers" title=${t('customers.none')} action=${create}>${t('customers.none_text')}<//>`;
   const close = () => set({ new: '' });
   return html`
-    <${PageHead} title=${t('nav.customers')} note=${t('customers.note')}>${create}<//>
+    <${PageHead} title=${t('nav.customers')} note=${t('customers.note')}>
+      ${mayCreate && html`<button class="quiet" onClick=${() => go('/imports')}>
+        <${Icon} name="upload" size=${16} />${t('customers.import')}
+      </button>`}
+      ${create}
+    <//>
     <${CustomerFilters} list=${list} />
     <${RecordList} list=${list} title=${t('nav.customers')} columns=${columns()} empty=${empty} link=${(row) => `/customers/${row.id}`}
-      bulk=${bulkActions()} nameOf=${fullName} />
-    ${query.get('new') && mayCreate && html`<${CustomerDialog} close=${close} done=${(made) => go(`/customers/${made.id}`)} />`}`;
+      bulk=${bulkActions()} nameOf=${fullName} live="customers.created" />
+    ${query.get('new') && mayCreate && html`<${CustomerDialog} compare close=${close}
+      done=${(made) => go(`/customers/${made.id}`)} />`}`;
 }

@@ -8,11 +8,11 @@ import { Actions, Field, Form, useForm, useEditedRecord } from '../ui/form.js';
 import { requestBody, valuesOf } from './customer_form.js';
 import { useNewerRecord } from './newer_record.js';
 
-/** What the bank needs of a person, in the order of the form. */
+/** The members that the bank needs of a person, in the order of the form. */
 const NEEDED = ['first_name', 'last_name', 'email', 'date_of_birth', 'nationality', 'address.street', 'address.postal_code', 'address.city',
   'address.country'];
 
-/** What the user signs in with, if it is an e-mail address. */
+/** The login of the user, if it is an e-mail address. */
 function ownEmail() {
   const login = session.get()?.login ?? '';
   return login.includes('@') ? login : '';

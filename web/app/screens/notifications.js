@@ -24,7 +24,7 @@ const EVENTS = [
   'webhook_paused', 'webhook_disabled',
 ];
 
-/** What customers are notified of. */
+/** The events that customers are notified of. */
 const EVENTS_OF_CLIENTS = [
   'message_received', 'customer_status_changed', 'customer_notice', 'kyc_document_expiring', 'task_assigned', 'task_status_changed',
   'task_due', 'password_changed', 'new_device_login', 'credential_added', 'credential_removed', 'factor_changed',

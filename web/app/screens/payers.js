@@ -102,7 +102,7 @@ function PayerList() {
     <${PageHead} title=${t('nav.payers')} note=${t('payers.note')}>${create}<//>
     <${PayerFilters} list=${list} />
     <${RecordList} list=${list} title=${t('nav.payers')} columns=${columnsOf(list.data?.customers ?? {})} rowsOf=${(page) => page.payers}
-      link=${(row) => `/payers/${row.id}`} bulk=${bulkActions()} nameOf=${(row) => row.company || row.name}
+      link=${(row) => `/payers/${row.id}`} bulk=${bulkActions()} nameOf=${(row) => row.company || row.name} live="payers.created"
       empty=${html`<${Empty} icon="payers" title=${t('payers.none')} action=${create}>${t('payers.none_text')}<//>`} />
     ${query.get('new') && mayCreate && html`<${PayerDialog} close=${close} done=${created} />`}`;
 }

@@ -92,6 +92,7 @@ export default function Personas() {
         options=${[['true', t('active.active')], ['false', t('active.inactive')]]} />
     <//>
     <${RecordList} list=${list} title=${t('nav.personas')} columns=${columns()} link=${(row) => `/personas/${row.id}`}
+      live="personas.created"
       empty=${html`<${Empty} icon="personas" title=${t('personas.none')} action=${create}>${t('personas.none_text')}<//>`} />
     ${query.get('new') && mayCreate && html`<${PersonaDialog} close=${close} done=${(made) => go(`/personas/${made.id}`)} />`}`;
 }

@@ -154,9 +154,9 @@ function HoldDialog({ path, hold, close, done }) {
 /** Reads the legal hold of a customer; null when there is none, false when the caller may not read it. */
 async function readHold(path) {
   try {
-    return await api.get(`${path}/legal-hold`);
+    const hold = await api.get(`${path}/legal-hold`);
+    return hold.reason ? hold : null; // also one that has ended
   } catch (error) {
-    if (error.code === 'privacy.hold_not_found') return null;
     if (error.status === 403) return false;
     throw error;
   }

@@ -88,7 +88,7 @@ function Entry({ entry: { kind, at, by, text, title, note, href } }) {
 }
 
 /**
- * What happened to a customer in one stream: messages, decisions, tasks, files and the audit trail.
+ * The activity of a customer in one stream: messages, decisions, tasks, files and the audit trail.
  * @param {{customer: any, users: string[]}} props users: whose messages belong to the customer
  */
 export function RecordStream({ customer, users }) {

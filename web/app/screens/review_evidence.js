@@ -6,6 +6,7 @@ import { t, term } from '../i18n.js';
 import { Badge, Facts } from '../ui/display.js';
 import { Empty } from '../ui/feedback.js';
 import { Card } from '../ui/page.js';
+import { HitsOfCase } from './hits_of_case.js';
 import { DocumentLine, hasNoScan, History, isNewSince } from './kyc.js';
 import { RequirementList, requirementsOf } from './kyc_steps.js';
 
@@ -46,6 +47,7 @@ function Due({ kyc }) {
 /** The basis of a decision: the documents, the customer's own details, what is due, and the history. */
 export const Evidence = ({ customer, kyc }) => html`<div class="stack evidence">
   <p class="row"><${Badge} group="kyc_status" value=${kyc.kyc_status} /></p>
+  <${HitsOfCase} hits=${kyc.screening_hits} />
   <${Documents} kyc=${kyc} customer=${customer} />
   <${Identity} customer=${customer} />
   <${Due} kyc=${kyc} />

@@ -106,7 +106,7 @@ export function ReviewQueue() {
     <//>
     <${CaseFilters} list=${list} />
     <${RecordList} list=${list} title=${t('nav.review')} columns=${columns()} rowsOf=${rowsOf} nameOf=${fullName}
-      link=${(row) => path(row.id)}
+      link=${(row) => path(row.id)} live="customers.*"
       bulk=${[
         { key: 'take', label: t('review.take'), icon: 'check', run: (rows) => change('take', rows) },
         {

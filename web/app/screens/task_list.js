@@ -126,6 +126,6 @@ export function TaskList({ filters, paramsOf, empty }) {
   return html`
     <${TaskFilters} filters=${filters} customers=${list.data?.customers} />
     <${RecordList} list=${list} title=${t('nav.tasks')} columns=${columnsOf(list.data?.customers ?? {})} link=${pathOf}
-      nameOf=${(row) => row.title} bulk=${bulkActions(askUser)} empty=${empty} />
+      nameOf=${(row) => row.title} bulk=${bulkActions(askUser)} empty=${empty} live="tasks.*" />
     ${question && html`<${AssigneeQuestion} answer=${question.answer} />`}`;
 }

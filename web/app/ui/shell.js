@@ -235,7 +235,7 @@ function BottomBar({ path, unread }) {
   </nav>`;
 }
 
-/** Who printed a page and when; shown on paper only. */
+/** The person who printed a page, and the time; shown on paper only. */
 function Printed() {
   const [at, setAt] = useState(() => new Date());
   usePeople();

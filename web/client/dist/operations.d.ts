@@ -1026,6 +1026,14 @@ export interface FilesOfChatQuery {
   before?: string;
 }
 
+/** Parameters of GET /v1/files/{id}/preview. */
+export interface FilesPreviewQuery {
+  /** The page, counted from 1. */
+  page?: number;
+  /** The width of the picture, in pixels. */
+  width?: number;
+}
+
 /** Parameters of GET /v1/profile/views. */
 export interface ProfileViewsListQuery {
   /**
@@ -1367,6 +1375,45 @@ export interface ScreeningListsQuery {
   };
 }
 
+/** Parameters of GET /v1/screening/hits. */
+export interface ScreeningHitsQuery {
+  /**
+   * Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+   * totals only.
+   */
+  limit?: number;
+  /** Number of rows to skip. A negative number means zero. */
+  offset?: number;
+  /**
+   * The `next_cursor` of an answer: the page continues after its last row, also when rows were created or deleted meanwhile.
+   * Use it with the same search, sort and distinct; any other text is rejected. Deep pages cost no more than the first.
+   */
+  cursor?: string;
+  /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
+  sort?: string;
+  /** A field: of the rows with the same value of it, only the first in the order is returned. */
+  distinct?: string;
+  search?: {
+    id?: Filter;
+    status?: Filter;
+    score?: Filter;
+    list?: Filter;
+    entry_id?: Filter;
+    source_id?: Filter;
+    entry_name?: Filter;
+    subject_type?: Filter;
+    subject_id?: Filter;
+    subject_name?: Filter;
+    customer_id?: Filter;
+    created_at?: Filter;
+    updated_at?: Filter;
+    decision?: Filter;
+    proposed_by?: Filter;
+    decided_at?: Filter;
+    decided_by?: Filter;
+  };
+}
+
 /** Parameters of GET /v1/requests. */
 export interface RequestsListQuery {
   /**
@@ -1463,7 +1510,7 @@ export declare class AuthOperations extends Group {
    * A JSON Web Key Set (RFC 7517) with Ed25519 keys (RFC 8037). The header of an access token names its key in kid. After a
    * rotation, the former key stays in the set until its tokens have expired.
    */
-  publicKeys(options?: CallOptions): Promise<Blob>;
+  publicKeys(options?: CallOptions): Promise<t.JwkSet>;
 
   /** GET /v1/public-endpoint: check an API key. */
   public(options?: CallOptions): Promise<t.Message>;
@@ -1574,13 +1621,22 @@ export declare class UsersOperations extends Group {
 }
 
 export declare class OIDCOperations extends Group {
-  /** GET /authenticate/oidc: redirect to the sign-in provider. */
+  /**
+   * GET /authenticate/oidc: redirect to the sign-in provider.
+   *
+   * Without an answer of the provider, the fragment of the console's address has `error=auth_m.oidc_unavailable`.
+   */
   begin(query?: OIDCBeginQuery, options?: CallOptions): Promise<string>;
 
   /** POST /authenticate/oidc: complete a sign-in with the provider. */
   exchange(input: t.OidcExchangeInput, options?: CallOptions): Promise<{ status: 200; data: t.Tokens } | { status: 202; data: t.NextStep }>;
 
-  /** GET /authenticate/oidc/callback: return from the sign-in provider. */
+  /**
+   * GET /authenticate/oidc/callback: return from the sign-in provider.
+   *
+   * A rejected sign-in redirects, too: the member `error` of the fragment is one of `auth_m.oidc_unavailable`,
+   * `auth_m.oidc_expired`, `auth_m.oidc_cancelled`, `auth_m.oidc_failed`, `auth_m.oidc_no_account`.
+   */
   callback(query?: OIDCCallbackQuery, options?: CallOptions): Promise<string>;
 
   /** GET /v1/users/{id}/identities: list the accounts at the provider with which a user may sign in. */
@@ -2276,12 +2332,8 @@ export declare class FilesOperations extends Group {
    */
   content(id: string, options?: CallOptions): Promise<Blob>;
 
-  /**
-   * GET /v1/files/{id}/preview: get a picture of a page.
-   *
-   * `page` counts from 1, `width` is at most 2000 pixels (default 800). The header `X-Page-Count` has the number of pages.
-   */
-  preview(id: string, options?: CallOptions): Promise<Blob>;
+  /** GET /v1/files/{id}/preview: get a picture of a page. */
+  preview(id: string, query?: FilesPreviewQuery, options?: CallOptions): Promise<Blob>;
 }
 
 export declare class ProfilePreferencesOperations extends Group {
@@ -2448,7 +2500,7 @@ export declare class PrivacyRelationshipOperations extends Group {
 }
 
 export declare class PrivacyHoldOperations extends Group {
-  /** GET /v1/customers/{id}/legal-hold: get the legal hold of a customer. */
+  /** GET /v1/customers/{id}/legal-hold: get the legal hold of a customer, or that there is none. */
   get(id: string, options?: CallOptions): Promise<t.PrivacyLegalHold>;
 
   /** PUT /v1/customers/{id}/legal-hold: place a customer under a legal hold: its data cannot be erased. */
@@ -2570,10 +2622,10 @@ export declare class EventsOperations extends Group {
    * `grants.created`, `grants.deleted`, `identities.created`, `identities.deleted`, `identities.updated`, `payers.created`,
    * `payers.erased`, `payers.updated`, `personas.created`, `personas.erased`, `personas.updated`, `profiles.erased`,
    * `profiles.updated`, `rate_limits.created`, `rate_limits.deleted`, `rate_limits.updated`, `roles.created`,
-   * `roles.deleted`, `roles.updated`, `service_accounts.created`, `service_accounts.tokens_changed`,
-   * `service_accounts.updated`, `tasks.created`, `tasks.deleted`, `tasks.erased`, `tasks.files_changed`, `tasks.updated`,
-   * `users.created`, `users.erased`, `users.roles_changed`, `users.updated`, `webhooks.created`, `webhooks.deleted`,
-   * `webhooks.updated`.
+   * `roles.deleted`, `roles.updated`, `screening_hits.created`, `screening_hits.updated`, `service_accounts.created`,
+   * `service_accounts.tokens_changed`, `service_accounts.updated`, `tasks.created`, `tasks.deleted`, `tasks.erased`,
+   * `tasks.files_changed`, `tasks.updated`, `users.created`, `users.erased`, `users.roles_changed`, `users.updated`,
+   * `webhooks.created`, `webhooks.deleted`, `webhooks.updated`.
    */
   list(query?: EventsListQuery, options?: CallOptions): Promise<t.ChangePage>;
 
@@ -2681,6 +2733,37 @@ export declare class ScreeningOperations extends Group {
 
   /** DELETE /v1/screening/lists/{id}: drop a list. */
   drop(id: string, options?: CallOptions): Promise<t.Message>;
+
+  /**
+   * GET /v1/screening/hits: list the hits: records whose names are like those of entries of the lists.
+   *
+   * Only reviewers read hits, and none about themselves: customers must not learn that they match a list. An open, pending
+   * or confirmed hit of a customer or of one of its payers blocks the verification of the customer.
+   */
+  hits(query?: ScreeningHitsQuery, options?: CallOptions): Promise<t.Page<t.Hit>>;
+
+  /** The rows of {@link hits}, grouped by a field. */
+  hitsStacked(stack: string, query?: ScreeningHitsQuery, options?: CallOptions): Promise<t.StackedPage<t.Hit>>;
+
+  /** The rows of all pages of {@link hits}. */
+  allHits(query?: ScreeningHitsQuery, options?: CallOptions): AsyncGenerator<t.Hit, void, undefined>;
+
+  /**
+   * GET /v1/screening/hits/{id}: get a hit with both sides, the evidence and the history.
+   *
+   * Only reviewers read hits, and none about themselves: customers must not learn that they match a list. An open, pending
+   * or confirmed hit of a customer or of one of its payers blocks the verification of the customer.
+   */
+  hit(id: string, options?: CallOptions): Promise<t.ScreeningHitDetails>;
+
+  /**
+   * POST /v1/screening/hits/{id}/decide: dismiss or confirm a hit, or decide as the second person.
+   *
+   * A confirmation needs a second person, and so does the dismissal of a confirmed hit; with `kyc.four_eyes=always` every
+   * decision does. The second person sends the same decision. `open` takes a pending decision back, or a dismissal. A
+   * dismissal holds until the entry or the identity of the subject changes.
+   */
+  decide(id: string, input: t.ScreeningDecideInput, options?: CallOptions): Promise<t.Hit>;
 
   /**
    * POST /v1/screening/check: compare a name with the lists.

@@ -70,7 +70,7 @@ export class AuthOperations extends Group {
   }
 
   async publicKeys(options = {}) {
-    return this.connection.blob({ name: 'auth.public_keys', method: 'GET', path: '/.well-known/jwks.json', accept: 'application/jwk-set+json' }, {}, options);
+    return this.connection.json({ name: 'auth.public_keys', method: 'GET', path: '/.well-known/jwks.json', accept: 'application/jwk-set+json' }, {}, options);
   }
 
   async public(options = {}) {
@@ -162,7 +162,7 @@ export class UsersOperations extends Group {
   }
 
   async register(input, options = {}) {
-    return this.connection.json({ name: 'users.register', method: 'POST', path: '/v1/users/initiate-registration', apiKey: true, keyed: true }, { input }, options);
+    return this.connection.json({ name: 'users.register', method: 'POST', path: '/v1/users/initiate-registration', apiKey: true, keyed: true, device: true }, { input }, options);
   }
 
   async completeRegistration(input, options = {}) {
@@ -1005,8 +1005,8 @@ export class FilesOperations extends Group {
     return this.connection.blob({ name: 'files.content', method: 'GET', path: `/v1/files/${segment(id)}/content`, bearer: true, accept: 'application/pdf, image/jpeg, image/png' }, {}, options);
   }
 
-  async preview(id, options = {}) {
-    return this.connection.blob({ name: 'files.preview', method: 'GET', path: `/v1/files/${segment(id)}/preview`, bearer: true, accept: 'image/jpeg' }, {}, options);
+  async preview(id, query = {}, options = {}) {
+    return this.connection.blob({ name: 'files.preview', method: 'GET', path: `/v1/files/${segment(id)}/preview`, bearer: true, accept: 'image/jpeg' }, { query }, options);
   }
 }
 
@@ -1365,6 +1365,26 @@ export class ScreeningOperations extends Group {
 
   async drop(id, options = {}) {
     return this.connection.json({ name: 'screening.drop', method: 'DELETE', path: `/v1/screening/lists/${segment(id)}`, bearer: true }, {}, options);
+  }
+
+  async hits(query = {}, options = {}) {
+    return this.connection.json({ name: 'screening.hits', method: 'GET', path: '/v1/screening/hits', bearer: true }, { query }, options);
+  }
+
+  async hitsStacked(stack, query = {}, options = {}) {
+    return this.connection.json({ name: 'screening.hits', method: 'GET', path: '/v1/screening/hits', bearer: true }, { query: { ...query, stack } }, options);
+  }
+
+  allHits(query = {}, options = {}) {
+    return pages(query, (next) => this.hits(next, options), (page) => page.data);
+  }
+
+  async hit(id, options = {}) {
+    return this.connection.json({ name: 'screening.hit', method: 'GET', path: `/v1/screening/hits/${segment(id)}`, bearer: true }, {}, options);
+  }
+
+  async decide(id, input, options = {}) {
+    return this.connection.json({ name: 'screening.decide', method: 'POST', path: `/v1/screening/hits/${segment(id)}/decide`, bearer: true }, { input }, options);
   }
 
   async check(input, options = {}) {

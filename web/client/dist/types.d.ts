@@ -215,6 +215,19 @@ export interface APIKey {
   people?: { [name: string]: Person };
 }
 
+export interface JwkSet {
+  keys: Jwk[];
+}
+
+export interface Jwk {
+  kty: string;
+  crv: string;
+  x: string;
+  use: string;
+  alg: string;
+  kid: string;
+}
+
 export interface SignInFactorInput {
   /** Of the first step. */
   token: string;
@@ -402,7 +415,7 @@ export interface UserPasswordInput {
 
 export interface UserRolesInput {
   /** Names or ids of all roles that the user shall have. */
-  roles: string[] | null;
+  roles: string[];
   /**
    * When the user shall hold roles. Roles without an entry begin at once and do not end. Without terms, roles that the user
    * has keep theirs, and roles that begin later stay.
@@ -1719,8 +1732,8 @@ export type VerificationLevel = 'none' | 'basic' | 'standard' | 'enhanced';
 export interface CustomerUpdateInput {
   type?: CustomerType | null;
   first_name?: string | null;
-  last_name?: string | null;
-  email?: string | null;
+  last_name?: string;
+  email?: string;
   phone?: string | null;
   date_of_birth?: string | null;
   nationality?: string | null;
@@ -1801,6 +1814,11 @@ export interface CustomerKYC {
   four_eyes: CustomerKYCFourEyes;
   /** The decision that waits for a second person; null without one, for callers who may not review, and for the customer. */
   pending_decision: CustomerPendingDecision | null;
+  /**
+   * The hits of the customer and its payers, newest first, also dismissed ones. Open, pending and confirmed ones block a
+   * verification. Empty for callers who may not review, and for the customer.
+   */
+  screening_hits: Hit[];
   /** Closed decisions that needed a second person, newest first; empty for callers who may not review, and for the customer. */
   decisions: CustomerPendingDecision[];
   /**
@@ -1910,6 +1928,51 @@ export interface CustomerPendingDecision {
 }
 
 export type CustomerPendingDecisionState = 'pending' | 'confirmed' | 'rejected' | 'withdrawn' | 'void';
+
+export interface Hit {
+  id: string;
+  /** open; pending: a decision waits for a second person; dismissed; confirmed; closed: the names do not match any more. */
+  status: HitStatus;
+  /** How alike the names are, less what contradicts. */
+  score: number;
+  list: string;
+  /** Stays the same when the entry changes. */
+  entry_id: string;
+  /** The id of the entry in its file. */
+  source_id: string;
+  /** The name of the entry that is most alike. */
+  entry_name: string;
+  subject_type: HitSubjectType;
+  subject_id: string;
+  /** As it was compared last. */
+  subject_name: string;
+  /** The customer whose verification the hit can block: the subject itself, or the customer of a payer. null for a persona. */
+  customer_id: string | null;
+  created_at: string;
+  updated_at: string;
+  /** The last decision, also while it waits for a second person; empty for none. */
+  decision: HitDecision;
+  /** Of the decision. */
+  reason: string;
+  /** When a decision was proposed that needs, or needed, a second person. */
+  proposed_at: string | null;
+  proposed_by: string | null;
+  /** When the decision took effect. */
+  decided_at: string | null;
+  decided_by: string | null;
+  version: number;
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
+}
+
+export type HitStatus = 'open' | 'pending' | 'dismissed' | 'confirmed' | 'closed';
+
+export type HitSubjectType = 'customer' | 'persona' | 'payer';
+
+export type HitDecision = 'dismissed' | 'confirmed' | '';
 
 export interface CustomerSubmitInput {
   /** The time at which a reviewer verified the customer. Ignored from other callers. */
@@ -2368,8 +2431,8 @@ export interface TaskAssignee {
 export type TaskAssigneeStatus = 'assigned' | 'accepted' | 'completed' | 'declined';
 
 export interface TaskUpdateInput {
-  title?: string | null;
-  category?: TaskCategory | null;
+  title?: string;
+  category?: TaskCategory;
   description?: string | null;
   is_urgent?: boolean | null;
   weight?: number | null;
@@ -2391,6 +2454,7 @@ export interface TaskAssignInput {
 export interface TaskAssigneeStatusInput {
   /** One of the two members must be given. */
   status?: TaskAssigneeStatus | null;
+  /** true is the same as the status completed. */
   task_completed?: boolean | null;
 }
 
@@ -2501,8 +2565,10 @@ export interface ProfileView {
 }
 
 export interface ProfileViewInput {
+  /** Path of the list in the console. */
   list: string;
   name: string;
+  /** Query of the list's address. */
   query?: string;
 }
 
@@ -2813,10 +2879,15 @@ export interface PrivacyRelationshipInput {
 
 export interface PrivacyLegalHold {
   customer_id: string;
+  /** Whether the hold is in force today: false after its last day, and without a hold. */
+  active: boolean;
+  /** Empty without a hold. */
   reason: string;
   /** The last day of the hold; null: until it is removed. */
   until: string | null;
+  /** 1970-01-01T00:00:00.000Z without a hold. */
   created_at: string;
+  /** 00000000-0000-0000-0000-000000000000 without a hold. */
   created_by: string;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
@@ -2890,6 +2961,8 @@ export interface PrivacyExport {
   verification_history?: { [name: string]: unknown }[];
   /** The open verification, as reviewers see it in their queue. */
   case?: { [name: string]: unknown }[];
+  /** Matches with sanctions lists, also of payers. In reports only: the person must not learn of them. */
+  screening_hits?: { [name: string]: unknown }[];
   payers?: { [name: string]: unknown }[];
   tasks?: { [name: string]: unknown }[];
   /** Of a customer those of documents and tasks, of a user those in chats. */
@@ -3208,6 +3281,8 @@ export interface ScreeningList {
   loaded_at: string;
   /** The nil id stands for the folder of the setting screening.dir. */
   loaded_by: string;
+  /** Whether it was loaded longer ago than screening.max_age_days says; missing from all other lists. */
+  too_old?: boolean;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.
@@ -3216,6 +3291,113 @@ export interface ScreeningList {
 }
 
 export type ScreeningListFormat = 'seco' | 'un' | 'eu' | 'ofac' | 'opensanctions' | 'ftm';
+
+export interface ScreeningHitDetails {
+  id: string;
+  /** open; pending: a decision waits for a second person; dismissed; confirmed; closed: the names do not match any more. */
+  status: ScreeningHitDetailsStatus;
+  /** How alike the names are, less what contradicts. */
+  score: number;
+  list: string;
+  /** Stays the same when the entry changes. */
+  entry_id: string;
+  /** The id of the entry in its file. */
+  source_id: string;
+  /** The name of the entry that is most alike. */
+  entry_name: string;
+  subject_type: ScreeningHitDetailsSubjectType;
+  subject_id: string;
+  /** As it was compared last. */
+  subject_name: string;
+  /** The customer whose verification the hit can block: the subject itself, or the customer of a payer. null for a persona. */
+  customer_id: string | null;
+  created_at: string;
+  updated_at: string;
+  /** The last decision, also while it waits for a second person; empty for none. */
+  decision: ScreeningHitDetailsDecision;
+  /** Of the decision. */
+  reason: string;
+  /** When a decision was proposed that needs, or needed, a second person. */
+  proposed_at: string | null;
+  proposed_by: string | null;
+  /** When the decision took effect. */
+  decided_at: string | null;
+  decided_by: string | null;
+  version: number;
+  subject: ScreeningSubject;
+  /** As the list has it now; null if it is not listed any more. */
+  entry: ScreeningListedEntry | null;
+  /** Which parts of the names matched: query is the part of the record. */
+  matched: ScreeningEvidence[];
+  /** Newest first. */
+  history: ScreeningHitChange[];
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
+}
+
+export type ScreeningHitDetailsStatus = 'open' | 'pending' | 'dismissed' | 'confirmed' | 'closed';
+
+export type ScreeningHitDetailsSubjectType = 'customer' | 'persona' | 'payer';
+
+export type ScreeningHitDetailsDecision = 'dismissed' | 'confirmed' | '';
+
+export interface ScreeningSubject {
+  /** The name that matched. */
+  name: string;
+  /** Empty: unknown. */
+  type: ScreeningSubjectType;
+  /** Empty: unknown. */
+  date_of_birth: string;
+  /** Nationality and country of the address, as alpha-3 codes. */
+  countries: string[];
+}
+
+export type ScreeningSubjectType = 'individual' | 'business' | '';
+
+export interface ScreeningListedEntry {
+  names: string[];
+  type: ScreeningListedEntryType;
+  programs: string[];
+  dates_of_birth: string[];
+  countries: string[];
+}
+
+export type ScreeningListedEntryType = 'individual' | 'business' | '';
+
+export interface ScreeningEvidence {
+  query: string;
+  entry: string;
+  score: number;
+}
+
+export interface ScreeningHitChange {
+  action: ScreeningHitAction;
+  /** After the change. */
+  status: ScreeningHitStatus;
+  decision: ScreeningHitDecision;
+  reason: string;
+  changed_at: string;
+  /** The nil id stands for the comparison with the lists. */
+  changed_by: string;
+}
+
+export type ScreeningHitAction = 'opened' | 'changed' | 'reopened' | 'closed' | 'proposed' | 'withdrawn' | 'decided';
+
+export type ScreeningHitStatus = 'open' | 'pending' | 'dismissed' | 'confirmed' | 'closed';
+
+export type ScreeningHitDecision = 'dismissed' | 'confirmed' | '';
+
+export interface ScreeningDecideInput {
+  /** open takes back a decision that waits for a second person, or a dismissal. */
+  decision: ScreeningDecision;
+  /** For reviewers only. */
+  reason: string;
+}
+
+export type ScreeningDecision = 'dismissed' | 'confirmed' | 'open';
 
 export interface ScreeningCheckInput {
   /** In any order of its parts and in any alphabet. */
@@ -3261,12 +3443,6 @@ export interface ScreeningMatch {
 }
 
 export type ScreeningMatchType = 'individual' | 'business' | '';
-
-export interface ScreeningEvidence {
-  query: string;
-  entry: string;
-  score: number;
-}
 
 export interface ScreeningListState {
   name: string;
@@ -3485,6 +3661,7 @@ export type ErrorCode =
   | 'customers.decision_waits'
   | 'customers.invalid_kyc_transition'
   | 'customers.members_missing'
+  | 'customers.screening_open'
   | 'customers.second_person_required'
   | 'customers.self_verification'
   | 'events.cursor_expired'
@@ -3562,6 +3739,9 @@ export type ErrorCode =
   | 'sandbox.clock_back'
   | 'sandbox.clock_busy'
   | 'sandbox.step_failed'
+  | 'screening.decision_waits'
+  | 'screening.hit_not_found'
+  | 'screening.hit_not_open'
   | 'screening.list_not_found'
   | 'screening.load_replaced'
   | 'screening.too_many_lists'

@@ -1,6 +1,8 @@
 package qrbill
 
 import (
+	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 	"time"
@@ -238,4 +240,96 @@ func (p *parser) reportFormatted(element string, rule Rule, raw, clean string) {
 		rule = RuleFormat
 	}
 	p.report(element, rule, raw)
+}
+
+// permitted reports whether the guidelines 2.3 permit a character: printable ASCII, Latin-1, Latin Extended-A, four letters
+// with a comma below, and the euro sign. The code contains no date, so that the newest set applies to every bill.
+func permitted(r rune) bool {
+	switch {
+	case r >= 0x20 && r <= 0x7e, r >= 0xa0 && r <= 0x17f, r >= 0x218 && r <= 0x21b, r == '€':
+		return true
+	}
+	return false
+}
+
+func onlyPermitted(s string) bool {
+	for _, r := range s {
+		if !permitted(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// countries are the alpha-2 codes of ISO 3166-1, and XK, which Swiss banks use for Kosovo.
+const countries = " AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ " +
+	"CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO FR " +
+	"GA GB GD GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW GY HK HM HN HR HT HU ID IE IL IM IN IO IQ IR IS IT JE JM JO JP " +
+	"KE KG KH KI KM KN KP KR KW KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD ME MF MG MH MK ML MM MN MO MP MQ MR MS MT MU MV MW MX MY MZ " +
+	"NA NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT PW PY QA RE RO RS RU RW " +
+	"SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO TR TT TV TW TZ " +
+	"UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS XK YE YT ZA ZM ZW "
+
+// Reason is the reason why no bill was read.
+type Reason string
+
+// The reasons, with their names in the API.
+const (
+	NoQRCode         Reason = "no_qr_code"
+	NotSwissQRBill   Reason = "not_a_swiss_qr_bill"
+	UnsupportedFile  Reason = "unsupported_file"
+	DamagedFile      Reason = "damaged_file"
+	EncryptedFile    Reason = "encrypted_file"
+	PageOutOfRange   Reason = "page_out_of_range"
+	TooLarge         Reason = "too_large"
+	TooComplex       Reason = "too_complex"
+	InvalidPayload   Reason = "invalid_payload"
+	reasonOverloaded Reason = "overloaded"
+)
+
+// ErrBusy reports that all workers were busy. Callers should retry later.
+var ErrBusy = &Error{Reason: reasonOverloaded}
+
+// Error reports why no bill was read from a file.
+type Error struct {
+	Reason Reason
+	// Format is the kind of file for UnsupportedFile, such as "HEIC".
+	Format string
+	// Findings are the violations for InvalidPayload, if any.
+	Findings []Finding
+	cause    error
+}
+
+func (e *Error) Error() string {
+	text := string(e.Reason)
+	if e.Format != "" {
+		text += " (" + e.Format + ")"
+	}
+	if e.cause != nil {
+		text += ": " + e.cause.Error()
+	}
+	return text
+}
+
+// Unwrap returns the cause of the Error.
+func (e *Error) Unwrap() error { return e.cause }
+
+// Is reports whether target is an Error with the same reason.
+func (e *Error) Is(target error) bool {
+	other, ok := target.(*Error)
+	return ok && other.Reason == e.Reason
+}
+
+// ReasonOf returns the reason of an Error, or "" for other errors.
+func ReasonOf(err error) Reason {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Reason
+	}
+	return ""
+}
+
+// errorf returns an Error with a formatted cause.
+func errorf(reason Reason, format string, args ...any) *Error {
+	return &Error{Reason: reason, cause: fmt.Errorf(format, args...)}
 }

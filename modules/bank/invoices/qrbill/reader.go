@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -255,4 +258,226 @@ func crashError(err error) error {
 		reason = TooComplex
 	}
 	return &Error{Reason: reason, cause: err}
+}
+
+// Limits limit the resources for one file.
+type Limits struct {
+	Bytes  int           // size of the file
+	Pages  int           // pages of a document
+	Pixels int           // pixels of one image or rendered page
+	Memory int           // bytes for the pixels of one decoded image
+	Time   time.Duration // elapsed time for the file
+	Page   time.Duration // processor time for opening a PDF, and for rendering each of its pages
+}
+
+// Config configures a Reader. The zero value has sensible limits.
+type Config struct {
+	Limits Limits
+	// Slots is the number of files that are read concurrently, each in its own process. Other files wait.
+	Slots int
+	// Wait is how long a file waits for a slot before ErrBusy, and the minimum time that it waits for a starting process.
+	Wait time.Duration
+	// CacheDir keeps the compiled PDF engine between starts. Without it, each Reader compiles the engine for its first PDF,
+	// which takes some seconds.
+	CacheDir string
+	// Now returns the time, for rules that depend on the version of the standard. Nil means the clock of the system.
+	Now func() time.Time
+}
+
+const (
+	defaultBytes  = 20 << 20
+	defaultPages  = 50
+	defaultPixels = 60_000_000 // photos of common phones have up to 50 million
+	defaultMemory = 192 << 20  // enough for a progressive JPEG in full colour with 12 megapixels
+	defaultTime   = 20 * time.Second
+	defaultPage   = 1500 * time.Millisecond
+	defaultWait   = 10 * time.Second
+)
+
+func (c Config) withDefaults() Config {
+	l := &c.Limits
+	l.Bytes = orDefault(l.Bytes, defaultBytes)
+	l.Pages = orDefault(l.Pages, defaultPages)
+	l.Pixels = orDefault(l.Pixels, defaultPixels)
+	l.Memory = orDefault(l.Memory, defaultMemory)
+	l.Time = orDefault(l.Time, defaultTime)
+	l.Page = orDefault(l.Page, defaultPage)
+	c.Slots = orDefault(c.Slots, runtime.GOMAXPROCS(0))
+	c.Wait = orDefault(c.Wait, defaultWait)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+// Memory of a worker.
+const (
+	// baseMemory covers the 64 MB steps in which the Go runtime allocates memory.
+	baseMemory = 128 << 20
+	// searchBytesPerPixel is for the copies of a page in several contrasts and sizes.
+	searchBytesPerPixel = 8
+	// residentAfterFile is more than a worker keeps after any but the largest files.
+	residentAfterFile = 160 << 20
+)
+
+// documentMemory returns the memory for the engine, the file, and a page of the maximum size.
+func (l Limits) documentMemory() int64 {
+	return baseMemory + engineMemory + 3*int64(l.Bytes) + searchBytesPerPixel*min(maxPagePixels, int64(l.Pixels))
+}
+
+// pictureMemory returns the memory for the file, its decoder and a picture of the maximum size.
+func (l Limits) pictureMemory() int64 {
+	return baseMemory + 3*int64(l.Bytes) + int64(l.Memory) + searchBytesPerPixel*int64(l.Pixels)
+}
+
+func orDefault[T int | time.Duration](value, fallback T) T {
+	if value <= 0 {
+		return fallback
+	}
+	return value
+}
+
+// Prepare compiles the PDF engine into the cache directory, unless it is there. The first PDF then need not wait for that: it takes two
+// seconds of computing, and much longer on a busy machine.
+func (r *Reader) Prepare(ctx context.Context) error {
+	if r.cacheDir == "" {
+		return nil
+	}
+	mark := filepath.Join(r.cacheDir, preparedEngine())
+	if _, err := os.Stat(mark); err == nil {
+		return nil
+	}
+	ctx, cancel := r.untilClosed(ctx)
+	defer cancel()
+	lease, err := r.documents.Acquire(ctx) // a worker compiles the engine before it is ready
+	if err != nil {
+		return fmt.Errorf("compile the PDF engine: %w", err)
+	}
+	lease.Release()
+	return os.WriteFile(mark, nil, 0o600)
+}
+
+// preparedEngine names the file that marks a cache with the compiled engine. Another version of the engine, or of its compiler, has
+// another name.
+var preparedEngine = sync.OnceValue(func() string {
+	name := "engine"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, module := range info.Deps {
+			if module.Path == "github.com/klippa-app/go-pdfium" || module.Path == "github.com/tetratelabs/wazero" {
+				name += "-" + module.Version
+			}
+		}
+	}
+	return name
+})
+
+// Kinds of workers. Only documents need the engine, which is slow to start and uses much memory.
+const (
+	documentWorker = "qrbill-document"
+	pictureWorker  = "qrbill-picture"
+)
+
+// Serve does not return in a process that was started as a worker.
+func init() {
+	sandbox.Serve(documentWorker, func(args []string) (sandbox.Work, error) {
+		e, err := newEngine(args[0])
+		return worker{e}.work, err
+	})
+	sandbox.Serve(pictureWorker, func([]string) (sandbox.Work, error) { return worker{}.work, nil })
+}
+
+// job is the request to a worker about a file.
+type job struct {
+	Kind   string
+	Page   int // as in Options
+	Width  int // of a preview, in pixels; 0: search the file for codes
+	Limits Limits
+	Time   time.Duration
+}
+
+// outcome is the end of a worker's answer.
+type outcome struct {
+	// Unfinished reports that the time ended before all pages were searched.
+	Unfinished bool
+	// Reason is empty unless a page failed.
+	Reason Reason
+	Format string
+	Detail string
+	Pages  int // of the file, with a preview
+}
+
+// worker reads files in a worker process. engine is nil in a worker for pictures.
+type worker struct{ engine *engine }
+
+// work reads one file and sends each code at once.
+func (w worker) work(request, file []byte, send func([]byte) error) ([]byte, error) {
+	var j job
+	if err := json.Unmarshal(request, &j); err != nil {
+		return nil, fmt.Errorf("decode job: %w", err)
+	}
+	if j.Width > 0 {
+		return w.preview(j, file, send)
+	}
+	end, err := w.search(j, file, func(code foundCode) error {
+		part, err := json.Marshal(code)
+		if err != nil {
+			return err
+		}
+		return send(part)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(end)
+}
+
+// search searches a file. It returns only errors of report.
+func (w worker) search(j job, file []byte, report func(foundCode) error) (outcome, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), j.Time)
+	defer cancel()
+	src, err := open(file, j.Kind, w.engine, j.Limits)
+	if err != nil {
+		return outcomeOf(err), nil
+	}
+	defer src.close()
+	first, last := 0, src.pages()
+	switch {
+	case j.Page > last:
+		return outcomeOf(errorf(PageOutOfRange, "page %d of %d", j.Page, last)), nil
+	case j.Page > 0:
+		first, last = j.Page-1, j.Page
+	case last > j.Limits.Pages:
+		return outcomeOf(errorf(TooComplex, "%d pages", last)), nil
+	}
+	s := &search{source: src, report: report}
+	if err := s.run(ctx, first, last); err != nil {
+		return outcome{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return outcome{Unfinished: true, Reason: TooComplex, Detail: err.Error()}, nil
+	}
+	return outcomeOf(s.failed), nil
+}
+
+// outcomeOf converts an error to an outcome. An error without a reason is one of the engine.
+func outcomeOf(err error) outcome {
+	if err == nil {
+		return outcome{}
+	}
+	o := outcome{Reason: DamagedFile, Detail: err.Error()}
+	if problem, ok := errors.AsType[*Error](err); ok {
+		o.Reason, o.Format = problem.Reason, problem.Format
+		if problem.cause != nil {
+			o.Detail = problem.cause.Error()
+		}
+	}
+	return o
+}
+
+// err converts an outcome to an error.
+func (o outcome) err() error {
+	if o.Reason == "" {
+		return nil
+	}
+	return &Error{Reason: o.Reason, Format: o.Format, cause: errors.New(o.Detail)}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"image"
 	"image/jpeg"
 	"image/png"
@@ -29,28 +28,17 @@ func load(t testing.TB, name string) []byte {
 	return file
 }
 
-// cacheDir holds the compiled PDF engine for all tests of the package.
-var cacheDir string
-
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "qrbill")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	cacheDir = dir
-	// Compile the engine once for all tests; that is slow with the race detector.
-	first := qrbill.NewReader(qrbill.Config{CacheDir: cacheDir, Limits: qrbill.Limits{Time: time.Hour}})
+	// Compile the engine before the tests unless the cache has it: that is slow with the race detector.
+	first := qrbill.NewReader(qrbill.Config{CacheDir: testenv.EngineCache(), Limits: qrbill.Limits{Time: time.Hour}})
 	_, _ = first.Read(context.Background(), []byte("%PDF-1.4"), qrbill.Options{}) // the file is damaged, but starts the engine
 	first.Close(context.Background())
-	code := m.Run()
-	_ = os.RemoveAll(dir) // a leftover temporary directory does no harm
-	os.Exit(code)
+	os.Exit(m.Run())
 }
 
 func newReader(t testing.TB, config qrbill.Config) *qrbill.Reader {
 	t.Helper()
-	config.CacheDir = cacheDir
+	config.CacheDir = testenv.EngineCache()
 	if config.Limits.Time == 0 {
 		config.Limits.Time = testenv.Limit()
 	}

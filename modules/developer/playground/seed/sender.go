@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp/fasthttputil"
 
+	"kontor/server/access"
 	"kontor/store"
 )
 
@@ -116,11 +117,9 @@ func (d *sender) session(ctx context.Context, userID string) (string, error) {
 		return "", ErrStranger
 	}
 	open := session{opened: at}
-	err = d.ids.aside(func() error {
-		return d.DB.InTx(ctx, func(tx *store.Tx) (err error) {
-			open.token, _, err = d.Sessions.OpenSession(ctx, tx, userID)
-			return err
-		})
+	err = d.ids.aside(func() (err error) {
+		open.token, err = d.openSession(ctx, userID)
+		return err
 	})
 	if err != nil {
 		return "", err
@@ -129,19 +128,37 @@ func (d *sender) session(ctx context.Context, userID string) (string, error) {
 	return open.token, nil
 }
 
+// openSession returns the token of a new session of a user.
+func (s *Service) openSession(ctx context.Context, userID string) (token string, err error) {
+	err = s.DB.InTx(ctx, func(tx *store.Tx) (err error) {
+		token, _, err = s.Sessions.OpenSession(ctx, tx, userID)
+		return err
+	})
+	return token, err
+}
+
+// AdministratorToken returns the token of a new session of the first administrator, for commands of those who may read the data directory.
+func (s *Service) AdministratorToken(ctx context.Context) (string, error) {
+	id, err := s.find(ctx, access.Administrator)
+	if err != nil {
+		return "", err
+	}
+	return s.openSession(ctx, id)
+}
+
 // selectHolder reads the first user who has a role, by its id or name.
 const selectHolder = `
 	SELECT MIN(h.user_id) FROM held_roles h JOIN role_names r ON r.id = h.role_id JOIN people p ON p.id = h.user_id
 	WHERE (r.id = $1 OR r.name = $1) AND p.status = 'active'`
 
 // find returns the id of the user with a login, or of the first user with a role.
-func (d *sender) find(ctx context.Context, name string) (string, error) {
-	id, err := d.People.FindLogin(ctx, name)
+func (s *Service) find(ctx context.Context, name string) (string, error) {
+	id, err := s.People.FindLogin(ctx, name)
 	if !errors.Is(err, store.ErrNotFound) {
 		return id, err
 	}
 	var holder *string
-	if err := d.DB.QueryRow(ctx, selectHolder, name).Scan(&holder); err != nil {
+	if err := s.DB.QueryRow(ctx, selectHolder, name).Scan(&holder); err != nil {
 		return "", err
 	}
 	if holder == nil {

@@ -165,7 +165,7 @@ func (s *Service) play(ctx context.Context, file *File, before, after func(d *se
 		return Played{}, err
 	}
 	defer d.close()
-	if d.caller, err = s.caller(ctx, d); err != nil {
+	if d.caller, err = s.caller(ctx); err != nil {
 		return Played{}, err
 	}
 	if err := before(d); err != nil {
@@ -198,11 +198,11 @@ func (s *Service) play(ctx context.Context, file *File, before, after func(d *se
 }
 
 // caller returns the user for steps that name none: that of the request, or for a command the first administrator.
-func (s *Service) caller(ctx context.Context, d *sender) (string, error) {
-	if id := access.From(ctx).UserID; id != store.NilID {
+func (s *Service) caller(ctx context.Context) (string, error) {
+	if id := access.From(ctx).UserID; id != store.NilID && id != "" {
 		return id, nil
 	}
-	return d.find(ctx, access.Administrator)
+	return s.find(ctx, access.Administrator)
 }
 
 // holding is a clock that stands still but for the steps; without a start it does nothing.

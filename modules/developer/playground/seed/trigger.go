@@ -141,25 +141,35 @@ func (s *Service) Trigger(ctx context.Context, in TriggerInput) (Triggered, erro
 	return done, err
 }
 
-// get reads a list as the caller.
+// get reads an answer as the caller.
 func (d *sender) get(ctx context.Context, path string, query url.Values, into any) error {
+	return d.getAs(ctx, d.caller, path, query, into)
+}
+
+// getAs reads an answer as a user.
+func (d *sender) getAs(ctx context.Context, userID, path string, query url.Values, into any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://kontor.localhost"+path+"?"+query.Encode(), nil)
 	if err != nil {
 		return err
 	}
-	response, err := d.Send(ctx, d.caller, request)
+	response, err := d.Send(ctx, userID, request)
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxKept))
-	if err != nil {
-		return err
-	}
-	if response.StatusCode != http.StatusOK {
+	switch response.StatusCode {
+	case http.StatusOK:
+	case http.StatusForbidden:
+		return apierr.NoAccess
+	default:
 		return fmt.Errorf("read %s: status %d", path, response.StatusCode)
 	}
-	return json.Unmarshal(body, into)
+	decoder := json.NewDecoder(io.LimitReader(response.Body, maxKept))
+	decoder.UseNumber() // as it is in the answer
+	if err := decoder.Decode(into); err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	return nil
 }
 
 const eventsPath = "/v1/events"

@@ -283,3 +283,17 @@ func FuzzOFAC(f *testing.F) {
 }
 func FuzzOpenSanctions(f *testing.F) { fuzz(f, sample(f, "targets.simple.csv")) }
 func FuzzFtM(f *testing.F)           { fuzz(f, sample(f, "entities.ftm.json")) }
+
+// Downloads may end without a newline. A last row with all columns is a whole row.
+func TestRead_AcceptsALastRowWithoutNewline(t *testing.T) {
+	got, _, err := read([]byte("id,schema,name\n1,Person,Anna Muster\n2,Person,Beat Beispiel"))
+	if err != nil || len(got) != 2 {
+		t.Errorf("%d entries, %v; want 2", len(got), err)
+	}
+}
+
+func TestRead_SaysWhyAFileIsDamaged(t *testing.T) {
+	if _, _, err := read([]byte(`<!DOCTYPE x><a></a>`)); err == nil || err.Error() != lists.ErrMalformed.Error()+": a document type is not accepted" {
+		t.Errorf("got %v", err)
+	}
+}

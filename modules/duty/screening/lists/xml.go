@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 
@@ -46,7 +47,7 @@ func readXML(b *bufio.Reader, limit *budget, add func(Entry) error) (Info, error
 // rejectDocumentType rejects declarations, of which entities are a part.
 func rejectDocumentType(token xml.Token) error {
 	if _, isDirective := token.(xml.Directive); isDirective {
-		return errors.Join(ErrMalformed, errors.New("a document type is not accepted"))
+		return fmt.Errorf("%w: a document type is not accepted", ErrMalformed)
 	}
 	return nil
 }

@@ -16,11 +16,14 @@ package hashing
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/crypto/argon2"
 
 	"kontor/modules/kit/sandbox"
 )
@@ -178,4 +181,77 @@ func (h *Hasher) run(ctx context.Context, lease *sandbox.Lease, cost Cost, passw
 		return err
 	})
 	return sum, err
+}
+
+// Cost holds the parameters of an Argon2id sum.
+type Cost struct {
+	MemoryKiB uint32
+	Passes    uint32
+	Threads   uint8
+}
+
+const (
+	// SumBytes is the length of a sum.
+	SumBytes = 32
+
+	// MaxMemoryKiB is the greatest memory that a stored hash may require.
+	MaxMemoryKiB = 1 << 20
+	// MaxPasses is the greatest number of passes of a stored hash.
+	MaxPasses = 64
+
+	minSaltBytes = 8
+	maxSaltBytes = 1 << 10
+)
+
+// sum computes a sum in this process.
+func (c Cost) sum(password, salt []byte) []byte {
+	return argon2.IDKey(password, salt, c.Passes, c.MemoryKiB, c.Threads, SumBytes)
+}
+
+// isSane reports whether a sum can be computed. A worker rejects other requests, so that a fault cannot exhaust the machine.
+func (c Cost) isSane() bool {
+	return c.MemoryKiB > 0 && c.MemoryKiB <= MaxMemoryKiB && c.Passes > 0 && c.Passes <= MaxPasses && c.Threads > 0
+}
+
+// costBytes is the length of a cost in a request.
+const costBytes = 9
+
+var errRequest = errors.New("invalid request for a sum")
+
+// encodeRequest returns the request for a sum: the cost, and the salt. The password follows as the file of the request.
+func encodeRequest(c Cost, salt []byte) []byte {
+	request := binary.BigEndian.AppendUint32(nil, c.MemoryKiB)
+	request = binary.BigEndian.AppendUint32(request, c.Passes)
+	return append(append(request, c.Threads), salt...)
+}
+
+// decodeRequest parses a request.
+func decodeRequest(request []byte) (c Cost, salt []byte, err error) {
+	if len(request) < costBytes+minSaltBytes || len(request) > costBytes+maxSaltBytes {
+		return Cost{}, nil, errRequest
+	}
+	c = Cost{MemoryKiB: binary.BigEndian.Uint32(request), Passes: binary.BigEndian.Uint32(request[4:]), Threads: request[8]}
+	if !c.isSane() {
+		return Cost{}, nil, errRequest
+	}
+	return c, request[costBytes:], nil
+}
+
+// startPause is the time after a failed start during which sums are computed in this process, and no start is tried.
+const startPause = time.Minute
+
+// mayStart reports whether workers may be used. After a failed start they are tried again when startPause has passed.
+func (h *Hasher) mayStart() bool {
+	failed := h.failedAt.Load()
+	if failed == 0 {
+		return true
+	}
+	since := h.now().Sub(time.Unix(0, failed))
+	return since >= startPause || since < 0 // the clock was set back
+}
+
+// startFailed records and logs a failed start.
+func (h *Hasher) startFailed(cause error) {
+	h.failedAt.Store(h.now().UnixNano())
+	h.log.Warn("passwords are hashed in the process of the server for a minute; sign-ins may delay other requests", "cause", cause)
 }

@@ -82,13 +82,14 @@ export default function ApiKeys() {
     };
     api.delete(`/v1/api-keys/${row.id}`).then(done, toastError);
   }
+  const create = may('api_keys', 'create') && html`<button onClick=${() => setAdding(true)}>
+    <${Icon} name="plus" size=${16} />${t('keys.new')}
+  </button>`;
   return html`
     <${PageHead} title=${t('nav.keys')} note=${t('keys.note')}>
-      ${may('api_keys', 'create') && html`<button onClick=${() => setAdding(true)}>
-        <${Icon} name="plus" size=${16} />${t('keys.new')}
-      </button>`}
+      ${create}
     <//>
     <${RecordList} list=${list} title=${t('nav.keys')} columns=${columnsOf(revoke)}
-      empty=${html`<${Empty} icon="key" title=${t('keys.none')} />`} />
+      empty=${html`<${Empty} icon="key" title=${t('keys.none')} action=${create}>${t('keys.none_text')}<//>`} />
     ${adding && html`<${KeyDialog} close=${() => setAdding(false)} done=${list.reload} />`}`;
 }

@@ -1,7 +1,6 @@
 import { t, term } from '../../i18n.js';
 
-// What an action does is the last part of its name, and what it is about is the first: customers.create. Those that say more in a text
-// of their own have one.
+// The first part of an action is its subject, the last part its verb: customers.create. Some have a text of their own.
 const VERBS = ['create', 'update', 'delete', 'read', 'add', 'remove', 'archive', 'restore', 'activate', 'disable', 'revoke', 'message',
   'link', 'unlink'];
 
@@ -23,7 +22,7 @@ export function actionsNamed(typed) {
   return text && ACTIONS.filter((action) => actionName(action).toLocaleLowerCase().includes(text)).join(',');
 }
 
-/** The actions that the search by words knows. */
+/** The actions that the search by words finds. */
 const ACTIONS = [
   'access.denied', 'access.throttled', 'api_keys.create', 'api_keys.refused', 'api_keys.revoke', 'audit.changed_fields',
   'audit.events_dropped', 'audit.form', 'auth.cooling_off', 'auth.factor_failed', 'auth.method_undone', 'auth.password_set',

@@ -6,6 +6,7 @@ import { useList } from '../../list.js';
 import { go } from '../../router.js';
 import { Badge, When } from '../../ui/display.js';
 import { Dialog } from '../../ui/dialog.js';
+import { Empty } from '../../ui/feedback.js';
 import { Actions, Field, Form, useForm } from '../../ui/form.js';
 import { Icon } from '../../ui/icon.js';
 import { PageHead } from '../../ui/page.js';
@@ -36,12 +37,14 @@ const columns = () => [
 export default function Services() {
   const [adding, setAdding] = useState(false);
   const list = useList('/v1/service-accounts', { sort: '-created_at' });
+  const create = may('service_accounts', 'create') && html`<button onClick=${() => setAdding(true)}>
+    <${Icon} name="plus" size=${16} />${t('services.new')}
+  </button>`;
   return html`
     <${PageHead} title=${t('nav.services')} note=${t('services.note')}>
-      ${may('service_accounts', 'create') && html`<button onClick=${() => setAdding(true)}>
-        <${Icon} name="plus" size=${16} />${t('services.new')}
-      </button>`}
+      ${create}
     <//>
-    <${RecordList} list=${list} title=${t('nav.services')} columns=${columns()} link=${(row) => `/admin/services/${row.id}`} />
+    <${RecordList} list=${list} title=${t('nav.services')} columns=${columns()} link=${(row) => `/admin/services/${row.id}`}
+      empty=${html`<${Empty} icon="key" title=${t('services.none')} action=${create}>${t('services.none_text')}<//>`} />
     ${adding && html`<${AccountDialog} close=${() => setAdding(false)} />`}`;
 }

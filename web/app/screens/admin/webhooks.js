@@ -7,6 +7,7 @@ import { go } from '../../router.js';
 import { loadStyle } from '../../style.js';
 import { When } from '../../ui/display.js';
 import { Dialog } from '../../ui/dialog.js';
+import { Empty } from '../../ui/feedback.js';
 import { useForm } from '../../ui/form.js';
 import { Icon } from '../../ui/icon.js';
 import { PageHead } from '../../ui/page.js';
@@ -37,12 +38,14 @@ const columns = () => [
 export default function Webhooks() {
   const [adding, setAdding] = useState(false);
   const list = useList('/v1/webhooks', { sort: '-created_at' });
+  const create = may('webhooks', 'create') && html`<button onClick=${() => setAdding(true)}>
+    <${Icon} name="plus" size=${16} />${t('webhooks.new')}
+  </button>`;
   return html`
     <${PageHead} title=${t('nav.webhooks')} note=${t('webhooks.note')}>
-      ${may('webhooks', 'create') && html`<button onClick=${() => setAdding(true)}>
-        <${Icon} name="plus" size=${16} />${t('webhooks.new')}
-      </button>`}
+      ${create}
     <//>
-    <${RecordList} list=${list} title=${t('nav.webhooks')} columns=${columns()} link=${(row) => `/admin/webhooks/${row.id}`} />
+    <${RecordList} list=${list} title=${t('nav.webhooks')} columns=${columns()} link=${(row) => `/admin/webhooks/${row.id}`}
+      empty=${html`<${Empty} icon="deliveries" title=${t('webhooks.none')} action=${create}>${t('webhooks.none_text')}<//>`} />
     ${adding && html`<${NewWebhook} close=${() => setAdding(false)} />`}`;
 }

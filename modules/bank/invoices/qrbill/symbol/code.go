@@ -185,3 +185,189 @@ func decodeBoth(l *layout, values []float32) ([]byte, bool) {
 	}
 	return decodeSoft(l, transposed(values))
 }
+
+// layout describes the modules of a symbol of one version.
+type layout struct {
+	version   *decoder.Version
+	dimension int
+	centers   []int   // coordinates of the alignment patterns
+	known     []int8  // by module: +1 dark, -1 light where the value is fixed, 0 elsewhere
+	function  []bool  // by module: holds no data
+	data      []int32 // modules of the data bits in reading order
+}
+
+const dark, light = 1, -1
+
+// newLayout returns the layout of symbols with the given number of modules per side, or nil when no version has it.
+func newLayout(dimension int) *layout {
+	version, err := decoder.Version_GetProvisionalVersionForDimension(dimension)
+	if err != nil {
+		return nil
+	}
+	l := &layout{
+		version: version, dimension: dimension, centers: version.GetAlignmentPatternCenters(),
+		known: make([]int8, dimension*dimension), function: make([]bool, dimension*dimension),
+	}
+	l.timing()
+	l.finders()
+	l.alignments()
+	l.formatAreas()
+	l.order()
+	return l
+}
+
+func (l *layout) set(row, col int, value int8) {
+	if row < 0 || col < 0 || row >= l.dimension || col >= l.dimension {
+		return
+	}
+	l.known[row*l.dimension+col] = value
+	l.function[row*l.dimension+col] = true
+}
+
+func (l *layout) timing() {
+	for i := range l.dimension {
+		value := int8(light)
+		if i%2 == 0 {
+			value = dark
+		}
+		l.set(6, i, value)
+		l.set(i, 6, value)
+	}
+}
+
+// finders sets the three finder patterns with their light margins.
+func (l *layout) finders() {
+	last := l.dimension - 7
+	for _, at := range [3][2]int{{0, 0}, {0, last}, {last, 0}} {
+		for r := -1; r <= 7; r++ {
+			for c := -1; c <= 7; c++ {
+				l.set(at[0]+r, at[1]+c, ringValue(max(abs(r-3), abs(c-3)), 1, 3))
+			}
+		}
+	}
+}
+
+// ringValue returns the value at a distance from the centre of a pattern with a dark core of radius core and a dark ring.
+func ringValue(distance, core, ring int) int8 {
+	if distance <= core || distance == ring {
+		return dark
+	}
+	return light
+}
+
+func (l *layout) alignments() {
+	for _, at := range l.alignmentCenters() {
+		for r := -2; r <= 2; r++ {
+			for c := -2; c <= 2; c++ {
+				l.set(at[0]+r, at[1]+c, ringValue(max(abs(r), abs(c)), 0, 2))
+			}
+		}
+	}
+}
+
+// alignmentCenters returns row and column of the centre module of each alignment pattern.
+func (l *layout) alignmentCenters() [][2]int {
+	var list [][2]int
+	last := len(l.centers) - 1
+	for i, row := range l.centers {
+		for j, col := range l.centers {
+			if (i == 0 && j == 0) || (i == 0 && j == last) || (i == last && j == 0) {
+				continue // a finder pattern is there
+			}
+			list = append(list, [2]int{row, col})
+		}
+	}
+	return list
+}
+
+// formatAreas marks the modules of the format and version information, whose values are not fixed.
+func (l *layout) formatAreas() {
+	for _, copies := range formatPlaces(l.dimension) {
+		for _, at := range copies {
+			l.set(at[0], at[1], 0)
+		}
+	}
+	l.set(l.dimension-8, 8, dark)
+	if l.version.GetVersionNumber() < 7 {
+		return
+	}
+	for i := range 18 {
+		l.set(i/3, l.dimension-11+i%3, 0)
+		l.set(l.dimension-11+i%3, i/3, 0)
+	}
+}
+
+// formatPlaces returns the modules of the two copies of the 15 format bits, the highest bit first.
+func formatPlaces(dimension int) [2][15][2]int {
+	var places [2][15][2]int
+	for i := range 15 {
+		switch {
+		case i < 6:
+			places[0][i] = [2]int{8, i}
+		case i < 8:
+			places[0][i] = [2]int{8, i + 1}
+		case i == 8:
+			places[0][i] = [2]int{7, 8}
+		default:
+			places[0][i] = [2]int{14 - i, 8}
+		}
+		if i < 7 {
+			places[1][i] = [2]int{dimension - 1 - i, 8}
+		} else {
+			places[1][i] = [2]int{8, dimension - 15 + i}
+		}
+	}
+	return places
+}
+
+// order sets the data modules in reading order: pairs of columns from the right, alternately upwards and downwards, without
+// the vertical timing pattern.
+func (l *layout) order() {
+	n, up := l.dimension, true
+	for right := n - 1; right > 0; right -= 2 {
+		if right == 6 {
+			right--
+		}
+		for step := range n {
+			row := step
+			if up {
+				row = n - 1 - step
+			}
+			for col := right; col > right-2; col-- {
+				if at := row*n + col; !l.function[at] {
+					l.data = append(l.data, int32(at))
+				}
+			}
+		}
+		up = !up
+	}
+}
+
+// masked reports whether a data mask inverts a module.
+func masked(mask, row, col int) bool {
+	switch mask {
+	case 0:
+		return (row+col)%2 == 0
+	case 1:
+		return row%2 == 0
+	case 2:
+		return col%3 == 0
+	case 3:
+		return (row+col)%3 == 0
+	case 4:
+		return (row/2+col/3)%2 == 0
+	case 5:
+		return row*col%2+row*col%3 == 0
+	case 6:
+		return (row*col%2+row*col%3)%2 == 0
+	default:
+		return ((row+col)%2+row*col%3)%2 == 0
+	}
+}
+
+func abs(n int) int {
+	if n < 0 {
+		return -n
+	}
+	return n
+}

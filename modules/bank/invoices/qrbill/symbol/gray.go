@@ -1,4 +1,18 @@
+// Package symbol finds and decodes QR codes in grey images, including damaged ones.
+//
+// The gozxing library reads clear codes. For other codes, the package uses the modules that every QR code has in common:
+// the finder, timing and alignment patterns. It fits a perspective model to them, corrects for bent paper with the alignment
+// patterns, reduces blur with a filter trained on the patterns, and passes the least certain codewords to the error
+// correction as erasures. A result must satisfy the error correction with check symbols to spare, so that an uncertain code
+// is not read rather than misread.
 package symbol
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/makiuchi-d/gozxing"
+)
 
 // Gray is a picture in shades of grey, row by row without gaps; 0 is black.
 type Gray struct {
@@ -180,4 +194,157 @@ func (g *Gray) ink() (dark, ink int, ok bool) {
 		}
 	}
 	return dark, 0, false
+}
+
+// bitmap is a black and white picture; 1 is dark.
+type bitmap struct {
+	bits []byte
+	w, h int
+}
+
+var errUnsupported = errors.New("not supported")
+
+// Luminance adapts a picture for the binarizers of gozxing without a copy.
+func Luminance(g *Gray) gozxing.LuminanceSource { return luminance{g} }
+
+// luminance adapts a Gray for gozxing, whose own conversion of images is slow.
+type luminance struct{ *Gray }
+
+func (l luminance) GetRow(y int, row []byte) ([]byte, error) {
+	if y < 0 || y >= l.H {
+		return nil, fmt.Errorf("row %d of %d", y, l.H)
+	}
+	return append(row[:0], l.Pix[y*l.W:(y+1)*l.W]...), nil
+}
+
+func (l luminance) GetMatrix() []byte       { return l.Pix }
+func (l luminance) GetWidth() int           { return l.W }
+func (l luminance) GetHeight() int          { return l.H }
+func (l luminance) IsCropSupported() bool   { return false }
+func (l luminance) IsRotateSupported() bool { return false }
+func (l luminance) String() string          { return fmt.Sprintf("%d x %d", l.W, l.H) }
+
+func (l luminance) Crop(int, int, int, int) (gozxing.LuminanceSource, error) {
+	return nil, errUnsupported
+}
+
+func (l luminance) RotateCounterClockwise() (gozxing.LuminanceSource, error) {
+	return nil, errUnsupported
+}
+
+func (l luminance) RotateCounterClockwise45() (gozxing.LuminanceSource, error) {
+	return nil, errUnsupported
+}
+
+func (l luminance) Invert() gozxing.LuminanceSource { return l }
+
+// hybrid converts a picture to black and white with the local thresholds of gozxing.
+func hybrid(g *Gray) (*gozxing.BitMatrix, error) {
+	return gozxing.NewHybridBinarizer(Luminance(g)).GetBlackMatrix()
+}
+
+// histogram converts a picture to black and white with one threshold for the whole picture.
+func histogram(g *Gray) (*gozxing.BitMatrix, error) {
+	return gozxing.NewGlobalHistgramBinarizer(Luminance(g)).GetBlackMatrix()
+}
+
+// toBitmap converts a matrix of gozxing.
+func toBitmap(m *gozxing.BitMatrix) *bitmap {
+	b := &bitmap{w: m.GetWidth(), h: m.GetHeight()}
+	b.bits = make([]byte, b.w*b.h)
+	for y := range b.h {
+		row := b.bits[y*b.w : (y+1)*b.w]
+		for x := range row {
+			if m.Get(x, y) {
+				row[x] = 1
+			}
+		}
+	}
+	return b
+}
+
+// invert exchanges dark and light in place.
+func (b *bitmap) invert() {
+	for i := range b.bits {
+		b.bits[i] ^= 1
+	}
+}
+
+// taps is the radius of the filter in half modules: five by five values.
+const taps = 2
+
+// equalize reduces blur, motion and small displacements. It computes the linear filter that best maps the samples around
+// each known module to its known value (least squares), and applies it to all modules. hints are the known values: those of
+// the patterns, or guesses.
+func (s *samples) equalize(hints []int8) ([]float32, bool) {
+	const side = 2*taps + 1
+	const unknowns = side*side + 1
+	system := newSystem(unknowns)
+	n := s.dimension
+	row := make([]float64, unknowns)
+	count := 0
+	for r := range n {
+		for c := range n {
+			hint := hints[r*n+c]
+			if hint == 0 {
+				continue
+			}
+			s.adjacent(r, c, row)
+			system.add(row, float64(hint)-row[side*side/2], 1)
+			count++
+		}
+	}
+	if count < 100 {
+		return nil, false
+	}
+	// Regularisation: without evidence, the filter is the identity.
+	for i := range unknowns {
+		system.a[i*(unknowns+1)+i] += 0.02 * float64(count)
+	}
+	filter, ok := system.solve()
+	if !ok {
+		return nil, false
+	}
+	filter[side*side/2]++
+	out := make([]float32, n*n)
+	for r := range n {
+		for c := range n {
+			s.adjacent(r, c, row)
+			var v float64
+			for i, x := range row {
+				v += filter[i] * x
+			}
+			out[r*n+c] = float32(max(-1.6, min(1.6, v)))
+		}
+	}
+	return out, true
+}
+
+// adjacent writes the values around the centre of a module, and a constant, to a row of equations.
+func (s *samples) adjacent(r, c int, to []float64) {
+	i := 0
+	for dy := -taps; dy <= taps; dy++ {
+		y := min(max(2*r+1+dy, 0), s.side-1)
+		for dx := -taps; dx <= taps; dx++ {
+			x := min(max(2*c+1+dx, 0), s.side-1)
+			to[i] = float64(s.value[y*s.side+x])
+			i++
+		}
+	}
+	to[i] = 1
+}
+
+// decided returns hints: the known values, and the values that are clear.
+func (l *layout) decided(values []float32, clear float32) []int8 {
+	hints := append([]int8(nil), l.known...)
+	for i, v := range values {
+		switch {
+		case hints[i] != 0:
+		case v > clear:
+			hints[i] = dark
+		case v < -clear:
+			hints[i] = light
+		}
+	}
+	return hints
 }

@@ -1,0 +1,192 @@
+package openapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"kontor/server/apierr"
+	"kontor/server/endpoint"
+	"kontor/server/servertest"
+)
+
+// jsonBody returns the schema and the example of an operation's JSON body, nil without one.
+func jsonBody(operation *openapi3.Operation) (*openapi3.Schema, map[string]any) {
+	if operation.RequestBody == nil {
+		return nil, nil
+	}
+	content := operation.RequestBody.Value.Content.Get("application/json")
+	if content == nil {
+		return nil, nil
+	}
+	example, _ := content.Example.(map[string]any)
+	return content.Schema.Value, example
+}
+
+// noon is the time at which the rules of inputs apply to the examples.
+func noon() context.Context {
+	return endpoint.With(context.Background(), &endpoint.Info{Now: time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC)})
+}
+
+func problemsOf(t *testing.T, row endpoint.Endpoint, body map[string]any) map[string]string {
+	t.Helper()
+	text, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for field, problem := range row.Handle.Problems(noon(), string(text)).All {
+		found[field] = problem.Key
+	}
+	return found
+}
+
+// Each example of a body is one that the rules of the operation accept.
+func TestDocument_HasExamplesThatTheRulesAccept(t *testing.T) {
+	loaded := load(t)
+	for _, row := range servertest.Start(t).Table() {
+		if _, example := jsonBody(loaded.Paths.Value(row.Path).GetOperation(row.Method)); example != nil {
+			if found := problemsOf(t, row, example); len(found) > 0 {
+				t.Errorf("%s: the rules reject the example %v: %v", row.Name, example, found)
+			}
+		}
+	}
+}
+
+// A member that rejects letters other than those of ASCII says so by its pattern, its format or its values.
+func TestDocument_HasPatternsForMembersOfASCII(t *testing.T) {
+	loaded := load(t)
+	for _, row := range servertest.Start(t).Table() {
+		schema, example := jsonBody(loaded.Paths.Value(row.Path).GetOperation(row.Method))
+		if schema == nil {
+			continue
+		}
+		for name, member := range schema.Properties {
+			s := member.Value
+			if !s.Type.Includes("string") || s.Pattern != "" || len(s.Enum) > 0 || slices.Contains([]string{"uuid", "date", "date-time", "email"}, s.Format) {
+				continue
+			}
+			plain, _ := example[name].(string)
+			body := map[string]any{}
+			for other, value := range example {
+				body[other] = value
+			}
+			body[name] = plain + "é"
+			if found := problemsOf(t, row, body)[name]; found != "" && found != "invalid.uuid" { // an id of one record type, any text of another
+				t.Errorf("%s: %s rejects %q (%s) and has no pattern", row.Name, name, body[name], found)
+			}
+		}
+	}
+}
+
+// No operation documents null for a member that rejects it, nor another length than that of its rule.
+func TestDocument_SaysWhatTheRulesSay(t *testing.T) {
+	loaded := load(t)
+	for _, c := range []struct {
+		path, method, member string
+		null                 bool
+		maxLength            uint64
+	}{
+		{"/v1/customers/{id}", "PUT", "last_name", false, 100},
+		{"/v1/customers/{id}", "PUT", "email", false, 0},
+		{"/v1/customers/{id}", "PUT", "phone", true, 0},
+		{"/v1/customers/{customer_id}/tasks/{id}", "PUT", "title", false, 200},
+		{"/v1/customers/{customer_id}/tasks/{id}", "PUT", "category", false, 0},
+		{"/v1/users/{id}/reauthenticate", "POST", "token", false, 128},
+	} {
+		operation := loaded.Paths.Value(c.path).GetOperation(c.method)
+		if operation == nil {
+			t.Errorf("there is no operation %s %s", c.method, c.path)
+			continue
+		}
+		schema, _ := jsonBody(operation)
+		member := schema.Properties[c.member].Value
+		null := member.PermitsNull() || member.Type.Includes("null") || len(member.AnyOf) > 0
+		if null != c.null {
+			t.Errorf("%s %s: %s allows null: %v", c.method, c.path, c.member, null)
+		}
+		if c.maxLength > 0 && (member.MaxLength == nil || *member.MaxLength != c.maxLength) {
+			t.Errorf("%s %s: %s has the length %v, want %d", c.method, c.path, c.member, member.MaxLength, c.maxLength)
+		}
+	}
+}
+
+// Each code belongs to an operation, or a sentence says when it is returned.
+func TestDocument_ExplainsEveryCode(t *testing.T) {
+	loaded := load(t)
+	var described strings.Builder
+	described.WriteString(loaded.Info.Description)
+	listed := map[string]bool{}
+	for _, item := range loaded.Paths.Map() {
+		for _, operation := range item.Operations() {
+			described.WriteString(operation.Description)
+			codes, _ := operation.Extensions["x-kontor-errors"].(map[string]any)
+			for _, ofStatus := range codes {
+				for _, code := range ofStatus.([]any) {
+					listed[code.(string)] = true
+				}
+			}
+		}
+	}
+	for _, kind := range apierr.All() {
+		sandbox := strings.HasPrefix(kind.Code, "sandbox.") // the description says so
+		if !sandbox && !listed[kind.Code] && !strings.Contains(described.String(), "`"+kind.Code+"`") {
+			t.Errorf("the code %s belongs to no operation and to no sentence", kind.Code)
+		}
+	}
+}
+
+// The frames in the examples of streams are whole.
+func TestDocument_HasWholeFramesInItsExamples(t *testing.T) {
+	loaded := load(t)
+	frames := 0
+	for path, item := range loaded.Paths.Map() {
+		for method, operation := range item.Operations() {
+			answer := operation.Responses.Status(200)
+			if answer == nil || answer.Value.Content.Get("text/event-stream") == nil {
+				continue
+			}
+			content := answer.Value.Content.Get("text/event-stream")
+			schemas, _ := content.Extensions["x-kontor-frames"].(map[string]any)
+			for frame := range strings.SplitSeq(content.Example.(string), "\n\n") {
+				event, data := fieldOf(frame, "event"), fieldOf(frame, "data")
+				if event == "" {
+					continue
+				}
+				frames++
+				reference, known := schemas[event].(map[string]any)
+				if !known {
+					t.Errorf("%s %s: the example has the unknown frame %s", method, path, event)
+					continue
+				}
+				var value any
+				if err := json.Unmarshal([]byte(data), &value); err != nil {
+					t.Errorf("%s %s: %s: %v", method, path, event, err)
+					continue
+				}
+				schema := loaded.Components.Schemas[strings.TrimPrefix(reference["$ref"].(string), "#/components/schemas/")].Value
+				if err := schema.VisitJSON(value, openapi3.MultiErrors()); err != nil {
+					t.Errorf("%s %s: the frame %s of the example: %v", method, path, event, err)
+				}
+			}
+		}
+	}
+	if frames < 4 {
+		t.Errorf("found %d frames in the examples", frames)
+	}
+}
+
+// fieldOf returns a field of a frame.
+func fieldOf(frame, name string) string {
+	for line := range strings.SplitSeq(frame, "\n") {
+		if value, found := strings.CutPrefix(line, name+": "); found {
+			return value
+		}
+	}
+	return ""
+}
