@@ -8,12 +8,14 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"html"
 	"io"
 	"io/fs"
 	"path"
@@ -38,16 +40,18 @@ type Site struct {
 type snapshot struct {
 	hash    string
 	index   file
+	icon    string          // the path of the bank's logo or Kontor's, below /assets/<hash>/
 	screens *regexp.Regexp  // the addresses that return index
 	assets  map[string]file // by path below /assets/<hash>/
 }
 
 // file is the content of one file, plain and compressed.
 type file struct {
-	kind  string
-	etag  string
-	plain []byte
-	gzip  func() []byte // compresses on the first call; nil for small files; returns nil if compression saves nothing
+	kind   string
+	policy string // its content security policy; empty: that of the console
+	etag   string
+	plain  []byte
+	gzip   func() []byte // compresses on the first call; nil for small files; returns nil if compression saves nothing
 }
 
 // Options configure a Site.
@@ -142,8 +146,11 @@ func read(files fs.FS, o Options) (*snapshot, error) {
 		return nil, err
 	}
 	if o.Bank.LogoName != "" {
-		s.assets[o.Bank.LogoName] = newFile(contentType(o.Bank.LogoName), o.Bank.Logo)
+		logo := newFile(contentType(o.Bank.LogoName), o.Bank.Logo)
+		logo.policy = logoPolicy
+		s.assets[o.Bank.LogoName] = logo
 	}
+	s.icon = cmp.Or(o.Bank.LogoName, "style/mark.svg")
 	s.index = newFile(contentType("index.html"), s.page(page, list, o))
 	return s, nil
 }
@@ -155,10 +162,8 @@ func (s *snapshot) page(template, screens []byte, o Options) []byte {
 		mark = sandboxMark
 	}
 	bank, _ := json.Marshal(o.Bank) // Texts can always be encoded; < and > are escaped.
-	page := bytes.ReplaceAll(template, []byte("{{base}}"), []byte("/assets/"+s.hash))
-	page = bytes.ReplaceAll(page, []byte("{{sandbox}}"), []byte(mark))
-	page = bytes.ReplaceAll(page, []byte("{{bank}}"), bank)
-	return bytes.ReplaceAll(page, []byte("{{screens}}"), screens)
+	return []byte(strings.NewReplacer("{{base}}", "/assets/"+s.hash, "{{sandbox}}", mark, "{{icon}}", s.icon, "{{bank}}", string(bank),
+		"{{name}}", html.EscapeString(cmp.Or(o.Bank.Name, "Kontor")), "{{screens}}", string(screens)).Replace(string(template)))
 }
 
 // sandboxMark makes web/app/ui/sandbox.js show the mark of a sandbox.

@@ -213,8 +213,15 @@ func TestBank_IsInThePage(t *testing.T) {
 		t.Errorf("the page lacks %s: %s", want, page[:600])
 	}
 	base := assetAddress.FindString(page)[:len("/assets/012345678901/")]
-	if answer, body := get(t, app, base+"style/logo.svg"); body != "<svg/>" || answer.Header.Get("Content-Type") != "image/svg+xml" {
-		t.Errorf("the logo: %d %q", answer.StatusCode, body)
+	if !strings.Contains(page, "<title>&lt;/script&gt; &amp; Co.</title>") || !strings.Contains(page, `rel="icon" href="`+base+`style/logo.svg"`) {
+		t.Errorf("the page has another title or icon: %s", page[:600])
+	}
+	for _, path := range []string{base + "style/logo.svg", "/favicon.ico"} {
+		answer, body := get(t, app, path)
+		policy := answer.Header.Get("Content-Security-Policy")
+		if body != "<svg/>" || answer.Header.Get("Content-Type") != "image/svg+xml" || !strings.HasPrefix(policy, "default-src 'none'") || !strings.HasSuffix(policy, "sandbox") {
+			t.Errorf("%s: %d %q with the policy %s", path, answer.StatusCode, body, policy)
+		}
 	}
 }
 

@@ -3,12 +3,9 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -164,27 +161,4 @@ func translate(err error) error {
 		return apierr.Unavailable.Wrap(err)
 	}
 	return err
-}
-
-const maxLogo = 200_000 // bytes
-
-// bankOf returns what the console shows of the bank. It reads the logo.
-func bankOf(b settings.Bank) (web.Bank, error) {
-	bank := web.Bank{Name: b.Name, Color: b.Color, TermsURL: b.TermsURL, PrivacyURL: b.PrivacyURL}
-	if b.Logo == "" {
-		return bank, nil
-	}
-	kind := strings.ToLower(filepath.Ext(b.Logo))
-	if kind != ".svg" && kind != ".png" {
-		return bank, fmt.Errorf("bank.logo %s is neither SVG nor PNG", b.Logo)
-	}
-	logo, err := os.ReadFile(b.Logo)
-	if err != nil {
-		return bank, fmt.Errorf("bank.logo: %w", err)
-	}
-	if len(logo) > maxLogo {
-		return bank, fmt.Errorf("bank.logo %s has more than %d bytes", b.Logo, maxLogo)
-	}
-	bank.LogoName, bank.Logo = "style/logo"+kind, logo
-	return bank, nil
 }

@@ -1,4 +1,6 @@
-// What the bank has set of its own, which the server puts into the page: {name, color, logo, terms, privacy}.
+import { caller, isClient } from './access.js';
+
+// The settings of the bank, which the server puts into the page: {name, color, logo, terms, privacy}.
 const bank = JSON.parse(document.getElementById('bank')?.textContent ?? '{}');
 
 /** The address of the bank's terms of use, if it has set one. */
@@ -9,6 +11,9 @@ export const PRIVACY = bank.privacy;
 
 /** The name that customers see. */
 export const BANK_NAME = bank.name ?? 'Kontor';
+
+/** The name for the caller: staff see that of the software. */
+export const siteName = () => (caller.get() && !isClient() ? 'Kontor' : BANK_NAME);
 
 /** The address of the bank's logo, if it has one. */
 export const LOGO = bank.logo && new URL(`../${bank.logo}`, import.meta.url).href;

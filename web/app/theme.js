@@ -21,9 +21,10 @@
   if (color) { // In the dark theme it is lighter.
     const set = (name, light, dark) => document.documentElement.style.setProperty(name, `light-dark(${light}, ${dark})`);
     const lighter = (share) => `color-mix(in oklab, ${color} ${share}%, white)`;
-    set('--accent', color, lighter(45));
-    set('--accent-hover', `color-mix(in oklab, ${color} 80%, black)`, lighter(30));
-    set('--accent-soft', lighter(10), `color-mix(in oklab, ${color} 50%, black)`);
+    set('--brand', color, `color-mix(in oklab, ${color} 60%, black)`);
+    set('--accent', color, lighter(35));
+    set('--accent-hover', `color-mix(in oklab, ${color} 80%, black)`, lighter(25));
+    set('--accent-soft', lighter(8), `color-mix(in oklab, ${color} 30%, black)`);
   }
   const tags = [stored('kontor.language'), ...navigator.languages].filter(Boolean).map((tag) => tag.slice(0, 2).toLowerCase());
   const language = tags.find((tag) => LANGUAGES.includes(tag)) ?? 'en';
