@@ -15,8 +15,9 @@ export function AuthLayout({ title, text, children }) {
   useEffect(() => {
     document.title = `${title} · ${BANK_NAME}`;
   }, [title]);
+  const brand = html`<span class="brand"><${BankMark} size=${44} />${BANK_NAME}</span>`;
   return html`<div class="auth">
-    <aside class="auth-side" aria-hidden="true"><span class="brand"><${BankMark} size=${44} />${BANK_NAME}</span><p>${t('auth.claim')}</p></aside>
+    <aside class="auth-side" aria-hidden="true">${brand}<p>${t('auth.claim')}</p></aside>
     <header><span class="brand"><${BankMark} />${BANK_NAME}</span><${LanguageChoice} /></header>
     <main><div class="auth-card"><h1 tabindex="-1">${title}</h1>${text && html`<p>${text}</p>`}${children}</div></main>
     <footer>

@@ -1,5 +1,6 @@
 import { html, useEffect, useId, useRef, useState } from '../lib.js';
 import { api } from '../api.js';
+import { date } from '../format.js';
 import { t } from '../i18n.js';
 import { route } from '../router.js';
 import { drafts, useUnsaved } from '../unsaved.js';
@@ -67,6 +68,12 @@ export function useForm(initial, submit, reload, notTyped = []) {
   async function send(event) {
     event?.preventDefault();
     if (busy) return;
+    const wrong = invalidControls(element.current);
+    if (wrong.length) {
+      setErrors(Object.fromEntries(wrong.map((one) => [one.name, one.validationMessage])));
+      wrong[0].focus();
+      return;
+    }
     setBusy(true);
     settle(); // submit may go to another screen
     setProblem(null);
@@ -157,6 +164,9 @@ export function useEditedRecord(path, record, etag) {
   };
 }
 
+/** The controls whose text cannot be sent, such as a date that is none. */
+const invalidControls = (form) => [...form?.elements ?? []].filter((one) => one.validity?.customError);
+
 function flatten(object, prefix = '', into = {}) {
   for (const [name, value] of Object.entries(object)) {
     if (value && typeof value === 'object' && !Array.isArray(value)) flatten(value, `${prefix}${name}.`, into);
@@ -207,10 +217,10 @@ function Control({ common, options, rows, type, value, onInput }) {
 /**
  * A labelled control with its hint and its error.
  * @param {{form: ReturnType<typeof useForm>, name: string, label: string, hint?: any, type?: string, options?: any[],
- *   rows?: number, optional?: boolean}} props
- *   options: [value, text] pairs make a select; rows makes a text area.
+ *   rows?: number, optional?: boolean, control?: any}} props
+ *   options: [value, text] pairs make a select; rows makes a text area; control: a component instead of them.
  */
-export function Field({ form, name, label, hint, type = 'text', options, rows, optional, class: cls = '', ...rest }) {
+export function Field({ form, name, label, hint, type = 'text', options, rows, optional, control = Control, class: cls = '', ...rest }) {
   const id = useId();
   const error = form.errors[name];
   const value = form.values[name] ?? '';
@@ -230,7 +240,7 @@ export function Field({ form, name, label, hint, type = 'text', options, rows, o
   const onInput = (event) => form.set(name, event.target.value);
   return html`<div class=${`field ${cls}`}>
     <label for=${id}>${label}${optional && html` <span class="optional">${t('form.optional')}</span>`}</label>
-    <${Control} common=${common} options=${options} rows=${rows} type=${type} value=${value} onInput=${onInput} />
+    <${control} common=${common} options=${options} rows=${rows} type=${type} value=${value} onInput=${onInput} />
     ${notes}
   </div>`;
 }
@@ -239,7 +249,7 @@ export function Field({ form, name, label, hint, type = 'text', options, rows, o
 export function Conflict({ form, name, options }) {
   const value = form.conflicts[name];
   const option = options?.find(([key]) => String(key) === String(value))?.[1];
-  const plain = typeof value === 'boolean' ? t(value ? 'do.yes' : 'do.no') : String(value) || t('conflict.empty');
+  const plain = typeof value === 'boolean' ? t(value ? 'do.yes' : 'do.no') : date(value) || String(value) || t('conflict.empty');
   return html`<small class="conflict">
     ${t('conflict.other_value', { value: option ?? plain })} <button type="button" class="link" onClick=${() => form.acceptConflict(name)}>
       ${t('conflict.use')}

@@ -10,6 +10,7 @@ import { usePreferences } from '../../preferences.js';
 import { route, setQuery } from '../../router.js';
 import { useStore } from '../../store.js';
 import { loadStyle } from '../../style.js';
+import { DateInput } from '../../ui/date_field.js';
 import { Badge, When } from '../../ui/display.js';
 import { ErrorBox, Notice } from '../../ui/feedback.js';
 import { Filter, Filters, optionsOf, Search } from '../../ui/filters.js';
@@ -82,7 +83,7 @@ function rangeOf(from, to) {
 function DayFilter({ label, value, onChange }) {
   const id = useId();
   return html`<div class=${`filter${value ? ' set' : ''}`}><label for=${id}>${label}</label>
-    <input id=${id} type="date" value=${value} onChange=${(event) => onChange(event.target.value)} /></div>`;
+    <${DateInput} id=${id} value=${value} onChange=${onChange} /></div>`;
 }
 
 /** A filter that only links set, such as that of one person: what it selects, with a button that removes it. */
