@@ -2480,6 +2480,14 @@ func (a *WebhooksAPI) Create(ctx context.Context, in WebhookCreateInput, options
 	return fetch[WebhookNewSecret](ctx, a.client, operation{name: "webhooks.create", method: "POST", path: "/v1/webhooks", bearer: true, keyed: true}, input{body: in}, options)
 }
 
+// Try calls POST /v1/webhooks/test: send a test event to an address before a webhook is created.
+//
+// The server waits for at most five seconds for the answer. The event of the type `webhooks.test` is signed with a secret
+// that is not kept.
+func (a *WebhooksAPI) Try(ctx context.Context, in WebhookTryInput, options ...CallOption) (*WebhookTried, error) {
+	return fetch[WebhookTried](ctx, a.client, operation{name: "webhooks.try", method: "POST", path: "/v1/webhooks/test", bearer: true}, input{body: in}, options)
+}
+
 // Get calls GET /v1/webhooks/{id}: get a webhook.
 func (a *WebhooksAPI) Get(ctx context.Context, id string, options ...CallOption) (*Webhook, error) {
 	return fetch[Webhook](ctx, a.client, operation{name: "webhooks.get", method: "GET", path: "/v1/webhooks/{id}", bearer: true}, input{path: []string{id}}, options)

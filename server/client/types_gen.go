@@ -3971,6 +3971,23 @@ const (
 	WebhookNewSecretReasonNone    WebhookNewSecretReason = ""
 )
 
+// WebhookTryInput is part of a request.
+type WebhookTryInput struct {
+	// An https:// address on the internet, or one in webhooks.allowed_networks.
+	URL string `json:"url"`
+}
+
+// WebhookTried is part of an answer.
+type WebhookTried struct {
+	// Whether the receiver has answered 2xx in time.
+	Delivered bool `json:"delivered"`
+	// null without an answer.
+	ResponseStatus *int64 `json:"response_status"`
+	// Why the call has failed; empty if it has not.
+	Error      string `json:"error"`
+	DurationMs int64  `json:"duration_ms"`
+}
+
 // Webhook is part of an answer.
 type Webhook struct {
 	// ETag identifies this version, for [IfMatch] and [IfNoneMatch]. Rows of lists have none.

@@ -6,7 +6,7 @@ import { Calendar } from './calendar.js';
 import { Field } from './form.js';
 import { Icon } from './icon.js';
 
-/** What a user is told who typed no date. */
+/** The error for text that is no date. */
 const problem = (exact) => t('date.invalid', { sample: dateText(exact ? '2026-12-31T08:00' : '2026-12-31', exact) });
 
 /**

@@ -99,7 +99,7 @@ export function useForm(initial, submit, reload, notTyped = []) {
     draft.forget();
   }
   return {
-    values, errors, problem, busy, set, clear, send, element, setProblem, conflicts, acceptConflict, merged,
+    values, errors, problem, busy, set, clear, send, element, setErrors, setProblem, conflicts, acceptConflict, merged,
     mergeNewer: reload && mergeNewer,
     discardDraft: draft.found && !done && discardDraft,
   };
@@ -164,7 +164,7 @@ export function useEditedRecord(path, record, etag) {
   };
 }
 
-/** The controls whose text cannot be sent, such as a date that is none. */
+/** The controls whose text cannot be sent, such as an invalid date. */
 const invalidControls = (form) => [...form?.elements ?? []].filter((one) => one.validity?.customError);
 
 function flatten(object, prefix = '', into = {}) {

@@ -2666,6 +2666,14 @@ export declare class WebhooksOperations extends Group {
    */
   create(input: t.WebhookCreateInput, options?: CallOptions): Promise<t.WebhookNewSecret>;
 
+  /**
+   * POST /v1/webhooks/test: send a test event to an address before a webhook is created.
+   *
+   * The server waits for at most five seconds for the answer. The event of the type `webhooks.test` is signed with a secret
+   * that is not kept.
+   */
+  try(input: t.WebhookTryInput, options?: CallOptions): Promise<t.WebhookTried>;
+
   /** GET /v1/webhooks/{id}: get a webhook. */
   get(id: string, options?: CallOptions): Promise<t.Webhook>;
 

@@ -1299,6 +1299,10 @@ export class WebhooksOperations extends Group {
     return this.connection.json({ name: 'webhooks.create', method: 'POST', path: '/v1/webhooks', bearer: true, keyed: true }, { input }, options);
   }
 
+  async try(input, options = {}) {
+    return this.connection.json({ name: 'webhooks.try', method: 'POST', path: '/v1/webhooks/test', bearer: true }, { input }, options);
+  }
+
   async get(id, options = {}) {
     return this.connection.json({ name: 'webhooks.get', method: 'GET', path: `/v1/webhooks/${segment(id)}`, bearer: true }, {}, options);
   }

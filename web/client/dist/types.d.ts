@@ -3128,6 +3128,21 @@ export type WebhookNewSecretStatus = 'active' | 'paused' | 'disabled';
 
 export type WebhookNewSecretReason = 'failing' | 'gone' | '';
 
+export interface WebhookTryInput {
+  /** An https:// address on the internet, or one in webhooks.allowed_networks. */
+  url: string;
+}
+
+export interface WebhookTried {
+  /** Whether the receiver has answered 2xx in time. */
+  delivered: boolean;
+  /** null without an answer. */
+  response_status: number | null;
+  /** Why the call has failed; empty if it has not. */
+  error: string;
+  duration_ms: number;
+}
+
 export interface Webhook {
   id: string;
   /** The service account or user whose rights decide which events are sent. */
