@@ -43,7 +43,8 @@ function lastMonths() {
 }
 
 const NoCustomers = () => html`<${Empty} icon="customers" title=${t('customers.none')}
-  action=${may('customers', 'create') && html`<a class="button" href="/customers?new=1">${t('customers.new')}</a>`} />`;
+  action=${may('customers', 'create') && html`<a class="button" href="/customers?new=1">${t('customers.new')}</a>`}>
+  ${t('customers.none_text')}<//>`;
 
 /** All customers by the state of their verification. */
 function Verification() {

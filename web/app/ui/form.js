@@ -84,11 +84,13 @@ export function useForm(initial, submit, reload, notTyped = []) {
       setDone(true);
       draft.forget();
     } catch (error) {
-      const fields = error.fields;
-      if (fields) setErrors(fields);
-      const shown = fields && Object.keys(fields).every((name) => element.current?.elements[name] || name === 'photo');
-      if (!shown) setProblem(error);
-      setTimeout(() => element.current?.querySelector('[aria-invalid="true"]')?.focus());
+      if (error.fields) setErrors(error.fields);
+      else setProblem(error);
+      setTimeout(() => {
+        const unplaced = unplacedErrors(element.current, error.fields);
+        if (unplaced) setProblem(Object.assign(error, { unplaced }));
+        element.current?.querySelector('[aria-invalid="true"]')?.focus();
+      });
     } finally {
       setBusy(false);
     }
@@ -162,6 +164,13 @@ export function useEditedRecord(path, record, etag) {
       return edited.current.record;
     },
   };
+}
+
+/** The errors that no field of the form shows, or null. */
+function unplacedErrors(form, fields) {
+  const shown = [...form?.querySelectorAll('.field-error') ?? []].map((one) => one.textContent);
+  const rest = Object.entries(fields ?? {}).filter(([, text]) => !shown.includes(text));
+  return rest.length > 0 ? Object.fromEntries(rest) : null;
 }
 
 /** The controls whose text cannot be sent, such as an invalid date. */

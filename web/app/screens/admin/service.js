@@ -98,7 +98,7 @@ function Tokens({ account }) {
   return html`<${Card} title=${t('services.tokens')} aside=${add}>
     <${Loaded} load=${load}>${(rows) => (rows.length
       ? html`<${Table} caption=${t('services.tokens')} columns=${columnsOf(mayChange && revoke.run)} rows=${rows} />`
-      : html`<${Empty} icon="key" title=${t('services.no_tokens')} />`)}<//>
+      : html`<${Empty} icon="key" title=${t('services.no_tokens')}>${t('services.no_tokens_text')}<//>`)}<//>
     ${adding && html`<${TokenDialog} account=${account} close=${() => setAdding(false)} done=${load.reload} />`}
   <//>`;
 }

@@ -103,7 +103,7 @@ function Deliveries({ path }) {
     <${Filters}><${Filter} label=${t('field.state')} value=${list.state.status} onChange=${(status) => list.set({ status })}
       options=${optionsOf(STATES, nameOf)} /><//>
     <${RecordList} list=${list} title=${t('webhooks.deliveries')} columns=${columnsOf(setOpen)}
-      empty=${html`<${Empty} icon="deliveries" title=${t('webhooks.no_deliveries')} />`} />
+      empty=${html`<${Empty} icon="deliveries" title=${t('webhooks.no_deliveries')}>${t('webhooks.no_deliveries_text')}<//>`} />
     ${open && html`<${DeliveryDialog} path=${path} row=${open} close=${close} done=${done} />`}
     ${replaying && html`<${ReplayDialog} path=${path} close=${() => setReplaying(false)} done=${list.reload} />`}
   <//>`;
