@@ -1047,6 +1047,15 @@ func (a *AuditAPI) Status(ctx context.Context, params AuditStatusParams, options
 	return fetch[AuditStatus](ctx, a.client, operation{name: "audit.status", method: "GET", path: "/v1/audit/status", bearer: true}, input{query: params}, options)
 }
 
+// Export calls GET /v1/audit/export: export a part of the audit trail, signed.
+//
+// At most 10,000 entries. `kontor audit verify` and the console verify the file: each entry holds the hash of the one
+// before, and the last line signs the last hash with a key of `export_keys` in `GET /v1/audit/status`. Files of adjacent
+// parts can be joined.
+func (a *AuditAPI) Export(ctx context.Context, params AuditExportParams, options ...CallOption) (*File, error) {
+	return fetchFile(ctx, a.client, operation{name: "audit.export", method: "GET", path: "/v1/audit/export", bearer: true, accept: "application/jsonl"}, input{query: params}, options)
+}
+
 // PersonasAPI has the operations personas.*.
 type PersonasAPI struct {
 	Users  PersonasUsersAPI

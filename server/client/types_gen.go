@@ -1849,6 +1849,9 @@ type AuditStatus struct {
 	// When the verification began. It does not detect later changes of entries that it has passed.
 	Since     time.Time `json:"since"`
 	CheckedAt time.Time `json:"checked_at"`
+	// The public Ed25519 keys that verify signed exports, in base64: the present one first, then those from before rotations
+	// of the master key.
+	ExportKeys []string `json:"export_keys"`
 }
 
 // AuditFirstBad is part of an answer.

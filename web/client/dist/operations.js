@@ -563,6 +563,10 @@ export class AuditOperations extends Group {
   async status(query = {}, options = {}) {
     return this.connection.json({ name: 'audit.status', method: 'GET', path: '/v1/audit/status', bearer: true }, { query }, options);
   }
+
+  async export(query = {}, options = {}) {
+    return this.connection.blob({ name: 'audit.export', method: 'GET', path: '/v1/audit/export', bearer: true, accept: 'application/jsonl' }, { query }, options);
+  }
 }
 
 export class PersonasUsersOperations extends Group {

@@ -1533,6 +1533,11 @@ export interface AuditStatus {
   /** When the verification began. It does not detect later changes of entries that it has passed. */
   since: string;
   checked_at: string;
+  /**
+   * The public Ed25519 keys that verify signed exports, in base64: the present one first, then those from before rotations
+   * of the master key.
+   */
+  export_keys: string[];
 }
 
 export interface AuditFirstBad {

@@ -20,6 +20,7 @@ import { RecordList } from '../../ui/record_list.js';
 import { UserPicker } from '../../ui/picker.js';
 import { actionName, actionsNamed } from './audit_actions.js';
 import { Actor, EntryDialog, RecordLink, recordNames } from './audit_entry.js';
+import { ExportButtons, rangeOf } from './audit_export.js';
 
 await loadStyle('admin');
 
@@ -72,14 +73,6 @@ const columnsOf = (keyNames, names, open) => [
   { key: 'record', minor: true, wide: true, label: t('audit.record'), cell: (row) => html`<${RecordLink} entry=${row} names=${names} />` },
 ];
 
-/** The range of the local days of a filter, as the list searches it: from..to. */
-function rangeOf(from, to) {
-  if (!from && !to) return '';
-  const start = from ? new Date(`${from}T00:00`).toISOString() : '';
-  const end = to ? new Date(`${to}T23:59:59.999`).toISOString() : '';
-  return `${start}..${end}`;
-}
-
 function DayFilter({ label, value, onChange }) {
   const id = useId();
   return html`<div class=${`filter${value ? ' set' : ''}`}><label for=${id}>${label}</label>
@@ -112,7 +105,7 @@ export default function Audit() {
   };
   const shown = { ...list, filtered: list.filtered || Boolean(from || to), clear: () => setQuery(NO_FILTERS) };
   return html`
-    <${PageHead} title=${t('nav.audit')} note=${t('audit.note')} />
+    <${PageHead} title=${t('nav.audit')} note=${t('audit.note')}><${ExportButtons} from=${from} to=${to} /><//>
     <${ChainState} />
     <${Filters}>
       <${Search} label=${t('audit.search')} value=${list.state.q} onSearch=${(q) => list.set({ q })} />
