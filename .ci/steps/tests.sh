@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # The tests of the full tier (see CONTRIBUTING.md): with the race detector, without it, and on PostgreSQL.
 
-# The race detector watches packages whose source imports sync or sync/atomic: others share no memory between goroutines. It slows
-# tests down several times. Left out are:
+# The race detector watches packages whose source has locks, groups of goroutines, or atomic values: others share no memory between
+# goroutines. It slows tests down several times. Left out are:
 not_raced=(
     kontor/modules/commands/systemtest # drives programs; the tests of attacks and nodes use one that was built with -race
     kontor/modules/app/treetest        # reads sources
@@ -12,9 +12,12 @@ not_raced=(
     kontor/modules/kit/types           # only computes
 )
 
-# Tests of watched packages that run without the race detector: they compute in one goroutine, or drive processes and engines.
+# Tests of watched packages that run without the race detector: they compute in one goroutine, send one request after another, or drive
+# processes and engines.
 unwatched='TestPortable_|TestServeDemo_|TestDatabase_FlippedByteIsAnError|TestPreview_OfDocuments|TestFiles_ForeignCallersAreRejected'
-unwatched+='|TestUnread_EqualsTheModel|TestCheck_AgreesWithStatements'
+unwatched+='|TestUnread_EqualsTheModel|TestCheck_Agrees|TestExplain_Agrees|TestReview_OfManyRights|TestReview_RemovesAThousand|TestTable_Rejects|TestInputs_|TestIDs_|TestForms_|TestEvents_EveryChangeIsOne'
+unwatched+='|TestImport_TheCustomersOfTheDemoComeBack|TestSignInMethods_|TestErasure_ClearsEveryTextColumn|TestErasure_OfAHugeCustomer'
+unwatched+='|TestExport_MakesTheSameBank|TestTrigger_EachScenario'
 
 # The packages whose tests run again on PostgreSQL: their statements, locks or transactions differ by engine. The contract of an
 # engine (store/engine/enginetest) and migrations run on both engines in any case. The modules left out only create, read, change
@@ -29,14 +32,15 @@ on_postgres=(
 
 # packages yes|no: lists the packages whose tests run with, or without, the race detector.
 packages() {
-    go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{join .Imports " "}}{{end}}' ./... |
-        awk -v wanted="$1" -v left_out="${not_raced[*]}" '
-            BEGIN { n = split(left_out, names, " ") }
+    local shares
+    shares=$(grep -rlE --include='*.go' --exclude='*_test.go' 'sync\.(Mutex|RWMutex|WaitGroup)|atomic\.[A-Z]' modules server store web locales | xargs -n 1 dirname | sort -u)
+    go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... |
+        awk -v wanted="$1" -v left_out="${not_raced[*]}" -v shares="$shares" '
+            BEGIN { n = split(left_out, names, " "); m = split(shares, dirs, "\n"); for (i = 1; i <= m; i++) raced["kontor/" dirs[i]] = 1 }
             {
-                raced = "no"
-                for (i = 2; i <= NF; i++) if ($i == "sync" || $i == "sync/atomic") raced = "yes"
-                for (i = 1; i <= n; i++) if (index($1 "/", names[i] "/") == 1) raced = "no"
-                if (raced == wanted) print $1
+                answer = $1 in raced ? "yes" : "no"
+                for (i = 1; i <= n; i++) if (index($1 "/", names[i] "/") == 1) answer = "no"
+                if (answer == wanted) print $1
             }'
 }
 

@@ -72,6 +72,7 @@ func (p Permission) Has(wanted Permission) bool {
 type RecordType struct {
 	ID    string // UUID
 	Name  string // plural, as in paths
+	Shown string // the endpoint that shows a record, such as GET /v1/payers/{id}; empty: none does
 	index int
 }
 
@@ -83,33 +84,33 @@ func (t RecordType) Index() int { return t.index }
 
 // The record types.
 var (
-	Personas      = recordType("0193a000-0000-7000-8000-000000000001", "personas")
-	Customers     = recordType("0193a000-0000-7000-8000-000000000002", "customers")
-	Payers        = recordType("0193a000-0000-7000-8000-000000000003", "payers")
-	Users         = recordType("0193a000-0000-7000-8000-000000000004", "users")
-	Credentials   = recordType("0193a000-0000-7000-8000-000000000005", "credentials")
-	Sessions      = recordType("0193a000-0000-7000-8000-000000000006", "sessions")
-	Chats         = recordType("0193a000-0000-7000-8000-000000000007", "chats")
-	Tasks         = recordType("0193a000-0000-7000-8000-000000000008", "tasks")
-	Notifications = recordType("0193a000-0000-7000-8000-000000000009", "notifications")
-	Deliveries    = recordType("0193a000-0000-7000-8000-00000000000a", "deliveries")
-	Profiles      = recordType("0193a000-0000-7000-8000-00000000000b", "profiles")
-	Invoices      = recordType("0193a000-0000-7000-8000-00000000000c", "invoices")
-	Roles         = recordType("0193a000-0000-7000-8000-00000000000d", "roles")
-	Grants        = recordType("0193a000-0000-7000-8000-00000000000e", "grants")
-	RateLimits    = recordType("0193a000-0000-7000-8000-00000000000f", "rate_limits")
-	APIKeys       = recordType("0193a000-0000-7000-8000-000000000010", "api_keys")
-	Audit         = recordType("0193a000-0000-7000-8000-000000000011", "audit")
-	Factors       = recordType("0193a000-0000-7000-8000-000000000012", "factors")
-	Identities    = recordType("0193a000-0000-7000-8000-000000000013", "identities")
-	Services      = recordType("0193a000-0000-7000-8000-000000000014", "service_accounts")
-	Webhooks      = recordType("0193a000-0000-7000-8000-000000000015", "webhooks")
+	Personas      = recordType("0193a000-0000-7000-8000-000000000001", "personas", "GET /v1/personas/{persona_id}")
+	Customers     = recordType("0193a000-0000-7000-8000-000000000002", "customers", "GET /v1/customers/{id}")
+	Payers        = recordType("0193a000-0000-7000-8000-000000000003", "payers", "GET /v1/payers/{id}")
+	Users         = recordType("0193a000-0000-7000-8000-000000000004", "users", "GET /v1/users/{id}")
+	Credentials   = recordType("0193a000-0000-7000-8000-000000000005", "credentials", "")
+	Sessions      = recordType("0193a000-0000-7000-8000-000000000006", "sessions", "")
+	Chats         = recordType("0193a000-0000-7000-8000-000000000007", "chats", "GET /v1/chats/{id}")
+	Tasks         = recordType("0193a000-0000-7000-8000-000000000008", "tasks", "GET /v1/customers/{customer_id}/tasks/{id}")
+	Notifications = recordType("0193a000-0000-7000-8000-000000000009", "notifications", "")
+	Deliveries    = recordType("0193a000-0000-7000-8000-00000000000a", "deliveries", "")
+	Profiles      = recordType("0193a000-0000-7000-8000-00000000000b", "profiles", "")
+	Invoices      = recordType("0193a000-0000-7000-8000-00000000000c", "invoices", "")
+	Roles         = recordType("0193a000-0000-7000-8000-00000000000d", "roles", "GET /v1/rbac/roles/{id}")
+	Grants        = recordType("0193a000-0000-7000-8000-00000000000e", "grants", "")
+	RateLimits    = recordType("0193a000-0000-7000-8000-00000000000f", "rate_limits", "")
+	APIKeys       = recordType("0193a000-0000-7000-8000-000000000010", "api_keys", "")
+	Audit         = recordType("0193a000-0000-7000-8000-000000000011", "audit", "")
+	Factors       = recordType("0193a000-0000-7000-8000-000000000012", "factors", "")
+	Identities    = recordType("0193a000-0000-7000-8000-000000000013", "identities", "")
+	Services      = recordType("0193a000-0000-7000-8000-000000000014", "service_accounts", "GET /v1/service-accounts/{id}")
+	Webhooks      = recordType("0193a000-0000-7000-8000-000000000015", "webhooks", "GET /v1/webhooks/{id}")
 )
 
 var recordTypes []RecordType
 
-func recordType(id, name string) RecordType {
-	t := RecordType{ID: id, Name: name, index: len(recordTypes)}
+func recordType(id, name, shown string) RecordType {
+	t := RecordType{ID: id, Name: name, Shown: shown, index: len(recordTypes)}
 	recordTypes = append(recordTypes, t)
 	return t
 }

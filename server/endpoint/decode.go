@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"context"
 	"encoding"
 	"errors"
 	"reflect"
@@ -134,4 +135,102 @@ func pointerSuffix(err error) string {
 		return ""
 	}
 	return strings.ReplaceAll(string(semantic.JSONPointer), "/", ".")
+}
+
+// validated is implemented by inputs with rules.
+type validated interface{ Validate(v *apierr.Fields) }
+
+// validatedNow is implemented by inputs whose rules depend on the request, such as dates that must not be in the future.
+type validatedNow interface {
+	Validate(ctx context.Context, v *apierr.Fields)
+}
+
+// collector is implemented by inputs of which the service checks more than their rules can. The service must add its problems to
+// those of the decoder, and return their error.
+type collector interface{ Collect(problems *apierr.Fields) }
+
+// Problems returns the members of a body that the rules of the input reject. It does not call the handler: rules that depend on stored
+// records do not apply. It returns nil if the handler has no input.
+func (h Handler) Problems(ctx context.Context, body string) *apierr.Fields {
+	if h.plan == nil || !h.plan.hasBody() {
+		return nil
+	}
+	in, problems := reflect.New(h.plan.input), &apierr.Fields{}
+	if err := h.plan.bindBody([]byte(body), in.Elem(), problems); err != nil {
+		problems.Add("body", "invalid.json")
+	}
+	check(ctx, in.Interface(), problems)
+	return problems
+}
+
+// QueryProblems is Problems for a request with one parameter of the query.
+func (h Handler) QueryProblems(ctx context.Context, name, value string) *apierr.Fields {
+	in, problems := reflect.New(h.plan.input), &apierr.Fields{}
+	for _, field := range h.plan.query {
+		if field.name == name {
+			setQuery(in.Elem().Field(field.index), name, []string{value}, problems)
+		}
+	}
+	check(ctx, in.Interface(), problems)
+	return problems
+}
+
+// check adds what the rules of an input reject.
+func check(ctx context.Context, in any, problems *apierr.Fields) {
+	switch checked := in.(type) {
+	case validated:
+		checked.Validate(problems)
+	case validatedNow:
+		checked.Validate(ctx, problems)
+	}
+}
+
+// read returns a pointer to the input of a request. It returns the error of all wrong fields together.
+func (p *plan) read(ctx context.Context, r *Request) (any, error) {
+	target := reflect.New(p.input)
+	in, problems := target.Interface(), &apierr.Fields{}
+	if err := p.bind(r, target.Elem(), problems); err != nil {
+		return nil, err
+	}
+	check(ctx, in, problems)
+	if service, ok := in.(collector); ok {
+		service.Collect(problems)
+		return in, nil
+	}
+	return in, problems.Err()
+}
+
+// Optional is a member of a body that distinguishes absent, null and a value. Updates keep absent members unchanged.
+type Optional[T any] struct {
+	Given bool // the member is in the body
+	Null  bool // its value is null
+	Value T
+}
+
+// UnmarshalJSON decodes the value. It is not called for an absent member.
+func (o *Optional[T]) UnmarshalJSON(data []byte) error {
+	o.Given = true
+	if string(data) == "null" {
+		o.Null = true
+		return nil
+	}
+	return json.Unmarshal(data, &o.Value)
+}
+
+func (o *Optional[T]) value() reflect.Value { return reflect.ValueOf(&o.Value).Elem() }
+
+// Or returns the value if the member was given, the zero value for null, and otherwise now.
+func (o Optional[T]) Or(now T) T {
+	if !o.Given {
+		return now
+	}
+	return o.Value
+}
+
+// NonEmpty returns a pointer to a text, or nil for an empty one: members that are null when they have no value.
+func NonEmpty(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
 }

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -100,4 +103,43 @@ func CheckMatch(ctx context.Context, tag string) error {
 		return nil
 	}
 	return apierr.PreconditionFailed
+}
+
+// Headers of requests about the device of the client. A handler gets those that its row lists in its Doc.
+const (
+	DeviceHeader = "X-Device-ID"
+	TokenHeader  = "X-Device-Token"
+)
+
+// MaxDeviceID is the maximum number of characters of a device's name.
+const MaxDeviceID = 128
+
+// BindDevice sets the device of a request from the headers that the row documents. header returns the value of one. BindDevice returns
+// apierr.InvalidInput for a malformed name.
+func (e *Endpoint) BindDevice(info *Info, header func(name string) string) error {
+	if slices.Contains(e.Doc.Headers, TokenHeader) {
+		info.DeviceToken = header(TokenHeader)
+	}
+	if !slices.Contains(e.Doc.Headers, DeviceHeader) {
+		return nil
+	}
+	id := header(DeviceHeader)
+	hidden := func(r rune) bool { return !unicode.IsPrint(r) }
+	if !utf8.ValidString(id) || utf8.RuneCountInString(id) > MaxDeviceID || strings.ContainsFunc(id, hidden) {
+		return apierr.Invalid(DeviceHeader, "invalid.device_id", apierr.Args{"Max": MaxDeviceID})
+	}
+	info.DeviceID = id
+	return nil
+}
+
+// Answered is a request with its answer, for the log of requests. It must not outlive the call that passes it on.
+type Answered struct {
+	Row       *Endpoint // nil: no endpoint has the path or the method
+	At        time.Time // when the request arrived, by the service's clock
+	Took      time.Duration
+	Status    int
+	Refusal   *apierr.Error // nil for a success
+	Caller    *access.Caller
+	RequestID string
+	Fiber     *fiber.Ctx // the request and its answer
 }

@@ -13,9 +13,9 @@ import (
 
 // machineTime are the files of modules that read the clock of the machine: for durations and for deadlines of connections.
 var machineTime = []string{
-	"modules/duty/audit/export_syslog.go", "modules/identity/auth/hashing/hasher.go", "modules/reach/changes/stream.go", "modules/bank/files/scan.go",
+	"modules/duty/audit/export_syslog.go", "modules/identity/auth/hashing/hasher.go", "modules/bank/files/scan.go",
 	"modules/bank/files/content.go", "modules/bank/invoices/qrbill/reader.go", "modules/kit/outbound/outbound.go", "modules/kit/outbox/attempt.go",
-	"modules/reach/notifications/feed.go", "modules/developer/playground/reset.go", "modules/developer/requestlog/stream.go",
+	"modules/reach/notifications/feed.go", "modules/developer/playground/reset.go", "modules/kit/streams/follow.go",
 }
 
 // TestClock_ModulesReadTheClockOfTheStore rejects time.Now in modules. Nodes share the clock of the database, and tests move it.

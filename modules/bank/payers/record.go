@@ -58,7 +58,7 @@ const (
 var payers = recordtype.New(recordtype.Declaration[Payer]{
 	Type: access.Payers, From: "payers", Missing: apierr.PayerNotFound, Relations: []records.Relation{records.Created},
 	Holds:   "names, companies, addresses and metadata of those who pay for a customer",
-	Section: personal.About{Name: "payers", Kind: personal.Customer, Endpoint: "GET /v1/payers/{id}"}, Subject: "customer_id",
+	Section: personal.About{Name: "payers", Kind: personal.Customer}, Subject: "customer_id",
 	Columns: []recordtype.Column{
 		{Name: "customer_id", Public: "an id", Fixed: true, Parse: recordtype.Required(recordtype.Parsed(types.ParseID)), Field: &list.Field{Type: list.UUID}},
 		{Name: "email", Personal: "NULL", Parse: recordtype.Parsed(types.ParseEmail), Words: recordtype.Body},

@@ -260,7 +260,7 @@ var linked = records.Relation{
 var personas = recordtype.New(recordtype.Declaration[Persona]{
 	Type: access.Personas, From: "personas", Missing: apierr.PersonaNotFound, Relations: []records.Relation{records.Created, linked},
 	Holds:   "names, dates, nationality and metadata of a natural person",
-	Section: personal.About{Name: "persona", Kind: personal.Persona, Endpoint: "GET /v1/personas/{persona_id}"}, Subject: "id",
+	Section: personal.About{Name: "persona", Kind: personal.Persona}, Subject: "id",
 	ListHead: true,
 	Columns: []recordtype.Column{
 		{Name: "first_name", Personal: "''", Parse: recordtype.RequiredLine(maxName), Words: recordtype.Title, Folded: true, Sorted: true, Weighs: true,

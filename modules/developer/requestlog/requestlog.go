@@ -11,24 +11,14 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
-
+	"kontor/modules/kit/streams"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/sse"
 	"kontor/store"
 )
-
-// Sessions checks the sessions of streams.
-type Sessions interface {
-	// Session returns the caller as of now. It returns an error if their session has ended or cannot be read.
-	Session(ctx context.Context, caller *access.Caller) (*access.Caller, error)
-	// Expiry returns when the bearer token of a request expires.
-	Expiry(c *fiber.Ctx) (store.Time, bool)
-}
 
 // Rights explains what a user may do.
 type Rights interface {
@@ -53,19 +43,16 @@ type Options struct {
 
 // Service is the module.
 type Service struct {
-	db       *store.DB
-	options  Options
-	sessions Sessions
-	rights   Rights
+	db      *store.DB
+	options Options
+	rights  Rights
 
-	ring     ring
-	hub      *sse.Hub
-	draining chan struct{}
-	drain    sync.Once
+	ring    ring
+	streams *streams.Streams
 }
 
 // New returns the module. Close it when the server has stopped.
-func New(db *store.DB, sessions Sessions, rights Rights, o Options) *Service {
+func New(db *store.DB, sessions streams.Sessions, rights Rights, o Options) *Service {
 	o.Heartbeat = cmp.Or(o.Heartbeat, 25*time.Second)
 	o.ConnectionsPerUser = cmp.Or(o.ConnectionsPerUser, 10)
 	o.Policy = cmp.Or(o.Policy, &access.Current{})
@@ -73,11 +60,14 @@ func New(db *store.DB, sessions Sessions, rights Rights, o Options) *Service {
 	if o.TermsDue == nil {
 		o.TermsDue = func() bool { return false }
 	}
-	s := &Service{db: db, options: o, sessions: sessions, rights: rights, draining: make(chan struct{})}
+	s := &Service{db: db, options: o, rights: rights}
 	// Numbers of a former process are smaller, so that a stream that resumes after a restart misses nothing.
 	s.ring.init(o.Keep, db.Clock().Now().UnixMicro())
-	s.hub = sse.New(sse.Options{Heartbeat: o.Heartbeat, PerUser: o.ConnectionsPerUser, Now: db.Clock().Now, Check: s.mayContinue, Log: o.Log})
-	o.Policy.OnChange(s.policyChanged)
+	s.streams = streams.New(streams.Options{
+		Hub:      sse.Options{Heartbeat: o.Heartbeat, PerUser: o.ConnectionsPerUser, Now: db.Clock().Now, Log: o.Log},
+		Sessions: func() streams.Sessions { return sessions }, Policy: o.Policy, MayOpen: mayOpen,
+		Certain: func() bool { return db.Remembers() && !o.TermsDue() },
+	})
 	return s
 }
 
@@ -85,26 +75,11 @@ func New(db *store.DB, sessions Sessions, rights Rights, o Options) *Service {
 func (s *Service) On() bool { return s.options.Keep > 0 }
 
 // Drain sends the close frame on all streams and rejects new ones. It does not wait.
-func (s *Service) Drain() {
-	s.drain.Do(func() {
-		s.hub.Drain()
-		close(s.draining)
-	})
-}
-
-// drainTime is how long Close waits for the close frames to be written.
-const drainTime = 2 * time.Second
+func (s *Service) Drain() { s.streams.Drain() }
 
 // Close ends all streams.
 func (s *Service) Close(ctx context.Context) error {
-	s.Drain()
-	timeout := time.NewTimer(drainTime)
-	defer timeout.Stop()
-	select {
-	case <-s.hub.Drained():
-	case <-timeout.C:
-	case <-ctx.Done():
-	}
-	s.hub.Close()
+	s.streams.EndAll(ctx)
+	s.streams.Close()
 	return nil
 }

@@ -85,7 +85,7 @@ func TestErasure_ClearsEveryTextColumn(t *testing.T) {
 	if err := s.DB.Clean(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	all := storetest.Contents(t, s.DB)
+	all := lowered(storetest.Contents(t, s.DB))
 	for column, marks := range f.marks {
 		if !slices.ContainsFunc(marks, func(mark string) bool { return contains(all, mark) != "" }) {
 			t.Errorf("%s: the mark was not written", column)
@@ -94,7 +94,7 @@ func TestErasure_ClearsEveryTextColumn(t *testing.T) {
 	erase(t, s.Admin(), "/v1/customers/"+p.customer)
 	erase(t, s.Admin(), "/v1/users/"+p.client.UserID)
 	erase(t, s.Admin(), "/v1/personas/"+p.persona)
-	all = storetest.Contents(t, s.DB)
+	all = lowered(storetest.Contents(t, s.DB))
 	for column, marks := range f.marks {
 		left := slices.DeleteFunc(marks, func(mark string) bool { return contains(all, mark) == "" })
 		switch reason := leftTexts[column]; {
@@ -106,10 +106,18 @@ func TestErasure_ClearsEveryTextColumn(t *testing.T) {
 	}
 }
 
-// contains returns the file or table that contains a text in any case.
-func contains(all map[string]string, text string) string {
+func lowered(all map[string]string) map[string]string {
 	for name, content := range all {
-		if strings.Contains(strings.ToLower(content), strings.ToLower(text)) {
+		all[name] = strings.ToLower(content)
+	}
+	return all
+}
+
+// contains returns the file or table that contains a text in any case; the contents are lowered.
+func contains(all map[string]string, text string) string {
+	text = strings.ToLower(text)
+	for name, content := range all {
+		if strings.Contains(content, text) {
 			return name
 		}
 	}

@@ -72,7 +72,7 @@ type Declaration[T Record] struct {
 	// ListHead adds the common columns to the fields of the list.
 	ListHead bool
 	// Holds says what of a person the table holds. Section is the part of exports with the records of a person, whose id is in the
-	// column Subject.
+	// column Subject. Its Endpoint is that of Type.
 	Holds   string
 	Section personal.About
 	Subject string
@@ -119,6 +119,7 @@ const (
 
 // New prepares a record type. It panics for an incomplete declaration, which is a programming error.
 func New[T Record](d Declaration[T]) *Type[T] {
+	d.Section.Endpoint = d.Type.Shown
 	t := &Type[T]{d: d, member: members(reflect.TypeFor[T]())}
 	t.columns = slices.Concat(first, d.Columns, last)
 	var names, inserted, updated, erased []string

@@ -75,9 +75,6 @@ func (s *Service[T]) Get(ctx context.Context, id string) (T, error) {
 // ReadRecord is [Service.Get] for the change feed.
 func (s *Service[T]) ReadRecord(ctx context.Context, id string) (any, error) { return s.Get(ctx, id) }
 
-// Shown returns the endpoint that shows a record.
-func (s *Service[T]) Shown() string { return s.of.d.Section.Endpoint }
-
 // Update changes a record that the caller may update. It returns the errors of [records.Update] and apply, and apierr.QuotaExceeded.
 func (s *Service[T]) Update(ctx context.Context, id string, apply func(before T) (T, error)) (T, error) {
 	return s.change(ctx, id, ".update", access.Update, func(before T) (T, bool, error) {

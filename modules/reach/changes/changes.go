@@ -21,21 +21,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
-
+	"kontor/modules/kit/streams"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/sse"
 	"kontor/store"
 )
-
-// Sessions checks the sessions of streams.
-type Sessions interface {
-	// Session returns the caller as of now. It returns an error if their session has ended or cannot be read.
-	Session(ctx context.Context, caller *access.Caller) (*access.Caller, error)
-	// Expiry returns when the bearer token of a request expires.
-	Expiry(c *fiber.Ctx) (store.Time, bool)
-}
 
 // Rights checks the access to records.
 type Rights interface {
@@ -66,25 +57,22 @@ type Options struct {
 
 // Service is the module.
 type Service struct {
-	db       *store.DB
-	options  Options
-	sessions Sessions
-	rights   Rights
+	db      *store.DB
+	options Options
+	rights  Rights
 
 	readers  map[string]Reader  // by the type of the record
 	parents  map[string]Parents // by the type of the part
 	deciders map[string]Decider // by the type of the record
 	names    map[string]string  // of endpoints, by key
 
-	durable  atomic.Int64 // entries up to this number are durable
-	changed  signal
-	hub      *sse.Hub
-	draining chan struct{}
-	drain    sync.Once
+	durable atomic.Int64 // entries up to this number are durable
+	changed signal
+	streams *streams.Streams
 }
 
 // New returns the module on a database. Close it when the server has stopped.
-func New(db *store.DB, sessions Sessions, rights Rights, o Options) *Service {
+func New(db *store.DB, sessions streams.Sessions, rights Rights, o Options) *Service {
 	o.Heartbeat = cmp.Or(o.Heartbeat, 25*time.Second)
 	o.ConnectionsPerUser = cmp.Or(o.ConnectionsPerUser, 10)
 	o.Policy = cmp.Or(o.Policy, &access.Current{})
@@ -92,10 +80,12 @@ func New(db *store.DB, sessions Sessions, rights Rights, o Options) *Service {
 	if o.TermsDue == nil {
 		o.TermsDue = func() bool { return false }
 	}
-	s := &Service{db: db, sessions: sessions, rights: rights, options: o,
-		readers: map[string]Reader{}, deciders: map[string]Decider{}, parents: map[string]Parents{}, draining: make(chan struct{})}
-	s.hub = sse.New(sse.Options{Heartbeat: o.Heartbeat, PerUser: o.ConnectionsPerUser, Now: db.Clock().Now, Check: s.mayContinue, Log: o.Log})
-	o.Policy.OnChange(s.policyChanged)
+	s := &Service{db: db, rights: rights, options: o, readers: map[string]Reader{}, deciders: map[string]Decider{}, parents: map[string]Parents{}}
+	s.streams = streams.New(streams.Options{
+		Hub:      sse.Options{Heartbeat: o.Heartbeat, PerUser: o.ConnectionsPerUser, Now: db.Clock().Now, Log: o.Log},
+		Sessions: func() streams.Sessions { return sessions }, Policy: o.Policy, MayOpen: s.mayCall,
+		Certain: func() bool { return db.Remembers() && !o.TermsDue() },
+	})
 	db.OnAudited(s.audited)
 	return s
 }
@@ -162,27 +152,12 @@ func (s *Service) PollInterval() time.Duration {
 }
 
 // Drain sends the close frame on all streams and rejects new ones. It does not wait.
-func (s *Service) Drain() {
-	s.drain.Do(func() {
-		s.hub.Drain()
-		close(s.draining)
-	})
-}
-
-// drainTime is how long Close waits for the close frames to be written.
-const drainTime = 2 * time.Second
+func (s *Service) Drain() { s.streams.Drain() }
 
 // Close ends all streams. The database stays open.
 func (s *Service) Close(ctx context.Context) error {
-	s.Drain()
-	timeout := time.NewTimer(drainTime)
-	defer timeout.Stop()
-	select {
-	case <-s.hub.Drained():
-	case <-timeout.C:
-	case <-ctx.Done():
-	}
-	s.hub.Close()
+	s.streams.EndAll(ctx)
+	s.streams.Close()
 	return nil
 }
 

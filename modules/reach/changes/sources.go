@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -21,7 +22,7 @@ const (
 type source struct {
 	RecType string            // of the entries
 	Of      access.RecordType // of the record that events name; entries of a part have another type
-	Get     string            // the endpoint that shows the record: readers need the grant on it
+	Get     string            // the endpoint that shows the record, if it is not Of.Shown: readers need the grant on it
 	Verbs   []string          // of the types of events
 	Created []string          // actions that create a record, if the entry shows no state before
 	Part    string            // for parts of a record: the verb of every event
@@ -33,9 +34,8 @@ type source struct {
 }
 
 // sources lists the types of all audit entries about records. Tests compare it with the records that the trail covers, and with
-// what every endpoint writes.
-var sources = []source{
-	{RecType: "customers", Of: access.Customers, Get: "GET /v1/customers/{id}", Verbs: []string{created, updated, erased}, Created: []string{"customers.create"}},
+// what every endpoint writes. A type of record that an endpoint shows, and that is not in the table, has the events of [plain].
+var sources = complete([]source{
 	{RecType: "customer_distinctions", Why: "whom the bank has compared is its own affair"},
 	{RecType: "kyc_documents", Why: "the submission is an event of the customer"},
 	{RecType: "kyc_changes", Why: "the change of state is an event of the customer"},
@@ -46,29 +46,26 @@ var sources = []source{
 	{RecType: "kyc_decisions", Why: "a pending decision must not show; a confirmed one is an event of the customer"},
 	{RecType: "relationships", Of: access.Customers, Get: "GET /v1/customers/{id}/relationship", Part: "relationship_changed"},
 	{RecType: "legal_holds", Of: access.Customers, Get: "GET /v1/customers/{id}/legal-hold", Part: "legal_hold_changed"},
-	{RecType: "personas", Of: access.Personas, Get: "GET /v1/personas/{persona_id}", Verbs: []string{created, updated, erased}, Created: []string{"personas.create"}},
-	{RecType: "payers", Of: access.Payers, Get: "GET /v1/payers/{id}", Verbs: []string{created, updated, erased}, Created: []string{"payers.create"}},
-	{RecType: "chats", Of: access.Chats, Get: "GET /v1/chats/{id}", Verbs: []string{created, updated, erased}, Created: []string{"chats.create"}},
 	{RecType: "chat_messages", Of: access.Chats, Get: "GET /v1/chats/{id}/messages", Part: "message_posted"},
 	{RecType: "inbox_threads", Why: "the work of the bank on a chat, which its participants must not see"},
 	{RecType: "inbox_notes", Why: "internal notes, which participants of the chat must not see"},
-	{RecType: "tasks", Of: access.Tasks, Get: "GET /v1/customers/{customer_id}/tasks/{id}", Verbs: []string{created, updated, deleted, erased},
+	{RecType: "tasks", Of: access.Tasks, Verbs: []string{created, updated, deleted, erased},
 		Created: []string{"tasks.create"}},
 	{RecType: "profiles", Of: access.Profiles, Get: "GET /v1/profile", Verbs: []string{updated, erased}},
-	{RecType: "users", Of: access.Users, Get: "GET /v1/users/{id}", Verbs: []string{created, updated, erased}, Created: []string{"users.create"}},
+	{RecType: "users", Of: access.Users, Verbs: []string{created, updated, erased}, Created: []string{"users.create"}},
 	{RecType: "invitations", Why: "the acceptance is an event of the new user"},
-	{RecType: "user_roles", Of: access.Users, Get: "GET /v1/users/{id}", Part: "roles_changed"},
+	{RecType: "user_roles", Of: access.Users, Part: "roles_changed"},
 	{RecType: "credentials", Of: access.Credentials, Get: "GET /v1/users/{id}/credentials", Verbs: []string{created, updated, deleted},
 		Created: []string{"credentials.create"}},
 	{RecType: "factors", Of: access.Factors, Get: "GET /v1/users/{id}/factors", Verbs: []string{created, updated, deleted}, Created: []string{"factors.enrol"}},
 	{RecType: "identities", Of: access.Identities, Get: "GET /v1/users/{id}/identities", Verbs: []string{created, updated, deleted},
 		Created: []string{"identities.create"}},
-	{RecType: "service_accounts", Of: access.Services, Get: "GET /v1/service-accounts/{id}", Verbs: []string{created, updated},
+	{RecType: "service_accounts", Of: access.Services, Verbs: []string{created, updated},
 		Created: []string{"service_accounts.create"}},
 	{RecType: "service_tokens", Of: access.Services, Get: "GET /v1/service-accounts/{id}/tokens", Part: "tokens_changed"},
 	{RecType: "api_keys", Of: access.APIKeys, Get: "GET /v1/api-keys", Verbs: []string{created, updated}, Created: []string{"api_keys.create"}},
-	{RecType: "webhooks", Of: access.Webhooks, Get: "GET /v1/webhooks/{id}", Verbs: []string{created, updated, deleted}, Created: []string{"webhooks.create"}},
-	{RecType: "roles", Of: access.Roles, Get: "GET /v1/rbac/roles/{id}", Verbs: []string{created, updated, deleted},
+	{RecType: "webhooks", Of: access.Webhooks, Verbs: []string{created, updated, deleted}, Created: []string{"webhooks.create"}},
+	{RecType: "roles", Of: access.Roles, Verbs: []string{created, updated, deleted},
 		Created: []string{"rbac.roles.create", "rbac.seed"}, ByType: true},
 	{RecType: "grants", Of: access.Grants, Get: "GET /v1/rbac/grants", Verbs: []string{created, deleted},
 		Created: []string{"rbac.grants.create", "rbac.seed"}, ByType: true},
@@ -89,6 +86,23 @@ var sources = []source{
 	{RecType: "audit", Why: "they are about the trail itself"},
 	{RecType: "database", Why: "they are about the database as a whole"},
 	{RecType: "", Why: "they are about no record"},
+})
+
+// plain returns the source of records that are created, changed and erased.
+func plain(t access.RecordType) source {
+	return source{RecType: t.Name, Of: t, Verbs: []string{created, updated, erased}, Created: []string{t.Name + ".create"}}
+}
+
+func complete(table []source) []source {
+	for _, t := range access.RecordTypes() {
+		if t.Shown != "" && !slices.ContainsFunc(table, func(s source) bool { return s.RecType == t.Name }) {
+			table = append(table, plain(t))
+		}
+	}
+	for i := range table {
+		table[i].Get = cmp.Or(table[i].Get, table[i].Of.Shown)
+	}
+	return table
 }
 
 var sourceOf = func() map[string]*source {

@@ -62,7 +62,7 @@ type audience struct {
 func (s *Service) audienceOf(stream *sse.Stream, aboutMessage bool) audience {
 	a := audience{language: stream.Language}
 	if aboutMessage {
-		caller := s.callerOf(stream)
+		caller := s.streams.Caller(stream)
 		a.messages, a.staff = caller.MayCall(readMessagesEndpoint), caller.Staff()
 	}
 	return a
@@ -101,10 +101,10 @@ func truncate(text string, n int) (string, bool) {
 // liveMessage returns the message of an event for the frames of its recipients, or nil. It looks the author up once for all
 // of them, and only if one of them has an open stream.
 func (s *Service) liveMessage(parent parentEvent, recipients []string) *frameMessage {
-	if parent.chatMessage == nil || s.Peers.Directory == nil || !s.hub.Connected(recipients) {
+	if parent.chatMessage == nil || s.Peers.Directory == nil || !s.streams.Connected(recipients) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), checkTime)
+	ctx, cancel := context.WithTimeout(context.Background(), readTime)
 	defer cancel()
 	people, err := s.peopleForStaff(ctx, parent.chatMessage.CreatedBy)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Service) replayedMessages(ctx context.Context, stream *sse.Stream, copi
 			ids = append(ids, id)
 		}
 	}
-	if len(ids) == 0 || s.Peers.Chats == nil || !s.callerOf(stream).MayCall(readMessagesEndpoint) {
+	if len(ids) == 0 || s.Peers.Chats == nil || !s.streams.Caller(stream).MayCall(readMessagesEndpoint) {
 		return nil, nil
 	}
 	messages, err := s.Peers.Chats.FrameMessages(ctx, s.db, stream.User, ids)
@@ -204,7 +204,7 @@ func (c *streamCounts) admit(stream *sse.Stream) error {
 		if err := tx.QueryRow(ctx, sumOtherStreams, user, c.node).Scan(&others); err != nil {
 			return fmt.Errorf("count the streams of a user: %w", err)
 		}
-		own := int64(c.service.hub.Count(user))
+		own := int64(c.service.streams.Count(user))
 		if own+others > limit {
 			return sse.ErrTooMany
 		}
@@ -296,7 +296,7 @@ func (c *streamCounts) store(ctx context.Context, users []string) error {
 	return c.service.db.InTx(ctx, func(tx *store.Tx) error {
 		for _, user := range users {
 			statement, args := deleteStreams, []any{user, c.node}
-			if n := c.service.hub.Count(user); n > 0 {
+			if n := c.service.streams.Count(user); n > 0 {
 				statement, args = upsertStreams, append(args, int64(n))
 			}
 			if _, err := tx.Exec(ctx, statement, args...); err != nil {
@@ -329,7 +329,7 @@ func (c *streamCounts) close(ctx context.Context) {
 // usersOfAllNodes returns the users with an open stream on any node, and for some seconds those of a node that was killed.
 func (c *streamCounts) usersOfAllNodes(ctx context.Context) ([]string, error) {
 	if !c.service.db.Shared() {
-		return c.service.hub.Users(), nil
+		return c.service.streams.Users(), nil
 	}
 	return store.All(ctx, c.service.db, store.Text, selectStreamUsers)
 }

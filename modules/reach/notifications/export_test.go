@@ -27,7 +27,7 @@ func (s *Service) Pause(n int) time.Duration {
 }
 
 // Connected returns the users with an open stream.
-func (s *Service) Connected() []string { return s.hub.Users() }
+func (s *Service) Connected() []string { return s.streams.Users() }
 
 // FlushSent records at once which notifications were written to streams.
 func (s *Service) FlushSent() { s.sent.flush() }

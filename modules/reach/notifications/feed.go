@@ -110,9 +110,9 @@ func (f *feed) concerns(item feedItem) bool {
 		return true
 	}
 	if item.all || item.missed {
-		return f.service.hub.Stats().Open > 0
+		return f.service.streams.Stats().Open > 0
 	}
-	return f.service.hub.Connected(item.users)
+	return f.service.streams.Connected(item.users)
 }
 
 // close ends the feed. It does not wait.
@@ -190,7 +190,7 @@ func (f *feed) try(items []feedItem, passed store.Time) (to store.Time, err erro
 	defer func() {
 		if cause := recover(); cause != nil {
 			f.service.options.Log.Error("panic while passing notifications to streams", "cause", cause, "stack", string(debug.Stack()))
-			f.service.hub.Revoke("", func(*sse.Stream) bool { return false })
+			f.service.streams.Revoke("", func(*sse.Stream) bool { return false })
 			to, err = passed, nil
 		}
 	}()

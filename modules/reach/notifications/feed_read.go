@@ -56,7 +56,7 @@ func scanStored(row store.Scanner) (storedCopy, error) {
 // returns the time up to which the streams have everything. Some notifications are passed on before their own announcement
 // comes, which does no harm: events become visible in the order of their times.
 func (s *Service) publishStored(ctx context.Context, item feedItem) (passed store.Time, err error) {
-	users := s.hub.Users()
+	users := s.streams.Users()
 	if !item.all && !item.missed {
 		users = s.connected(item.users)
 	}
@@ -86,7 +86,7 @@ func (s *Service) publishStored(ctx context.Context, item feedItem) (passed stor
 
 // connected returns those of the users who have a stream on this node.
 func (s *Service) connected(users []string) []string {
-	return slices.DeleteFunc(unique(users), func(user string) bool { return s.hub.Count(user) == 0 })
+	return slices.DeleteFunc(unique(users), func(user string) bool { return s.streams.Count(user) == 0 })
 }
 
 // storedSince reads notifications after a position, of the users or of all.
@@ -120,7 +120,7 @@ func (s *Service) publishPage(ctx context.Context, page []storedCopy) error {
 	}
 	ends := map[rendered][]byte{}
 	now := s.db.Now()
-	s.hub.Publish(users, func(i int, stream *sse.Stream) sse.Frame {
+	s.streams.Publish(users, func(i int, stream *sse.Stream) sse.Frame {
 		n := &page[i]
 		m := messages.of(n)
 		key := rendered{n.noticeID, n.Read, s.audienceOf(stream, m != nil)}
@@ -157,7 +157,7 @@ func (s *Service) storedMessages(ctx context.Context, page []storedCopy) (found 
 	}
 	var ids []string
 	for i := range page {
-		if n := &page[i]; n.chatMessageID != "" && s.hub.Count(n.UserID) > 0 {
+		if n := &page[i]; n.chatMessageID != "" && s.streams.Count(n.UserID) > 0 {
 			ids = append(ids, n.chatMessageID)
 		}
 	}
@@ -292,7 +292,7 @@ func (s *Service) publish(parent parentEvent, copies []recipientCopy) {
 	ends := map[audience][]byte{}
 	var start []byte // of the frames of one copy: users often have several streams
 	startOf := -1
-	s.hub.Publish(users, func(i int, stream *sse.Stream) sse.Frame {
+	s.streams.Publish(users, func(i int, stream *sse.Stream) sse.Frame {
 		a := s.audienceOf(stream, parent.chatMessage != nil)
 		end, known := ends[a]
 		if !known {

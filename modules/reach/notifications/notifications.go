@@ -21,9 +21,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
-
 	"kontor/modules/kit/records"
+	"kontor/modules/kit/streams"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/apierr"
@@ -32,14 +31,6 @@ import (
 	"kontor/server/sse"
 	"kontor/store"
 )
-
-// Sessions checks the sessions of streams.
-type Sessions interface {
-	// Session returns the caller as of now. It returns an error if their session has ended or cannot be read.
-	Session(ctx context.Context, caller *access.Caller) (*access.Caller, error)
-	// Expiry returns when the bearer token of a request expires.
-	Expiry(c *fiber.Ctx) (store.Time, bool)
-}
 
 // Directory provides what the module needs to know about users.
 type Directory interface {
@@ -99,11 +90,11 @@ type Service struct {
 
 	Peers Peers // set before the first event and stream
 
-	hub    *sse.Hub
-	feed   *feed
-	counts *streamCounts
-	sent   *sentRecorder
-	queues map[string]*queue // by channel, for those with a gateway
+	streams *streams.Streams
+	feed    *feed
+	counts  *streamCounts
+	sent    *sentRecorder
+	queues  map[string]*queue // by channel, for those with a gateway
 
 	missing map[string]time.Time // nodes that ReleaseNodes has not found since a time
 
@@ -112,7 +103,7 @@ type Service struct {
 
 // Peers are what notifications need of modules that are built later.
 type Peers struct {
-	Sessions  Sessions
+	Sessions  streams.Sessions
 	Directory Directory // nil: no user has an address
 	Chats     Chats     // nil: frames carry no messages
 }
@@ -124,12 +115,12 @@ func New(db *store.DB, texts Texts, o Options) *Service {
 	s := &Service{Records: records.Of(db, table), db: db, options: o, texts: texts, templates: templates{texts}, queues: map[string]*queue{}}
 	db.RegisterSealed(sealedDeliveries)
 	s.sent = newSentRecorder(db, o.Log)
-	s.hub = sse.New(sse.Options{
-		Heartbeat: o.Heartbeat, PerUser: o.ConnectionsPerUser, Now: db.Clock().Now, Check: s.mayContinue, Wrote: s.recordSent,
-		CloseFrame: closeFrame, Log: o.Log, MayWrite: s.mayWrite, Ended: s.streamEnded,
+	s.streams = streams.New(streams.Options{
+		Hub: sse.Options{Heartbeat: o.Heartbeat, PerUser: o.ConnectionsPerUser, Now: db.Clock().Now, Wrote: s.recordSent,
+			CloseFrame: closeFrame, Log: o.Log, MayWrite: s.mayWrite, Ended: s.streamEnded},
+		Sessions: func() streams.Sessions { return s.Peers.Sessions }, Policy: o.Policy, MayOpen: mayOpen, Certain: s.mayWrite,
 	})
 	s.feed = newFeed(s)
-	o.Policy.OnChange(s.policyChanged)
 	owner := thisNode(db)
 	s.counts = &streamCounts{service: s, node: owner, changed: map[string]struct{}{}}
 	for channel, gateway := range map[string]Gateway{Email: o.Email, SMS: o.SMS} {
@@ -155,25 +146,15 @@ func (s *Service) Start(ctx context.Context) error {
 }
 
 // Drain sends the close frame on all streams and rejects new ones. It does not wait.
-func (s *Service) Drain() { s.hub.Drain() }
-
-// drainTime is how long Close waits for the close frames to be written.
-const drainTime = 2 * time.Second
+func (s *Service) Drain() { s.streams.Drain() }
 
 // Close ends streams and queues. It waits for deliveries that are being sent, until the context ends. The database stays
 // open.
 func (s *Service) Close(ctx context.Context) error {
 	s.closeOnce.Do(func() {
-		s.hub.Drain()
-		timeout := time.NewTimer(drainTime)
-		defer timeout.Stop()
-		select {
-		case <-s.hub.Drained():
-		case <-timeout.C:
-		case <-ctx.Done():
-		}
+		s.streams.EndAll(ctx)
 		s.feed.close()
-		s.hub.Close()
+		s.streams.Close()
 		s.counts.close(ctx)
 		var stopping sync.WaitGroup
 		for _, q := range s.queues {

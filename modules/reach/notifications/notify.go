@@ -324,7 +324,7 @@ func truncateID(id string) string { return id[:min(len(id), maxEventID)] }
 // repetition: the hub drops frames up to the position at which the stream went live.
 func (s *Service) catchUp(stream *sse.Stream, position sse.Position) error {
 	for !stream.Ended() {
-		ctx, cancel := context.WithTimeout(context.Background(), checkTime)
+		ctx, cancel := context.WithTimeout(context.Background(), readTime)
 		newest := stream.Newest()
 		missed, frames, ids, err := s.missed(ctx, stream, position)
 		cancel()

@@ -386,7 +386,7 @@ func (s *Service) AddMetrics(scrape *metrics.Scrape) {
 	counter := func(name, help string, value uint64, labels ...string) {
 		scrape.Counter("kontor_"+name, help, float64(value), labels...)
 	}
-	streams := s.hub.Stats()
+	streams := s.streams.Stats()
 	gauge("streams_open", "Open event streams.", float64(streams.Open))
 	counter("stream_frames_total", "Frames written to event streams.", streams.Frames)
 	counter("streams_refused_total", "Event streams refused because their user had too many.", streams.Refused)

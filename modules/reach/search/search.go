@@ -34,8 +34,7 @@ import (
 
 // Type is a type of records that a search finds.
 type Type struct {
-	Of     access.RecordType
-	Get    string // the endpoint that shows a record: callers need the grant on it
+	Of     access.RecordType // callers need the grant on the endpoint that shows a record
 	Module find.Module
 }
 
@@ -207,7 +206,7 @@ func (s *Service) Search(ctx context.Context, in Input) (Results, error) {
 
 // mayRead reports whether the caller has the grant on the endpoint that shows records of a type, and their token its scope.
 func (s *Service) mayRead(caller *access.Caller, t Type) bool {
-	return caller.MayCall(t.Get) && caller.InScope(s.names[t.Get])
+	return caller.MayCall(t.Of.Shown) && caller.InScope(s.names[t.Of.Shown])
 }
 
 func group(t Type, in Input, hits []find.Hit) Group {
@@ -228,7 +227,7 @@ func group(t Type, in Input, hits []find.Hit) Group {
 
 // path returns the address of a record in the API.
 func (t Type) path(hit find.Hit) string {
-	_, pattern, _ := strings.Cut(t.Get, " ")
+	_, pattern, _ := strings.Cut(t.Of.Shown, " ")
 	parts := strings.Split(pattern, "/")
 	for i, part := range parts {
 		switch {

@@ -98,16 +98,13 @@ func newContract(s Served) (*contract, error) {
 	return loadContract(text)
 }
 
-// loadContract reads a document and makes it stricter: an answer may have no member that the document does not name. A
+// loadContract reads a document, which the tests of package openapi validate, and makes it stricter: an answer may have no member that the document does not name. A
 // document of version 3.1 is validated as 3.0.3 by the library's own validator, which supports everything that the document uses
 // (lists of types with null, anyOf with null). The validator that the library takes for 3.1 compiles the schema for each
 // answer, which would make the test suite many times slower.
 func loadContract(text []byte) (*contract, error) {
 	document, err := openapi3.NewLoader().LoadFromData(text)
 	if err != nil {
-		return nil, err
-	}
-	if err := document.Validate(context.Background(), openapi3.EnableExamplesValidation()); err != nil {
 		return nil, err
 	}
 	document.OpenAPI = "3.0.3"

@@ -8,8 +8,9 @@ import (
 
 // The engine is compiled ahead of the first PDF, once: later starts find it in the cache, and start no process.
 func TestPrepare_CompilesTheEngineOnce(t *testing.T) {
+	cache := qrbill.Config{CacheDir: t.TempDir()} // empty at first
 	for i, started := range []bool{true, false} {
-		r := newReader(t, qrbill.Config{})
+		r := newReader(t, cache)
 		if err := r.Prepare(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -17,7 +18,7 @@ func TestPrepare_CompilesTheEngineOnce(t *testing.T) {
 			t.Errorf("start %d: the engine was started: %v", i, r.EngineStarted())
 		}
 	}
-	closed := newReader(t, qrbill.Config{})
+	closed := newReader(t, cache)
 	closed.Close(t.Context())
 	if err := closed.Prepare(t.Context()); err != nil {
 		t.Errorf("a reader that need not prepare anything: %v", err)

@@ -38,7 +38,9 @@ func TestMain(m *testing.M) {
 
 func newReader(t testing.TB, config qrbill.Config) *qrbill.Reader {
 	t.Helper()
-	config.CacheDir = testenv.EngineCache()
+	if config.CacheDir == "" {
+		config.CacheDir = testenv.EngineCache()
+	}
 	if config.Limits.Time == 0 {
 		config.Limits.Time = testenv.Limit()
 	}
