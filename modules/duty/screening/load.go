@@ -17,6 +17,7 @@ import (
 	"kontor/modules/kit/names"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
+	"kontor/modules/kit/upload"
 	"kontor/server/apierr"
 	"kontor/store"
 )
@@ -94,7 +95,7 @@ func (s *Service) Load(ctx context.Context, f File) (List, error) {
 func problem(err error) error {
 	invalid := func(key string, args ...apierr.Args) error {
 		var v apierr.Fields
-		v.Add(fileMember, key, args...)
+		v.Add(upload.FileMember, key, args...)
 		return &apierr.Error{Kind: apierr.InvalidInput, Fields: &v, Cause: err} // the cause is for the log of a folder
 	}
 	for reason, key := range map[error]string{
