@@ -89,6 +89,10 @@ func (db *DB) ExportAfter(ctx context.Context, seq int64, limit int) (audittrail
 	return audittrail.ExportAfter(ctx, query.Querier(db), db.keys, seq, limit)
 }
 
+// ExportKeys returns the public keys that verify exports of this database, in base64: the present one first, then those from before
+// rotations of the master key.
+func (db *DB) ExportKeys() []string { return audittrail.PublicExportKeys(db.keys) }
+
 // ExportKey returns the public key that verifies exports of this database, in base64.
 func (db *DB) ExportKey() string { return audittrail.PublicExportKey(db.keys) }
 

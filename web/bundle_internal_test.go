@@ -11,7 +11,7 @@ import (
 
 // KONTOR_BUNDLES names a folder that gets the bundles, to look at.
 func TestBundles_HoldWhatTheyNeed(t *testing.T) {
-	s, err := read(embedded, false)
+	s, err := read(embedded, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

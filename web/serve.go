@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -10,6 +11,9 @@ import (
 
 // policy allows resources of our own origin only: no inline script or style, no frame, no plugin.
 const policy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
+
+// logoPolicy is for the bank's logo, an SVG of others: it may have styles of its own, and can neither run scripts nor load anything.
+const logoPolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
 
 const (
 	cacheImmutable  = "public, max-age=31536000, immutable"
@@ -34,7 +38,8 @@ func (s *Site) Serve(c *fiber.Ctx, path string) bool {
 		return true
 	}
 	if path == "/favicon.ico" { // Browsers request it for pages without an icon, such as answers of the API.
-		s.write(c, s.state(false).assets["style/mark.svg"], cacheRevalidate)
+		state := s.state(false)
+		s.write(c, state.assets[state.icon], cacheRevalidate)
 		return true
 	}
 	state := s.state(true)
@@ -93,7 +98,7 @@ func (s *Site) write(c *fiber.Ctx, f file, caching string) {
 	c.Set(fiber.HeaderContentType, f.kind)
 	c.Set(fiber.HeaderCacheControl, caching)
 	c.Set(fiber.HeaderETag, etag)
-	c.Set(fiber.HeaderContentSecurityPolicy, policy)
+	c.Set(fiber.HeaderContentSecurityPolicy, cmp.Or(f.policy, policy))
 	c.Set("Cross-Origin-Opener-Policy", "same-origin")
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")

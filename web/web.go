@@ -8,11 +8,14 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"html"
 	"io"
 	"io/fs"
 	"path"
@@ -28,7 +31,7 @@ var embedded embed.FS
 type Site struct {
 	files   fs.FS
 	dev     bool
-	sandbox bool
+	options Options
 	mutex   sync.Mutex // guards current, which changes in dev mode
 	current *snapshot  // nil until the first use of the embedded files
 }
@@ -37,35 +40,49 @@ type Site struct {
 type snapshot struct {
 	hash    string
 	index   file
+	icon    string          // the path of the bank's logo or Kontor's, below /assets/<hash>/
 	screens *regexp.Regexp  // the addresses that return index
 	assets  map[string]file // by path below /assets/<hash>/
 }
 
 // file is the content of one file, plain and compressed.
 type file struct {
-	kind  string
-	etag  string
-	plain []byte
-	gzip  func() []byte // compresses on the first call; nil for small files; returns nil if compression saves nothing
+	kind   string
+	policy string // its content security policy; empty: that of the console
+	etag   string
+	plain  []byte
+	gzip   func() []byte // compresses on the first call; nil for small files; returns nil if compression saves nothing
 }
 
 // Options configure a Site.
 type Options struct {
+	// Bank is what the console shows of the bank.
+	Bank Bank
 	// Sandbox makes each page show that the server is a sandbox for developers, and its time.
 	Sandbox bool
 }
 
+// Bank is what the console shows of the bank to customers and before sign-in. Empty members stand for those of Kontor.
+type Bank struct {
+	Name       string `json:"name,omitempty"`
+	Color      string `json:"color,omitempty"`
+	TermsURL   string `json:"terms,omitempty"`
+	PrivacyURL string `json:"privacy,omitempty"`
+	LogoName   string `json:"logo,omitempty"` // style/logo.svg or style/logo.png
+	Logo       []byte `json:"-"`
+}
+
 // New returns a Site that serves the embedded files. It reads them on the first request, which takes some milliseconds, so
 // that the program starts without them.
-func New(o Options) *Site { return &Site{files: embedded, sandbox: o.Sandbox} }
+func New(o Options) *Site { return &Site{files: embedded, options: o} }
 
 // NewDev returns a Site that reads the files again for each request of the page, so that changes show on reload.
 func NewDev(files fs.FS, o Options) (*Site, error) {
-	current, err := read(files, o.Sandbox)
+	current, err := read(files, o)
 	if err != nil {
 		return nil, fmt.Errorf("console: %w", err)
 	}
-	return &Site{files: files, dev: true, sandbox: o.Sandbox, current: current}, nil
+	return &Site{files: files, dev: true, options: o, current: current}, nil
 }
 
 // state returns the present files. In dev mode it reads them again if page is true.
@@ -73,14 +90,14 @@ func (s *Site) state(page bool) *snapshot {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.current == nil {
-		current, err := read(s.files, s.sandbox)
+		current, err := read(s.files, s.options)
 		if err != nil {
 			panic(err) // A test reads the embedded files, so this does not happen in practice.
 		}
 		s.current = current
 	}
 	if s.dev && page {
-		if fresh, err := read(s.files, s.sandbox); err == nil { // An invalid file keeps the former version.
+		if fresh, err := read(s.files, s.options); err == nil { // An invalid file keeps the former version.
 			s.current = fresh
 		}
 	}
@@ -90,9 +107,10 @@ func (s *Site) state(page bool) *snapshot {
 // folders are the directories whose files are served.
 var folders = []string{"app", "style", "i18n", "vendor"}
 
-func read(files fs.FS, sandbox bool) (*snapshot, error) {
+func read(files fs.FS, o Options) (*snapshot, error) {
 	s := &snapshot{assets: map[string]file{}}
 	sum := sha256.New()
+	fmt.Fprintf(sum, "%v\n", o.Bank)
 	for _, folder := range folders {
 		err := fs.WalkDir(files, folder, func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
@@ -127,19 +145,25 @@ func read(files fs.FS, sandbox bool) (*snapshot, error) {
 	if err := s.bundleAll(list); err != nil {
 		return nil, err
 	}
-	s.index = newFile(contentType("index.html"), s.page(page, list, sandbox))
+	if o.Bank.LogoName != "" {
+		logo := newFile(contentType(o.Bank.LogoName), o.Bank.Logo)
+		logo.policy = logoPolicy
+		s.assets[o.Bank.LogoName] = logo
+	}
+	s.icon = cmp.Or(o.Bank.LogoName, "style/mark.svg")
+	s.index = newFile(contentType("index.html"), s.page(page, list, o))
 	return s, nil
 }
 
-// page fills in index.html: the address of the assets, the list of screens, and the mark of a sandbox.
-func (s *snapshot) page(template, screens []byte, sandbox bool) []byte {
+// page fills in index.html: the address of the assets, the list of screens, the bank, and the mark of a sandbox.
+func (s *snapshot) page(template, screens []byte, o Options) []byte {
 	mark := ""
-	if sandbox {
+	if o.Sandbox {
 		mark = sandboxMark
 	}
-	page := bytes.ReplaceAll(template, []byte("{{base}}"), []byte("/assets/"+s.hash))
-	page = bytes.ReplaceAll(page, []byte("{{sandbox}}"), []byte(mark))
-	return bytes.ReplaceAll(page, []byte("{{screens}}"), screens)
+	bank, _ := json.Marshal(o.Bank) // Texts can always be encoded; < and > are escaped.
+	return []byte(strings.NewReplacer("{{base}}", "/assets/"+s.hash, "{{sandbox}}", mark, "{{icon}}", s.icon, "{{bank}}", string(bank),
+		"{{name}}", html.EscapeString(cmp.Or(o.Bank.Name, "Kontor")), "{{screens}}", string(screens)).Replace(string(template)))
 }
 
 // sandboxMark makes web/app/ui/sandbox.js show the mark of a sandbox.

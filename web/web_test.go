@@ -206,6 +206,25 @@ func TestFirstLoad_IsUnder120KilobytesIn12Requests(t *testing.T) {
 	}
 }
 
+func TestBank_IsInThePage(t *testing.T) {
+	app := newApp(t, web.New(web.Options{Bank: web.Bank{Name: `</script> & Co.`, LogoName: "style/logo.svg", Logo: []byte("<svg/>"), TermsURL: "https://bank.example/terms"}}))
+	_, page := get(t, app, "/")
+	if want := `{"name":"\u003c/script\u003e \u0026 Co.","terms":"https://bank.example/terms","logo":"style/logo.svg"}`; !strings.Contains(page, want) {
+		t.Errorf("the page lacks %s: %s", want, page[:600])
+	}
+	base := assetAddress.FindString(page)[:len("/assets/012345678901/")]
+	if !strings.Contains(page, "<title>&lt;/script&gt; &amp; Co.</title>") || !strings.Contains(page, `rel="icon" href="`+base+`style/logo.svg"`) {
+		t.Errorf("the page has another title or icon: %s", page[:600])
+	}
+	for _, path := range []string{base + "style/logo.svg", "/favicon.ico"} {
+		answer, body := get(t, app, path)
+		policy := answer.Header.Get("Content-Security-Policy")
+		if body != "<svg/>" || answer.Header.Get("Content-Type") != "image/svg+xml" || !strings.HasPrefix(policy, "default-src 'none'") || !strings.HasSuffix(policy, "sandbox") {
+			t.Errorf("%s: %d %q with the policy %s", path, answer.StatusCode, body, policy)
+		}
+	}
+}
+
 func TestDev_ServesAChangedFileOnReload(t *testing.T) {
 	files := fstest.MapFS{
 		"index.html": {Data: []byte(`<div id="console">{{base}}</div>`)}, "screens.json": {Data: []byte(`[{"path":"/"}]`)}, "app/main.js": {Data: []byte("1")},

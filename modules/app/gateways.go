@@ -40,7 +40,7 @@ import (
 func newNotifications(m *Modules) (*notifications.Service, error) {
 	s, now := m.Settings.Notifications, m.DB.Clock().Now
 	o := notifications.Options{
-		BaseURL: m.Settings.Server.BaseURL, Heartbeat: s.SSE.Heartbeat, ConnectionsPerUser: s.SSE.ConnectionsPerUser,
+		BaseURL: m.Settings.Server.BaseURL, BankName: m.Settings.Bank.Name, Heartbeat: s.SSE.Heartbeat, ConnectionsPerUser: s.SSE.ConnectionsPerUser,
 		NoTrigger: !m.Settings.TriggerEnabled(), MaxAttempts: s.Queue.MaxAttempts, BasePause: s.Queue.Base, MaxPause: s.Queue.Max,
 		Policy: m.Policy, TermsDue: m.termsDue(&m.held.notifications), Log: m.Log, CheckHolds: m.checkHolds,
 	}

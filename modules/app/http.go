@@ -24,7 +24,11 @@ import (
 func (m *Modules) Server() (*server.Server, error) { return m.server(m.Settings) }
 
 func (m *Modules) server(s settings.Settings) (*server.Server, error) {
-	console, err := newConsole(s.Server.ConsoleDir, web.Options{Sandbox: m.InSandbox()})
+	bank, err := bankOf(s.Bank)
+	if err != nil {
+		return nil, err
+	}
+	console, err := newConsole(s.Server.ConsoleDir, web.Options{Sandbox: m.InSandbox(), Bank: bank})
 	if err != nil {
 		return nil, err
 	}

@@ -99,6 +99,7 @@ func (s *scenario) access(p people) {
 	s.expect(auditor, "GET", "/v1/audit", nil, 403, "common.rbac_no_rec_access")
 	grant := s.id(s.admin, "/v1/rbac/grants", map[string]any{"role_id": role, "rec_type": "audit", "permissions": []string{"read"}})
 	s.do(auditor, "GET", "/v1/audit", nil)
+	s.do(s.admin, "GET", "/v1/audit/export?from=1&to=2", nil)
 	s.do(s.admin, "GET", "/v1/rbac/grants?search.role_id="+role, nil)
 	s.do(s.admin, "DELETE", "/v1/rbac/grants/"+grant, nil)
 	s.expect(auditor, "GET", "/v1/audit", nil, 403, "common.rbac_no_rec_access")

@@ -7,6 +7,8 @@ func (s *scenario) webhooks() {
 	s.do(s.admin, "GET", "/v1/events?types=service_accounts.*&limit=2", nil)
 	var hook struct{ ID, Secret string }
 	s.do(s.admin, "POST", "/v1/webhooks", map[string]any{"url": r.URL, "description": "Back office", "types": []string{"roles.*"}}).Into(s, &hook)
+	s.do(s.admin, "POST", "/v1/webhooks/test", map[string]any{"url": r.URL})
+	<-r.calls
 	path := "/v1/webhooks/" + hook.ID
 	s.do(s.admin, "GET", "/v1/webhooks", nil)
 	s.do(s.admin, "GET", path, nil)

@@ -182,7 +182,7 @@ func TestTable_StatesWhoseRightsAreCompared(t *testing.T) {
 		"tasks.create tasks.assign tasks.unassign tasks.part customers.notify rbac.check rbac.record_types.create rbac.record_types.delete rbac.reviews.create " +
 		"authzen.evaluation authzen.evaluations authzen.search.subject authzen.search.resource authzen.search.action auth.create_key auth.revoke_key " +
 		"notifications.deliveries notifications.retry_delivery webhooks.create webhooks.update webhooks.delete webhooks.rotate_secret " +
-		"webhooks.test webhooks.replay webhooks.replay_delivery screening.load screening.drop screening.check"
+		"webhooks.test webhooks.try webhooks.replay webhooks.replay_delivery screening.load screening.drop screening.check"
 	compared := 0
 	other := s.User(access.Customer)
 	for _, e := range s.Table() {

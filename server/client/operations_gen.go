@@ -1047,6 +1047,15 @@ func (a *AuditAPI) Status(ctx context.Context, params AuditStatusParams, options
 	return fetch[AuditStatus](ctx, a.client, operation{name: "audit.status", method: "GET", path: "/v1/audit/status", bearer: true}, input{query: params}, options)
 }
 
+// Export calls GET /v1/audit/export: export a part of the audit trail, signed.
+//
+// At most 10,000 entries. `kontor audit verify` and the console verify the file: each entry holds the hash of the one
+// before, and the last line signs the last hash with a key of `export_keys` in `GET /v1/audit/status`. Files of adjacent
+// parts can be joined.
+func (a *AuditAPI) Export(ctx context.Context, params AuditExportParams, options ...CallOption) (*File, error) {
+	return fetchFile(ctx, a.client, operation{name: "audit.export", method: "GET", path: "/v1/audit/export", bearer: true, accept: "application/jsonl"}, input{query: params}, options)
+}
+
 // PersonasAPI has the operations personas.*.
 type PersonasAPI struct {
 	Users  PersonasUsersAPI
@@ -2478,6 +2487,14 @@ func (a *WebhooksAPI) All(ctx context.Context, params WebhooksListParams, option
 // grant on `GET /v1/events`.
 func (a *WebhooksAPI) Create(ctx context.Context, in WebhookCreateInput, options ...CallOption) (*WebhookNewSecret, error) {
 	return fetch[WebhookNewSecret](ctx, a.client, operation{name: "webhooks.create", method: "POST", path: "/v1/webhooks", bearer: true, keyed: true}, input{body: in}, options)
+}
+
+// Try calls POST /v1/webhooks/test: send a test event to an address before a webhook is created.
+//
+// The server waits for at most five seconds for the answer. The event of the type `webhooks.test` is signed with a secret
+// that is not kept.
+func (a *WebhooksAPI) Try(ctx context.Context, in WebhookTryInput, options ...CallOption) (*WebhookTried, error) {
+	return fetch[WebhookTried](ctx, a.client, operation{name: "webhooks.try", method: "POST", path: "/v1/webhooks/test", bearer: true}, input{body: in}, options)
 }
 
 // Get calls GET /v1/webhooks/{id}: get a webhook.

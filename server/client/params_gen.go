@@ -464,6 +464,14 @@ type AuditStatusParams struct {
 	Restart *bool `query:"restart"`
 }
 
+// AuditExportParams are the parameters of GET /v1/audit/export. Zero values are not sent.
+type AuditExportParams struct {
+	// The number of the first entry.
+	From int `query:"from"`
+	// The number of the last entry; without it, as many as there are, at most 10,000.
+	To int `query:"to"`
+}
+
 // PersonasListParams are the parameters of GET /v1/personas. Zero values are not sent.
 type PersonasListParams struct {
 	// Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the

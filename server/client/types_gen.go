@@ -1849,6 +1849,9 @@ type AuditStatus struct {
 	// When the verification began. It does not detect later changes of entries that it has passed.
 	Since     time.Time `json:"since"`
 	CheckedAt time.Time `json:"checked_at"`
+	// The public Ed25519 keys that verify signed exports, in base64: the present one first, then those from before rotations
+	// of the master key.
+	ExportKeys []string `json:"export_keys"`
 }
 
 // AuditFirstBad is part of an answer.
@@ -3972,6 +3975,23 @@ const (
 	WebhookNewSecretReasonGone    WebhookNewSecretReason = "gone"
 	WebhookNewSecretReasonNone    WebhookNewSecretReason = ""
 )
+
+// WebhookTryInput is part of a request.
+type WebhookTryInput struct {
+	// An https:// address on the internet, or one in webhooks.allowed_networks.
+	URL string `json:"url"`
+}
+
+// WebhookTried is part of an answer.
+type WebhookTried struct {
+	// Whether the receiver has answered 2xx in time.
+	Delivered bool `json:"delivered"`
+	// null without an answer.
+	ResponseStatus *int64 `json:"response_status"`
+	// Why the call has failed; empty if it has not.
+	Error      string `json:"error"`
+	DurationMs int64  `json:"duration_ms"`
+}
 
 // Webhook is part of an answer.
 type Webhook struct {

@@ -41,6 +41,15 @@ var webURL = text("URL", func(raw string) (string, error) {
 	return strings.TrimRight(raw, "/"), nil
 })
 
+// linkURL is an address that users open in a browser.
+var linkURL = text("HTTPS address", func(raw string) (string, error) {
+	u, ok := parseURL(raw, "https")
+	if !ok || u.User != nil {
+		return "", errors.New("must be a URL that begins with https://, without user")
+	}
+	return raw, nil
+})
+
 // secretURL is a URL that may contain a password or a key, so that only its scheme and host are shown.
 func secretURL(message string, schemes ...string) kind[Secret] {
 	show := func(s Secret) string {

@@ -19,6 +19,7 @@ import (
 // Settings are the values in force, grouped by their names.
 type Settings struct {
 	Server        Server
+	Bank          Bank
 	Metrics       Metrics
 	Data          Data
 	Cluster       Cluster
@@ -42,6 +43,15 @@ type Settings struct {
 	Audit         Audit
 	Log           Log
 	Secrets       Secrets
+}
+
+// Bank is what customers see of the bank in the console.
+type Bank struct {
+	Name       string // empty: Kontor
+	Logo       string // a path; empty: that of Kontor
+	Color      string // such as #0d5c63; empty: that of Kontor
+	TermsURL   string // empty: no link
+	PrivacyURL string // empty: no link
 }
 
 // KYC configures decisions about the verification of customers.

@@ -136,4 +136,5 @@ export async function chooseLanguage(tag) {
   if (!session.get() || !me || language.get() !== tag || me.language === tag) return;
   caller.set((was) => ({ ...was, me: { ...was.me, language: tag } }));
   await saveLanguage(() => api.patch(`/v1/users/${me.id}`, { language: tag }));
+  if (language.get() === tag) await loadPreferences().catch(() => {}); // Their defaults depend on the language.
 }

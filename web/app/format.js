@@ -1,6 +1,9 @@
 import { preferences } from './preferences.js';
 import { language, t } from './i18n.js';
 
+/** The language with the region whose dates it uses: of Switzerland, and in English the day before the month. */
+export const locale = () => (language.get() === 'en' ? 'en-GB' : `${language.get()}-CH`);
+
 const two = (n) => String(n).padStart(2, '0');
 
 function byPattern(year, month, day) {
@@ -35,7 +38,7 @@ export const dateTime = (value) => (value ? `${day(value)}, ${clock(value)}` : '
 export function exactTime(value) {
   if (!value) return '';
   const at = new Date(value);
-  const parts = new Intl.DateTimeFormat(language.get(), { timeZoneName: 'short' }).formatToParts(at);
+  const parts = new Intl.DateTimeFormat(locale(), { timeZoneName: 'short' }).formatToParts(at);
   return `${dateTime(value)}:${two(at.getSeconds())} ${parts.find(({ type }) => type === 'timeZoneName').value}`;
 }
 
@@ -62,7 +65,7 @@ export function remaining(value) {
 export function shortTime(value) {
   if (day(value) === day(new Date().toISOString())) return clock(value);
   const old = Date.now() - new Date(value).getTime() > 6 * 86_400_000;
-  return old ? day(value) : new Date(value).toLocaleDateString(language.get(), { weekday: 'short' });
+  return old ? day(value) : new Date(value).toLocaleDateString(locale(), { weekday: 'short' });
 }
 
 /** A day in words: today, yesterday, or the weekday with its date; with the year when it is not the present one. */
@@ -79,9 +82,23 @@ export function dayName(value) {
 /** A day in words with its year. */
 export const longDay = (at) => capital(inWords(at, { year: 'numeric' }));
 
-const inWords = (at, more) => at.toLocaleDateString(language.get(), { weekday: 'long', day: 'numeric', month: 'long', ...more });
+const inWords = (at, more) => at.toLocaleDateString(locale(), { weekday: 'long', day: 'numeric', month: 'long', ...more });
 
 const capital = (text) => text.charAt(0).toLocaleUpperCase(language.get()) + text.slice(1);
+
+const inUTC = (value, options) => new Date(`${value.slice(0, 10)}T00:00Z`).toLocaleDateString(locale(), { ...options, timeZone: 'UTC' });
+
+/** A calendar date in words, without its weekday. */
+export const dayInWords = (value) => inUTC(value, { day: 'numeric', month: 'long', year: 'numeric' });
+
+/** The month of a calendar date in words. */
+export const monthName = (value) => capital(inUTC(value, { month: 'long', year: 'numeric' }));
+
+const MONDAY = 5; // of January 2026
+
+/** The weekdays from Monday on: [short, long]. */
+export const weekdays = () => Array.from({ length: 7 }, (_, i) => `2026-01-${two(MONDAY + i)}`)
+  .map((value) => [inUTC(value, { weekday: 'short' }), inUTC(value, { weekday: 'long' })]);
 
 /** A number with the user's separators and a fixed number of decimals. */
 export function number(value, decimals = 0) {

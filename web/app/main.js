@@ -1,6 +1,7 @@
 import { html, render, useEffect, useMemo, useRef, useState } from './lib.js';
 import { Beside } from './address.js';
 import { caller, NO_ROLE, useCaller } from './access.js';
+import { siteName } from './bank.js';
 import { forgetUser, leave, linkProvider, startSession } from './auth.js';
 import { initialLanguage, loadTexts, switchLanguage, t, useLanguage } from './i18n.js';
 import { keepProviderProof } from './provider_proof.js';
@@ -35,7 +36,7 @@ function Screen({ found, beside }) {
   useEffect(() => {
     let current = true;
     setError(null);
-    if (!beside) document.title = `${title} · Kontor`; // until the screen sets its own
+    if (!beside) document.title = `${title} · ${siteName()}`; // until the screen sets its own
     loadScreen(found.row).then(
       (module) => current && (performance.mark('screen'), setShown({ view: module.default, key, params: found.params })),
       () => current && setError({ status: 0, message: t('error.network'), code: 'network' }),

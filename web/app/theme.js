@@ -17,6 +17,15 @@
   }
   const theme = stored('kontor.theme');
   if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme;
+  const { color } = JSON.parse(document.getElementById('bank').textContent);
+  if (color) { // In the dark theme it is lighter.
+    const set = (name, light, dark) => document.documentElement.style.setProperty(name, `light-dark(${light}, ${dark})`);
+    const lighter = (share) => `color-mix(in oklab, ${color} ${share}%, white)`;
+    set('--brand', color, `color-mix(in oklab, ${color} 60%, black)`);
+    set('--accent', color, lighter(35));
+    set('--accent-hover', `color-mix(in oklab, ${color} 80%, black)`, lighter(25));
+    set('--accent-soft', lighter(8), `color-mix(in oklab, ${color} 30%, black)`);
+  }
   const tags = [stored('kontor.language'), ...navigator.languages].filter(Boolean).map((tag) => tag.slice(0, 2).toLowerCase());
   const language = tags.find((tag) => LANGUAGES.includes(tag)) ?? 'en';
   document.documentElement.lang = language;

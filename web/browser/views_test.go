@@ -256,6 +256,7 @@ func (s *testServer) views(me person) []view {
 		{name: "deliveries", path: "/admin/deliveries", drawn: "table.data"},
 		{name: "delivery", path: "/admin/deliveries", steps: []step{click(`table.data button.link`)}, drawn: "dialog[open] .facts"},
 		{name: "audit", path: "/admin/audit", drawn: "table.data"},
+		{name: "audit verify", path: "/admin/audit/verify", drawn: "main textarea"},
 		{name: "audit of one record", path: "/admin/audit?rec_id=" + customer[len("/customers/"):] + "&from=2020-01-01", drawn: ".chosen"},
 		{name: "changed fields", path: "/admin/audit?kind=change&rec_id=" + customer[len("/customers/"):], steps: []step{click(`table.data button.link`)}, drawn: "dialog[open] table.changes"},
 		{name: "audit entry", path: "/admin/audit", steps: []step{click(`table.data button.link`)}, drawn: "dialog[open] .facts"},

@@ -248,7 +248,7 @@ func TestTask_IsCreatedInOneDialog(t *testing.T) {
 	v.write(form+` input[name=title]`, "Sign together")
 	v.choosePerson(form, other)
 	v.until(`document.querySelector('dialog .chip')`)
-	v.eval(`(() => { const field = document.querySelector('dialog input[type=date]'); field.value = '2020-02-01'; field.dispatchEvent(new Event('input', { bubbles: true })) })()`)
+	v.write(form+` input[name=due_on]`, "2020-02-01")
 	v.picture("new-task")
 	v.clickText(v.text("tasks.create"))
 	v.gone("dialog[open]")

@@ -45,7 +45,7 @@ test('the language chosen last wins, whichever texts arrive first', async () => 
 test('the server gets the language chosen last at last', async () => {
   caller.set({ me: { id: 'u1', language: 'fr' }, allowed: new Set() });
   const held = late();
-  answerWith(held.answer, json({}));
+  answerWith(held.answer, json({}), json({}));
   const both = [chooseLanguage('de')];
   await settle();
   both.push(chooseLanguage('en'));
@@ -53,7 +53,7 @@ test('the server gets the language chosen last at last', async () => {
   assert.deepEqual(sent(), [{ language: 'de' }]);
   held.release(json({}));
   await Promise.all(both);
-  assert.deepEqual(sent(), [{ language: 'de' }, { language: 'en' }]);
+  assert.deepEqual(sent(), [{ language: 'de' }, { language: 'en' }, undefined]); // The last request reads the preferences.
 });
 
 test('a preference that is changed before the others are loaded leaves those as they are', async () => {

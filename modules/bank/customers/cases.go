@@ -64,7 +64,7 @@ func (s *Service) Cases(ctx context.Context, in ListInput) (list.Page[Case], err
 	for i, c := range page.Data.Rows {
 		ids[i] = c.CustomerID
 	}
-	hits, err := s.screening.CountBlocking(ctx, s.db, ids)
+	hits, err := s.Peers.Screening.CountBlocking(ctx, s.db, ids)
 	for i := range page.Data.Rows {
 		page.Data.Rows[i].BlockingHits = hits[page.Data.Rows[i].CustomerID]
 	}

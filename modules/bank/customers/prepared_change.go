@@ -215,7 +215,7 @@ func (s *Service) screen(ctx context.Context, id string) (state string, err erro
 	if !mayReview(access.From(ctx)) {
 		return "", nil
 	}
-	return s.screening.Screen(ctx, id)
+	return s.Peers.Screening.Screen(ctx, id)
 }
 
 // rejectOpenHits returns apierr.ScreeningOpen, with the ids of the hits, for a change that verifies a customer with hits, or that proposes
@@ -224,7 +224,7 @@ func (s *Service) rejectOpenHits(ctx context.Context, tx *store.Tx, change prepa
 	if !change.verifies() {
 		return nil
 	}
-	hits, err := s.screening.Blocking(ctx, tx, change.after.ID, change.screened)
+	hits, err := s.Peers.Screening.Blocking(ctx, tx, change.after.ID, change.screened)
 	if err == nil && len(hits) > 0 {
 		err = apierr.ScreeningOpen.Detail("hits", hits)
 	}
@@ -246,5 +246,5 @@ func (s *Service) hits(ctx context.Context, customerID string) ([]hit.Hit, error
 	if !mayReview(access.From(ctx)) {
 		return nil, nil
 	}
-	return s.screening.OfCustomer(ctx, s.db, customerID)
+	return s.Peers.Screening.OfCustomer(ctx, s.db, customerID)
 }

@@ -102,6 +102,12 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "audit.status", Method: http.MethodGet, Path: "/v1/audit/status", Access: access.On(access.Audit, access.Read),
 			Limit: ratelimit.Private, Tag: "Operations", Summary: "Verify the next part of the audit trail and get the result so far.",
 			Handle: endpoint.JSON(http.StatusOK, s.status)},
+		{Name: "audit.export", Method: http.MethodGet, Path: "/v1/audit/export", Access: access.On(access.Audit, access.Read),
+			Limit: ratelimit.Private, Tag: "Operations", Summary: "Export a part of the audit trail, signed.",
+			Faults: []apierr.Kind{apierr.AuditEntryNotFound},
+			Doc: endpoint.Doc{Sends: []string{"Content-Disposition"}, Answers: []endpoint.Answer{{Status: http.StatusOK, Media: linesMedia, Says: "The entries as JSON Lines, and a signed head."}},
+				Description: "At most 10,000 entries. `kontor audit verify` and the console verify the file: each entry holds the hash of the one before, and the last line signs the last hash with a key of `export_keys` in `GET /v1/audit/status`. Files of adjacent parts can be joined."},
+			Handle: endpoint.RawInput(s.download)},
 	}
 }
 

@@ -300,6 +300,7 @@ type Status struct {
 	AppendOnly bool       `json:"append_only" doc:"Whether the triggers that reject changes and deletions of entries are in place."`
 	Since      store.Time `json:"since" doc:"When the verification began. It does not detect later changes of entries that it has passed."`
 	CheckedAt  store.Time `json:"checked_at"`
+	ExportKeys []string   `json:"export_keys" example:"11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=" doc:"The public Ed25519 keys that verify signed exports, in base64: the present one first, then those from before rotations of the master key."`
 }
 
 // FirstBad is the first entry that was changed, removed or inserted.
@@ -346,7 +347,7 @@ func (s *Service) status(ctx context.Context, in statusInput) (Status, error) {
 		}
 		v.position, complete = position, reached && err == nil
 	}
-	status := Status{VerifiedTo: v.position.Seq(), Complete: complete, Since: v.began, CheckedAt: now}
+	status := Status{VerifiedTo: v.position.Seq(), Complete: complete, Since: v.began, CheckedAt: now, ExportKeys: s.db.ExportKeys()}
 	if bad := v.bad; bad != nil {
 		message := s.texts.Text(endpoint.Language(ctx), "audit.first_bad", map[string]any{"Seq": bad.Seq})
 		status.FirstBad = &FirstBad{Seq: bad.Seq, Reason: bad.Reason, Message: message}

@@ -41,6 +41,15 @@ func Channels() map[event.Kind][]string {
 	return channels
 }
 
+// BankText returns a text of the module with the name of a bank.
+func BankText(lang, key, bank string, args map[string]any) string {
+	texts, err := locales.Load()
+	if err != nil {
+		return ""
+	}
+	return bankTexts{texts, bank}.Text(lang, key, args)
+}
+
 // RenderMail renders an e-mail about a customer.
 func RenderMail(lang string, event event.Kind, baseURL string, args map[string]any) (subject, text, html string) {
 	texts, err := locales.Load()

@@ -43,6 +43,7 @@ type Directory interface {
 // Options are the settings of the module. A zero value stands for the default of the setting.
 type Options struct {
 	BaseURL            string        // of the console, for links in e-mails
+	BankName           string        // in e-mails and SMS
 	Heartbeat          time.Duration // of a stream
 	ConnectionsPerUser int
 	NoTrigger          bool // omits the endpoint for test notifications
@@ -64,6 +65,7 @@ type Options struct {
 
 // setDefaults replaces zero values.
 func (o *Options) setDefaults() {
+	o.BankName = cmp.Or(o.BankName, "Kontor")
 	o.Heartbeat = cmp.Or(o.Heartbeat, 25*time.Second)
 	o.ConnectionsPerUser = cmp.Or(o.ConnectionsPerUser, 10)
 	o.MaxAttempts = cmp.Or(o.MaxAttempts, 8)
@@ -109,6 +111,7 @@ type Peers struct {
 // New returns the module on a database. Nothing is sent before [Service.Start].
 func New(db *store.DB, texts Texts, o Options) *Service {
 	o.setDefaults()
+	texts = bankTexts{texts, o.BankName}
 	s := &Service{Records: records.Of(db, table), db: db, options: o, texts: texts, templates: templates{texts}, queues: map[string]*queue{}}
 	db.RegisterSealed(sealedDeliveries)
 	s.sent = newSentRecorder(db, o.Log)

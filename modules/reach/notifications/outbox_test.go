@@ -74,7 +74,7 @@ func TestPrepareOTP_HasTextsInAllLanguages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := map[string]any{"Code": "012345", "Minutes": 10, "Link": "https://kontor.mybank.example/register#confirm=%2B41791234567"}
+	args := map[string]any{"Bank": "Kontor", "Code": "012345", "Minutes": 10, "Link": "https://kontor.mybank.example/register#confirm=%2B41791234567"}
 	for _, lang := range locales.Languages() {
 		for _, key := range []string{"email.validation.subject", "email.recovery.subject", "email.registration.subject",
 			"email.validation.text", "email.recovery.text", "email.registration.text", "email.registration.html",

@@ -22,6 +22,32 @@ type Texts interface {
 	Lookup(lang, key string, args map[string]any) (text string, ok bool)
 }
 
+// bankTexts are texts that name the bank: they have the argument Bank.
+type bankTexts struct {
+	Texts
+	name string
+}
+
+// Text is that of Texts.
+func (t bankTexts) Text(lang, key string, args map[string]any) string {
+	return t.Texts.Text(lang, key, t.with(key, args))
+}
+
+// Lookup is that of Texts.
+func (t bankTexts) Lookup(lang, key string, args map[string]any) (text string, ok bool) {
+	return t.Texts.Lookup(lang, key, t.with(key, args))
+}
+
+// with returns the arguments of a key with the name of the bank.
+func (t bankTexts) with(key string, args map[string]any) map[string]any {
+	all := map[string]any{"Bank": t.name}
+	if strings.HasSuffix(key, ".html") {
+		all["Bank"] = html.EscapeString(t.name)
+	}
+	maps.Copy(all, args)
+	return all
+}
+
 // missingValue is what a template writes for an argument that it was not given.
 const missingValue = "<no value>"
 

@@ -65,7 +65,7 @@ func TestTemplates_AreCompleteForEveryEventChannelAndLanguage(t *testing.T) {
 		}
 	}
 	for event, channels := range kinds {
-		args := map[string]any{"Link": "https://bank.example/", "Undo": "https://bank.example/undo#AAAAAAAAAAAAAAAAAAAAAA"}
+		args := map[string]any{"Bank": "Kontor", "Link": "https://bank.example/", "Undo": "https://bank.example/undo#AAAAAAAAAAAAAAAAAAAAAA"}
 		for name, value := range values[event] {
 			args[name] = value
 		}
@@ -124,6 +124,18 @@ func TestMessages_AreRenderedInTheLanguageOfTheRecipientWithTermsAndDates(t *tes
 			map[string]any{"Name": "A & B <x>", "Document": "passport", "Date": "2026-02-28"})
 		if subject != want[0] || !strings.HasPrefix(text, want[1]) || !strings.Contains(html, want[2]) || !strings.Contains(text, "https://bank.example/customers/") {
 			t.Errorf("%s: got %q, %q, %q", lang, subject, text, html)
+		}
+	}
+}
+
+func TestMessages_NameTheBank(t *testing.T) {
+	args := map[string]any{"Link": "https://bank.example/invitation#a", "Days": 7}
+	for _, lang := range locales.Languages() {
+		for part, want := range map[string]string{"subject": "A & B <x>", "text": "A & B <x>", "html": "A &amp; B &lt;x&gt;"} {
+			text := notifications.BankText(lang, "notification.credential_otp.email.invitation."+part, "A & B <x>", args)
+			if !strings.Contains(text, want) || strings.Contains(text, "Kontor") {
+				t.Errorf("%s %s: %q", lang, part, text)
+			}
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"time"
 
 	"kontor/modules/kit/event"
@@ -110,12 +109,7 @@ func (s *Service) headers(ctx context.Context, webhookID, eventID string, body [
 	if err != nil {
 		return nil, err
 	}
-	seconds := int64(now) / 1000
-	return http.Header{
-		"Content-Type": {"application/json"}, "User-Agent": {s.Product},
-		"Webhook-Id": {eventID}, "Webhook-Timestamp": {strconv.FormatInt(seconds, 10)},
-		"Webhook-Signature": {Signatures(eventID, seconds, body, keys.newest, keys.former)},
-	}, nil
+	return s.header(eventID, int64(now)/1000, body, keys.newest, keys.former), nil
 }
 
 // checkStatus returns why an answer is a failure.

@@ -101,6 +101,7 @@ type Service struct {
 	notifier Notifier
 	client   *outbound.Client
 	worker   *worker
+	tries    *ratelimit.Limiter // of test calls, by user
 }
 
 const day = 24 * time.Hour
@@ -117,7 +118,7 @@ func New(db *store.DB, feed Feed, accounts Accounts, notifier Notifier, o Option
 	}
 	s := &Service{Options: o, db: db, feed: feed, accounts: accounts, notifier: notifier}
 	s.client = outbound.New(outbound.Options{Allowed: o.AllowedNetworks, Timeout: o.Timeout, Roots: o.Roots, Resolve: o.Resolve, Now: db.Clock().Now})
-	s.worker = newWorker(s)
+	s.worker, s.tries = newWorker(s), ratelimit.New(db.Clock().Now)
 	for column := range secretColumns {
 		db.RegisterSealed(store.SealedColumn{Table: webhooksTable, Column: column, Select: secretColumns[column].selectOld, Update: secretColumns[column].update})
 	}
@@ -149,6 +150,10 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "webhooks.create", Method: http.MethodPost, Path: "/v1/webhooks", Subject: access.NoSubject("the rights of the account are compared"), Access: access.On(access.Webhooks, access.Create), Assurance: endpoint.SecondFactor,
 			Summary: "Create a webhook.", Doc: endpoint.Doc{Description: callDescription}, Faults: []apierr.Kind{apierr.GrantNotHeld, apierr.TooManyWebhooks},
 			Handle: endpoint.JSON(http.StatusCreated, s.Create)},
+		{Name: "webhooks.try", Method: http.MethodPost, Path: "/v1/webhooks/test", Subject: access.NoSubject("it sends nothing that an account may read"), Access: access.On(access.Webhooks, access.Create), Assurance: endpoint.SecondFactor,
+			Summary: "Send a test event to an address before a webhook is created.",
+			Doc:     endpoint.Doc{Description: "The server waits for at most five seconds for the answer. The event of the type `webhooks.test` is signed with a secret that is not kept."},
+			Faults:  []apierr.Kind{apierr.RateLimited}, Handle: endpoint.JSON(http.StatusOK, s.Try)},
 		{Name: "webhooks.list", Method: http.MethodGet, Path: "/v1/webhooks", Access: access.On(access.Webhooks, access.Read),
 			Summary: "List webhooks.", Compression: endpoint.Uncompressed, // addresses of receivers may contain secrets
 			Doc: endpoint.Doc{Search: webhookList.Search()}, Handle: endpoint.JSON(http.StatusOK, s.list)},

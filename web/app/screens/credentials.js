@@ -81,7 +81,7 @@ export function Credentials({ userId }) {
     <${Loaded} load=${load} lines=${2}>${(rows) => (rows.length
       ? html`<ul class="items">${rows.map((one) => html`
           <${Credential} key=${one.id} credential=${one} validate=${() => setDialog(one)} remove=${() => remove(one)} />`)}</ul>`
-      : html`<${Empty} icon="key" title=${t('credentials.none')} />`)}<//>
+      : html`<${Empty} icon="key" title=${t('credentials.none')}>${t('credentials.none_text')}<//>`)}<//>
     ${dialog === 'add' && html`<${AddDialog} userId=${userId} close=${close} done=${added} />`}
     ${dialog?.id && html`<${ValidateDialog} userId=${userId} credential=${dialog} close=${close} done=${done} />`}
   <//>`;

@@ -2,6 +2,7 @@ import { html, useMemo, useState } from '../lib.js';
 import { api, idempotencyKey } from '../api.js';
 import { LANGUAGES, language, t, term } from '../i18n.js';
 import { CountryField } from '../ui/country.js';
+import { DateField } from '../ui/date_field.js';
 import { Dialog } from '../ui/dialog.js';
 import { useAction } from '../ui/feedback.js';
 import { Actions, Field, Form, useForm, useEditedRecord } from '../ui/form.js';
@@ -59,7 +60,7 @@ export function CustomerDialog({ customer, etag, close, done, compare }) {
         <${Field} form=${form} name="last_name" label=${t('field.last_name')} autocomplete="off" />
         <${Field} form=${form} name="email" type="email" label=${t('field.email')} autocomplete="off" />
         <${Field} form=${form} name="phone" type="tel" label=${t('field.phone')} optional hint="+41 79 123 45 67" autocomplete="off" />
-        <${Field} form=${form} name="date_of_birth" type="date" label=${t('field.date_of_birth')} optional />
+        <${DateField} form=${form} name="date_of_birth" label=${t('field.date_of_birth')} optional />
         <${CountryField} form=${form} name="nationality" label=${t('field.nationality')} optional />
         <${Field} form=${form} name="type" label=${t('customers.type')}
           options=${['individual', 'business'].map((value) => [value, term('customer_type', value)])} />

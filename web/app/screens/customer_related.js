@@ -35,7 +35,7 @@ function Related({ customer, list, rowsOf = (page) => page.data, title, icon, no
       ? html`<${Table} caption=${title} columns=${columns} rows=${rowsOf(page)} link=${link} />
           ${page.total > list.limit && html`
             <${Pager} offset=${list.state.offset} limit=${list.limit} total=${page.total} onMove=${list.move} />`}`
-      : html`<${Empty} icon=${icon} title=${none} />`)}<//>
+      : html`<${Empty} icon=${icon} title=${t(none)}>${t(`${none}_text`)}<//>`)}<//>
     ${adding && html`<${AddDialog} customer=${customer} close=${close} done=${done} />`}
   <//>`;
 }
@@ -65,7 +65,7 @@ export function CustomerTasks({ customer, brief }) {
     { key: 'progress', label: t('tasks.progress'), cell: (row) => html`<${TaskProgress} task=${row} />` },
   ];
   if (brief && !list.data?.total) return null;
-  return html`<${Related} customer=${customer} list=${list} title=${t('nav.tasks')} icon="tasks" none=${t('tasks.none')}
+  return html`<${Related} customer=${customer} list=${list} title=${t('nav.tasks')} icon="tasks" none="tasks.none"
     columns=${columns} link=${(row) => `/customers/${customer.id}/tasks/${row.id}`}
     add=${may('tasks', 'create') && !brief && t('tasks.new')} dialog=${TaskDialog} />`;
 }
@@ -81,7 +81,7 @@ export function CustomerPayers({ customer }) {
     { key: 'active', label: t('field.state'), cell: state },
   ];
   return html`<${Related} customer=${customer} list=${list} rowsOf=${(page) => page.payers} title=${t('nav.payers')} icon="payers"
-    none=${t('payers.none')} columns=${columns} link=${(row) => `/payers/${row.id}`}
+    none="payers.none" columns=${columns} link=${(row) => `/payers/${row.id}`}
     add=${may('payers', 'create') && t('payers.new')} dialog=${PayerDialog} />`;
 }
 
@@ -94,6 +94,6 @@ export function CustomerNotifications({ customer }) {
     <${Loaded} load=${list}>${({ data, total }) => (total
       ? html`<${Activity} items=${data} />
           ${total > list.limit && html`<${Pager} offset=${list.state.offset} limit=${list.limit} total=${total} onMove=${list.move} />`}`
-      : html`<${Empty} icon="bell" title=${t('notifications.none')} />`)}<//>
+      : html`<${Empty} icon="bell" title=${t('notifications.none')}>${t('notifications.none_text')}<//>`)}<//>
   <//>`;
 }

@@ -95,7 +95,7 @@ export function Factors({ userId }) {
       ? html`<ul class="items factors">${rows.map((one) => html`<${Factor} key=${one.id} factor=${one}
           rename=${isOwn && (() => setRenaming(one))} remove=${mayRemove && (() => remove(one))}
           regenerate=${isOwn && regenerate} />`)}</ul>`
-      : html`<${Empty} icon="roles" title=${t('factors.none')}>${isOwn && t('factors.none_text')}<//>`)}<//>
+      : html`<${Empty} icon="roles" title=${t('factors.none')}>${t(isOwn ? 'factors.none_text' : 'factors.none_other')}<//>`)}<//>
     ${isOwn && html`<${AddFactor} userId=${userId} present=${load.data ?? []} done=${added} />`}
     ${renaming && html`<${RenameDialog} path=${path} factor=${renaming} close=${() => setRenaming(null)} done=${renamed} />`}
     ${codes && html`<${CodesDialog} userId=${userId} codes=${codes} close=${() => setCodes(null)} />`}

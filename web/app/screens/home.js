@@ -79,7 +79,7 @@ function Messages() {
           </div>
           ${chat.unreadCount > 0 && html`<span class="count">${chat.unreadCount}<span class="sr"> ${t('nav.unread')}</span></span>`}
         </li>`)}</ul>`
-      : html`<${Empty} icon="chats" title=${t('home.no_messages')} />`}
+      : html`<${Empty} icon="chats" title=${t('home.no_messages')}>${t('home.no_messages_text')}<//>`}
     <p><a class="button quiet" href="/chats?new=1"><${Icon} name="send" size=${16} />${t('chats.write_to_bank')}</a></p>
   <//>`;
 }
@@ -91,7 +91,7 @@ function News() {
   return html`<${Card} title=${t('home.news')} aside=${html`<${More} href="/notifications" text=${t('home.all_news')} />`}>
     <${Loaded} load=${load}>${({ data }) => (data.length
       ? html`<${Activity} items=${data} most=${SHOWN} />`
-      : html`<${Empty} icon="bell" title=${t('home.no_news')} />`)}<//>
+      : html`<${Empty} icon="bell" title=${t('home.no_news')}>${t('home.no_news_text')}<//>`)}<//>
   <//>`;
 }
 

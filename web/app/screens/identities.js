@@ -63,7 +63,7 @@ export function Identities({ userId }) {
     ${load.data.length
       ? html`<ul class="items">${load.data.map((one) => html`<${Identity} key=${one.id} identity=${one}
           remove=${mayRemove && (() => remove.run(one))} />`)}</ul>`
-      : html`<${Empty} icon="link" title=${t('identities.none')} />`}
+      : html`<${Empty} icon="link" title=${t('identities.none')}>${t('identities.none_text')}<//>`}
     ${linking && html`<${LinkDialog} path=${path} close=${() => setLinking(false)} done=${linked} />`}
   <//>`;
 }

@@ -92,7 +92,7 @@ export function History({ entries }) {
   return html`<${Card} title=${t('kyc.history')}>
     ${entries.length
       ? html`<ol class="timeline">${entries.map((entry) => html`<${HistoryEntry} key=${keyOf(entry)} entry=${entry} />`)}</ol>`
-      : html`<${Empty} icon="audit" title=${t('kyc.no_history')} />`}
+      : html`<${Empty} icon="audit" title=${t('kyc.no_history')}>${t('kyc.no_history_text')}<//>`}
   <//>`;
 }
 

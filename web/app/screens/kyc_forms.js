@@ -6,6 +6,7 @@ import { t, term } from '../i18n.js';
 import { uploadFile } from '../upload.js';
 import { useUnsaved } from '../unsaved.js';
 import { CountryField } from '../ui/country.js';
+import { DateField } from '../ui/date_field.js';
 import { Dialog } from '../ui/dialog.js';
 import { toastError } from '../ui/feedback.js';
 import { PhotoButtons } from '../ui/files.js';
@@ -88,7 +89,7 @@ export function DocumentDialog({ customer, photo, close, done }) {
       <div class="fields">
         <${Field} form=${form} name="type" label=${t('field.type')} options=${TYPES.map((type) => [type, term('document', type)])} />
         <${Field} form=${form} name="number" label=${t('field.number')} autocomplete="off" spellcheck=${false} />
-        <${Field} form=${form} name="expiry_date" type="date" label=${t('field.expiry_date')} />
+        <${DateField} form=${form} name="expiry_date" label=${t('field.expiry_date')} />
         <${CountryField} form=${form} name="country" label=${t('field.country')} />
       </div>
       <${Photos} files=${files} take=${take} error=${form.errors.photo}

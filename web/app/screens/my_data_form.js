@@ -3,6 +3,7 @@ import { api, ApiError, idempotencyKey } from '../api.js';
 import { language, t } from '../i18n.js';
 import { session } from '../session.js';
 import { CountryField } from '../ui/country.js';
+import { DateField } from '../ui/date_field.js';
 import { Dialog } from '../ui/dialog.js';
 import { Actions, Field, Form, useForm, useEditedRecord } from '../ui/form.js';
 import { requestBody, valuesOf } from './customer_form.js';
@@ -55,7 +56,7 @@ export function MyDataDialog({ customer, etag, close, done }) {
         <${Field} form=${form} name="last_name" label=${needed('field.last_name')} autocomplete="family-name" ...${required} />
         <${Field} form=${form} name="email" type="email" label=${needed('field.email')} autocomplete="email" ...${required} />
         <${Field} form=${form} name="phone" type="tel" label=${t('field.phone')} hint="+41 79 123 45 67" autocomplete="tel" />
-        <${Field} form=${form} name="date_of_birth" type="date" label=${needed('field.date_of_birth')} autocomplete="bday"
+        <${DateField} form=${form} name="date_of_birth" label=${needed('field.date_of_birth')} autocomplete="bday"
           ...${required} />
         <${CountryField} form=${form} name="nationality" label=${needed('field.nationality')} />
       </div>

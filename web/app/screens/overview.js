@@ -3,9 +3,10 @@ import { api } from '../api.js';
 import { customersOf, fullName } from '../customers.js';
 import { may, mayAny, useCaller } from '../access.js';
 import { conversations } from '../conversations.js';
-import { ago, longDay, number } from '../format.js';
+import { dayFromToday } from '../dates.js';
+import { ago, locale, longDay, number } from '../format.js';
 import { greeting } from '../greeting.js';
-import { language, t, term } from '../i18n.js';
+import { t, term } from '../i18n.js';
 import { useLoad } from '../load.js';
 import { useNotifications, useUnread } from '../live_updates.js';
 import { usePreferences } from '../preferences.js';
@@ -16,7 +17,7 @@ import { Empty, Loaded } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 import { Card, PageHead } from '../ui/page.js';
 import { Activity } from './activity.js';
-import { dayFromToday, DueOn, isOverdue, OPEN } from './task_due.js';
+import { DueOn, isOverdue, OPEN } from './task_due.js';
 
 const KYC = ['verified', 'in_review', 'pending', 'action_required', 'not_started', 'expired', 'rejected'];
 const MONTHS = 12;
@@ -36,13 +37,14 @@ function lastMonths() {
   const now = new Date();
   return Array.from({ length: MONTHS }, (_, i) => {
     const at = new Date(Date.UTC(now.getFullYear(), now.getMonth() - MONTHS + 1 + i, 1));
-    const name = at.toLocaleDateString(language.get(), { month: 'short', timeZone: 'UTC' }).replace('.', '');
+    const name = at.toLocaleDateString(locale(), { month: 'short', timeZone: 'UTC' }).replace('.', '');
     return { key: at.toISOString().slice(0, 7), name };
   });
 }
 
 const NoCustomers = () => html`<${Empty} icon="customers" title=${t('customers.none')}
-  action=${may('customers', 'create') && html`<a class="button" href="/customers?new=1">${t('customers.new')}</a>`} />`;
+  action=${may('customers', 'create') && html`<a class="button" href="/customers?new=1">${t('customers.new')}</a>`}>
+  ${t('customers.none_text')}<//>`;
 
 /** All customers by the state of their verification. */
 function Verification() {

@@ -2,6 +2,7 @@ import { html, useMemo } from '../lib.js';
 import { api, idempotencyKey } from '../api.js';
 import { t, term } from '../i18n.js';
 import { CountryField } from '../ui/country.js';
+import { DateField } from '../ui/date_field.js';
 import { Dialog } from '../ui/dialog.js';
 import { Actions, Field, Form, useForm, useEditedRecord } from '../ui/form.js';
 import { PersonaPicker } from '../ui/picker.js';
@@ -35,8 +36,8 @@ export function PersonaDialog({ persona, initial, etag, close, done }) {
       <div class="fields">
         <${Field} form=${form} name="first_name" label=${t('field.first_name')} autocomplete="off" />
         <${Field} form=${form} name="last_name" label=${t('field.last_name')} autocomplete="off" />
-        <${Field} form=${form} name="date_of_birth" type="date" label=${t('field.date_of_birth')} />
-        <${Field} form=${form} name="date_of_death" type="date" label=${t('field.date_of_death')} optional />
+        <${DateField} form=${form} name="date_of_birth" label=${t('field.date_of_birth')} />
+        <${DateField} form=${form} name="date_of_death" label=${t('field.date_of_death')} optional />
         <${CountryField} form=${form} name="nationality" label=${t('field.nationality')} optional />
         <${Field} form=${form} name="hash_id" label=${t('field.hash_id')} optional autocomplete="off" />
       </div>

@@ -6,6 +6,7 @@ import { downloadFile } from '../download.js';
 import { date, dateTime } from '../format.js';
 import { t, term } from '../i18n.js';
 import { useLoad } from '../load.js';
+import { DateField } from '../ui/date_field.js';
 import { Badge, Facts } from '../ui/display.js';
 import { confirm, Dialog } from '../ui/dialog.js';
 import { Loaded, Notice, toast, useAction } from '../ui/feedback.js';
@@ -86,7 +87,7 @@ function EndDialog({ path, close, done }) {
   });
   return html`<${Dialog} title=${t('privacy.end')} close=${close}><${Form} form=${form}>
     <p>${t('privacy.end_text')}</p>
-    <${Field} form=${form} name="ended_at" type="date" label=${t('privacy.ended_at')} hint=${t('privacy.end_hint')} />
+    <${DateField} form=${form} name="ended_at" label=${t('privacy.ended_at')} hint=${t('privacy.end_hint')} />
     <${Actions} form=${form} label=${t('privacy.end')} cancel=${close} />
   <//><//>`;
 }
@@ -146,7 +147,7 @@ function HoldDialog({ path, hold, close, done }) {
   return html`<${Dialog} title=${t('privacy.hold')} close=${close}><${Form} form=${form}>
     <${Field} form=${form} name="reason" label=${t('privacy.hold_reason')} hint=${t('privacy.hold_hint')} autocomplete="off"
       maxlength="500" />
-    <${Field} form=${form} name="until" type="date" optional label=${t('privacy.hold_until')} />
+    <${DateField} form=${form} name="until" optional label=${t('privacy.hold_until')} />
     <${Actions} form=${form} label=${t('do.save')} cancel=${close} />
   <//><//>`;
 }

@@ -1,6 +1,7 @@
 import { html, useState } from '../lib.js';
 import { api } from '../api.js';
 import { signIn } from '../auth.js';
+import { PRIVACY, TERMS } from '../bank.js';
 import { t } from '../i18n.js';
 import { go } from '../router.js';
 import { AuthLayout } from '../ui/auth_layout.js';
@@ -33,6 +34,9 @@ function requestBody({ display_name: typed, ...values }) {
   };
 }
 
+/** A link to a text that the user accepts, if the bank has set its address. */
+const link = (url, key) => url && html`<a href=${url} target="_blank" rel="noopener">${t(key)}</a>`;
+
 function Apply({ done }) {
   const [key, keepKey] = useRegistrationKey();
   const form = useForm({ api_key: key, ...INITIAL }, async ({ api_key: given, ...values }) => {
@@ -49,8 +53,10 @@ function Apply({ done }) {
       <${Field} form=${form} name="credential_value" label=${t(`credential.${type}`)} autocapitalize="none" ...${INPUT[type]} />
       <${DisplayNameField} form=${form} />
       <${PasswordField} form=${form} label=${t('signin.password')} autocomplete="new-password" hint=${t('password.rule')} />
-      <${Field} form=${form} name="terms_accepted" type="checkbox" label=${t('register.terms')} />
-      <${Field} form=${form} name="privacy_policy_accepted" type="checkbox" label=${t('register.privacy')} />
+      <${Field} form=${form} name="terms_accepted" type="checkbox" label=${t('register.terms')}
+        hint=${link(TERMS, 'register.read_terms')} />
+      <${Field} form=${form} name="privacy_policy_accepted" type="checkbox" label=${t('register.privacy')}
+        hint=${link(PRIVACY, 'register.read_privacy')} />
       <button type="submit" disabled=${form.busy}>${t('register.do')}</button>
     <//>
     <nav class="auth-links" aria-label=${t('signin.other')}><a href="/signin">${t('register.have')}</a></nav>

@@ -35,7 +35,7 @@ function Documents({ kyc, customer }) {
       ? html`<ul class="items">${kyc.documents.map((one) => html`
           <${DocumentLine} key=${one.id} document=${one} customer=${customer} isNew=${isNewSince(kyc, one)}
             noScan=${hasNoScan(kyc, one)} />`)}</ul>`
-      : html`<${Empty} icon="audit" title=${t('kyc.no_documents')} />`}
+      : html`<${Empty} icon="audit" title=${t('kyc.no_documents')}>${t('kyc.no_documents_review')}<//>`}
   <//>`;
 }
 

@@ -4,6 +4,7 @@ import { country } from '../countries.js';
 import { date, number, percent } from '../format.js';
 import { t, term } from '../i18n.js';
 import { Compare, MarkedName } from '../ui/compare.js';
+import { DateField } from '../ui/date_field.js';
 import { Empty, Notice } from '../ui/feedback.js';
 import { CountryField } from '../ui/country.js';
 import { Actions, Field, Form, useForm } from '../ui/form.js';
@@ -59,7 +60,7 @@ export function ScreeningCheck() {
           <${Field} class="wide" form=${form} name="name" label=${t('field.name')} required maxlength="500" autocomplete="off" />
           <${Field} form=${form} name="type" label=${t('field.type')}
             options=${[['', t('screening.any_type')], ...TYPES.map((value) => [value, term('customer_type', value)])]} />
-          <${Field} form=${form} name="date_of_birth" type="date" label=${t('field.date_of_birth')} optional />
+          <${DateField} form=${form} name="date_of_birth" label=${t('field.date_of_birth')} optional />
           <${CountryField} form=${form} name="country" label=${t('field.country')} optional />
           <${Field} form=${form} name="threshold" label=${t('screening.threshold')} hint=${t('screening.threshold_hint')}
             options=${THRESHOLDS.map((value) => [value, `${value} %`])} />

@@ -52,6 +52,6 @@ export function Sessions({ userId }) {
   return html`<${Card} title=${t('sessions.title')}>
     <${Loaded} load=${load} lines=${3}>${(rows) => (rows.length
       ? html`<ul class="items">${rows.map((one) => html`<${Session} key=${one.id} session=${one} end=${() => end(one)} />`)}</ul>`
-      : html`<${Empty} icon="device" title=${t('sessions.none')} />`)}<//>
+      : html`<${Empty} icon="device" title=${t('sessions.none')}>${t('sessions.none_text')}<//>`)}<//>
   <//>`;
 }

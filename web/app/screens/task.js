@@ -53,7 +53,7 @@ function Assignee({ assignee, base, manages, reload }) {
 }
 
 function Logs({ logs }) {
-  if (!logs.length) return html`<${Empty} icon="audit" title=${t('tasks.no_logs')} />`;
+  if (!logs.length) return html`<${Empty} icon="audit" title=${t('tasks.no_logs')}>${t('tasks.no_logs_text')}<//>`;
   return html`<ol class="timeline">${[...logs].reverse().map((log) => html`<li key=${log.at + log.action + (log.assignee_id ?? '')}>
     <p><${LogText} log=${log} /></p>
     ${log.reason && html`<p class="prose">${log.reason}</p>`}
@@ -82,7 +82,7 @@ function Assignees({ task, add, ...rest }) {
   return html`<${Card} title=${t('tasks.assignees')} aside=${button}>
     ${task.assignees?.length
       ? html`<ul class="items">${task.assignees.map((one) => html`<${Assignee} key=${one.id} assignee=${one} ...${rest} />`)}</ul>`
-      : html`<${Empty} icon="users" title=${t('tasks.no_assignees')} />`}
+      : html`<${Empty} icon="users" title=${t('tasks.no_assignees')}>${t('tasks.no_assignees_text')}<//>`}
   <//>`;
 }
 

@@ -1,16 +1,8 @@
 import { html } from '../lib.js';
+import { dayFromToday } from '../dates.js';
 import { date } from '../format.js';
 import { t } from '../i18n.js';
 import { Icon } from '../ui/icon.js';
-
-const two = (n) => String(n).padStart(2, '0');
-
-/** The local day that is some days after today, as YYYY-MM-DD. */
-export function dayFromToday(days = 0) {
-  const now = new Date();
-  const at = new Date(now.getFullYear(), now.getMonth(), now.getDate() + days);
-  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
-}
 
 /** The statuses of a task that has not ended. */
 export const OPEN = ['pending', 'in_progress'];

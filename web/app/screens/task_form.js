@@ -2,6 +2,7 @@ import { html, useMemo, useState } from '../lib.js';
 import { api, idempotencyKey } from '../api.js';
 import { fullName } from '../customers.js';
 import { t, term } from '../i18n.js';
+import { DateField } from '../ui/date_field.js';
 import { Dialog } from '../ui/dialog.js';
 import { Actions, Field, Form, useEditedRecord, useForm } from '../ui/form.js';
 import { CustomerPicker, UserPicker } from '../ui/picker.js';
@@ -49,7 +50,7 @@ export function TaskDialog({ task, etag, customer, close, done }) {
       <div class="fields">
         <${Field} form=${form} name="category" label=${t('tasks.category')}
           options=${CATEGORIES.map((category) => [category, term('task_category', category)])} />
-        <${Field} form=${form} name="due_on" type="date" label=${t('tasks.due_on')} optional />
+        <${DateField} form=${form} name="due_on" label=${t('tasks.due_on')} optional />
       </div>
       ${!task && html`<${NewAssignees} users=${users} setUsers=${setUsers} error=${assigneeError(form.errors)} />`}
       ${!users.length && html`

@@ -40,7 +40,7 @@ export function CountryField({ form, name, label, optional, letters = 3 }) {
   };
   const shown = typed.current.code === value && typed.current.text !== undefined ? typed.current.text : country(value);
   return html`<${Combobox} name=${name} find=${async (text) => find(letters, text)} pick=${pick} onType=${onType} chosen=${shown}
-    error=${form.errors[name]} whole
+    error=${form.errors[name]} whole invalid=${!value || countries(letters).some(([code]) => code === value) ? '' : t('country.unknown')}
     label=${html`${label}${optional && html` <span class="optional">${t('form.optional')}</span>`}`} listLabel=${label}
     after=${name in form.conflicts && html`<${Conflict} form=${form} name=${name} options=${countries(letters)} />`} />`;
 }

@@ -20,6 +20,16 @@ function keyOf(error) {
   return waits.get(error);
 }
 
+/** The name of a member in the words of the forms: "Date of birth" for documents.0.date_of_birth. */
+function memberName(name) {
+  const last = name.split(/[.[\]]+/).findLast((part) => part && !/^\d+$/.test(part)) ?? name;
+  const text = term('field', last);
+  return text.charAt(0).toLocaleUpperCase() + text.slice(1);
+}
+
+/** The errors of members that no field shows, as sentences with the words of the forms. */
+const memberErrors = (error) => Object.entries(error.unplaced ?? error.fields ?? {}).map(([name, text]) => `${memberName(name)}: ${text}`);
+
 /**
  * An error: the server's message, advice, and a button to try again.
  * @param {{error: any, retry?: () => void, hint?: string, action?: any}} props
@@ -27,6 +37,7 @@ function keyOf(error) {
  */
 export function ErrorBox({ error, retry, hint = error?.hint, action }) {
   if (!error) return null;
+  const members = memberErrors(error);
   const allowed = (error.details?.allowed ?? []).map((state) => term('kyc_status', state));
   return html`<div class="notice bad" role="alert">
     <${Icon} name="warning" />
@@ -35,6 +46,7 @@ export function ErrorBox({ error, retry, hint = error?.hint, action }) {
       ${error.retryAfter && !hint
         ? html`<${Wait} key=${keyOf(error)} seconds=${error.retryAfter} />`
         : html`<p>${hint ?? advice(error)}</p>`}
+      ${members.length > 0 && html`<ul>${members.map((text) => html`<li key=${text}>${text}</li>`)}</ul>`}
       ${allowed.length > 0 && html`<p>${t('advice.allowed', { what: allowed.join(', ') })}</p>`}
       ${error.code && html`<p class="fine">${error.code}${error.requestId && html` · <${RequestId} id=${error.requestId} />`}</p>`}
     </div>
@@ -107,7 +119,8 @@ export function toast(text, tone = 'good', link, action) {
 }
 
 /** Shows the error of a failed action, with advice. An action that the user cancelled shows none. */
-export const toastError = (error) => !error.cancelled && toast(`${error.message} ${error.hint ?? advice(error)}`, 'bad');
+export const toastError = (error) => !error.cancelled
+  && toast([error.message, ...memberErrors(error), error.hint ?? advice(error)].join(' '), 'bad');
 
 const dismiss = (key) => toasts.set((all) => all.filter((one) => one.key !== key));
 

@@ -1,5 +1,6 @@
 import { html, useEffect, useId, useRef, useState } from '../lib.js';
 import { api } from '../api.js';
+import { date } from '../format.js';
 import { t } from '../i18n.js';
 import { route } from '../router.js';
 import { drafts, useUnsaved } from '../unsaved.js';
@@ -67,6 +68,12 @@ export function useForm(initial, submit, reload, notTyped = []) {
   async function send(event) {
     event?.preventDefault();
     if (busy) return;
+    const wrong = invalidControls(element.current);
+    if (wrong.length) {
+      setErrors(Object.fromEntries(wrong.map((one) => [one.name, one.validationMessage])));
+      wrong[0].focus();
+      return;
+    }
     setBusy(true);
     settle(); // submit may go to another screen
     setProblem(null);
@@ -77,11 +84,13 @@ export function useForm(initial, submit, reload, notTyped = []) {
       setDone(true);
       draft.forget();
     } catch (error) {
-      const fields = error.fields;
-      if (fields) setErrors(fields);
-      const shown = fields && Object.keys(fields).every((name) => element.current?.elements[name] || name === 'photo');
-      if (!shown) setProblem(error);
-      setTimeout(() => element.current?.querySelector('[aria-invalid="true"]')?.focus());
+      if (error.fields) setErrors(error.fields);
+      else setProblem(error);
+      setTimeout(() => {
+        const unplaced = unplacedErrors(element.current, error.fields);
+        if (unplaced) setProblem(Object.assign(error, { unplaced }));
+        element.current?.querySelector('[aria-invalid="true"]')?.focus();
+      });
     } finally {
       setBusy(false);
     }
@@ -92,7 +101,7 @@ export function useForm(initial, submit, reload, notTyped = []) {
     draft.forget();
   }
   return {
-    values, errors, problem, busy, set, clear, send, element, setProblem, conflicts, acceptConflict, merged,
+    values, errors, problem, busy, set, clear, send, element, setErrors, setProblem, conflicts, acceptConflict, merged,
     mergeNewer: reload && mergeNewer,
     discardDraft: draft.found && !done && discardDraft,
   };
@@ -157,6 +166,16 @@ export function useEditedRecord(path, record, etag) {
   };
 }
 
+/** The errors that no field of the form shows, or null. */
+function unplacedErrors(form, fields) {
+  const shown = [...form?.querySelectorAll('.field-error') ?? []].map((one) => one.textContent);
+  const rest = Object.entries(fields ?? {}).filter(([, text]) => !shown.includes(text));
+  return rest.length > 0 ? Object.fromEntries(rest) : null;
+}
+
+/** The controls whose text cannot be sent, such as an invalid date. */
+const invalidControls = (form) => [...form?.elements ?? []].filter((one) => one.validity?.customError);
+
 function flatten(object, prefix = '', into = {}) {
   for (const [name, value] of Object.entries(object)) {
     if (value && typeof value === 'object' && !Array.isArray(value)) flatten(value, `${prefix}${name}.`, into);
@@ -207,10 +226,10 @@ function Control({ common, options, rows, type, value, onInput }) {
 /**
  * A labelled control with its hint and its error.
  * @param {{form: ReturnType<typeof useForm>, name: string, label: string, hint?: any, type?: string, options?: any[],
- *   rows?: number, optional?: boolean}} props
- *   options: [value, text] pairs make a select; rows makes a text area.
+ *   rows?: number, optional?: boolean, control?: any}} props
+ *   options: [value, text] pairs make a select; rows makes a text area; control: a component instead of them.
  */
-export function Field({ form, name, label, hint, type = 'text', options, rows, optional, class: cls = '', ...rest }) {
+export function Field({ form, name, label, hint, type = 'text', options, rows, optional, control = Control, class: cls = '', ...rest }) {
   const id = useId();
   const error = form.errors[name];
   const value = form.values[name] ?? '';
@@ -230,7 +249,7 @@ export function Field({ form, name, label, hint, type = 'text', options, rows, o
   const onInput = (event) => form.set(name, event.target.value);
   return html`<div class=${`field ${cls}`}>
     <label for=${id}>${label}${optional && html` <span class="optional">${t('form.optional')}</span>`}</label>
-    <${Control} common=${common} options=${options} rows=${rows} type=${type} value=${value} onInput=${onInput} />
+    <${control} common=${common} options=${options} rows=${rows} type=${type} value=${value} onInput=${onInput} />
     ${notes}
   </div>`;
 }
@@ -239,7 +258,7 @@ export function Field({ form, name, label, hint, type = 'text', options, rows, o
 export function Conflict({ form, name, options }) {
   const value = form.conflicts[name];
   const option = options?.find(([key]) => String(key) === String(value))?.[1];
-  const plain = typeof value === 'boolean' ? t(value ? 'do.yes' : 'do.no') : String(value) || t('conflict.empty');
+  const plain = typeof value === 'boolean' ? t(value ? 'do.yes' : 'do.no') : date(value) || String(value) || t('conflict.empty');
   return html`<small class="conflict">
     ${t('conflict.other_value', { value: option ?? plain })} <button type="button" class="link" onClick=${() => form.acceptConflict(name)}>
       ${t('conflict.use')}

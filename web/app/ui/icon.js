@@ -1,4 +1,5 @@
 import { html } from '../lib.js';
+import { LOGO } from '../bank.js';
 
 // Our own drawings on a grid of 20 by 20. They have strokes only, so that they take the colour of the text.
 const PATHS = {
@@ -41,6 +42,9 @@ const PATHS = {
   search: 'M9 14.500a5.500 5.500 0 1 0 0-11 5.500 5.500 0 0 0 0 11zM13 13l4 4',
   left: 'M12 4l-6 6 6 6',
   right: 'M8 4l6 6-6 6',
+  first: 'M10 4l-6 6 6 6M16 4l-6 6 6 6',
+  last: 'M4 4l6 6-6 6M10 4l6 6-6 6',
+  calendar: 'M3 5h14v12H3zM3 8.500h14M7 3v3.500M13 3v3.500',
   down: 'M5 8l5 5 5-5',
   up: 'M5 12l5-5 5 5',
   copy: 'M7 7h9v10H7zM4 13V3h9',
@@ -86,3 +90,8 @@ export const Mark = ({ size = 28 }) => html`
   <svg class="mark" width=${size} height=${size} viewBox="0 0 32 32" aria-hidden="true" focusable="false">
     <rect width="32" height="32" rx="7" /><path d="M10 8v16M22 8l-9 8 9 8" />
   </svg>`;
+
+/** The bank's logo, or Kontor's. */
+export const BankMark = ({ size = 28 }) => (LOGO
+  ? html`<img class="mark" src=${LOGO} width=${size} height=${size} alt="" />`
+  : html`<${Mark} size=${size} />`);

@@ -1,5 +1,6 @@
 import { html, useEffect, useRef } from '../lib.js';
 import { useAddress } from '../address.js';
+import { siteName } from '../bank.js';
 import { asLeft } from '../router.js';
 import { Icon } from './icon.js';
 
@@ -13,7 +14,7 @@ export function PageHead({ title, plainTitle = title, note, back, picture, child
   const heading = useRef();
   const { path, beside } = useAddress();
   useEffect(() => {
-    if (!beside) document.title = `${plainTitle} · Kontor`;
+    if (!beside) document.title = `${plainTitle} · ${siteName()}`;
   }, [plainTitle, beside]);
   useEffect(() => {
     const focused = document.activeElement;

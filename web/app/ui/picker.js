@@ -27,14 +27,15 @@ function Suggestions({ id, label, rows, at, hidden, choose }) {
  * A text field with suggestions, as the ARIA practices describe a combobox.
  * @param {{label: string, find: (text: string) => Promise<{id: string, name: string, note?: string}[]>,
  *   pick: (found: {id: string, name: string}) => void, chosen?: string, error?: string, hint?: string, name?: string,
- *   several?: boolean, onType?: (text: string) => void, whole?: boolean, listLabel?: string, after?: any, create?: any}} props
+ *   several?: boolean, onType?: (text: string) => void, whole?: boolean, listLabel?: string, after?: any, create?: any,
+ *   invalid?: string}} props
  *   pick: called with the choice, and with an empty one when the user changes its text; onType: called with the text after each
  *   key; whole: focusing the field selects its text and suggests everything; listLabel: the label as text, where it is not; after:
  *   below the field; several: the field is cleared for the next choice; the choices are shown elsewhere; create: offered when
- *   nothing was found
+ *   nothing was found; invalid: why the form cannot be sent with the text
  */
 export function Combobox({
-  label, find, pick, chosen = '', error, hint, name, several, onType, whole, listLabel = label, after, create,
+  label, find, pick, chosen = '', error, hint, name, several, onType, whole, listLabel = label, after, create, invalid = '',
 }) {
   const id = useId();
   const [text, setText] = useState(chosen);
@@ -53,6 +54,7 @@ export function Combobox({
     setAt(0);
   });
   const field = useRef();
+  useLayoutEffect(() => field.current.setCustomValidity(invalid), [invalid]);
   const picked = useRef(false); // the text is the name of the choice
   useLayoutEffect(() => {
     if (document.activeElement !== field.current) setText(chosen); // Otherwise the choice follows what is typed, with a delay.

@@ -1,6 +1,7 @@
 import { html, useEffect, useState } from '../lib.js';
-import { language, t } from '../i18n.js';
-import { useStore } from '../store.js';
+import { dateTime } from '../format.js';
+import { t, useLanguage } from '../i18n.js';
+import { usePreferences } from '../preferences.js';
 
 const POLL_MS = 10_000; // the command line moves the clock, too
 
@@ -15,7 +16,8 @@ async function ahead() {
 
 /** The mark of a sandbox, with its time. */
 export function SandboxMark() {
-  const lang = useStore(language);
+  useLanguage();
+  usePreferences();
   const [offset, setOffset] = useState(null);
   const [, setTicks] = useState(0);
   useEffect(() => {
@@ -25,6 +27,6 @@ export function SandboxMark() {
     addEventListener('focus', read);
     return () => (clearInterval(timer), removeEventListener('focus', read));
   }, []);
-  const time = offset !== null && new Date(Date.now() + offset).toLocaleString(lang, { dateStyle: 'medium', timeStyle: 'short' });
+  const time = offset !== null && dateTime(Date.now() + offset);
   return html`<aside class="sandbox" aria-label=${t('sandbox.name')}>${time ? t('sandbox.time', { time }) : t('sandbox.name')}</aside>`;
 }

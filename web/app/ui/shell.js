@@ -1,6 +1,7 @@
 import { html, useEffect, useLayoutEffect, useRef, useState } from '../lib.js';
 import { signOut } from '../auth.js';
 import { avatarUrl } from '../avatar.js';
+import { siteName } from '../bank.js';
 import { dateTime, day } from '../format.js';
 import { t } from '../i18n.js';
 import { useUnread } from '../live_updates.js';
@@ -12,10 +13,11 @@ import { match, route } from '../router.js';
 import { connection } from '../stream.js';
 import { useStore } from '../store.js';
 import { loadFont } from '../style.js';
+import { TermsLinks } from './auth_layout.js';
 import { Avatar } from './display.js';
 import { useModal } from './dialog.js';
 import { Notice, toastError } from './feedback.js';
-import { Icon, Mark } from './icon.js';
+import { BankMark, Icon, Mark } from './icon.js';
 import { LanguageChoice } from './language_choice.js';
 
 const isWithin = (path, base) => path === base || (base !== '/' && path.startsWith(`${base}/`));
@@ -33,7 +35,7 @@ function MenuEntry({ row, path, count }) {
 
 function MainMenu({ path, unread }) {
   return html`<nav aria-label=${t('nav.main')}>
-    <a class="brand" href="/"><${Mark} />Kontor</a>
+    <a class="brand" href="/">${isClient() ? html`<${BankMark} />` : html`<${Mark} />`}${siteName()}</a>
     <ul>${menu('main').map((row) => html`
       <${MenuEntry} key=${row.path} row=${row} path=${path} count=${row.count && unread[row.count]} />`)}</ul>
   </nav>`;
@@ -261,6 +263,7 @@ export function Shell({ path, children }) {
       <${TopBar} path=${path} drawerOpen=${open} openDrawer=${() => setOpen(true)} />
       <${Printed} />
       <main id="main" tabindex="-1"><${PrintedPassword} /><${FactorDue} />${children}</main>
+      ${isClient() && html`<footer><${TermsLinks} /></footer>`}
       <${BottomBar} path=${path} unread=${useUnread()} />
     </div>
   </div>`;

@@ -577,6 +577,14 @@ export interface AuditStatusQuery {
   restart?: boolean;
 }
 
+/** Parameters of GET /v1/audit/export. */
+export interface AuditExportQuery {
+  /** The number of the first entry. */
+  from?: number;
+  /** The number of the last entry; without it, as many as there are, at most 10,000. */
+  to?: number;
+}
+
 /** Parameters of GET /v1/personas. */
 export interface PersonasListQuery {
   /**
@@ -1940,6 +1948,15 @@ export declare class AuditOperations extends Group {
 
   /** GET /v1/audit/status: verify the next part of the audit trail and get the result so far. */
   status(query?: AuditStatusQuery, options?: CallOptions): Promise<t.AuditStatus>;
+
+  /**
+   * GET /v1/audit/export: export a part of the audit trail, signed.
+   *
+   * At most 10,000 entries. `kontor audit verify` and the console verify the file: each entry holds the hash of the one
+   * before, and the last line signs the last hash with a key of `export_keys` in `GET /v1/audit/status`. Files of adjacent
+   * parts can be joined.
+   */
+  export(query?: AuditExportQuery, options?: CallOptions): Promise<Blob>;
 }
 
 export declare class PersonasUsersOperations extends Group {
@@ -2665,6 +2682,14 @@ export declare class WebhooksOperations extends Group {
    * grant on `GET /v1/events`.
    */
   create(input: t.WebhookCreateInput, options?: CallOptions): Promise<t.WebhookNewSecret>;
+
+  /**
+   * POST /v1/webhooks/test: send a test event to an address before a webhook is created.
+   *
+   * The server waits for at most five seconds for the answer. The event of the type `webhooks.test` is signed with a secret
+   * that is not kept.
+   */
+  try(input: t.WebhookTryInput, options?: CallOptions): Promise<t.WebhookTried>;
 
   /** GET /v1/webhooks/{id}: get a webhook. */
   get(id: string, options?: CallOptions): Promise<t.Webhook>;

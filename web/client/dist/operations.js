@@ -563,6 +563,10 @@ export class AuditOperations extends Group {
   async status(query = {}, options = {}) {
     return this.connection.json({ name: 'audit.status', method: 'GET', path: '/v1/audit/status', bearer: true }, { query }, options);
   }
+
+  async export(query = {}, options = {}) {
+    return this.connection.blob({ name: 'audit.export', method: 'GET', path: '/v1/audit/export', bearer: true, accept: 'application/jsonl' }, { query }, options);
+  }
 }
 
 export class PersonasUsersOperations extends Group {
@@ -1297,6 +1301,10 @@ export class WebhooksOperations extends Group {
 
   async create(input, options = {}) {
     return this.connection.json({ name: 'webhooks.create', method: 'POST', path: '/v1/webhooks', bearer: true, keyed: true }, { input }, options);
+  }
+
+  async try(input, options = {}) {
+    return this.connection.json({ name: 'webhooks.try', method: 'POST', path: '/v1/webhooks/test', bearer: true }, { input }, options);
   }
 
   async get(id, options = {}) {

@@ -1533,6 +1533,11 @@ export interface AuditStatus {
   /** When the verification began. It does not detect later changes of entries that it has passed. */
   since: string;
   checked_at: string;
+  /**
+   * The public Ed25519 keys that verify signed exports, in base64: the present one first, then those from before rotations
+   * of the master key.
+   */
+  export_keys: string[];
 }
 
 export interface AuditFirstBad {
@@ -3129,6 +3134,21 @@ export interface WebhookNewSecret {
 export type WebhookNewSecretStatus = 'active' | 'paused' | 'disabled';
 
 export type WebhookNewSecretReason = 'failing' | 'gone' | '';
+
+export interface WebhookTryInput {
+  /** An https:// address on the internet, or one in webhooks.allowed_networks. */
+  url: string;
+}
+
+export interface WebhookTried {
+  /** Whether the receiver has answered 2xx in time. */
+  delivered: boolean;
+  /** null without an answer. */
+  response_status: number | null;
+  /** Why the call has failed; empty if it has not. */
+  error: string;
+  duration_ms: number;
+}
 
 export interface Webhook {
   id: string;

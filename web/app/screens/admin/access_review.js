@@ -105,6 +105,7 @@ export default function AccessReview() {
         options=${optionsOf(KINDS, (kind) => t(`access_review.kind_${kind}`))} />
     <//>
     <${RecordList} list=${list} title=${t('nav.access_review')} columns=${columnsOf(setOpen)}
-      empty=${html`<${Empty} icon="roles" title=${t('access_review.none')} />`} />
+      empty=${html`<${Empty} icon="roles" title=${t('access_review.none')}
+        action=${html`<a class="button quiet" href="/admin/users">${t('nav.users')}</a>`}>${t('access_review.none_text')}<//>`} />
     ${open && html`<${ReviewDialog} row=${open} close=${() => setOpen(null)} done=${done} showAll=${showAll} />`}`;
 }

@@ -3,6 +3,7 @@ import { api } from '../../api.js';
 import { may } from '../../access.js';
 import { t, term } from '../../i18n.js';
 import { useList } from '../../list.js';
+import { DateField } from '../../ui/date_field.js';
 import { Badge, Copy, When } from '../../ui/display.js';
 import { confirm, Dialog } from '../../ui/dialog.js';
 import { Empty, Notice, toast, toastError } from '../../ui/feedback.js';
@@ -44,7 +45,7 @@ function KeyDialog({ close, done }) {
   return html`<${Dialog} key="new" title=${t('keys.new')} close=${close}><${Form} form=${form}>
     <${Field} form=${form} name="name" label=${t('field.name')} hint=${t('keys.name_hint')} autocomplete="off" />
     <${Field} form=${form} name="scopes" label=${t('keys.scope')} options=${scopes} />
-    <${Field} form=${form} name="expires_at" type="date" optional label=${t('keys.expires')} hint=${t('keys.expires_hint')} />
+    <${DateField} form=${form} name="expires_at" optional label=${t('keys.expires')} hint=${t('keys.expires_hint')} />
     <${Actions} form=${form} label=${t('keys.create')} cancel=${close} />
   <//><//>`;
 }

@@ -10,6 +10,7 @@ import { usePreferences } from '../../preferences.js';
 import { route, setQuery } from '../../router.js';
 import { useStore } from '../../store.js';
 import { loadStyle } from '../../style.js';
+import { DateInput } from '../../ui/date_field.js';
 import { Badge, When } from '../../ui/display.js';
 import { ErrorBox, Notice } from '../../ui/feedback.js';
 import { Filter, Filters, optionsOf, Search } from '../../ui/filters.js';
@@ -19,6 +20,7 @@ import { RecordList } from '../../ui/record_list.js';
 import { UserPicker } from '../../ui/picker.js';
 import { actionName, actionsNamed } from './audit_actions.js';
 import { Actor, EntryDialog, RecordLink, recordNames } from './audit_entry.js';
+import { ExportButtons, rangeOf } from './audit_export.js';
 
 await loadStyle('admin');
 
@@ -71,18 +73,10 @@ const columnsOf = (keyNames, names, open) => [
   { key: 'record', minor: true, wide: true, label: t('audit.record'), cell: (row) => html`<${RecordLink} entry=${row} names=${names} />` },
 ];
 
-/** The range of the local days of a filter, as the list searches it: from..to. */
-function rangeOf(from, to) {
-  if (!from && !to) return '';
-  const start = from ? new Date(`${from}T00:00`).toISOString() : '';
-  const end = to ? new Date(`${to}T23:59:59.999`).toISOString() : '';
-  return `${start}..${end}`;
-}
-
 function DayFilter({ label, value, onChange }) {
   const id = useId();
   return html`<div class=${`filter${value ? ' set' : ''}`}><label for=${id}>${label}</label>
-    <input id=${id} type="date" value=${value} onChange=${(event) => onChange(event.target.value)} /></div>`;
+    <${DateInput} id=${id} value=${value} onChange=${onChange} /></div>`;
 }
 
 /** A filter that only links set, such as that of one person: what it selects, with a button that removes it. */
@@ -111,7 +105,7 @@ export default function Audit() {
   };
   const shown = { ...list, filtered: list.filtered || Boolean(from || to), clear: () => setQuery(NO_FILTERS) };
   return html`
-    <${PageHead} title=${t('nav.audit')} note=${t('audit.note')} />
+    <${PageHead} title=${t('nav.audit')} note=${t('audit.note')}><${ExportButtons} from=${from} to=${to} /><//>
     <${ChainState} />
     <${Filters}>
       <${Search} label=${t('audit.search')} value=${list.state.q} onSearch=${(q) => list.set({ q })} />

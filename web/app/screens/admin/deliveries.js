@@ -1,5 +1,6 @@
 import { html, useState } from '../../lib.js';
 import { api } from '../../api.js';
+import { may } from '../../access.js';
 import { dateTime } from '../../format.js';
 import { t, term } from '../../i18n.js';
 import { useList } from '../../list.js';
@@ -86,6 +87,8 @@ export default function Deliveries() {
         options=${optionsOf(['email', 'sms'], (channel) => term('channel', channel))} />
     <//>
     <${RecordList} list=${list} title=${t('nav.deliveries')} columns=${columnsOf(setOpen)}
-      empty=${html`<${Empty} icon="deliveries" title=${t('deliveries.none')} />`} />
+      empty=${html`<${Empty} icon="deliveries" title=${t('deliveries.none')}
+        action=${may('users', 'read') && html`<a class="button quiet" href="/admin/users">${t('nav.users')}</a>`}>
+        ${t('deliveries.none_text')}<//>`} />
     ${row && html`<${DeliveryDialog} row=${row} close=${close} done=${done} reload=${list.reload} />`}`;
 }

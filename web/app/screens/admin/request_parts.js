@@ -1,5 +1,5 @@
 import { html } from '../../lib.js';
-import { day } from '../../format.js';
+import { day, locale } from '../../format.js';
 import { language, t } from '../../i18n.js';
 import { usePreferences } from '../../preferences.js';
 import { Badge } from '../../ui/display.js';
@@ -19,7 +19,7 @@ const PRECISE = { hour: '2-digit', minute: '2-digit', second: '2-digit', fractio
 /** The local time of a request to the millisecond; exact: with its day. */
 export function Moment({ at, exact }) {
   usePreferences();
-  const time = new Date(at).toLocaleTimeString(language.get(), PRECISE);
+  const time = new Date(at).toLocaleTimeString(locale(), PRECISE);
   const full = `${day(at)}, ${time}`;
   return html`<time class="moment" dateTime=${at} title=${full}>${exact ? full : time}</time>`;
 }

@@ -80,7 +80,8 @@ function List() {
     <//>
     <${RecordList} list=${list} title=${t('nav.requests')} columns=${columnsOf()} lines=${10} link=${(row) => `/admin/requests/${row.seq}`}
       rowsOf=${(page) => page.data.map((row) => ({ ...row, id: row.seq }))}
-      empty=${html`<${Empty} icon="endpoints" title=${t('requests.none')} />`} />`;
+      empty=${html`<${Empty} icon="endpoints" title=${t('requests.none')}
+        action=${html`<a class="button quiet" href="/docs">${t('auth.api')}</a>`}>${t('requests.none_text')}<//>`} />`;
 }
 
 /** The latest requests to the server, kept in its memory. */

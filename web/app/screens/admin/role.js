@@ -44,7 +44,7 @@ function Grant({ grant, remove }) {
 
 const Grants = ({ title, rows, remove }) => html`<${Card} title=${title}>${rows.length
   ? html`<ul class="items">${rows.map((grant) => html`<${Grant} key=${grant.id} grant=${grant} remove=${remove} />`)}</ul>`
-  : html`<${Empty} icon="roles" title=${t('grants.none')} />`}<//>`;
+  : html`<${Empty} icon="roles" title=${t('grants.none')}>${t('grants.none_text')}<//>`}<//>`;
 
 function Head({ role, edit, addGrant }) {
   async function removeRole() {

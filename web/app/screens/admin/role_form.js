@@ -2,6 +2,7 @@ import { html } from '../../lib.js';
 import { api } from '../../api.js';
 import { PERMISSIONS, TYPES } from '../../access.js';
 import { t, term } from '../../i18n.js';
+import { DateField } from '../../ui/date_field.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Actions, Field, Form, useEditedRecord, useForm } from '../../ui/form.js';
 import { timestamp } from '../../ui/validity.js';
@@ -44,7 +45,7 @@ export function GrantDialog({ role, close, done }) {
       </div>
       ${form.errors.permissions && html`<small class="field-error">${form.errors.permissions}</small>`}
     </fieldset>
-    <${Field} form=${form} name="expires_at" type="datetime-local" label=${t('grants.expires')} optional />
+    <${DateField} exact form=${form} name="expires_at" label=${t('grants.expires')} optional />
     <${Actions} form=${form} label=${t('grants.create')} cancel=${close} />
   <//><//>`;
 }

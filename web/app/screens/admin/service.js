@@ -3,6 +3,7 @@ import { api } from '../../api.js';
 import { may, roleName } from '../../access.js';
 import { t } from '../../i18n.js';
 import { useLoad } from '../../load.js';
+import { DateField } from '../../ui/date_field.js';
 import { Badge, Copy, Facts, RecordId, When } from '../../ui/display.js';
 import { confirm, Dialog } from '../../ui/dialog.js';
 import { Empty, Loaded, Notice, toast, useAction } from '../../ui/feedback.js';
@@ -37,7 +38,7 @@ function TokenDialog({ account, close, done }) {
   if (text) return html`<${TokenCreated} key="created" text=${text} close=${close} />`;
   return html`<${Dialog} key="new" title=${t('services.token_new')} close=${close}><${Form} form=${form}>
     <${Field} form=${form} name="name" label=${t('field.name')} hint=${t('services.token_name_hint')} autocomplete="off" />
-    <${Field} form=${form} name="expires_at" type="date" optional label=${t('services.expires')} hint=${t('services.expires_hint')} />
+    <${DateField} form=${form} name="expires_at" optional label=${t('services.expires')} hint=${t('services.expires_hint')} />
     <${Field} form=${form} name="networks" rows=${2} optional label=${t('services.networks')} hint=${t('services.networks_hint')} />
     <${Field} form=${form} name="scopes" rows=${2} optional label=${t('services.scopes')} hint=${t('services.scopes_hint')} />
     <${Actions} form=${form} label=${t('services.token_create')} cancel=${close} />
@@ -97,7 +98,7 @@ function Tokens({ account }) {
   return html`<${Card} title=${t('services.tokens')} aside=${add}>
     <${Loaded} load=${load}>${(rows) => (rows.length
       ? html`<${Table} caption=${t('services.tokens')} columns=${columnsOf(mayChange && revoke.run)} rows=${rows} />`
-      : html`<${Empty} icon="key" title=${t('services.no_tokens')} />`)}<//>
+      : html`<${Empty} icon="key" title=${t('services.no_tokens')}>${t('services.no_tokens_text')}<//>`)}<//>
     ${adding && html`<${TokenDialog} account=${account} close=${() => setAdding(false)} done=${load.reload} />`}
   <//>`;
 }

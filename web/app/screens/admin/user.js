@@ -1,10 +1,12 @@
 import { html, useId, useLayoutEffect, useState } from '../../lib.js';
 import { api } from '../../api.js';
 import { may, roleName, roleText } from '../../access.js';
+import { isDate } from '../../dates.js';
 import { dateTime } from '../../format.js';
 import { LANGUAGES, t } from '../../i18n.js';
 import { useLoad } from '../../load.js';
 import { learnUsers, myId, nameOf, usePeople } from '../../people.js';
+import { DateInput } from '../../ui/date_field.js';
 import { Avatar, Badge, Facts, RecordId } from '../../ui/display.js';
 import { confirm } from '../../ui/dialog.js';
 import { Loaded, toast, useAction } from '../../ui/feedback.js';
@@ -29,7 +31,7 @@ function RoleChoice({ role, checked, toggle, term, end, setEnd }) {
     </label>
     <${Validity} term=${term} />
     ${checked && html`<div class="field"><label for=${id}>${t('grants.expires')}</label>
-      <input id=${id} type="datetime-local" value=${end} onChange=${(event) => setEnd(event.target.value)} /></div>`}
+      <${DateInput} id=${id} exact raw value=${end} onChange=${setEnd} /></div>`}
   </div>`;
 }
 
@@ -61,6 +63,7 @@ function Roles({ user, reload }) {
   const chosen = withChanges(held, changes);
   const isSelf = user.id === myId();
   useLayoutEffect(() => setChanges((was) => new Map([...was].filter(([name, on]) => on !== held.includes(name)))), [user]);
+  const wrongEnd = [...ends.values()].some((end) => end && !isDate(end, true));
   const save = useAction(async () => {
     await api.put(`/v1/users/${user.id}/roles`, { roles: [...chosen], terms: termsOf(user, chosen, ends) });
     setEnds(new Map());
@@ -78,7 +81,7 @@ function Roles({ user, reload }) {
       </fieldset>
       ${isSelf
         ? html`<p class="fine">${t('admin.own_roles')}</p>`
-        : html`<div class="actions"><button disabled=${save.busy} onClick=${save.run}>${t('do.save')}</button></div>`}`}<//>
+        : html`<div class="actions"><button disabled=${save.busy || wrongEnd} onClick=${save.run}>${t('do.save')}</button></div>`}`}<//>
   <//>`;
 }
 

@@ -6,6 +6,7 @@ import { useList } from '../../list.js';
 import { useLoad } from '../../load.js';
 import { go } from '../../router.js';
 import { loadStyle } from '../../style.js';
+import { DateField } from '../../ui/date_field.js';
 import { Badge, Facts, RecordId, When } from '../../ui/display.js';
 import { confirm, Dialog } from '../../ui/dialog.js';
 import { Empty, Loaded, Notice, toast, useAction } from '../../ui/feedback.js';
@@ -75,7 +76,7 @@ function ReplayDialog({ path, close, done }) {
     toast(t('webhooks.replayed'));
   });
   return html`<${Dialog} title=${t('webhooks.replay')} close=${close}><${Form} form=${form}>
-    <${Field} form=${form} name="since" type="date" label=${t('webhooks.since')} hint=${t('webhooks.since_hint')} />
+    <${DateField} form=${form} name="since" label=${t('webhooks.since')} hint=${t('webhooks.since_hint')} />
     <${Actions} form=${form} label=${t('webhooks.replay')} cancel=${close} />
   <//><//>`;
 }
@@ -102,7 +103,7 @@ function Deliveries({ path }) {
     <${Filters}><${Filter} label=${t('field.state')} value=${list.state.status} onChange=${(status) => list.set({ status })}
       options=${optionsOf(STATES, nameOf)} /><//>
     <${RecordList} list=${list} title=${t('webhooks.deliveries')} columns=${columnsOf(setOpen)}
-      empty=${html`<${Empty} icon="deliveries" title=${t('webhooks.no_deliveries')} />`} />
+      empty=${html`<${Empty} icon="deliveries" title=${t('webhooks.no_deliveries')}>${t('webhooks.no_deliveries_text')}<//>`} />
     ${open && html`<${DeliveryDialog} path=${path} row=${open} close=${close} done=${done} />`}
     ${replaying && html`<${ReplayDialog} path=${path} close=${() => setReplaying(false)} done=${list.reload} />`}
   <//>`;

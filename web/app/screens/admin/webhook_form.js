@@ -1,10 +1,11 @@
-import { html } from '../../lib.js';
+import { html, useState } from '../../lib.js';
 import { api } from '../../api.js';
+import { number } from '../../format.js';
 import { t, term } from '../../i18n.js';
 import { useLoad } from '../../load.js';
 import { Badge, Copy } from '../../ui/display.js';
 import { Dialog } from '../../ui/dialog.js';
-import { Loaded, Notice } from '../../ui/feedback.js';
+import { Loaded, Notice, useAction } from '../../ui/feedback.js';
 import { Actions, Field, Form } from '../../ui/form.js';
 
 const words = (text) => text.split(/[\s,]+/).filter(Boolean);
@@ -60,12 +61,37 @@ function EventTypes({ form }) {
   </fieldset>`;
 }
 
+/** A button that sends a test to the typed address, before the webhook is saved, and the outcome. */
+function TryAddress({ form }) {
+  const [tried, setTried] = useState(null); // with its address
+  const { url } = form.values;
+  const send = useAction(async () => {
+    setTried(null);
+    try {
+      setTried({ url, ...(await api.post('/v1/webhooks/test', { url })) });
+    } catch (error) {
+      if (!error.fields) throw error;
+      form.setErrors((was) => ({ ...was, ...error.fields }));
+    }
+  });
+  const shown = tried?.url === url && tried;
+  return html`<div class="stack try-address">
+    <div><button type="button" class="quiet small" disabled=${send.busy || !url.trim()} aria-busy=${send.busy} onClick=${send.run}>
+      ${t('webhooks.try')}</button></div>
+    ${shown && (shown.delivered
+      ? html`<${Notice} tone="good" title=${t('webhooks.try_accepted')}>
+          ${t('webhooks.try_answer', { status: shown.response_status, ms: number(shown.duration_ms) })}<//>`
+      : html`<${Notice} tone="warn" title=${t('webhooks.try_failed')}>${shown.error}<//>`)}
+  </div>`;
+}
+
 /** The fields of a webhook; choose adds the choice of its account, which cannot be changed later. */
 export function WebhookForm({ form, label, cancel, choose }) {
   const load = useLoad(async () => (choose ? (await api.get('/v1/service-accounts', { limit: 100 })).data : []), []);
   const accounts = (load.data ?? []).filter((row) => row.status === 'active').map((row) => [row.id, row.name]);
   return html`<${Form} form=${form}>
     <${Field} form=${form} name="url" type="url" label=${t('webhooks.url')} hint=${t('webhooks.url_hint')} autocomplete="off" />
+    ${choose && html`<${TryAddress} form=${form} />`}
     <${Field} form=${form} name="description" optional label=${t('webhooks.description')} />
     ${choose && html`<${Field} form=${form} name="account_id" label=${t('webhooks.account')} hint=${t('webhooks.account_hint')}
       options=${[['', t('webhooks.myself')], ...accounts]} />`}
