@@ -77,7 +77,7 @@ var entries = map[string][]lists.Entry{
 			Births: []names.Birth{{Year: 1970, Month: 3, Day: 4}, {Year: 1971}}, Countries: []string{"RU"}},
 		{SourceID: "102", Kind: names.Organisation, Names: []string{`SAMPLE TRADING "LLC"`}, Programs: []string{"SAMPLE1"}, Countries: []string{"BY"}},
 		{SourceID: "103", Names: []string{"SAMPLE STAR"}, Programs: []string{"SAMPLE1"}},
-		{SourceID: "104", Kind: names.Person, Names: []string{"MUÑOZ EJEMPLO, José"}, Programs: []string{"SDNTK"}, Countries: []string{"BA", "KP"},
+		{SourceID: "104", Kind: names.Person, Names: []string{"MUÑOZ EJEMPLO, José", "PEPE"}, Programs: []string{"SDNTK"}, Countries: []string{"BA", "KP"},
 			Births: []names.Birth{{Year: 1950}, {Year: 1951}, {Year: 1952}, {Year: 1953}, {Year: 1954}, {Year: 1948}}},
 	},
 	"targets.simple.csv": {

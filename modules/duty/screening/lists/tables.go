@@ -221,6 +221,8 @@ func sdnEntry(row []string) (Entry, bool) {
 			e.Countries = appendCountry(e.Countries, strings.TrimPrefix(strings.TrimPrefix(value, "nationality "), "citizen "))
 		case "nationality", "citizen":
 			e.Countries = appendCountry(e.Countries, value)
+		case "a.k.a.", "f.k.a.", "n.k.a.": // weak ones, which alt.csv lacks
+			e.Names = append(e.Names, strings.Trim(value, "'"))
 		}
 	}
 	return e, true
