@@ -47,6 +47,13 @@ func TestImport_RefusesFilesThatAreNoTable(t *testing.T) {
 			}
 		})
 	}
+	long := strings.Repeat("x", 300<<10)
+	for _, row := range []string{"Anna," + long + ",anna@example.ch\n", long + "\n"} {
+		answer := send(c, "", header+"\"Anna\nMaria\",Keller,anna@example.ch\n"+row).Expect(t, http.StatusBadRequest)
+		if !strings.Contains(answer.Body, "line 4") {
+			t.Errorf("the long row is in line 4: %s", answer.Body)
+		}
+	}
 	send(c, "", header+strings.Repeat("Anna,Keller,anna@example.ch\n", 40_000)).ExpectError(t, http.StatusRequestEntityTooLarge, "common.payload_too_large")
 	send(c, "", "").Expect(t, http.StatusBadRequest)
 	c.With("Content-Type", "application/json").Do("POST", path, `{}`).Expect(t, http.StatusUnsupportedMediaType)

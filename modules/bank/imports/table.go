@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"cmp"
 	"bufio"
 	"bytes"
 	"encoding/csv"
@@ -155,12 +156,11 @@ func (t *table) read() (record []string, line int64, err error) {
 	if len(record) > 0 {
 		at, _ := t.csv.FieldPos(0)
 		line = int64(at)
-		t.last = line
 	}
 	var malformed *csv.ParseError
 	switch {
 	case errors.Is(err, errTooLong):
-		return nil, 0, apierr.Invalid(upload.FileMember, "imports.row_too_long", apierr.Args{"Line": t.line(), "Max": maxRowBytes})
+		return nil, 0, apierr.Invalid(upload.FileMember, "imports.row_too_long", apierr.Args{"Line": cmp.Or(line, t.line()), "Max": maxRowBytes})
 	case errors.As(err, &malformed):
 		return nil, 0, apierr.Invalid(upload.FileMember, "imports.quotation_mark", apierr.Args{"Line": malformed.StartLine})
 	case err != nil:
@@ -171,6 +171,7 @@ func (t *table) read() (record []string, line int64, err error) {
 			return nil, 0, apierr.Invalid(upload.FileMember, "imports.not_utf8", apierr.Args{"Line": line})
 		}
 	}
+	t.last = line
 	return record, line, nil
 }
 
