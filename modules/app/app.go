@@ -106,6 +106,7 @@ type Modules struct {
 	backup  atomic.Pointer[continuous.Shipper] // nil before Work, and without a target
 	bills   *qrbill.Reader
 	jobRuns *JobRuns
+	built   atomic.Bool  // New has ended
 	jobGate sync.RWMutex // held for reading by each run of a job, for writing while the sandbox runs them
 }
 
@@ -188,6 +189,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		return nil, err
 	}
 	m.jobRuns = NewJobRuns(m.Jobs())
+	m.built.Store(true)
 	return m, nil
 }
 
@@ -427,8 +429,12 @@ func (m *Modules) checkHolds(ctx context.Context, q store.Querier, userID string
 }
 
 // callerChanged ends what outlives a request of a user, on every node. Their tokens as a service account come first: streams ask for
-// them. An empty id stands for all users.
+// them. An empty id stands for all users. A connection to the database that is lost and made again during [New] calls it, too: then
+// nothing is remembered yet.
 func (m *Modules) callerChanged(userID string) {
+	if !m.built.Load() {
+		return
+	}
 	m.Services.Forget(userID)
 	m.Notifications.SessionsChanged(userID)
 	m.Changes.SessionsChanged(userID)
