@@ -159,7 +159,6 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Search = newSearch(m)
 	m.Requests = newRequests(m)
 	m.Screening = newScreening(m)
-	m.Customers.SetScreening(m.Screening)
 	m.Privacy = m.newPrivacy(o)
 	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Notifier: m.Notifications, Personas: m.Personas, Records: m.records(), SettingRoles: settingRoles(o.Settings), Texts: texts, Log: o.Log})
 	m.AuthZEN = newAuthZEN(m)
@@ -184,7 +183,8 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Notifications.Peers = notifications.Peers{Sessions: m.Auth, Directory: m.Users, Chats: m.Chats}
 	m.Users.Peers = directory.Peers{Terms: m.RBAC, Notifier: m.Notifications, Customers: m.Customers}
 	m.Tasks.Peers = tasks.Peers{Files: m.Files}
-	if err := complete(m.Auth.Peers, m.Notifications.Peers, m.Users.Peers, m.Tasks.Peers); err != nil {
+	m.Customers.Peers = customers.Peers{Screening: m.Screening}
+	if err := complete(m.Auth.Peers, m.Notifications.Peers, m.Users.Peers, m.Tasks.Peers, m.Customers.Peers); err != nil {
 		return nil, err
 	}
 	m.jobRuns = NewJobRuns(m.Jobs())

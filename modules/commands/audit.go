@@ -259,7 +259,8 @@ func (c screeningLoadCommand) Run(ctx context.Context, p Process, r *settings.Re
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(p.Stdout, "%s %s: %d entries, %d added, %d changed, %d removed\n", printable(l.Name), printable(l.Version), l.Entries, l.Added, l.Changed, l.Removed)
+		title := strings.TrimSpace(printable(l.Name) + " " + printable(l.Version))
+		_, err = fmt.Fprintf(p.Stdout, "%s: %d entries, %d added, %d changed, %d removed\n", title, l.Entries, l.Added, l.Changed, l.Removed)
 		return err
 	})
 }

@@ -2583,6 +2583,8 @@ type CustomerCase struct {
 	AssignedAt *time.Time `json:"assigned_at"`
 	// The decision that waits for a second person; null for none.
 	PendingDecision *CustomerPendingDecision `json:"pending_decision"`
+	// How many hits on sanctions lists block the verification; missing for none.
+	BlockingHits int64 `json:"blocking_hits"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`

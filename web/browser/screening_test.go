@@ -88,27 +88,77 @@ func TestScreening_AListIsLoadedAndANameIsCompared(t *testing.T) {
 	v.see("No list is loaded")
 }
 
+// loadHit loads a list with one name, and waits until a customer who is like it has a hit.
+func (v *visitor) loadHit(name string) {
+	v.t.Helper()
+	v.open("/screening/lists")
+	v.clickText("Load a list")
+	v.write(`dialog input[name=name]`, "Sample")
+	v.chooseFile(`#screening-file`, writeFile(v.t, "targets.simple.csv",
+		"id,schema,name,aliases,birth_date,countries,program_ids\nQ2,Person,"+name+",Rosy Z.;Росмари Цграгген,1980-02-29,ch,TEST\n"))
+	v.save()
+	v.see("Sample has 1 entries")
+	admin, poll := v.server.token(firstAdmin), time.NewTicker(250*time.Millisecond)
+	defer poll.Stop()
+	for v.server.call(admin, "GET", "/v1/screening/hits", nil)["total"] != 1.0 { // the comparison runs in the background
+		<-poll.C
+	}
+}
+
 func TestHits_ADismissalNeedsAReason(t *testing.T) {
 	s := newServer(t)
 	admin := s.token(firstAdmin)
 	s.newCustomer(admin, "Rosmarie", "Zgraggen")
 	v := signedIn(t, s, desk, firstAdmin)
-	v.open("/screening/lists")
-	v.clickText("Load a list")
-	v.write(`dialog input[name=name]`, "Sample")
-	v.chooseFile(`#screening-file`, writeFile(t, "targets.simple.csv",
-		"id,schema,name,aliases,birth_date,countries,program_ids\nQ2,Person,Rosmary Zgragen,,1980-02-29,ch,TEST\n"))
-	v.save()
-	v.see("Sample has 1 entries")
-	poll := time.NewTicker(250 * time.Millisecond)
-	defer poll.Stop()
-	for s.call(admin, "GET", "/v1/screening/hits", nil)["total"] != 1.0 { // the comparison runs in the background
-		<-poll.C
-	}
+	v.loadHit("Rosmary Zgragen")
 	v.open("/screening")
 	v.clickText("Rosmarie Zgraggen")
 	v.until(`document.querySelector('.compare mark')`)
 	v.click(`.hit-reasons button`)
 	v.click(`form button[type=submit]`)
 	v.see("Dismissed")
+}
+
+// A confirmation waits for a second person. The proposer cannot be that person, and the case of the customer shows the hit.
+func TestHits_AConfirmationNeedsASecondPerson(t *testing.T) {
+	s := newServer(t)
+	s.waitingCase(s.token(firstAdmin), "Rosmarie", "Zgraggen")
+	v := signedIn(t, s, look{width: 1280, height: 900, dark: true}, firstAdmin)
+	v.loadHit("Rosmary Zgragen")
+	v.picture("lists-dark")
+	v.open("/review")
+	v.until(`document.querySelector('[aria-label="1 sanctions hit"]')`)
+	v.picture("queue-dark")
+	v.click(`table.data .row-link`)
+	v.see("Hits on sanctions lists")
+	v.picture("case-dark")
+	v.clickText("Rosmary Zgragen")
+	v.until(`document.querySelector('.compare mark')`)
+	v.picture("hit-dark")
+	v.choose(`select[name=decision]`, "confirmed")
+	v.write(`textarea[name=reason]`, "The same passport.")
+	v.click(`form button[type=submit]`)
+	v.see("Waits for a second person")
+	v.until(`[...document.querySelectorAll('select[name=decision] option')].map((one) => one.value).join() === 'open'`)
+	v.picture("hit-pending-dark")
+
+	second := signedIn(t, s, look{width: 360, height: 740}, s.newPerson("Advisor"))
+	second.open("/screening")
+	second.see("Rosmary Zgragen")
+	second.picture("hits-narrow")
+	second.clickText("Rosmarie Zgraggen")
+	second.see("The same passport.")
+	second.picture("hit-pending-narrow")
+	second.write(`textarea[name=reason]`, "Compared again.")
+	second.click(`form button[type=submit]`)
+	second.until(`document.querySelector('h1').parentElement.innerText.includes('Confirmed')`)
+	second.picture("hit-confirmed-narrow")
+	second.open("/screening/lists")
+	second.see("Sample")
+	second.picture("lists-narrow")
+	second.open("/screening/check")
+	second.write(`input[name=name]`, "Росмари Цграгген")
+	second.click(`form button[type=submit]`)
+	second.until(`document.querySelector('.candidate mark')`)
+	second.picture("check-narrow")
 }

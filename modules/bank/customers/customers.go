@@ -113,15 +113,21 @@ type Service struct {
 	quota      records.Quota
 	texts      endpoint.Texts
 	fourEyes   string
-	screening  hit.Screening
 	cached     *records.Cached[Customer]
 	encoded    *list.Kept[Customer] // customerList with encoded rows
+
+	Peers Peers // set before the first request
 }
 
 // Options are the settings of the module.
 type Options struct {
 	FourEyes string // which decisions need a second person; empty: FourEyesEnhanced
 	Texts    endpoint.Texts
+}
+
+// Peers are what customers need of modules that are built later.
+type Peers struct {
+	Screening hit.Screening // compares customers with sanctions lists
 }
 
 // New returns a service on a database.
@@ -134,9 +140,6 @@ func New(db *store.DB, notify notifier, users users, identities identities, o Op
 	db.RegisterSealed(store.SealedColumn{Table: changesTable, Column: changesColumn, Next: s.oldChanges})
 	return s
 }
-
-// SetScreening sets what compares customers with sanctions lists. Call it before the first request.
-func (s *Service) SetScreening(screening hit.Screening) { s.screening = screening }
 
 // SetQuota limits the storage of each user. Without a quota nothing is counted.
 func (s *Service) SetQuota(q records.Quota) { s.quota = q }

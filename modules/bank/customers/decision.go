@@ -5,6 +5,8 @@ import (
 	"context"
 
 	"kontor/modules/kit/event"
+	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -105,4 +107,203 @@ func (s *Service) writeClosing(ctx context.Context, tx *store.Tx, c Customer, d 
 		Kind: event.KYCDecisionClosed, CustomerID: c.ID, Type: access.Customers, RecordID: c.ID, Recipients: []string{d.ProposedBy},
 		Args: map[string]any{"Name": c.name(), "Status": "decision_" + string(d.State)},
 	})
+}
+
+// DecisionInput names a decision that waits for a second person.
+type DecisionInput struct {
+	ID         string `path:"id"`
+	DecisionID string `path:"decision_id"`
+}
+
+// RejectDecisionInput is the refusal of a decision by a second person.
+type RejectDecisionInput struct {
+	ID         string `path:"id"`
+	DecisionID string `path:"decision_id"`
+	Reason     string `json:"reason" maxLength:"1000" required:"true"`
+}
+
+// Validate requires a reason.
+func (in *RejectDecisionInput) Validate(v *apierr.Fields) {
+	if in.Reason = checkReason(v, "reason", in.Reason); types.Blank(in.Reason) {
+		v.Add("reason", "customers.reason_required")
+	}
+}
+
+// Confirm makes a pending decision effective, by another person than its proposer. A verification whose documents have changed or
+// expired meanwhile becomes void. Confirm returns apierr.CustomerNotFound, apierr.NoAccess, apierr.DecisionNotFound,
+// apierr.DecisionNotPending, apierr.SecondPersonRequired, apierr.SelfVerification and apierr.ScreeningOpen.
+func (s *Service) Confirm(ctx context.Context, in DecisionInput) (Decision, error) {
+	screened, err := s.screen(ctx, in.ID)
+	if err != nil {
+		return Decision{}, err
+	}
+	return s.closeDecision(ctx, in, func(ctx context.Context, q store.Querier, before Customer, d PendingDecision) (preparedChange, error) {
+		if err := s.checkSecondPerson(ctx, q, before, d); err != nil {
+			return preparedChange{}, err
+		}
+		today := types.DateOf(s.db.Now().Std())
+		holds, err := holdsEvidence(ctx, q, d, today)
+		if err != nil {
+			return preparedChange{}, err
+		}
+		if !holds {
+			return s.prepareClosing(ctx, before, d, DecisionVoid, ""), nil
+		}
+		after := before
+		after.KYCStatus, after.VerificationLevel = d.KYCStatus, d.VerificationLevel
+		if d.verifiedAt != nil {
+			after.verifiedAt = d.verifiedAt
+		}
+		if err := after.checkMembers(); err != nil { // something was removed since the proposal
+			return preparedChange{}, err
+		}
+		change := s.prepareVerification(before, after, "customers.kyc_confirm", reasons{forCustomer: d.CustomerReason, decisionID: &d.ID})
+		change.closing, change.screened = s.closing(ctx, d, DecisionConfirmed, ""), screened
+		return change, nil
+	})
+}
+
+// RejectDecision closes a pending decision without effect, by another person than its proposer. It returns the errors of Confirm.
+func (s *Service) RejectDecision(ctx context.Context, in RejectDecisionInput) (Decision, error) {
+	return s.closeDecision(ctx, DecisionInput{in.ID, in.DecisionID},
+		func(ctx context.Context, q store.Querier, before Customer, d PendingDecision) (preparedChange, error) {
+			if err := s.checkSecondPerson(ctx, q, before, d); err != nil {
+				return preparedChange{}, err
+			}
+			return s.prepareClosing(ctx, before, d, DecisionRejected, in.Reason), nil
+		})
+}
+
+// Withdraw takes a pending decision back, by its proposer. It returns the errors of Confirm; apierr.NoAccess for other callers.
+func (s *Service) Withdraw(ctx context.Context, in DecisionInput) (Decision, error) {
+	return s.closeDecision(ctx, in, func(ctx context.Context, _ store.Querier, before Customer, d PendingDecision) (preparedChange, error) {
+		if d.ProposedBy != access.From(ctx).UserID {
+			return preparedChange{}, apierr.NoAccess
+		}
+		return s.prepareClosing(ctx, before, d, DecisionWithdrawn, ""), nil
+	})
+}
+
+// prepareClosing prepares the end of a decision that leaves the customer as it is, also its version: it never showed.
+func (s *Service) prepareClosing(ctx context.Context, before Customer, d PendingDecision, state DecisionState, reason string) preparedChange {
+	return preparedChange{before: before, after: before, closing: s.closing(ctx, d, state, reason)}
+}
+
+func (s *Service) closing(ctx context.Context, d PendingDecision, state DecisionState, reason string) *PendingDecision {
+	now := s.db.Now()
+	d.State, d.ClosedAt, d.ClosedBy, d.ClosingReason = state, &now, records.Actor(ctx), reason
+	return &d
+}
+
+// closeDecision closes a pending decision as prepare says.
+func (s *Service) closeDecision(ctx context.Context, in DecisionInput,
+	prepare func(ctx context.Context, q store.Querier, before Customer, d PendingDecision) (preparedChange, error),
+) (Decision, error) {
+	change, err := records.UpdatePrepared(ctx, s.db, table, in.ID, access.Update,
+		func(ctx context.Context, q store.Querier, before Customer) (preparedChange, error) {
+			if !mayReview(access.From(ctx)) {
+				return preparedChange{}, apierr.NoAccess
+			}
+			d, err := selectDecision(ctx, q, in.ID, in.DecisionID)
+			if err != nil {
+				return preparedChange{}, err
+			}
+			if d.State != DecisionPending {
+				return preparedChange{}, apierr.DecisionNotPending.Detail("state", d.State)
+			}
+			return prepare(ctx, q, before, d)
+		}, s.write)
+	if err == nil && change.closing.State == DecisionVoid {
+		err = apierr.DecisionNotPending.Detail("state", DecisionVoid)
+	}
+	return Decision{Customer: change.after, PendingDecision: nil}, err
+}
+
+// The values of the setting kyc.four_eyes: which decisions need a second person.
+const (
+	FourEyesOff      = "off"
+	FourEyesEnhanced = "enhanced" // those that give the level enhanced
+	FourEyesAlways   = "always"   // all that verify or reject a customer, or change a level
+)
+
+// needsSecondPerson reports whether a change of the verification needs a second person.
+func (s *Service) needsSecondPerson(before, after Customer) bool {
+	decided := after.KYCStatus == Verified && (before.KYCStatus != Verified || before.VerificationLevel != after.VerificationLevel)
+	switch s.fourEyes {
+	case FourEyesOff:
+		return false
+	case FourEyesAlways:
+		return decided || after.KYCStatus == Rejected && before.KYCStatus != Rejected
+	default:
+		return decided && after.VerificationLevel == LevelEnhanced
+	}
+}
+
+// propose prepares a decision that waits for a second person. The customer stays as it is, also its version: the decision must not
+// show. Only submitted documents change it. propose returns apierr.InvalidInput for a decision without a reason, because the second
+// person must know it.
+func (s *Service) propose(ctx context.Context, q store.Querier, before, after Customer, why reasons, documents []sealedDocument) (preparedChange, error) {
+	if types.Blank(why.reason) {
+		return preparedChange{}, apierr.Invalid("reason", "customers.reason_required", nil)
+	}
+	change := preparedChange{before: before, after: before}
+	if len(documents) > 0 {
+		waiting := before
+		if before.KYCStatus == NotStarted || before.KYCStatus == Rejected || before.KYCStatus == Expired {
+			waiting.KYCStatus, waiting.VerificationLevel = Pending, LevelNone
+		}
+		change = s.prepareVerification(before, waiting, submitAction, reasons{})
+	}
+	change.proposal = &PendingDecision{
+		ID: store.NewID(), State: DecisionPending, customerID: before.ID, KYCStatus: after.KYCStatus, VerificationLevel: after.VerificationLevel,
+		verifiedAt: after.verifiedAt, Reason: why.reason, CustomerReason: why.forCustomer, ProposedAt: s.db.Now(), ProposedBy: access.From(ctx).UserID,
+	}
+	var err error
+	change.proposal.excluded, change.reviewers, err = s.secondPersons(ctx, q, before, change.proposal.ProposedBy)
+	return change, err
+}
+
+// maxNotified is the number of reviewers who are notified of a proposal.
+const maxNotified = 100
+
+// secondPersons returns the users who are excluded from the confirmation of a decision, with the reason, and the reviewers to notify.
+func (s *Service) secondPersons(ctx context.Context, q store.Querier, c Customer, proposer string) (excluded map[string]exclusion, notify []string, err error) {
+	k, err := s.concerned(ctx, q, c, proposer)
+	if err != nil {
+		return nil, nil, err
+	}
+	excluded = map[string]exclusion{proposer: isLinkedToTheUser}
+	for id := range k.related {
+		excluded[id] = isLinkedToTheUser
+	}
+	reviewers, err := selectReviewers(ctx, q, proposer)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, id := range reviewers {
+		why, err := s.exclusionOf(ctx, q, k, id)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case why != "":
+			excluded[id] = why
+		case len(notify) < maxNotified:
+			notify = append(notify, id)
+		}
+	}
+	return excluded, notify, nil
+}
+
+// checkSecondPerson returns apierr.SecondPersonRequired when the caller does not count as another person. That is so for the
+// proposer, for users who are or were the same person or related to them, and for users related to the customer. The customer gets
+// apierr.SelfVerification. Both the evidence of the time of the proposal and that of now count.
+func (s *Service) checkSecondPerson(ctx context.Context, q store.Querier, c Customer, d PendingDecision) error {
+	if err := s.checkPresent(ctx, q, c, d.ProposedBy); err != nil {
+		return err
+	}
+	stored, err := selectExclusion(ctx, q, d.ID, access.From(ctx).UserID)
+	if err != nil {
+		return err
+	}
+	return stored.err()
 }

@@ -2,10 +2,14 @@ package customers
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 
+	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -86,4 +90,265 @@ func (s *Service) rejectTakeover(ctx context.Context, q store.Querier, after Cus
 		return err
 	}
 	return s.rejectSelfReview(ctx, q, after)
+}
+
+// exclusion is why a user is no second person.
+type exclusion string
+
+const (
+	isTheCustomer     exclusion = "customer"
+	isLinkedToThem    exclusion = "linked"   // by a persona, to the customer
+	isLinkedToTheUser exclusion = "proposer" // is the proposer, or linked to them
+)
+
+// err returns the error for an excluded caller, or nil.
+func (e exclusion) err() error {
+	switch e {
+	case "":
+		return nil
+	case isTheCustomer:
+		return apierr.SelfVerification
+	}
+	return apierr.SecondPersonRequired
+}
+
+// identityHash holds keyed hashes of an identity: of the names, by [types.PersonKey], and of the date of birth. The latter is
+// empty when the date is unknown.
+type identityHash struct{ name, birth string }
+
+// matches reports whether two identities may be one person: the same names and, where both are known, the same birth.
+func (h identityHash) matches(other identityHash) bool {
+	return h.name == other.name && (h.birth == other.birth || h.birth == "" || other.birth == "")
+}
+
+func (s *Service) hashOf(c Customer) identityHash {
+	i := c.identity()
+	return identityHash{records.NameMark(s.db, i.FirstName, i.LastName), records.BirthMark(s.db, i.DateOfBirth)}
+}
+
+func (c Customer) identity() types.Identity {
+	return types.Identity{FirstName: c.FirstName, LastName: c.LastName, DateOfBirth: c.DateOfBirth.String()}
+}
+
+// hashes returns the hashes of an identity under all keys that stored ones may have: the text of a former identity is not
+// stored, so that a rotation of the master key cannot hash it again.
+func (s *Service) hashes(i types.Identity) []identityHash {
+	births := records.BirthMarks(s.db, i.DateOfBirth)
+	var all []identityHash
+	for n, name := range records.NameMarks(s.db, i.FirstName, i.LastName) {
+		all = append(all, identityHash{name, births[n]})
+	}
+	return all
+}
+
+// marks are what a person is known by, at present and in the past.
+type marks struct {
+	identities []identityHash
+	addresses  []string
+}
+
+func (m marks) share(other marks) bool {
+	return slices.ContainsFunc(m.addresses, func(a string) bool { return slices.Contains(other.addresses, a) }) || m.sharesIdentity(other.identities)
+}
+
+func (m marks) sharesIdentity(others []identityHash) bool {
+	return slices.ContainsFunc(m.identities, func(h identityHash) bool { return slices.ContainsFunc(others, h.matches) })
+}
+
+// marksOf returns what a user is known by: the identities of personas, the display name and user names, and the addresses. A date of
+// birth belongs to the latter names only if other members of staff have recorded it.
+func (s *Service) marksOf(ctx context.Context, q store.Querier, userID string) (m marks, err error) {
+	identities, err := s.identities.Identities(ctx, q, userID)
+	if err != nil {
+		return m, err
+	}
+	m.identities = s.hashAll(identities)
+	known, err := s.users.Marks(ctx, q, userID)
+	if err != nil {
+		return m, err
+	}
+	born, err := s.identities.BirthDates(ctx, q, userID)
+	if err != nil {
+		return m, err
+	}
+	births := []string{""}
+	for i, date := range born {
+		if i == 0 {
+			births = nil
+		}
+		births = append(births, records.BirthMarks(s.db, date)...)
+	}
+	for _, name := range known.Names {
+		for _, birth := range births {
+			m.identities = append(m.identities, identityHash{name, birth})
+		}
+	}
+	m.addresses = known.Addresses
+	return m, nil
+}
+
+func (s *Service) hashAll(identities []types.Identity) (all []identityHash) {
+	for _, identity := range identities {
+		all = append(all, s.hashes(identity)...)
+	}
+	return all
+}
+
+// marksOfCustomer returns what a customer is and was known by.
+func (s *Service) marksOfCustomer(ctx context.Context, q store.Querier, c Customer) (m marks, err error) {
+	if m.identities, err = selectIdentities(ctx, q, c.ID); err != nil {
+		return m, err
+	}
+	m.identities = append(m.identities, s.hashes(c.identity())...)
+	if m.addresses, err = store.All(ctx, q, store.Text, selectFormerAddresses, c.ID); err != nil {
+		return m, fmt.Errorf("read former addresses: %w", err)
+	}
+	for _, address := range c.addresses() {
+		m.addresses = append(m.addresses, records.AddressMarks(s.db, address)...)
+	}
+	return m, nil
+}
+
+// addresses returns the e-mail address and the phone number.
+func (c Customer) addresses() []string {
+	if c.Phone == nil {
+		return []string{c.Email}
+	}
+	return []string{c.Email, *c.Phone}
+}
+
+// formerAddresses returns the digests of addresses that a change removes.
+func (s *Service) formerAddresses(before, after Customer) (digests []string) {
+	for _, address := range before.addresses() {
+		if !slices.Contains(after.addresses(), address) {
+			digests = append(digests, records.AddressMark(s.db, address))
+		}
+	}
+	return digests
+}
+
+// rejectSelfReview returns apierr.SelfVerification when the calling reviewer is the customer. That is so when the customer has, or
+// had, a validated address that the reviewer has or had. It is also so when their present or former identities match: the names, and
+// the date of birth unless one of them is unknown.
+func (s *Service) rejectSelfReview(ctx context.Context, q store.Querier, c Customer) error {
+	self, err := s.isCustomer(ctx, q, c, access.From(ctx).UserID)
+	if err == nil && self {
+		err = apierr.SelfVerification
+	}
+	return err
+}
+
+func (s *Service) isCustomer(ctx context.Context, q store.Querier, c Customer, userID string) (bool, error) {
+	if same, err := s.users.OwnsEmail(ctx, q, userID, c.Email); same || err != nil {
+		return same, err
+	}
+	customer, err := s.marksOfCustomer(ctx, q, c)
+	if err != nil {
+		return false, err
+	}
+	user, err := s.marksOf(ctx, q, userID)
+	return customer.share(user), err
+}
+
+// concerned is what exclusions from one decision depend on.
+type concerned struct {
+	customer    Customer
+	proposer    string
+	related     map[string]bool // to the proposer
+	proposerIs  marks
+	customerWas marks
+}
+
+func (s *Service) concerned(ctx context.Context, q store.Querier, c Customer, proposer string) (k concerned, err error) {
+	if k, err = s.concernedProposer(ctx, q, proposer); err != nil {
+		return k, err
+	}
+	k.customer = c
+	k.customerWas, err = s.marksOfCustomer(ctx, q, c)
+	return k, err
+}
+
+func (s *Service) concernedProposer(ctx context.Context, q store.Querier, proposer string) (k concerned, err error) {
+	k.proposer = proposer
+	if k.related, err = s.identities.RelatedUsers(ctx, q, proposer); err != nil {
+		return k, err
+	}
+	k.proposerIs, err = s.marksOf(ctx, q, proposer)
+	return k, err
+}
+
+// covers reports whether a user is the proposer, or related to them.
+func (k concerned) covers(userID string, user marks) bool {
+	return userID == k.proposer || k.related[userID] || user.share(k.proposerIs)
+}
+
+// exclusionOf returns why a user is no second person, by all evidence of the present and the past; empty for a user who is one.
+func (s *Service) exclusionOf(ctx context.Context, q store.Querier, k concerned, userID string) (exclusion, error) {
+	if userID == k.proposer {
+		return isLinkedToTheUser, nil
+	}
+	same, err := s.users.OwnsEmail(ctx, q, userID, k.customer.Email)
+	if err != nil {
+		return "", err
+	}
+	user, err := s.marksOf(ctx, q, userID)
+	switch {
+	case err != nil:
+		return "", err
+	case same || user.share(k.customerWas):
+		return isTheCustomer, nil
+	case k.covers(userID, user):
+		return isLinkedToTheUser, nil
+	}
+	linked, err := s.identities.LinkedIdentities(ctx, q, userID)
+	if err == nil && k.customerWas.sharesIdentity(s.hashAll(linked)) {
+		return isLinkedToThem, nil
+	}
+	return "", err
+}
+
+// CheckOther returns apierr.SelfVerification for a caller who is, or was, a customer, for other modules.
+func (s *Service) CheckOther(ctx context.Context, q store.Querier, customerID string) error {
+	c, err := table.GetUnchecked(ctx, q, customerID)
+	if err != nil {
+		return err
+	}
+	return s.rejectSelfReview(ctx, q, c)
+}
+
+// CheckOtherProposer returns apierr.SecondPersonRequired for a caller who is, or was, the proposer of a decision or related to them, for
+// decisions that are about no customer.
+func (s *Service) CheckOtherProposer(ctx context.Context, q store.Querier, proposer string) error {
+	k, err := s.concernedProposer(ctx, q, proposer)
+	if err != nil {
+		return err
+	}
+	caller := access.From(ctx).UserID
+	user, err := s.marksOf(ctx, q, caller)
+	if err == nil && k.covers(caller, user) {
+		err = apierr.SecondPersonRequired
+	}
+	return err
+}
+
+// CheckSecondPerson checks for other modules that the caller counts as another person than the proposer of a change of a customer. It
+// returns apierr.SecondPersonRequired and apierr.SelfVerification.
+func (s *Service) CheckSecondPerson(ctx context.Context, q store.Querier, customerID, proposer string) error {
+	c, err := table.GetUnchecked(ctx, q, customerID)
+	if err != nil {
+		return err
+	}
+	return s.checkPresent(ctx, q, c, proposer)
+}
+
+func (s *Service) checkPresent(ctx context.Context, q store.Querier, c Customer, proposer string) error {
+	k, err := s.concerned(ctx, q, c, proposer)
+	if err != nil {
+		return err
+	}
+	excluded, err := s.exclusionOf(ctx, q, k, access.From(ctx).UserID)
+	if err != nil {
+		return err
+	}
+	return excluded.err()
 }

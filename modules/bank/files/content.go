@@ -119,7 +119,7 @@ func (s *Service) send(ctx context.Context, r *endpoint.Request, f StoredFile, p
 		r.Fiber.Response().SkipBody = true
 		return nil
 	}
-	release, ok := s.slots.acquire(caller)
+	release, ok := s.slots.Acquire(caller)
 	if !ok {
 		return apierr.TooManyAtOnce.RetryAfter(time.Second)
 	}

@@ -24,6 +24,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"kontor/modules/kit/attachment"
+	"kontor/modules/kit/upload"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -106,7 +107,7 @@ type Service struct {
 	Options
 	db      *store.DB
 	holders map[attachment.Kind]attachment.Holder
-	slots   *slots
+	slots   *upload.Slots
 	writes  chan struct{} // a place for each chunk that is being written
 }
 
@@ -122,7 +123,7 @@ func New(db *store.DB, holders map[attachment.Kind]attachment.Holder, o Options)
 		Select: `SELECT id, id, key_sealed FROM files WHERE key_sealed <> '' AND key_sealed NOT LIKE $1 AND id > $2 ORDER BY id LIMIT $3`,
 		Update: `UPDATE files SET key_sealed = $3 WHERE id = $1 AND key_sealed = $2`,
 	})
-	return &Service{Options: o, db: db, holders: holders, slots: newSlots(maxTransfers, maxTransfersPerCaller), writes: make(chan struct{}, chunksAtOnce)}
+	return &Service{Options: o, db: db, holders: holders, slots: upload.NewSlots(maxTransfers, maxTransfersPerCaller), writes: make(chan struct{}, chunksAtOnce)}
 }
 
 // allow asks the module of the record.
@@ -231,7 +232,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	for i := range rows {
 		rows[i].Tag, rows[i].Limit, rows[i].Roles = "Files", ratelimit.Private, []string{access.Advisor, access.Customer}
 		if rows[i].Handle.Streams {
-			rows[i].MaxBody, rows[i].OwnTime = int(s.MaxBytes)+formOverhead, true
+			rows[i].MaxBody, rows[i].OwnTime = int(s.MaxBytes)+upload.FormOverhead, true
 			rows[i].Doc.Body, rows[i].Doc.Description = fileForm{}, uploadNotes
 		}
 	}

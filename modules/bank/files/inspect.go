@@ -16,6 +16,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"kontor/modules/kit/records"
+	"kontor/modules/kit/upload"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -109,7 +110,7 @@ func looksLikeHTML(head []byte) bool {
 // invalid returns the error for a file that is rejected, with the key of the reason.
 func invalid(reason string, args ...apierr.Args) error {
 	var problems apierr.Fields
-	problems.Add(fileMember, reason, args...)
+	problems.Add(upload.FileMember, reason, args...)
 	return &apierr.Error{Kind: apierr.FileInvalid, Fields: &problems}
 }
 

@@ -9,16 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
-	"mime/multipart"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"kontor/modules/kit/attachment"
+	"kontor/modules/kit/upload"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -40,7 +38,7 @@ func (s *Service) upload(ctx context.Context, r *endpoint.Request, target attach
 	if err := s.allow(ctx, s.db, target, access.Create, nil); err != nil {
 		return StoredFile{}, err
 	}
-	release, ok := s.slots.acquire(access.From(ctx).UserID)
+	release, ok := s.slots.Acquire(access.From(ctx).UserID)
 	if !ok {
 		return StoredFile{}, apierr.TooManyAtOnce.RetryAfter(time.Second)
 	}
@@ -69,7 +67,7 @@ func (s *Service) store(ctx context.Context, target attachment.Target, in incomi
 		return StoredFile{}, err
 	}
 	if len(head) == 0 {
-		return StoredFile{}, apierr.Invalid(fileMember, "invalid.required")
+		return StoredFile{}, apierr.Invalid(upload.FileMember, "invalid.required")
 	}
 	if t.inspect, err = newInspector(head); err != nil {
 		return StoredFile{}, err
@@ -85,7 +83,7 @@ func (s *Service) store(ctx context.Context, target attachment.Target, in incomi
 		err = in.complete(t.inspect.hash.Sum(nil))
 	}
 	if err == nil {
-		t.file.Name = cleanName(in.name(), t.inspect.media)
+		t.file.Name = cleanName(in.stated, t.inspect.media)
 		err = t.complete(ctx)
 	}
 	if err != nil {
@@ -251,120 +249,50 @@ func (t *transfer) discard() {
 	}
 }
 
-const (
-	formMedia = "multipart/form-data"
-	anyMedia  = "application/octet-stream"
-
-	fileMember = "file" // the member of the form that is the file
-	maxParts   = 16     // members before the file
-
-	// formOverhead is the size of boundaries and headers that is allowed in addition to the file.
-	formOverhead = 64 << 10
-)
+const anyMedia = "application/octet-stream"
 
 // media are the types that an upload may state. A form comes first; the others are the file itself. The type that a client
 // states for the file has no effect.
-var media = []string{formMedia, mediaPDF, mediaJPEG, mediaPNG, anyMedia}
+var media = []string{upload.FormMedia, mediaPDF, mediaJPEG, mediaPNG, anyMedia}
 
 // incoming is a file in a request.
 type incoming struct {
 	content  io.Reader
-	declared int64 // an upper bound of its size; negative: unknown
-	body     io.Reader
-	form     *multipart.Reader // nil for a file without a form
-	part     *multipart.Part
-	header   string   // Content-Disposition of the request
-	digests  []string // Content-Digest and Repr-Digest of the request
+	declared int64        // an upper bound of its size; negative: unknown
+	form     *upload.Form // nil for a file without a form
+	stated   string       // the name that the client states
+	digests  []string     // Content-Digest and Repr-Digest of the request
 }
 
 // open finds the file in a request. It reads a form up to its file.
 func open(r *endpoint.Request, limit int64) (incoming, error) {
 	header := &r.Fiber.Request().Header
-	in := incoming{content: r.Body, body: r.Body, declared: int64(header.ContentLength()), header: string(header.Peek(fiber.HeaderContentDisposition))}
-	kind, parameters, err := mime.ParseMediaType(string(header.ContentType()))
-	if err != nil || kind != formMedia {
-		for _, name := range []string{"Content-Digest", "Repr-Digest"} {
-			in.digests = append(in.digests, string(bytes.Join(header.PeekAll(name), []byte(","))))
+	in := incoming{content: r.Body, declared: int64(header.ContentLength())}
+	var err error
+	if in.form, err = upload.FormOf(r); err != nil {
+		return in, err
+	}
+	if in.form != nil {
+		part, err := in.form.File()
+		if err == nil {
+			in.content, in.stated = part, part.FileName()
 		}
-		if in.declared > limit {
-			err = apierr.PayloadTooLarge.With(apierr.Args{"Max": limit})
-			return in, err
-		}
-		return in, nil
+		return in, err
 	}
-	if parameters["boundary"] == "" {
-		return in, apierr.Invalid(fileMember, "files.invalid_multipart")
+	in.stated = upload.FileNameIn(string(header.Peek(fiber.HeaderContentDisposition)))
+	for _, name := range []string{"Content-Digest", "Repr-Digest"} {
+		in.digests = append(in.digests, string(bytes.Join(header.PeekAll(name), []byte(","))))
 	}
-	in.form = multipart.NewReader(r.Body, parameters["boundary"])
-	for range maxParts {
-		part, err := in.form.NextPart()
-		switch {
-		case errors.Is(err, io.EOF):
-			return in, apierr.Invalid(fileMember, "invalid.required")
-		case err != nil:
-			return in, formError(err)
-		case part.FormName() == fileMember:
-			in.part, in.content = part, formReader{part}
-			return in, nil
-		}
+	if in.declared > limit {
+		return in, apierr.PayloadTooLarge.With(apierr.Args{"Max": limit})
 	}
-	return in, apierr.Invalid(fileMember, "files.invalid_multipart")
-}
-
-// formReader reads a member of a form.
-type formReader struct{ io.Reader }
-
-// Read returns errors of the form as those of the API.
-func (f formReader) Read(p []byte) (int, error) {
-	n, err := f.Reader.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = formError(err)
-	}
-	return n, err
-}
-
-// formError returns the error of the body behind an error of the form, or says that the form is none.
-func formError(err error) error {
-	if failure, ok := errors.AsType[*apierr.Error](err); ok {
-		return failure
-	}
-	return apierr.Invalid(fileMember, "files.invalid_multipart")
-}
-
-// name returns the name that the client states. It must be cleaned.
-func (in incoming) name() string {
-	if in.part != nil {
-		return nameIn(in.part.Header.Get("Content-Disposition"))
-	}
-	return nameIn(in.header)
-}
-
-// nameIn returns the name in a header Content-Disposition (RFC 6266), also of a client that writes it carelessly.
-func nameIn(header string) string {
-	_, parameters, err := mime.ParseMediaType(header)
-	if err != nil {
-		return ""
-	}
-	return parameters["filename"]
+	return in, nil
 }
 
 // complete checks what follows the file, and the digest in the headers (RFC 9530).
 func (in incoming) complete(sum []byte) error {
 	if in.form != nil {
-		for range maxParts {
-			part, err := in.form.NextPart()
-			if errors.Is(err, io.EOF) {
-				_, err = io.Copy(io.Discard, in.body)
-				return err
-			}
-			if err != nil {
-				return formError(err)
-			}
-			if part.FormName() == fileMember {
-				return apierr.Invalid(fileMember, "files.one_file")
-			}
-		}
-		return apierr.Invalid(fileMember, "files.invalid_multipart")
+		return in.form.End()
 	}
 	for _, header := range in.digests {
 		for member := range strings.SplitSeq(header, ",") {
@@ -388,32 +316,3 @@ const (
 	// chunksAtOnce is how many chunks may wait for the writer at the same time. Other writes of the same group wait for them.
 	chunksAtOnce = 1
 )
-
-// slots bounds what runs at the same time, in all and for each caller.
-type slots struct {
-	mutex     sync.Mutex
-	all, each int
-	taken     int
-	holds     map[string]int
-}
-
-func newSlots(all, each int) *slots { return &slots{all: all, each: each, holds: map[string]int{}} }
-
-// acquire takes a slot. It reports false when there is none.
-func (s *slots) acquire(caller string) (release func(), ok bool) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	if s.taken >= s.all || s.holds[caller] >= s.each {
-		return nil, false
-	}
-	s.taken++
-	s.holds[caller]++
-	return sync.OnceFunc(func() {
-		s.mutex.Lock()
-		defer s.mutex.Unlock()
-		s.taken--
-		if s.holds[caller]--; s.holds[caller] == 0 {
-			delete(s.holds, caller)
-		}
-	}), true
-}

@@ -3,6 +3,7 @@ package imports
 import (
 	"net/http"
 
+	"kontor/modules/kit/upload"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -24,11 +25,11 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	staff := []string{access.Advisor}
 	rows := []endpoint.Endpoint{
 		{Name: "customers.import", Method: http.MethodPost, Path: "/v1/customers/import", Access: access.On(access.Customers, access.Create),
-			Summary: "Import customers from a table.", MaxBody: int(s.MaxBytes) + formSpace, OwnTime: true,
+			Summary: "Import customers from a table.", MaxBody: int(s.MaxBytes) + upload.FormOverhead, OwnTime: true,
 			Faults: []apierr.Kind{apierr.ImportUnfinished, apierr.ImportNotFound, apierr.TooManyAtOnce, apierr.PayloadTooLarge, apierr.RequestTimeout},
 			Doc: endpoint.Doc{Body: fileForm{}, Description: uploadNotes, Example: "external_id,first_name,last_name,email\r\nK-1,Anna,Keller,anna@example.ch\r\n",
 				Answers: []endpoint.Answer{{Status: http.StatusAccepted, Says: "The import waits for its turn.", Body: Import{}}}},
-			Handle: endpoint.StreamedWith(http.StatusAccepted, []string{formMedia, csvMedia}, s.upload)},
+			Handle: endpoint.StreamedWith(http.StatusAccepted, []string{upload.FormMedia, csvMedia}, s.upload)},
 		{Name: "imports.list", Method: http.MethodGet, Path: "/v1/imports", Access: access.SignedIn,
 			Summary:     "List the own imports; administrators see all.",
 			Compression: endpoint.Uncompressed, // failures have a code, as errors do

@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"time"
 
+	"kontor/modules/kit/upload"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/store"
@@ -74,7 +75,7 @@ type Service struct {
 	db       *store.DB
 	records  Records
 	accounts Accounts
-	uploads  *uploads
+	uploads  *upload.Slots
 	writes   chan struct{} // held while a chunk waits for the writer
 }
 
@@ -84,7 +85,7 @@ func New(db *store.DB, records Records, accounts Accounts, o Options) *Service {
 	o.KeepDays = cmp.Or(o.KeepDays, 30)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	db.RegisterSealed(sealedKeys)
-	return &Service{Options: o, db: db, records: records, accounts: accounts, uploads: newUploads(), writes: make(chan struct{}, 1)}
+	return &Service{Options: o, db: db, records: records, accounts: accounts, uploads: upload.NewSlots(maxUploads, 1), writes: make(chan struct{}, 1)}
 }
 
 const day = 24 * time.Hour

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"kontor/modules/kit/upload"
 	"kontor/server/apierr"
 	"kontor/server/csvtable"
 )
@@ -23,8 +24,6 @@ const (
 	// maxShown bounds the wrong columns that an answer names, and the characters of each name.
 	maxShown     = 20
 	maxShownName = 80
-	// fileMember is the field of errors about the file as a whole.
-	fileMember = "file"
 )
 
 // byteMark begins files that spreadsheets write in UTF-8.
@@ -59,14 +58,14 @@ func openTable(source io.Reader, known map[string]bool) (*table, error) {
 		return nil, err
 	}
 	if len(bytes.TrimSpace(head)) == 0 {
-		return nil, apierr.Invalid(fileMember, "imports.empty")
+		return nil, apierr.Invalid(upload.FileMember, "imports.empty")
 	}
 	t := &table{bound: &bounded{source: buffered}}
 	t.csv = csv.NewReader(t.bound)
 	t.csv.Comma, t.csv.FieldsPerRecord, t.csv.ReuseRecord = separatorOf(head), -1, true
 	header, _, err := t.read()
 	if errors.Is(err, io.EOF) {
-		return nil, apierr.Invalid(fileMember, "imports.empty")
+		return nil, apierr.Invalid(upload.FileMember, "imports.empty")
 	}
 	if err != nil {
 		return nil, err
@@ -137,7 +136,7 @@ func (t *table) next() (tableRow, error) {
 		return tableRow{}, err
 	}
 	if t.number++; t.number > maxRows {
-		return tableRow{}, apierr.Invalid(fileMember, "imports.too_many_rows", apierr.Args{"Max": maxRows})
+		return tableRow{}, apierr.Invalid(upload.FileMember, "imports.too_many_rows", apierr.Args{"Max": maxRows})
 	}
 	row := tableRow{number: t.number, line: line, count: len(record)}
 	if len(record) == len(t.columns) {
@@ -161,15 +160,15 @@ func (t *table) read() (record []string, line int64, err error) {
 	var malformed *csv.ParseError
 	switch {
 	case errors.Is(err, errTooLong):
-		return nil, 0, apierr.Invalid(fileMember, "imports.row_too_long", apierr.Args{"Line": t.line(), "Max": maxRowBytes})
+		return nil, 0, apierr.Invalid(upload.FileMember, "imports.row_too_long", apierr.Args{"Line": t.line(), "Max": maxRowBytes})
 	case errors.As(err, &malformed):
-		return nil, 0, apierr.Invalid(fileMember, "imports.quotation_mark", apierr.Args{"Line": malformed.StartLine})
+		return nil, 0, apierr.Invalid(upload.FileMember, "imports.quotation_mark", apierr.Args{"Line": malformed.StartLine})
 	case err != nil:
 		return nil, 0, err
 	}
 	for _, cell := range record {
 		if !utf8.ValidString(cell) {
-			return nil, 0, apierr.Invalid(fileMember, "imports.not_utf8", apierr.Args{"Line": line})
+			return nil, 0, apierr.Invalid(upload.FileMember, "imports.not_utf8", apierr.Args{"Line": line})
 		}
 	}
 	return record, line, nil

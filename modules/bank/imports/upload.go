@@ -7,11 +7,9 @@ import (
 	"errors"
 	"hash"
 	"io"
-	"mime"
-	"mime/multipart"
-	"sync"
 	"time"
 
+	"kontor/modules/kit/upload"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -19,10 +17,7 @@ import (
 )
 
 const (
-	formMedia = "multipart/form-data"
-	csvMedia  = "text/csv"
-	maxParts  = 16       // members of a form before the file
-	formSpace = 64 << 10 // boundaries and headers of a form
+	csvMedia = "text/csv"
 
 	// maxUploads is the number of files that arrive at the same time on a node. Each holds a chunk in memory.
 	maxUploads = 16
@@ -47,29 +42,6 @@ func (in *Input) Validate(v *apierr.Fields) {
 	}
 }
 
-// uploads bounds the files that arrive at the same time: one of each caller.
-type uploads struct {
-	mutex sync.Mutex
-	of    map[string]bool
-}
-
-func newUploads() *uploads { return &uploads{of: map[string]bool{}} }
-
-// acquire takes the place of a caller. It reports false when there is none.
-func (u *uploads) acquire(caller string) (release func(), ok bool) {
-	u.mutex.Lock()
-	defer u.mutex.Unlock()
-	if u.of[caller] || len(u.of) >= maxUploads {
-		return nil, false
-	}
-	u.of[caller] = true
-	return func() {
-		u.mutex.Lock()
-		defer u.mutex.Unlock()
-		delete(u.of, caller)
-	}, true
-}
-
 // upload receives a file and queues its import. It returns apierr.NoAccess for updates without the right to change records,
 // apierr.ImportUnfinished, apierr.TooManyAtOnce, the errors of the file as a table, and those of the body.
 func (s *Service) upload(ctx context.Context, r *endpoint.Request, in Input) (Import, error) {
@@ -77,21 +49,30 @@ func (s *Service) upload(ctx context.Context, r *endpoint.Request, in Input) (Im
 	if !s.records.MayImport(caller, in.OnDuplicate == update) {
 		return Import{}, apierr.NoAccess
 	}
-	release, ok := s.uploads.acquire(caller.UserID)
+	release, ok := s.uploads.Acquire(caller.UserID)
 	if !ok {
 		return Import{}, apierr.TooManyAtOnce.RetryAfter(time.Second)
 	}
 	defer release()
-	file, err := fileOf(r)
+	form, err := upload.FormOf(r)
 	if err != nil {
 		return Import{}, err
+	}
+	file := r.Body
+	if form != nil {
+		if file, err = form.File(); err != nil {
+			return Import{}, err
+		}
 	}
 	u := &incoming{Service: s, ctx: ctx, source: file, hash: sha256.New(), buffer: make([]byte, 0, chunkBytes)}
 	u.row = Import{ID: store.NewID(), DryRun: in.DryRun, OnDuplicate: in.OnDuplicate, CreatedBy: caller.UserID}
 	if err := u.begin(); err != nil {
 		return Import{}, err
 	}
-	if err = u.receive(); err == nil {
+	if err = u.receive(); err == nil && form != nil {
+		err = form.End()
+	}
+	if err == nil {
 		err = u.complete()
 	}
 	if err != nil {
@@ -99,50 +80,6 @@ func (s *Service) upload(ctx context.Context, r *endpoint.Request, in Input) (Im
 		return Import{}, err
 	}
 	return u.row, nil
-}
-
-// fileOf returns the file in a request: its body, or the member file of a form.
-func fileOf(r *endpoint.Request) (io.Reader, error) {
-	kind, parameters, err := mime.ParseMediaType(string(r.Fiber.Request().Header.ContentType()))
-	if err != nil || kind != formMedia {
-		return r.Body, nil //nolint:nilerr // the server has checked the type
-	}
-	if parameters["boundary"] == "" {
-		return nil, apierr.Invalid(fileMember, "files.invalid_multipart")
-	}
-	form := multipart.NewReader(r.Body, parameters["boundary"])
-	for range maxParts {
-		part, err := form.NextPart()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil, apierr.Invalid(fileMember, "invalid.required")
-		case err != nil:
-			return nil, formError(err)
-		case part.FormName() == fileMember:
-			return formReader{part}, nil
-		}
-	}
-	return nil, apierr.Invalid(fileMember, "files.invalid_multipart")
-}
-
-// formReader reads the file in a form.
-type formReader struct{ part *multipart.Part }
-
-// Read returns errors of the form as those of the API.
-func (f formReader) Read(p []byte) (int, error) {
-	n, err := f.part.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = formError(err)
-	}
-	return n, err
-}
-
-// formError returns the error of the body behind an error of the form, or says that the form is none.
-func formError(err error) error {
-	if failure, ok := errors.AsType[*apierr.Error](err); ok {
-		return failure
-	}
-	return apierr.Invalid(fileMember, "files.invalid_multipart")
 }
 
 const (

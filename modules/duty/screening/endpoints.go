@@ -7,6 +7,7 @@ import (
 
 	"kontor/modules/kit/hit"
 	"kontor/modules/kit/list"
+	"kontor/modules/kit/upload"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -37,12 +38,12 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	staff, review := []string{access.Advisor}, access.On(access.Customers, access.Update)
 	rows := []endpoint.Endpoint{
 		{Name: "screening.load", Method: http.MethodPost, Path: "/v1/screening/lists", Assurance: endpoint.Fresh,
-			Subject: access.NoSubject("lists give no rights"), MaxBody: maxUpload + formOverhead, OwnTime: true,
+			Subject: access.NoSubject("lists give no rights"), MaxBody: maxUpload + upload.FormOverhead, OwnTime: true,
 			Summary: "Load a list, or replace the one of the same name.",
 			Faults: []apierr.Kind{apierr.InvalidInput, apierr.ScreeningTooMany, apierr.ScreeningReplaced, apierr.PayloadTooLarge, apierr.RequestTimeout,
 				apierr.TooManyAtOnce},
 			Doc:    endpoint.Doc{Body: listForm{}, Description: uploadNotes},
-			Handle: endpoint.Streamed(http.StatusCreated, []string{formMedia}, s.upload)},
+			Handle: endpoint.Streamed(http.StatusCreated, []string{upload.FormMedia}, s.upload)},
 		{Name: "screening.lists", Method: http.MethodGet, Path: "/v1/screening/lists", Roles: staff, Summary: "List the lists that are in force.",
 			Doc: endpoint.Doc{Search: listOfLists.Search()}, Handle: endpoint.JSON(http.StatusOK, s.page)},
 		{Name: "screening.drop", Method: http.MethodDelete, Path: "/v1/screening/lists/{id}", Assurance: endpoint.Fresh,

@@ -104,6 +104,7 @@ const (
 	selectOfSubjects = `SELECT ` + hitColumns + ` FROM screening_hits WHERE subject_type = $1 AND subject_id IN (%s)`
 	selectHits       = `SELECT ` + hitColumns + ` FROM screening_hits WHERE id IN (%s)`
 	selectBlocking   = `SELECT id FROM screening_hits WHERE customer_id = $1 AND status IN ('open', 'pending', 'confirmed') ORDER BY id LIMIT 100`
+	countBlocking    = `SELECT customer_id, COUNT(*) FROM screening_hits WHERE customer_id IN (%s) AND status IN ('open', 'pending', 'confirmed') GROUP BY customer_id`
 	selectHitHistory = `SELECT action, status, decision, reason, changed_at, changed_by FROM screening_hit_changes WHERE hit_id = $1 ORDER BY id DESC LIMIT 100`
 	insertHit        = `INSERT INTO screening_hits (` + hitColumns + `, list_key, entry_name_key, subject_name_key) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)`
 	insertHitChange  = `INSERT INTO screening_hit_changes (id, hit_id, action, status, decision, reason, changed_at, changed_by) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
@@ -138,7 +139,7 @@ var listOfHits = list.New(list.Source[hit.Hit]{
 	Fields: list.Fields{
 		{Name: "id", Type: list.UUID, Column: "id"},
 		{Name: "status", Type: list.Text, Column: "status", Key: "status", Index: list.ThenCreated, Few: true},
-		{Name: "score", Type: list.Text, Column: "score", Key: "score"},
+		{Name: "score", Type: list.Decimal, Column: "score"},
 		{Name: "list", Type: list.Text, Column: "list", Key: "list_key"},
 		{Name: "entry_id", Type: list.UUID, Column: "entry_id"},
 		{Name: "source_id", Type: list.Text, Column: "source_id"},
@@ -252,6 +253,24 @@ func (s *Service) details(ctx context.Context, q store.Querier, h storedHit) (Hi
 // OfCustomer returns the hits of a customer and its payers, the newest first. The caller decides who may see them.
 func (s *Service) OfCustomer(ctx context.Context, q store.Querier, customerID string) ([]hit.Hit, error) {
 	return store.All(ctx, q, scanShown, selectOfCustomer, customerID)
+}
+
+// CountBlocking returns how many hits block the verification of each of the customers, see [hit.Screening].
+func (s *Service) CountBlocking(ctx context.Context, q store.Querier, customerIDs []string) (map[string]int64, error) {
+	counts := map[string]int64{}
+	for part := range slices.Chunk(customerIDs, batch) {
+		_, err := store.All(ctx, q, func(row store.Scanner) (none struct{}, err error) {
+			var id string
+			var n int64
+			err = row.Scan(&id, &n)
+			counts[id] = n
+			return none, err
+		}, fmt.Sprintf(countBlocking, store.In(1, len(part))), store.AppendIn(nil, part)...)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return counts, nil
 }
 
 // Readable returns which hits the caller may read, for the change feed.

@@ -2,6 +2,7 @@ package screening_test
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -275,4 +276,71 @@ func TestVerification_IsBlockedByPayers(t *testing.T) {
 	s.Admin().Do("DELETE", "/v1/payers/"+payer, nil).Expect(t, http.StatusOK)
 	rescreen(t, s)
 	advisor.Do("PATCH", kyc+"/status", object{"kyc_status": "verified"}).Expect(t, http.StatusOK)
+}
+
+func TestHits_ScoresAreSearchedAndSortedAsNumbers(t *testing.T) {
+	s := servertest.Start(t)
+	admin, advisor := s.Admin(), s.User(access.Advisor)
+	load(t, admin, "Sample", people).Expect(t, http.StatusCreated)
+	exact := admin.Create("/v1/customers", viktor())
+	alike := viktor()
+	alike["last_name"], alike["email"] = "Beispielov", "w@example.ch"
+	other := admin.Create("/v1/customers", alike)
+	rescreen(t, s)
+	all := hits(t, advisor, "?sort=score")
+	if len(all) != 2 || all[0].SubjectID != other || all[1].SubjectID != exact || all[0].Score >= all[1].Score || all[1].Score != 1 {
+		t.Fatalf("by score: %+v", all)
+	}
+	if last := hits(t, advisor, "?sort=-score&limit=1"); last[0].SubjectID != exact {
+		t.Errorf("the best: %+v", last)
+	}
+	low := strconv.FormatFloat(all[0].Score, 'f', -1, 64)
+	for query, want := range map[string]int{
+		"0.7..": 2, "0..1": 2, ".7..1.0": 2, "..1": 2, "1": 1, "1.0": 1, "1.0000": 1, "1,1": 1, low: 1, low + "..1": 2, low + "0": 1, ".." + low: 1, low + "01..": 1,
+		"..0.9999": 1, "0.9999..": 1, "0.9999": 0, "..0.2": 0, "2..": 0, "-5..100": 2, "1e-1..": 2, "..-1": 0, "9..10": 0, "1..0": 0, "high": 0, "NaN..": 0, "-Inf..Inf": 2,
+		low + ",1": 2, "1*": 0,
+	} {
+		if got := hits(t, advisor, "?search.score="+query); len(got) != want {
+			t.Errorf("score %s: %d hits, want %d", query, len(got), want)
+		}
+	}
+	for _, query := range []string{"?stack=-score", "?distinct=score"} {
+		advisor.Do("GET", hitsPath+query, nil).Expect(t, http.StatusOK)
+	}
+}
+
+func TestCases_CountTheHitsThatBlock(t *testing.T) {
+	s, customer := listed(t)
+	advisor := s.User(access.Advisor)
+	inReview(t, advisor, customer)
+	other := advisor.Create("/v1/customers", object{"first_name": "Anna", "last_name": "Muster", "email": "anna@example.ch"})
+	inReview(t, advisor, other)
+	count := func(query string) map[string]int {
+		var page struct {
+			Data []struct {
+				CustomerID   string `json:"customer_id"`
+				BlockingHits int    `json:"blocking_hits"`
+			}
+		}
+		advisor.Do("GET", "/v1/kyc/cases"+query, nil).Expect(t, http.StatusOK).Into(t, &page)
+		counts := map[string]int{}
+		for _, c := range page.Data {
+			counts[c.CustomerID] = c.BlockingHits
+		}
+		return counts
+	}
+	advisor.Create("/v1/payers", object{"customer_id": customer, "name": "Beispielow, Viktor"})
+	rescreen(t, s)
+	if got := count(""); got[customer] != 2 || got[other] != 0 || len(got) != 2 {
+		t.Errorf("got %v, want 2 hits of the customer and the payer", got)
+	}
+	for _, h := range hits(t, advisor, "?search.status=open") {
+		advisor.Do("POST", hitsPath+"/"+h.ID+"/decide", decision("dismissed")).Expect(t, http.StatusOK)
+	}
+	if got := count("?sort=-opened_at"); got[customer] != 0 || len(got) != 2 {
+		t.Errorf("after the dismissal: %v", got)
+	}
+	if csv := advisor.With("Accept", "text/csv").Do("GET", "/v1/kyc/cases", nil).Expect(t, http.StatusOK).Body; !strings.Contains(csv, "blocking_hits") {
+		t.Errorf("the table: %s", csv)
+	}
 }

@@ -17,6 +17,7 @@ import (
 	"kontor/modules/kit/names"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
+	"kontor/modules/kit/upload"
 	"kontor/server/apierr"
 	"kontor/store"
 )
@@ -92,16 +93,21 @@ func (s *Service) Load(ctx context.Context, f File) (List, error) {
 
 // problem returns what is wrong with a file as an error of the API.
 func problem(err error) error {
+	invalid := func(key string, args ...apierr.Args) error {
+		var v apierr.Fields
+		v.Add(upload.FileMember, key, args...)
+		return &apierr.Error{Kind: apierr.InvalidInput, Fields: &v, Cause: err} // the cause is for the log of a folder
+	}
 	for reason, key := range map[error]string{
 		lists.ErrUnknownFormat: "screening.unknown_format", lists.ErrDelta: "screening.delta", lists.ErrTooLarge: "screening.too_large",
 		lists.ErrEmpty: "screening.no_entries",
 	} {
 		if errors.Is(err, reason) {
-			return apierr.Invalid(fileMember, key)
+			return invalid(key)
 		}
 	}
 	if errors.Is(err, lists.ErrMalformed) {
-		return apierr.Invalid(fileMember, "screening.malformed", apierr.Args{"Cause": clip(clean(strings.TrimPrefix(err.Error(), lists.ErrMalformed.Error()+": ")), 200)})
+		return invalid("screening.malformed", apierr.Args{"Cause": clip(clean(strings.TrimPrefix(err.Error(), lists.ErrMalformed.Error()+": ")), 200)})
 	}
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"kontor/modules/duty/screening"
+	"kontor/modules/duty/screening/lists"
 	"kontor/server/access"
 	"kontor/server/servertest"
 	"kontor/server/settings"
@@ -336,6 +337,9 @@ func TestFolder_LogsAnErrorOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	follow(5, 2)
+	if !strings.Contains(logged.String(), lists.ErrUnknownFormat.Error()) {
+		t.Errorf("the log does not say why the file was rejected: %s", &logged)
+	}
 	if err := os.WriteFile(filepath.Join(dir, "damaged.csv"), []byte("damaged again\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

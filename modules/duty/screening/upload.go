@@ -6,26 +6,22 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
-	"mime"
-	"mime/multipart"
 	"os"
 	"strings"
 	"time"
 
 	"kontor/modules/duty/screening/lists"
+	"kontor/modules/kit/upload"
 	"kontor/modules/kit/validate"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
 )
 
 const (
-	formMedia  = "multipart/form-data"
-	fileMember = "file"
 	nameMember = "name"
 
 	// maxUpload is the largest file of a request.
 	maxUpload    = 512 << 20
-	formOverhead = 64 << 10
 	maxNameBytes = 4 * maxName
 )
 
@@ -60,45 +56,33 @@ func (s *Service) upload(ctx context.Context, r *endpoint.Request) (List, error)
 // receive reads the members of a form, the file into a temporary one.
 func receive(r *endpoint.Request) (*uploaded, error) {
 	u := &uploaded{}
-	_, parameters, err := mime.ParseMediaType(string(r.Fiber.Request().Header.ContentType()))
-	if err != nil || parameters["boundary"] == "" {
-		return u, apierr.Invalid(fileMember, "files.invalid_multipart")
+	form, err := upload.FormOf(r)
+	if err != nil {
+		return u, err
 	}
-	form := multipart.NewReader(r.Body, parameters["boundary"])
-	const maxParts = 16
-	for range maxParts {
-		part, err := form.NextPart()
+	for {
+		part, err := form.Next()
 		switch {
 		case errors.Is(err, io.EOF):
-			_, err = io.Copy(io.Discard, r.Body)
-			return u, err
+			return u, nil
 		case err != nil:
-			return u, formError(err)
-		case part.FormName() == fileMember:
+			return u, err
+		case part.Name() == upload.FileMember:
 			err = u.keep(part)
-		case part.FormName() == nameMember:
+		case part.Name() == nameMember:
 			err = u.read(part)
 		}
 		if err != nil {
 			return u, err
 		}
 	}
-	return u, apierr.Invalid(fileMember, "files.invalid_multipart")
-}
-
-// formError returns the error of the body behind an error of the form, or says that the form is none.
-func formError(err error) error {
-	if failure, ok := errors.AsType[*apierr.Error](err); ok {
-		return failure
-	}
-	return apierr.Invalid(fileMember, "files.invalid_multipart")
 }
 
 // read reads the name of the list.
 func (u *uploaded) read(part io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(part, maxNameBytes+1))
 	if err != nil {
-		return formError(err)
+		return err
 	}
 	if len(text) > maxNameBytes {
 		return apierr.Invalid(nameMember, "invalid.max_length", apierr.Args{"Max": maxName})
@@ -110,7 +94,7 @@ func (u *uploaded) read(part io.Reader) error {
 // keep copies the file to a temporary one.
 func (u *uploaded) keep(part io.Reader) error {
 	if u.file != nil {
-		return apierr.Invalid(fileMember, "files.one_file")
+		return apierr.Invalid(upload.FileMember, "files.one_file")
 	}
 	var err error
 	if u.file, err = os.CreateTemp("", "kontor-list-*"); err != nil {
@@ -122,7 +106,7 @@ func (u *uploaded) keep(part io.Reader) error {
 		return own.cause
 	}
 	if err != nil {
-		return formError(err)
+		return err
 	}
 	if u.size > maxUpload {
 		return apierr.PayloadTooLarge.With(apierr.Args{"Max": maxUpload})
@@ -154,7 +138,7 @@ func (u *uploaded) list() (File, error) {
 	var v apierr.Fields
 	name := ListName(&v, u.name)
 	if u.file == nil || u.size == 0 {
-		v.Add(fileMember, "invalid.required")
+		v.Add(upload.FileMember, "invalid.required")
 	}
 	return File{Name: name, Size: u.size, SHA256: u.sum, Read: func(add func(lists.Entry) error) (lists.Info, error) {
 		return lists.Read(u.file, u.size, add)

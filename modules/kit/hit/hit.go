@@ -86,4 +86,7 @@ type Screening interface {
 	Blocking(ctx context.Context, tx *store.Tx, customerID, state string) ([]string, error)
 	// OfCustomer returns the hits of a customer and its payers, the newest first. The caller decides who may see them.
 	OfCustomer(ctx context.Context, q store.Querier, customerID string) ([]Hit, error)
+	// CountBlocking returns how many hits block the verification of each of the customers; those without are missing. The caller decides
+	// who may see the numbers.
+	CountBlocking(ctx context.Context, q store.Querier, customerIDs []string) (map[string]int64, error)
 }

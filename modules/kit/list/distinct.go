@@ -118,7 +118,7 @@ func (f *Field) absent() string {
 // least returns the condition that a field has a value, as one on the beginning of its index: else SQLite may sort another index.
 func (f *Field) least() string {
 	switch f.Type {
-	case Text, UUID, Date:
+	case Text, UUID, Date, Decimal:
 		return f.Column + " >= ''"
 	case Number, Time:
 		return f.Column + " >= -9223372036854775807"

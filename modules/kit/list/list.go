@@ -328,18 +328,19 @@ type Type uint8
 
 // The types of fields, each with the column that it needs.
 const (
-	Text   Type = iota + 1 // TEXT, compared case-insensitively
-	UUID                   // TEXT with an id in lower case
-	Bool                   // BOOLEAN
-	Number                 // BIGINT
-	Time                   // BIGINT, Unix milliseconds
-	Date                   // TEXT with YYYY-MM-DD
-	Blank                  // no column: empty on every row, so that no search matches
+	Text    Type = iota + 1 // TEXT, compared case-insensitively
+	UUID                    // TEXT with an id in lower case
+	Bool                    // BOOLEAN
+	Number                  // BIGINT
+	Time                    // BIGINT, Unix milliseconds
+	Date                    // TEXT with YYYY-MM-DD
+	Decimal                 // TEXT with a number from 0 to below 10 and three decimals, so that texts are in the order of the numbers
+	Blank                   // no column: empty on every row, so that no search matches
 )
 
 // typeNames are the names of the types in the API document.
 var typeNames = map[Type]string{
-	Text: "text", UUID: "uuid", Bool: "boolean", Number: "number", Time: "date-time", Date: "date", Blank: "text",
+	Text: "text", UUID: "uuid", Bool: "boolean", Number: "number", Time: "date-time", Date: "date", Decimal: "number", Blank: "text",
 }
 
 // Index is the index that sorts by a field.

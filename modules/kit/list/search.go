@@ -1,6 +1,8 @@
 package list
 
 import (
+	"errors"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,7 +27,7 @@ func (f *Field) condition(b *builder, values []string) bool {
 		return oneOf(b, f.Column, parsed(values, types.ParseID))
 	case Bool:
 		return f.boolCondition(b, values)
-	case Number, Time, Date:
+	case Number, Time, Date, Decimal:
 		return f.rangeCondition(b, values)
 	}
 	return false
@@ -371,8 +373,28 @@ func parsePoint(t Type, s string) (interval, bool) {
 	case Date:
 		d, err := types.ParseDate(s)
 		return interval{d.String(), d.String()}, err == nil
+	case Decimal:
+		return parseDecimal(s)
 	}
 	return interval{}, false
+}
+
+// parseDecimal writes a number as numbers are stored, with more decimals if it has them. Numbers that are not stored become texts that
+// sort before or behind all others.
+func parseDecimal(s string) (interval, bool) {
+	n, err := strconv.ParseFloat(s, 64)
+	switch {
+	case err != nil && !errors.Is(err, strconv.ErrRange) || math.IsNaN(n):
+		return interval{}, false
+	case n < 0:
+		return interval{"", ""}, true
+	}
+	n = min(n, 9.9999)
+	text := strconv.FormatFloat(n, 'f', 3, 64)
+	if exact := strconv.FormatFloat(n, 'f', -1, 64); len(exact) > len(text) {
+		text = exact
+	}
+	return interval{text, text}, true
 }
 
 // parseTime parses an RFC 3339 date-time as its millisecond, and a plain date as the whole day in UTC. Stored times are whole

@@ -181,30 +181,34 @@ func distance(a, b string, limit int) int {
 	if len(a) > longest {
 		return limit + 1
 	}
-	var rows [3][longest + 1]int
+	var rows [3][longest + 2]uint8 // bytes: to clear them takes longer than to compare most words
 	before, last, row := &rows[0], &rows[1], &rows[2]
 	for j := range len(b) + 1 {
-		last[j] = j
+		last[j] = uint8(j)
 	}
+	beyond := uint8(limit + 1) //nolint:gosec // G115: limits are small
 	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		least := i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
+		from, to := max(1, i-limit), min(len(b), i+limit) // all others are beyond the limit
+		row[from-1], row[to+1] = beyond, beyond
+		if from == 1 {
+			row[0] = uint8(i)
+		}
+		least := row[from-1]
+		for j := from; j <= to; j++ {
+			d := last[j-1]
+			if a[i-1] != b[j-1] {
+				d = min(d, last[j], row[j-1]) + 1
 			}
-			d := min(last[j]+1, row[j-1]+1, last[j-1]+cost)
 			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
 				d = min(d, before[j-2]+1)
 			}
 			row[j] = d
 			least = min(least, d)
 		}
-		if least > limit {
+		if least > beyond-1 {
 			return limit + 1
 		}
 		before, last, row = last, row, before
 	}
-	return min(last[len(b)], limit+1)
+	return min(int(last[len(b)]), limit+1)
 }

@@ -16,7 +16,7 @@ type Index struct {
 	postings [][]uint32          // names by term
 	keys     map[string][]uint32 // terms by sound
 	bones    map[string][]uint32 // terms by their consonants
-	grams    map[[2]byte][]uint32
+	grams    map[gram][]uint32
 	scratch  sync.Pool
 }
 
@@ -32,7 +32,7 @@ type Builder struct{ index *Index }
 
 // NewBuilder returns an empty builder.
 func NewBuilder() *Builder {
-	return &Builder{&Index{terms: map[string]uint32{}, keys: map[string][]uint32{}, bones: map[string][]uint32{}, grams: map[[2]byte][]uint32{}}}
+	return &Builder{&Index{terms: map[string]uint32{}, keys: map[string][]uint32{}, bones: map[string][]uint32{}, grams: map[gram][]uint32{}}}
 }
 
 // Add adds a name of an entry. An entry may have several names, and a text may hold several ([Split]). Texts without letters are left out.
@@ -70,10 +70,8 @@ func (b *Builder) term(p part) uint32 {
 	x.postings = append(x.postings, nil)
 	x.keys[p.key] = append(x.keys[p.key], t)
 	x.bones[p.bones] = append(x.bones[p.bones], t)
-	for _, gram := range gramsOf(p.plain) {
-		if all := x.grams[gram]; len(all) == 0 || all[len(all)-1] != t {
-			x.grams[gram] = append(all, t)
-		}
+	for _, g := range gramsOf(p.plain) {
+		x.grams[g] = append(x.grams[g], t)
 	}
 	return t
 }
@@ -252,12 +250,14 @@ func (x *Index) spelledLike(text string, s *scratch, add func(t uint32, likeness
 	}
 	grams := gramsOf(text)
 	need := uint8(max(1, len(grams)-2*limit-1)) //nolint:gosec // G115: a word has at most 255 counted pairs
-	for _, gram := range grams {
-		for _, t := range x.grams[gram] {
-			if s.terms[t] == 0 {
-				s.counted = append(s.counted, t)
+	for _, g := range grams {
+		for g.length = max(1, len(text)-limit); g.length <= len(text)+limit; g.length++ {
+			for _, t := range x.grams[g] {
+				if s.terms[t] == 0 {
+					s.counted = append(s.counted, t)
+				}
+				s.terms[t]++
 			}
-			s.terms[t]++
 		}
 	}
 	for _, t := range s.counted {
@@ -271,18 +271,24 @@ func (x *Index) spelledLike(text string, s *scratch, add func(t uint32, likeness
 	s.counted = s.counted[:0]
 }
 
+// gram is a pair of letters of a word of a length.
+type gram struct {
+	letters [2]byte
+	length  int
+}
+
 // gramsOf returns the distinct pairs of letters of a word, with its beginning and end.
-func gramsOf(text string) [][2]byte {
+func gramsOf(text string) []gram {
 	const most = 60 // of a word; names have none of this length
-	var all [][2]byte
+	var all []gram
 	before := byte('^')
 	for i := range min(len(text), most) + 1 {
 		letter := byte('$')
 		if i < len(text) {
 			letter = text[i]
 		}
-		if gram := [2]byte{before, letter}; !slices.Contains(all, gram) {
-			all = append(all, gram)
+		if g := (gram{[2]byte{before, letter}, len(text)}); !slices.Contains(all, g) {
+			all = append(all, g)
 		}
 		before = letter
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"kontor/modules/kit/names"
 )
 
@@ -177,6 +179,44 @@ func FuzzCompare(f *testing.F) {
 			if hit.Entry != 7 || hit.Score < 0.5 {
 				t.Errorf("hit %+v", hit)
 			}
+		}
+	})
+}
+
+// The distance is the one of the whole table, wherever it is within the limit.
+func TestDistance_IsThatOfTheWholeTable(t *testing.T) {
+	whole := func(a, b string) int {
+		d := make([][]int, len(a)+1)
+		for i := range d {
+			d[i] = make([]int, len(b)+1)
+			for j := range d[i] {
+				switch {
+				case i == 0 || j == 0:
+					d[i][j] = i + j
+				case a[i-1] == b[j-1]:
+					d[i][j] = d[i-1][j-1]
+				default:
+					d[i][j] = min(d[i-1][j], d[i][j-1], d[i-1][j-1]) + 1
+				}
+				if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+					d[i][j] = min(d[i][j], d[i-2][j-2]+1)
+				}
+			}
+		}
+		return d[len(a)][len(b)]
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		a, limit := rapid.StringMatching("[abc]{0,12}").Draw(t, "a"), rapid.IntRange(0, 3).Draw(t, "limit")
+		b := rapid.StringMatching("[abc]{0,12}").Draw(t, "b")
+		if rapid.Bool().Draw(t, "long") {
+			a, b = strings.Repeat("x", rapid.IntRange(0, 140).Draw(t, "n"))+a+"y", b+strings.Repeat("z", rapid.IntRange(0, 2).Draw(t, "m"))
+		}
+		if len(a) > 128 || len(b) > 128 {
+			names.Distance(a, b, limit) // it ends
+			return
+		}
+		if got, want := names.Distance(a, b, limit), min(whole(a, b), limit+1); got != want {
+			t.Fatalf("distance of %q and %q within %d: %d, want %d", a, b, limit, got, want)
 		}
 	})
 }

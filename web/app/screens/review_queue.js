@@ -47,13 +47,20 @@ const CaseName = ({ row }) => html`<span class="with-avatar">
   <span class="two-lines"><span>${fullName(row)}</span><span class="fine">${term('customer_type', row.type)}</span></span>
 </span>`;
 
+/** The number of hits on sanctions lists that block the verification. */
+function Hits({ n }) {
+  const text = t('review.open_hits', { n });
+  return html`<span class="badge bad" role="img" aria-label=${text} title=${text}><${Icon} name="search" size=${12} />${n}</span>`;
+}
+
+/** The state, and one sign of what the case lacks: there is no space for two. */
 function State({ row }) {
-  if (!row.pending_decision) {
-    return html`<span class="row"><${Badge} group="kyc_status" value=${row.kyc_status} />
-      ${!row.ready && html`<${Badge} value=${t('review.no_scan')} tone="warn" />`}</span>`;
-  }
-  const mine = row.pending_decision.proposed_by === myId();
-  return html`<${Badge} value=${t(mine ? 'review.state_mine' : 'review.state_waits')} tone="warn" />`;
+  const mine = row.pending_decision?.proposed_by === myId();
+  return html`<span class="row">${row.pending_decision
+    ? html`<${Badge} value=${t(mine ? 'review.state_mine' : 'review.state_waits')} tone="warn" />`
+    : html`<${Badge} group="kyc_status" value=${row.kyc_status} />`}
+    ${row.blocking_hits > 0 ? html`<${Hits} n=${row.blocking_hits} />`
+    : !row.ready && !row.pending_decision && html`<${Badge} value=${t('review.no_scan')} tone="warn" />`}</span>`;
 }
 
 const levelText = (value) => term('verification_level', value);
@@ -62,7 +69,7 @@ const columns = () => [
   { key: 'name', label: t('field.name'), sort: 'last_name', cell: (row) => html`<${CaseName} row=${row} />` },
   { key: 'opened_at', label: t('review.since'), sort: 'opened_at', cell: (row) => html`<${When} at=${row.opened_at} />` },
   { key: 'state', beside: true, label: t('field.state'), sort: 'kyc_status', cell: (row) => html`<${State} row=${row} />` },
-  { key: 'level', label: t('review.by_documents'), sort: 'suggested_level', 
+  { key: 'level', label: t('customers.level'), sort: 'suggested_level',
     cell: (row) => levelText(row.suggested_level) || html`<${Dash} />` },
   { key: 'country', label: t('field.country'), sort: 'country', minor: true, cell: (row) => country(row.country) || html`<${Dash} />` },
   { key: 'assignee', label: t('review.assignee'), minor: true,

@@ -1,4 +1,5 @@
 import { html, useRef } from '../lib.js';
+import { myId } from '../access.js';
 import { api } from '../api.js';
 import { country } from '../countries.js';
 import { date, percent } from '../format.js';
@@ -58,7 +59,7 @@ function BothSides({ hit }) {
     <${Compare} caption=${t('screening.both_sides')} heads=${[t(`screening.subject.${hit.subject_type}`), hit.list]} rows=${[
       [t('field.name'), hit.customer_id ? html`<a href=${`/customers/${hit.customer_id}`}>${name}</a>` : name,
         html`<${MarkedName} name=${hit.entry_name} parts=${parts.map(([own, other]) => [other, own])} />`],
-      [t('screening.other_names'), '', others.length > 0 && others.map((one) => html`<bdi key=${one} class="block">${one}</bdi>`)],
+      [t('screening.other_names'), '', others.length > 0 && others.map((one) => html`<div key=${one}><bdi>${one}</bdi></div>`)],
       [t('field.type'), subject.type && term('customer_type', subject.type), listed.type && term('customer_type', listed.type)],
       [t('field.date_of_birth'), date(subject.date_of_birth), listed.dates_of_birth.join(', ')],
       [t('field.country'), places(subject.countries), places(listed.countries)],
@@ -74,9 +75,10 @@ const History = ({ hit }) => html`<${Card} title=${t('screening.history')}><ul c
     <span><${When} at=${one.changed_at} exact />${one.changed_by !== NIL && html` · <${Person} id=${one.changed_by} />`}</span>
   </div><${HitStatus} of=${one} /></li>`)}</ul><//>`;
 
-/** The decisions that a reviewer can make about a hit in its state. */
-const choicesOf = ({ status, decision }) => ({
-  open: ['dismissed', 'confirmed'], pending: [decision, 'open'], dismissed: ['confirmed', 'open'], confirmed: ['dismissed'],
+/** The decisions that a reviewer can make about a hit in its state. The proposer of one can only take it back. */
+const choicesOf = ({ status, decision, proposed_by: by }) => ({
+  open: ['dismissed', 'confirmed'], pending: by === myId() ? ['open'] : [decision, 'open'], dismissed: ['confirmed', 'open'],
+  confirmed: ['dismissed'],
 }[status] ?? []);
 
 function Decision({ hit, etag, reload }) {

@@ -2053,6 +2053,8 @@ export interface CustomerCase {
   assigned_at: string | null;
   /** The decision that waits for a second person; null for none. */
   pending_decision: CustomerPendingDecision | null;
+  /** How many hits on sanctions lists block the verification; missing for none. */
+  blocking_hits?: number;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
    * user, and in the elements of a list, which has one for all.

@@ -116,8 +116,15 @@ func ReadFolder(folder fs.FS, add func(Entry) error) (Info, error) {
 	if byName["sdn.csv"] != "" {
 		return counted(add, OFAC, func(c *counter) (string, error) { return "", readOFAC(folder, byName, c.add) })
 	}
-	if len(files) != 1 || files[0].IsDir() {
+	if len(files) != 1 {
 		return Info{}, ErrUnknownFormat
+	}
+	if files[0].IsDir() {
+		inner, err := fs.Sub(folder, files[0].Name())
+		if err != nil {
+			return Info{}, fmt.Errorf("%w: %w", ErrMalformed, err)
+		}
+		return ReadFolder(inner, add)
 	}
 	f, err := folder.Open(files[0].Name())
 	if err != nil {

@@ -58,18 +58,18 @@ func zipped(t testing.TB, folder string, files ...string) []byte {
 // entries are what each sample has.
 var entries = map[string][]lists.Entry{
 	"seco.xml": {
-		{SourceID: "100", Kind: names.Person, Names: []string{"Dmitry Obraztsov", "Дмитрий Образцов", "Il Campione"}, Programs: []string{"Sample"},
-			Births: []names.Birth{{Year: 1970, Month: 3, Day: 4}, {Year: 1971}}, Countries: []string{"RU"}},
+		{SourceID: "100", Kind: names.Person, Names: []string{"Dmitry Obraztsov", "Дмитрий Образцов", "Dima Exemplov", "Il Campione"},
+			Programs: []string{"Sample"}, Births: []names.Birth{{Year: 1970, Month: 3, Day: 4}, {Year: 1971}}, Countries: []string{"BY", "RU", "IR"}},
 		{SourceID: "300", Names: []string{"Sample Star"}, Programs: []string{"12"}},
 	},
 	"un.xml": {
 		{SourceID: "SPi.001", Kind: names.Person, Names: []string{"KARIM BIN SAMPLE AL-NAMUDHAJI", "كريم النموذجي", "Abu Beispiel"}, Programs: []string{"Sample"},
-			Births: []names.Birth{{Year: 1969, Month: 5, Day: 6}, {Year: 1968}, {Year: 1969}, {Year: 1970}}, Countries: []string{"IR", "CH"}},
-		{SourceID: "SPe.002", Kind: names.Organisation, Names: []string{"SAMPLE FRONT", "Front of Samples"}, Programs: []string{"Sample"}},
+			Births: []names.Birth{{Year: 1969, Month: 5, Day: 6}, {Year: 1968}, {Year: 1969}, {Year: 1970}, {Year: 1966}}, Countries: []string{"IR", "CH"}},
+		{SourceID: "SPe.002", Kind: names.Organisation, Names: []string{"SAMPLE FRONT", "Front of Samples"}, Programs: []string{"Sample"}, Countries: []string{"CD"}},
 	},
 	"eu.xml": {
 		{SourceID: "EU.1.23", Kind: names.Person, Names: []string{"Anna Muster", "Anja M. Muster"}, Programs: []string{"SMP"},
-			Births: []names.Birth{{Year: 1980, Month: 3, Day: 4}, {Year: 1981}}, Countries: []string{"RU"}},
+			Births: []names.Birth{{Year: 1980, Month: 3, Day: 4}, {Year: 1983}, {Year: 1984}, {Year: 1981}}, Countries: []string{"RU"}},
 		{SourceID: "14", Kind: names.Organisation, Names: []string{"Beispiel & Söhne"}},
 	},
 	"ofac": {
@@ -77,6 +77,8 @@ var entries = map[string][]lists.Entry{
 			Births: []names.Birth{{Year: 1970, Month: 3, Day: 4}, {Year: 1971}}, Countries: []string{"RU"}},
 		{SourceID: "102", Kind: names.Organisation, Names: []string{`SAMPLE TRADING "LLC"`}, Programs: []string{"SAMPLE1"}, Countries: []string{"BY"}},
 		{SourceID: "103", Names: []string{"SAMPLE STAR"}, Programs: []string{"SAMPLE1"}},
+		{SourceID: "104", Kind: names.Person, Names: []string{"MUÑOZ EJEMPLO, José", "PEPE"}, Programs: []string{"SDNTK"}, Countries: []string{"BA", "KP"},
+			Births: []names.Birth{{Year: 1950}, {Year: 1951}, {Year: 1952}, {Year: 1953}, {Year: 1954}, {Year: 1948}}},
 	},
 	"targets.simple.csv": {
 		{SourceID: "NK-1", Kind: names.Person, Names: []string{"Anna Muster", "Anja Muster", "Анна Мустер"}, Programs: []string{"Sample list", "Other list"},
@@ -133,7 +135,7 @@ var emptyIsNil = cmp.Transformer("empty", func(e lists.Entry) map[string]any {
 
 func TestRead_Archives(t *testing.T) {
 	got, info, err := read(zipped(t, "ofac", "sdn.csv", "alt.csv", "add.csv"))
-	if err != nil || info.Format != lists.OFAC || len(got) != 3 || len(got[0].Names) != 2 {
+	if err != nil || info.Format != lists.OFAC || len(got) != 4 || len(got[0].Names) != 2 {
 		t.Errorf("%+v %+v %v", info, got, err)
 	}
 	got, info, err = read(zipped(t, "", "seco.xml"))
@@ -144,13 +146,13 @@ func TestRead_Archives(t *testing.T) {
 		t.Errorf("two lists in one archive: %v", err)
 	}
 	got, info, err = read(sample(t, "ofac/sdn.csv"))
-	if err != nil || info.Format != lists.OFAC || len(got) != 3 || len(got[0].Names) != 1 {
+	if err != nil || info.Format != lists.OFAC || len(got) != 4 || len(got[0].Names) != 1 {
 		t.Errorf("sdn.csv alone: %+v %+v %v", info, got, err)
 	}
 }
 
 func TestRead_RejectsOtherFiles(t *testing.T) {
-	const seco = `<swiss-sanctions-list list-type="full-list">`
+	const seco = `<swiss-sanctions-list list-type="whole-list">`
 	for name, c := range map[string]struct {
 		content string
 		want    error
@@ -295,5 +297,37 @@ func TestRead_AcceptsALastRowWithoutNewline(t *testing.T) {
 func TestRead_SaysWhyAFileIsDamaged(t *testing.T) {
 	if _, _, err := read([]byte(`<!DOCTYPE x><a></a>`)); err == nil || err.Error() != lists.ErrMalformed.Error()+": a document type is not accepted" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Files declare other encodings, and programs put a folder into an archive.
+func TestRead_EncodingsAndFolders(t *testing.T) {
+	latin := strings.Replace(string(sample(t, "eu.xml")), "UTF-8", "ISO-8859-1", 1)
+	latin = strings.Replace(latin, "Söhne", "S\xf6hne", 1)
+	for name, content := range map[string][]byte{"latin-1": []byte(latin), "a byte order mark": append([]byte("\xef\xbb\xbf"), sample(t, "eu.xml")...)} {
+		if got, _, err := read(content); err != nil || len(got) != 2 || got[1].Names[0] != "Beispiel & Söhne" {
+			t.Errorf("%s: %+v %v", name, got, err)
+		}
+	}
+	if _, _, err := read([]byte(strings.Replace(latin, "ISO-8859-1", "EBCDIC", 1))); !errors.Is(err, lists.ErrMalformed) {
+		t.Errorf("an unknown encoding: %v", err)
+	}
+
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, name := range []string{"sdn.csv", "alt.csv"} {
+		w, err := z.Create("SDN/" + strings.ToUpper(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(sample(t, "ofac/"+name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, _, err := read(b.Bytes()); err != nil || len(got) != 4 || len(got[0].Names) != 2 {
+		t.Errorf("a folder in an archive: %+v %v", got, err)
 	}
 }

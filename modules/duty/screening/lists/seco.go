@@ -12,14 +12,18 @@ import (
 // target is a target of SECO's list, with its newest modification.
 type target struct {
 	entry    Entry
-	newest   string // date, ISO 8601
+	places   []string // ids of its addresses
+	modified bool     // a modification was found
+	newest   string   // its date, ISO 8601
 	delisted bool
 }
 
 // readSECO reads the whole list of SECO. Targets stay in the file after they were removed from the list: the modification with the newest
-// date decides, wherever it stands. A target may be inside a modification, or a modification inside a target.
+// date decides, wherever it stands. Of modifications of one day the first decides, because the file begins with the newest.
+// Modifications inside a target have copies of what was added and removed, which are no targets, and whose names may be former ones.
 func readSECO(w walker, add func(Entry) error) error {
-	programs := map[string]string{} // by id of a sanctions set
+	programs := map[string]string{}  // by id of a sanctions set
+	countries := map[string]string{} // by id of a place
 	targets := map[string]*target{}
 	var order []string
 	keep := func(n, around *node) {
@@ -29,20 +33,22 @@ func readSECO(w walker, add func(Entry) error) error {
 		if !known {
 			order = append(order, id)
 		}
-		if !known || t.newest >= before.newest {
+		if !known || t.newest > before.newest {
 			targets[id] = t
 		}
 	}
-	err := w.each(map[string]bool{"sanctions-program": true, "target": true, "modification": true}, func(n *node) error {
+	err := w.each(map[string]bool{"sanctions-program": true, "target": true, "modification": true, "place": true}, func(n *node) error {
 		switch n.XMLName.Local {
 		case "sanctions-program":
 			readProgram(n, programs)
+		case "place":
+			n.each("country", func(c *node) { countries[n.attr("ssid")] = c.attr("iso-code") })
 		case "target":
 			keep(n, nil)
 		default:
 			n.each("target", func(inner *node) { keep(inner, n) })
 		}
-		if len(targets) > maxEntries {
+		if max(len(targets), len(countries)) > maxEntries {
 			return ErrTooLarge
 		}
 		return nil
@@ -52,11 +58,14 @@ func readSECO(w walker, add func(Entry) error) error {
 	}
 	for _, id := range order {
 		t := targets[id]
+		if t.delisted {
+			continue
+		}
 		for i, set := range t.entry.Programs {
 			t.entry.Programs[i] = cmp.Or(programs[set], set)
 		}
-		if t.delisted {
-			continue
+		for _, place := range t.places {
+			t.entry.Countries = appendCountry(t.entry.Countries, countries[place])
 		}
 		if err := add(t.entry); err != nil {
 			return err
@@ -82,52 +91,58 @@ var subjects = []struct {
 	kind    names.Kind
 }{{"individual", names.Person}, {"entity", names.Organisation}, {"object", names.Unknown}}
 
-// readTarget reads a target. around is the modification that it is part of, or nil. Content inside modifications counts with that of the
-// newest one, which repeats what still holds.
+// readTarget reads a target. around is the modification that it is part of, or nil.
 func readTarget(n, around *node) *target {
 	t := &target{entry: Entry{SourceID: n.attr("ssid")}}
 	apply := func(m *node) {
 		date := cmp.Or(m.attr("effective-date"), m.attr("enactment-date"), m.attr("publication-date"))
-		if date >= t.newest {
-			t.newest, t.delisted = date, m.attr("modification-type") == "de-listed"
+		if !t.modified || date > t.newest {
+			t.modified, t.newest, t.delisted = true, date, m.attr("modification-type") == "de-listed"
 		}
 	}
+	n.cut("modification", apply)
 	if around != nil {
 		apply(around)
 	}
-	n.each("modification", apply)
 	n.each("sanctions-set-id", func(s *node) { t.entry.Programs = append(t.entry.Programs, strings.TrimSpace(s.Text)) })
 	for _, subject := range subjects {
 		n.each(subject.element, func(found *node) {
 			t.entry.Kind = subject.kind
-			t.entry.identities(found)
+			t.identities(found)
 		})
 	}
 	return t
 }
 
-// identities adds the names, dates and countries of an individual, an entity or an object.
-func (e *Entry) identities(subject *node) {
-	subject.each("name", func(n *node) {
-		for _, name := range spellings(n) {
-			if n.attr("name-type") == "primary-name" {
-				e.Names = slices.Insert(e.Names, 0, name)
-				continue
+// identities adds the names, dates and countries of an individual, an entity or an object. The names of the main identity come first.
+func (t *target) identities(subject *node) {
+	e := &t.entry
+	var main []string
+	subject.each("identity", func(identity *node) {
+		isMain := identity.attr("main") != "false"
+		identity.each("name", func(n *node) {
+			if isMain && n.attr("name-type") == "primary-name" {
+				main = append(main, spellings(n)...)
+				return
 			}
-			e.Names = append(e.Names, name)
-		}
+			e.Names = append(e.Names, spellings(n)...)
+		})
 	})
+	e.Names = append(main, e.Names...)
 	subject.each("day-month-year", func(b *node) {
-		e.Births = appendDate(e.Births, strings.TrimRight(b.attr("year")+"-"+pad(b.attr("month"))+"-"+pad(b.attr("day")), "-"))
+		if isGregorian(b.attr("calendar")) {
+			e.Births = appendDate(e.Births, strings.TrimRight(b.attr("year")+"-"+pad(b.attr("month"))+"-"+pad(b.attr("day")), "-"))
+		}
 	})
 	for _, element := range []string{"nationality", "address"} {
 		subject.each(element, func(n *node) {
 			n.each("country", func(c *node) { e.Countries = appendCountry(e.Countries, c.attr("iso-code")) })
 		})
 	}
+	subject.each("address", func(a *node) { t.places = append(t.places, a.attr("place-id")) })
 }
 
-// spellings returns a name, and the name with each other spelling of its parts. The main spelling comes last, so that it ends up first.
+// spellings returns a name, and the name with each other spelling of its parts.
 func spellings(n *node) []string {
 	const most = 50 // parts of a name, and spellings of a part
 	type piece struct {
@@ -162,7 +177,7 @@ func spellings(n *node) []string {
 		return strings.TrimSpace(b.String()), differs
 	}
 	main, _ := write(most)
-	all := []string{}
+	all := []string{main}
 	for variant := range most {
 		name, differs := write(variant)
 		if !differs {
@@ -170,7 +185,7 @@ func spellings(n *node) []string {
 		}
 		all = append(all, name)
 	}
-	return append(all, main)
+	return all
 }
 
 func pad(digits string) string {

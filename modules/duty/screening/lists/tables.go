@@ -11,9 +11,11 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/text/encoding/charmap"
 
 	"kontor/modules/kit/names"
 )
@@ -65,6 +67,9 @@ func field(row []string, column int) string {
 	text := strings.TrimSpace(row[column])
 	if text == "-0-" {
 		return ""
+	}
+	if !utf8.ValidString(text) { // older files of OFAC
+		text, _ = charmap.Windows1252.NewDecoder().String(text) // it has a character for each byte
 	}
 	return text
 }
@@ -118,20 +123,35 @@ var schemas = map[string]names.Kind{
 
 func kindOf(schema string) names.Kind { return schemas[schema] }
 
+// entity is an entity of FollowTheMoney. Properties that are not named here may have any form: in nested exports they are entities.
+type entity struct {
+	ID         string `json:"id"`
+	Schema     string `json:"schema"`
+	Target     *bool  `json:"target"`
+	Caption    string `json:"caption"`
+	Properties struct {
+		Name              []string `json:"name"`
+		Alias             []string `json:"alias"`
+		WeakAlias         []string `json:"weakAlias"`
+		PreviousName      []string `json:"previousName"`
+		BirthDate         []string `json:"birthDate"`
+		IncorporationDate []string `json:"incorporationDate"`
+		Nationality       []string `json:"nationality"`
+		Citizenship       []string `json:"citizenship"`
+		Country           []string `json:"country"`
+		Jurisdiction      []string `json:"jurisdiction"`
+		ProgramID         []string `json:"programId"`
+	} `json:"properties"`
+	Datasets []string `json:"datasets"`
+	Changed  string   `json:"last_change"`
+}
+
 // readFtM reads entities of FollowTheMoney, one JSON object a line. Objects that are no targets, such as addresses, are left out.
 func readFtM(r *bufio.Reader, limit *budget, add func(Entry) error) (version string, err error) {
 	d := jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	for n := 1; ; n++ {
 		limit.next()
-		var entity struct {
-			ID         string              `json:"id"`
-			Schema     string              `json:"schema"`
-			Target     *bool               `json:"target"`
-			Caption    string              `json:"caption"`
-			Properties map[string][]string `json:"properties"`
-			Datasets   []string            `json:"datasets"`
-			Changed    string              `json:"last_change"`
-		}
+		var entity entity
 		err := json.UnmarshalDecode(d, &entity)
 		if errors.Is(err, io.EOF) {
 			return version, nil
@@ -144,14 +164,14 @@ func readFtM(r *bufio.Reader, limit *budget, add func(Entry) error) (version str
 			continue
 		}
 		p := entity.Properties
-		e := Entry{SourceID: entity.ID, Kind: kind, Names: slices.Concat([]string{entity.Caption}, p["name"], p["alias"], p["weakAlias"], p["previousName"])}
-		for _, date := range slices.Concat(p["birthDate"], p["incorporationDate"]) {
+		e := Entry{SourceID: entity.ID, Kind: kind, Names: slices.Concat([]string{entity.Caption}, p.Name, p.Alias, p.WeakAlias, p.PreviousName)}
+		for _, date := range slices.Concat(p.BirthDate, p.IncorporationDate) {
 			e.Births = appendDate(e.Births, date)
 		}
-		for _, country := range slices.Concat(p["nationality"], p["citizenship"], p["country"], p["jurisdiction"]) {
+		for _, country := range slices.Concat(p.Nationality, p.Citizenship, p.Country, p.Jurisdiction) {
 			e.Countries = appendCountry(e.Countries, country)
 		}
-		e.Programs = slices.Concat(p["programId"], entity.Datasets)
+		e.Programs = slices.Concat(p.ProgramID, entity.Datasets)
 		version = max(version, entity.Changed)
 		if err := add(e); err != nil {
 			return version, err
@@ -189,7 +209,7 @@ func sdnEntry(row []string) (Entry, bool) {
 		e.Kind = names.Unknown
 	}
 	e.Programs = strings.Split(strings.Trim(field(row, 3), "[]"), "] [")
-	for remark := range strings.SplitSeq(field(row, 11), ";") {
+	for remark := range strings.SplitSeq(strings.TrimSuffix(field(row, 11), "."), ";") {
 		label, value, _ := strings.Cut(strings.TrimSpace(remark), " ")
 		switch label {
 		case "DOB":
@@ -198,8 +218,11 @@ func sdnEntry(row []string) (Entry, bool) {
 			if date, isDate := strings.CutPrefix(value, "DOB "); isDate {
 				e.Births = appendDate(e.Births, date)
 			}
+			e.Countries = appendCountry(e.Countries, strings.TrimPrefix(strings.TrimPrefix(value, "nationality "), "citizen "))
 		case "nationality", "citizen":
 			e.Countries = appendCountry(e.Countries, value)
+		case "a.k.a.", "f.k.a.", "n.k.a.": // weak ones, which alt.csv lacks
+			e.Names = append(e.Names, strings.Trim(value, "'"))
 		}
 	}
 	return e, true

@@ -25,12 +25,15 @@ var layouts = []struct {
 func appendDate(all []names.Birth, text string) []names.Birth {
 	text = strings.TrimSpace(text)
 	if from, to, isRange := strings.Cut(text, " to "); isRange {
+		if years := appendYears(nil, from, to); years != nil {
+			return append(all, years...)
+		}
 		return appendDate(appendDate(all, from), to)
 	}
 	if about, isAbout := strings.CutPrefix(text, "circa "); isAbout {
 		text = about
 	}
-	if len(text) > len(time.DateOnly) && text[len(time.DateOnly)] == 'T' {
+	if len(text) > len(time.DateOnly) && text[4] == '-' && text[7] == '-' { // with a time or a time zone
 		text = text[:len(time.DateOnly)]
 	}
 	for _, layout := range layouts {
@@ -48,6 +51,11 @@ func appendDate(all []names.Birth, text string) []names.Birth {
 		return append(all, b)
 	}
 	return all
+}
+
+// isGregorian reports whether a date is of the calendar that is meant without a name. Others would contradict the right birth date.
+func isGregorian(calendar string) bool {
+	return calendar == "" || strings.EqualFold(calendar, "gregorian")
 }
 
 // appendYears adds the years of a range, which lists use for an unknown year.
@@ -71,8 +79,12 @@ var countryNames = sync.OnceValue(func() map[string]string {
 		"burma": "MM", "cote d ivoire": "CI", "democratic people's republic of korea": "KP", "democratic republic of the congo": "CD",
 		"iran (islamic republic of)": "IR", "islamic republic of iran": "IR", "korea, north": "KP", "korea, south": "KR", "libyan arab jamahiriya": "LY",
 		"republic of korea": "KR", "russian federation": "RU", "state of palestine": "PS", "palestinian": "PS", "syrian arab republic": "SY",
-		"united kingdom of great britain and northern ireland": "GB", "united republic of tanzania": "TZ", "united states of america": "US",
-		"venezuela (bolivarian republic of)": "VE", "viet nam": "VN", "türkiye": "TR", "congo, democratic republic of the": "CD",
+		"united kingdom of great britain & northern ireland": "GB", "united republic of tanzania": "TZ", "united states of america": "US",
+		"venezuela (bolivarian republic of)": "VE", "viet nam": "VN", "türkiye": "TR", "turkey": "TR", "congo, democratic republic of the": "CD",
+		"congo, republic of the": "CG", "côte d'ivoire": "CI", "hong kong": "HK", "macau": "MO", "czech republic": "CZ", "cabo verde": "CV",
+		"north macedonia, the republic of": "MK", "bahamas, the": "BS", "gambia, the": "GM", "virgin islands, british": "VG",
+		"republic of moldova": "MD", "saint kitts & nevis": "KN", "saint vincent & the grenadines": "VC", "swaziland": "SZ",
+		"lao people's democratic republic": "LA", "bolivia (plurinational state of)": "BO", "brunei darussalam": "BN",
 	}
 	for a := 'A'; a <= 'Z'; a++ {
 		for b := 'A'; b <= 'Z'; b++ {
@@ -98,7 +110,7 @@ func appendCountry(all []string, text string) []string {
 		}
 		return all
 	}
-	if code := countryNames()[strings.ToLower(text)]; code != "" {
+	if code := countryNames()[strings.ReplaceAll(strings.ToLower(text), " and ", " & ")]; code != "" {
 		return append(all, code)
 	}
 	return all

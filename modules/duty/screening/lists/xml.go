@@ -9,12 +9,15 @@ import (
 	"io"
 	"strings"
 
+	"golang.org/x/text/encoding/charmap"
+
 	"kontor/modules/kit/names"
 )
 
 // readXML reads the list that the name of the root stands for.
 func readXML(b *bufio.Reader, limit *budget, add func(Entry) error) (Info, error) {
 	d := xml.NewDecoder(b)
+	d.CharsetReader = charset
 	for {
 		token, err := d.Token()
 		if err != nil {
@@ -30,7 +33,7 @@ func readXML(b *bufio.Reader, limit *budget, add func(Entry) error) (Info, error
 		w := walker{d, limit}
 		switch root.Name.Local {
 		case "swiss-sanctions-list":
-			if kind := attribute(root, "list-type"); kind != "" && !strings.Contains(strings.ToLower(kind), "full") {
+			if kind := attribute(root, "list-type"); kind != "" && kind != "whole-list" && kind != "full-list" {
 				return Info{}, ErrDelta
 			}
 			return counted(add, SECO, func(c *counter) (string, error) { return attribute(root, "date"), readSECO(w, c.add) })
@@ -41,6 +44,16 @@ func readXML(b *bufio.Reader, limit *budget, add func(Entry) error) (Info, error
 		default:
 			return Info{}, ErrUnknownFormat
 		}
+	}
+}
+
+// charset reads the encodings that files declare besides UTF-8.
+func charset(label string, r io.Reader) (io.Reader, error) {
+	switch strings.ToLower(label) {
+	case "us-ascii", "iso-8859-1", "windows-1252":
+		return charmap.Windows1252.NewDecoder().Reader(r), nil
+	default:
+		return nil, fmt.Errorf("the encoding %q is not supported", label)
 	}
 }
 
@@ -81,6 +94,20 @@ func (n *node) each(name string, f func(*node)) {
 		}
 		n.Children[i].each(name, f)
 	}
+}
+
+// cut removes the elements of a name, at any depth but not inside each other, and passes them in their order.
+func (n *node) cut(name string, f func(*node)) {
+	kept := n.Children[:0]
+	for _, child := range n.Children {
+		if child.XMLName.Local == name {
+			f(&child)
+			continue
+		}
+		child.cut(name, f)
+		kept = append(kept, child)
+	}
+	n.Children = kept
 }
 
 // text returns the text of the first child with a name.
@@ -142,6 +169,7 @@ func readUN(w walker, add func(Entry) error) error {
 			e.Births = appendDate(e.Births, cmp.Or(b.text("DATE"), b.text("YEAR")))
 			e.Births = appendYears(e.Births, b.text("FROM_YEAR"), b.text("TO_YEAR"))
 		})
+		n.each("ENTITY_ADDRESS", func(a *node) { e.Countries = appendCountry(e.Countries, a.text("COUNTRY")) })
 		n.each("NATIONALITY", func(c *node) {
 			c.each("VALUE", func(v *node) { e.Countries = appendCountry(e.Countries, v.Text) })
 		})
@@ -165,7 +193,10 @@ func readEU(w walker, add func(Entry) error) error {
 			e.Names = append(e.Names, cmp.Or(a.attr("wholeName"), a.attr("firstName")+" "+a.attr("middleName")+" "+a.attr("lastName")))
 		})
 		n.each("birthdate", func(b *node) {
-			e.Births = appendDate(e.Births, cmp.Or(b.attr("birthdate"), b.attr("year")))
+			if isGregorian(b.attr("calendarType")) {
+				e.Births = appendDate(e.Births, cmp.Or(b.attr("birthdate"), b.attr("year")))
+				e.Births = appendYears(e.Births, b.attr("yearRangeFrom"), b.attr("yearRangeTo"))
+			}
 		})
 		for _, name := range []string{"citizenship", "address"} {
 			n.each(name, func(c *node) { e.Countries = appendCountry(e.Countries, c.attr("countryIso2Code")) })
