@@ -23,7 +23,8 @@ function offerUndo(label, restore) {
  * A value that is edited where it stands. Enter and leaving the field save it, Escape does not.
  * @param {{label: string, value: string, type?: string, save?: (value: string, etag?: string) => Promise<string>,
  *   children: any}} props
- *   save: absent without the right, resolves to the ETag afterwards; etag: of the version to change, by default the one that is shown; children: the value as it is shown
+ *   save: absent without the right, resolves to the ETag afterwards; etag: of the version to change, by default the one that is shown;
+ *   children: the value as it is shown
  */
 export function InPlace({ label, value = '', type = 'text', save, children }) {
   const [typed, setTyped] = useState(null); // null: not being edited

@@ -105,10 +105,12 @@ function ActionButton({ action, selection, done }) {
  * The actions for the selected rows.
  * @param {{selection: ReturnType<typeof useSelection>, done: () => void, actions: {key: string, label: string, icon?: string,
  *   danger?: boolean, each?: (row: any, extra: any, options?: object) => Promise<any>, run?: (rows: any[], extra: any) => Promise<any>,
- *   prepare?: (rows: any[]) => Promise<any>, confirm?: (rows: any[]) => object|null, later?: (rows: any[]) => string|false, fits?: (row: any) => boolean}[]}} props
+ *   prepare?: (rows: any[]) => Promise<any>, confirm?: (rows: any[]) => object|null, later?: (rows: any[]) => string|false,
+ *   fits?: (row: any) => boolean}[]}} props
  *   each: called for every row; run: called once with all rows, resolves to
  *   the errors of those that it did not change, or to nothing; prepare: asks the user for more, such as a person, and
- *   resolves to null when they cancel; later: says what `each` will do in ten seconds, unless the user undoes it; confirm: returns the question of confirm(); fits: whether the action is possible for a
+ *   resolves to null when they cancel; later: says what `each` will do in ten seconds, unless the user undoes it; confirm: returns the
+ *   question of confirm(); fits: whether the action is possible for a
  *   row; the action is offered when it fits all selected rows
  */
 export function BulkActions({ selection, actions, done }) {
