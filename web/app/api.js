@@ -194,9 +194,9 @@ export const api = {
     const next = /<([^>]*)>; rel="next"/.exec(response.headers.get('Link') ?? '')?.[1] ?? null;
     return { data: await bodyOf(response), next };
   },
-  /** Reads a record with its ETag, for a later If-Match. */
-  async withETag(path) {
-    const response = await send('GET', path);
+  /** Reads or changes a record, and returns it with its ETag, for a later If-Match. */
+  async withETag(path, method = 'GET', options = undefined) {
+    const response = await send(method, path, options);
     return { record: await bodyOf(response), etag: response.headers.get('ETag') };
   },
 };

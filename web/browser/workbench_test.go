@@ -60,4 +60,18 @@ func TestWorkbench_EditsInPlaceAndShowsActivity(t *testing.T) {
 	v.until(`document.querySelector('main h1').innerText.includes('Marco Bernasconi')`)
 	v.click(`.toast button.undo`)
 	v.until(`document.querySelector('main h1').innerText.includes('Luca Bernasconi')`)
+
+	// Another change after the edit is not undone with it.
+	v.expect("412")
+	v.closeToasts()
+	v.click(`.in-place button`)
+	v.write(`.in-place-form input`, "Marco\r")
+	v.until(`document.querySelector('main h1').innerText.includes('Marco Bernasconi')`)
+	s.call(token, http.MethodPut, "/v1/customers/"+customer, map[string]any{"first_name": "Mario"})
+	v.until(`document.querySelector('main h1').innerText.includes('Mario Bernasconi')`)
+	v.click(`.toast button.undo`)
+	v.until(`document.querySelector('.toast.bad')`)
+	if got := s.call(token, http.MethodGet, "/v1/customers/"+customer, nil)["first_name"]; got != "Mario" {
+		t.Errorf("the undo has changed the first name to %v", got)
+	}
 }

@@ -89,10 +89,11 @@ export default function Customer({ id, tab = '' }) {
   const name = fullName(customer);
   const isStaff = may('customers', 'read_all');
   const close = () => setEditing(false);
-  /** Changes some members; the others stay as they are. */
-  const save = async (changes) => {
-    await api.put(`/v1/customers/${id}`, changes);
+  /** Changes some members of a version, by default the one that is shown; the others stay as they are. Returns the ETag afterwards. */
+  const save = async (changes, ifMatch = load.data.etag) => {
+    const { etag } = await api.withETag(`/v1/customers/${id}`, 'PUT', { body: changes, ifMatch });
     load.reload();
+    return etag;
   };
   const saved = () => {
     close();

@@ -10,7 +10,7 @@ import { Card } from '../ui/page.js';
 function editable({ customer, save, name, shown = customer[name], type }) {
   if (!save) return shown;
   return html`<${InPlace} label=${t(`field.${name}`)} value=${customer[name]} type=${type}
-    save=${(value) => save({ [name]: value })}>${shown || html`<${Dash} />`}<//>`;
+    save=${(value, etag) => save({ [name]: value }, etag)}>${shown || html`<${Dash} />`}<//>`;
 }
 
 /** The facts about a customer; plain leaves out what only the bank's staff need; save: changes members, absent without the right. */

@@ -77,15 +77,12 @@ function AssigneeQuestion({ answer }) {
   <//>`;
 }
 
-/** The action that sets a status; it asks first where nothing can follow that status. */
+/** The action that sets a status; it can be undone for ten seconds where nothing can follow that status. */
 const statusAction = (status) => ({
   key: status, label: term('task_move', status), danger: status === 'canceled',
   fits: (row) => (NEXT[row.status] ?? []).includes(status),
-  each: (row) => api.patch(`/v1${pathOf(row)}/status`, { status }),
-  confirm: (rows) => isClosed(status) && {
-    title: term('task_move', status), action: term('task_move', status),
-    text: t('work.close_selected', { n: rows.length, status: term('task_status', status) }),
-  },
+  each: (row, extra, options) => api.patch(`/v1${pathOf(row)}/status`, { status }, options),
+  later: (rows) => isClosed(status) && t('work.close_selected', { n: rows.length, status: term('task_status', status) }),
 });
 
 /** Replaces the assignees of a task by one user, who takes over their weight. */

@@ -21,8 +21,10 @@ function offerUndo(label, restore) {
 
 /**
  * A value that is edited where it stands. Enter and leaving the field save it, Escape does not.
- * @param {{label: string, value: string, type?: string, save?: (value: string) => Promise<any>, children: any}} props
- *   save: absent without the right; children: the value as it is shown
+ * @param {{label: string, value: string, type?: string, save?: (value: string, etag?: string) => Promise<string>,
+ *   children: any}} props
+ *   save: absent without the right, resolves to the ETag afterwards; etag: of the version to change, by default the one that is shown;
+ *   children: the value as it is shown
  */
 export function InPlace({ label, value = '', type = 'text', save, children }) {
   const [typed, setTyped] = useState(null); // null: not being edited
@@ -43,8 +45,8 @@ export function InPlace({ label, value = '', type = 'text', save, children }) {
     if (typed === null || next === value) return stop();
     stop();
     try {
-      await save(next);
-      offerUndo(label, () => save(value));
+      const etag = await save(next);
+      offerUndo(label, () => save(value, etag)); // only if no other change has followed
     } catch (error) {
       toastError(error);
     }

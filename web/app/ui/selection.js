@@ -1,4 +1,5 @@
 import { html, useLayoutEffect, useRef, useState } from '../lib.js';
+import { defer } from '../deferred.js';
 import { t } from '../i18n.js';
 import { SignedOut } from '../session.js';
 import { confirm } from './dialog.js';
@@ -58,25 +59,43 @@ async function forEachRow(rows, fn) {
   return errors;
 }
 
-/** Runs a bulk action; reports how many records it changed, and the first error. */
-async function runAction(action, rows) {
+/** Reports how many records a bulk action has changed, and the first error. */
+function report(rows, errors) {
+  const n = rows.length - errors.length;
+  if (n > 0) toast(t('list.changed', { n }));
+  if (errors.length) toastError(Object.assign(errors[0], { message: t('list.failed', { n: errors.length, message: errors[0].message }) }));
+}
+
+/** Runs a bulk action in ten seconds, unless the user undoes it. */
+function runLater(action, rows, text, done) {
+  const run = async (options) => {
+    report(rows, await forEachRow(rows, (row) => action.each(row, undefined, options)));
+    done();
+  };
+  defer({ key: `${action.key} ${rows.map(({ id }) => id).join()}`, text, run, failed: toastError });
+}
+
+/** Runs a bulk action; returns whether the rows are no longer selected. */
+async function runAction(action, rows, done) {
+  const text = action.later?.(rows);
+  if (text) {
+    runLater(action, rows, text, done);
+    return true;
+  }
   const ask = action.confirm?.(rows);
   if (ask && !(await confirm(ask))) return false;
   const extra = action.prepare ? await action.prepare(rows) : undefined;
   if (extra === null) return false; // The user closed the dialog that prepares the action.
   const refused = (await action.run?.(rows, extra)) ?? [];
   const errors = !action.each ? refused : await forEachRow(rows, (row) => action.each(row, extra));
-  const done = rows.length - errors.length;
-  if (done > 0) toast(t('list.changed', { n: done }));
-  if (errors.length) toastError(Object.assign(errors[0], { message: t('list.failed', { n: errors.length, message: errors[0].message }) }));
+  report(rows, errors);
+  done();
   return true;
 }
 
 function ActionButton({ action, selection, done }) {
   const { busy, run } = useAction(async () => {
-    if (!(await runAction(action, selection.rows))) return;
-    selection.clear();
-    done();
+    if (await runAction(action, selection.rows, done)) selection.clear();
   });
   return html`<button class=${`quiet small${action.danger ? ' danger' : ''}`} disabled=${busy} aria-busy=${busy ? 'true' : undefined}
     onClick=${run}>${action.icon && html`<${Icon} name=${action.icon} size=${14} />`}${action.label}</button>`;
@@ -85,11 +104,13 @@ function ActionButton({ action, selection, done }) {
 /**
  * The actions for the selected rows.
  * @param {{selection: ReturnType<typeof useSelection>, done: () => void, actions: {key: string, label: string, icon?: string,
- *   danger?: boolean, each?: (row: any, extra: any) => Promise<any>, run?: (rows: any[], extra: any) => Promise<any>,
- *   prepare?: (rows: any[]) => Promise<any>, confirm?: (rows: any[]) => object|null, fits?: (row: any) => boolean}[]}} props
+ *   danger?: boolean, each?: (row: any, extra: any, options?: object) => Promise<any>, run?: (rows: any[], extra: any) => Promise<any>,
+ *   prepare?: (rows: any[]) => Promise<any>, confirm?: (rows: any[]) => object|null, later?: (rows: any[]) => string|false,
+ *   fits?: (row: any) => boolean}[]}} props
  *   each: called for every row; run: called once with all rows, resolves to
  *   the errors of those that it did not change, or to nothing; prepare: asks the user for more, such as a person, and
- *   resolves to null when they cancel; confirm: returns the question of confirm(); fits: whether the action is possible for a
+ *   resolves to null when they cancel; later: says what `each` will do in ten seconds, unless the user undoes it; confirm: returns the
+ *   question of confirm(); fits: whether the action is possible for a
  *   row; the action is offered when it fits all selected rows
  */
 export function BulkActions({ selection, actions, done }) {

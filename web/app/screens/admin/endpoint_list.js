@@ -1,5 +1,6 @@
 import { html } from '../../lib.js';
 import { api } from '../../api.js';
+import { t, term } from '../../i18n.js';
 
 /** Loads all pages of a list. */
 export async function loadAll(path, query) {
@@ -13,6 +14,16 @@ export async function loadAll(path, query) {
 
 /** Loads all endpoints. */
 export const listEndpoints = () => loadAll('/v1/rbac/endpoints');
+
+/** The description of an endpoint in the user's language. */
+export function summaryOf({ name, summary }) {
+  const key = `endpoint.${name}`;
+  const text = t(key);
+  return text === key ? summary : text;
+}
+
+/** The name of a group of endpoints. */
+export const groupName = (tag) => term('endpoint_tag', tag);
 
 /** An endpoint's method and path. */
 export function EndpointName({ name }) {

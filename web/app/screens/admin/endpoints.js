@@ -8,7 +8,7 @@ import { ListTools } from '../../ui/list_tools.js';
 import { PageHead } from '../../ui/page.js';
 import { NoMatch } from '../../ui/record_list.js';
 import { Table } from '../../ui/table.js';
-import { EndpointName, listEndpoints } from './endpoint_list.js';
+import { EndpointName, groupName, listEndpoints, summaryOf } from './endpoint_list.js';
 
 /** The access rule of an endpoint in words: a permission, or a kind of caller. */
 function AccessRule({ rule }) {
@@ -22,7 +22,7 @@ function AccessRule({ rule }) {
 
 const columns = () => [
   { key: 'name', label: t('grants.endpoint'), cell: (row) => html`<${EndpointName} name=${row.endpoint} />` },
-  { key: 'summary', label: t('endpoints.summary'), cell: (row) => row.summary },
+  { key: 'summary', label: t('endpoints.summary'), cell: summaryOf },
   { key: 'access', label: t('endpoints.access'), cell: (row) => html`<${AccessRule} rule=${row.access} />` },
   { key: 'limit', wide: true, minor: true, label: t('endpoints.rate'), cell: (row) => term('rate_class', row.rate_limit) },
 ];
@@ -48,7 +48,7 @@ const Clients = () => html`<section class="card" aria-labelledby="clients-title"
 export default function Endpoints() {
   const [text, setText] = useState('');
   const load = useLoad(listEndpoints);
-  const matches = (row) => `${row.endpoint} ${row.summary} ${row.tag}`.toLowerCase().includes(text.toLowerCase());
+  const matches = (row) => `${row.endpoint} ${summaryOf(row)} ${groupName(row.tag)}`.toLowerCase().includes(text.toLowerCase());
   const found = (rows) => rows.filter(matches).map((row) => ({ ...row, id: row.endpoint }));
   const links = html`<a href="/docs">${t('auth.api')}</a> · <a href="/licences">${t('auth.licences')}</a>`;
   return html`

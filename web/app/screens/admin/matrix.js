@@ -7,7 +7,7 @@ import { useLoad } from '../../load.js';
 import { ErrorBox, Loaded, Notice, toast, useAction } from '../../ui/feedback.js';
 import { Card } from '../../ui/page.js';
 import { drafts, useUnsaved } from '../../unsaved.js';
-import { listEndpoints } from './endpoint_list.js';
+import { groupName, listEndpoints, summaryOf } from './endpoint_list.js';
 import { addedByNeed, changesOf, choose, requestOf } from './role_changes.js';
 
 /** Moves the focus between the checkboxes of a table with the arrow keys. */
@@ -62,7 +62,7 @@ function Endpoint({ row, was, changes, set, fixed }) {
   return html`<div class=${`field check${changes.has(key) ? ' changed' : ''}`}><label>
     <input type="checkbox" checked=${has(changes, key, was)} disabled=${fixed}
       onChange=${(event) => set(key, event.target.checked)} />
-    <span>${row.summary}<br /><span class="fine code">${row.endpoint}</span></span>
+    <span>${summaryOf(row)}<br /><span class="fine code">${row.endpoint}</span></span>
   </label></div>`;
 }
 
@@ -72,7 +72,7 @@ function Endpoints({ matrix, endpoints, changes, ...props }) {
     const n = rows.filter((row) => matrix.fixed || has(changes, row.endpoint, held.has(row.endpoint))).length;
     const changed = rows.some((row) => changes.has(row.endpoint));
     return html`<details key=${tag} open=${changed || undefined}>
-      <summary>${tag} <span class="fine num">${number(n)} / ${number(rows.length)}</span></summary>
+      <summary>${groupName(tag)} <span class="fine num">${number(n)} / ${number(rows.length)}</span></summary>
       ${rows.map((row) => html`
         <${Endpoint} key=${row.endpoint} row=${row} was=${matrix.fixed || held.has(row.endpoint)} changes=${changes} ...${props} />`)}
     </details>`;
