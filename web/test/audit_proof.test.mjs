@@ -23,7 +23,8 @@ const change = (i, edit) => withLine(i, JSON.stringify(edit(JSON.parse(LINES[i])
 
 test('every changed member of an entry is noticed', async () => {
   for (const name of Object.keys(JSON.parse(LINES[1]))) {
-    const file = change(1, (e) => ({ ...e, [name]: typeof e[name] === 'number' ? e[name] + 1 : e[name].replace(/.?$/, (c) => (c === '0' ? '1' : '0')) }));
+    const other = (value) => (typeof value === 'number' ? value + 1 : value.replace(/.?$/, (c) => (c === '0' ? '1' : '0')));
+    const file = change(1, (e) => ({ ...e, [name]: other(e[name]) }));
     await assert.rejects(verifyExport(file, [KEY]), { name: 'Error' }, name);
   }
 });
