@@ -163,8 +163,16 @@ func TestListKit_StickyHeadAndPaper(t *testing.T) {
 	for _, hidden := range []string{".side", ".top", ".filters", ".list-tools", ".pager"} {
 		v.until(fmt.Sprintf(`getComputedStyle(document.querySelector(%q)).display === 'none'`, hidden))
 	}
-	v.until(`getComputedStyle(document.querySelector('table.data')).display === 'table'`)
+	v.do(chromedp.EmulateViewport(paperWidth, 1000))
+	v.until(`getComputedStyle(document.querySelector('table.data')).display === 'table' &&
+		getComputedStyle(document.querySelector('table.data tbody tr')).display === 'table-row'`)
+	v.until(fmt.Sprintf(`document.documentElement.scrollWidth <= %d`, paperWidth))
+	v.until(`document.querySelector('.printed').innerText.includes(String(new Date().getFullYear()))`)
+	v.picture("paper")
 }
+
+// paperWidth is the width of A4 between its margins of 15 mm, in CSS pixels.
+const paperWidth = 680
 
 // Countries are found by a part of their name in the user's language; codes are accepted, too.
 func TestCountryField_FindsByName(t *testing.T) {
