@@ -157,7 +157,8 @@ func tamper(t *testing.T, db *store.DB, statement string) {
 		postgrestest.Run(t, o.URL, "ALTER TABLE audit_entries DISABLE TRIGGER USER; "+statement)
 		return
 	}
-	file, err := sql.Open("sqlite", filepath.Join(o.Dir, "kontor.db"))
+	// The jobs of the server write at the same time.
+	file, err := sql.Open("sqlite", filepath.Join(o.Dir, "kontor.db")+"?_pragma=busy_timeout(60000)")
 	if err != nil {
 		t.Fatal(err)
 	}
