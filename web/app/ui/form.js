@@ -68,12 +68,7 @@ export function useForm(initial, submit, reload, notTyped = []) {
   async function send(event) {
     event?.preventDefault();
     if (busy) return;
-    const wrong = invalidControls(element.current);
-    if (wrong.length) {
-      setErrors(Object.fromEntries(wrong.map((one) => [one.name, one.validationMessage])));
-      wrong[0].focus();
-      return;
-    }
+    const wrong = wrongTexts(element.current);
     setBusy(true);
     settle(); // submit may go to another screen
     setProblem(null);
@@ -84,10 +79,11 @@ export function useForm(initial, submit, reload, notTyped = []) {
       setDone(true);
       draft.forget();
     } catch (error) {
-      if (error.fields) setErrors(error.fields);
+      const fields = { ...error.fields, ...wrong };
+      if (Object.keys(fields).length) setErrors(fields);
       else setProblem(error);
       setTimeout(() => {
-        const unplaced = unplacedErrors(element.current, error.fields);
+        const unplaced = unplacedErrors(element.current, fields);
         if (unplaced) setProblem(Object.assign(error, { unplaced }));
         element.current?.querySelector('[aria-invalid="true"]')?.focus();
       });
@@ -173,8 +169,12 @@ function unplacedErrors(form, fields) {
   return rest.length > 0 ? Object.fromEntries(rest) : null;
 }
 
-/** The controls whose text cannot be sent, such as an invalid date. */
-const invalidControls = (form) => [...form?.elements ?? []].filter((one) => one.validity?.customError);
+/**
+ * The errors of controls whose text is no value, such as an invalid date, by name. The server rejects the text, too, with all other errors of
+ * the form; these are in the user's words.
+ */
+const wrongTexts = (form) => Object.fromEntries([...form?.elements ?? []].filter((one) => one.validity?.customError)
+  .map((one) => [one.name, one.validationMessage]));
 
 function flatten(object, prefix = '', into = {}) {
   for (const [name, value] of Object.entries(object)) {
