@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"kontor/store/testenv"
 )
 
 //go:embed testdata/axe.min.js
@@ -19,7 +21,11 @@ var axe string
 // browser's console has no warnings.
 func TestViews_AreAccessibleAndFit(t *testing.T) {
 	s := sharedServer(t)
-	for language, l := range map[string]look{"en": desk, "fr": {width: 360, height: 740, dark: true}} {
+	looks := map[string]look{"en": desk, "fr": {width: 360, height: 740, dark: true}}
+	if testenv.Runs(testenv.Soak) { // a large screen, and a desk at 200 %
+		looks["de"], looks["it"] = look{width: 1920, height: 1080}, look{width: 640, height: 450, dark: true}
+	}
+	for language, l := range looks {
 		t.Run(fmt.Sprintf("%d", l.width), func(t *testing.T) {
 			t.Parallel()
 			s := &testServer{t: t, address: s.address}
