@@ -92,7 +92,7 @@ step_words() { go test -count=1 ./modules/app/treetest -run '^TestWords_'; }
 # Runs the packages with random tests with many more rounds, and each fuzz target for $FUZZTIME.
 step_soak() {
     local names
-    names=$(grep -rl --include='*_test.go' 'testenv\.\(Rounds\|Checks\)' . | xargs -n 1 dirname | sort -u)
+    names=$(grep -rl --include='*_test.go' 'testenv\.\(Rounds\|Checks\|Runs\)' . | xargs -n 1 dirname | sort -u)
     # shellcheck disable=SC2086 # one word for each package
     KONTOR_TEST=soak run_tests -timeout 12h $names
     make --no-print-directory fuzz FUZZTIME="${FUZZTIME:-3m}"
