@@ -170,8 +170,8 @@ function unplacedErrors(form, fields) {
 }
 
 /**
- * The errors of controls whose text is no value, such as an invalid date, by name. The server rejects the text, too, with all other errors of
- * the form; these are in the user's words.
+ * The errors of controls whose text is no value, such as an invalid date, by name. The server rejects the text, too, with all other
+ * errors of the form; these are in the user's words.
  */
 const wrongTexts = (form) => Object.fromEntries([...form?.elements ?? []].filter((one) => one.validity?.customError)
   .map((one) => [one.name, one.validationMessage]));

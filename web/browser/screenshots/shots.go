@@ -160,6 +160,9 @@ const waitLimit = 20 * time.Second // for one change of the page
 func openBrowser(ctx context.Context) (browser context.Context, closing func(), err error) {
 	path, err := exec.LookPath("chromium")
 	if err != nil {
+		path, err = exec.LookPath("chromium-headless-shell")
+	}
+	if err != nil {
 		return nil, nil, errors.New("screenshots need chromium: apt-get install chromium")
 	}
 	allocator, closeAllocator := chromedp.NewExecAllocator(ctx, chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Headless,
