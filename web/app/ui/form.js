@@ -75,7 +75,7 @@ export function useForm(initial, submit, reload, notTyped = []) {
     setMerged(false);
     setErrors({});
     try {
-      await submit(nest(values));
+      await submit(nest({ ...values, ...Object.fromEntries(Object.keys(wrong).map((name) => [name, NO_VALUE])) }));
       setDone(true);
       draft.forget();
     } catch (error) {
@@ -169,9 +169,12 @@ function unplacedErrors(form, fields) {
   return rest.length > 0 ? Object.fromEntries(rest) : null;
 }
 
+/** What is sent instead of text that is no value. It is neither a date nor a country, so that the server rejects it. */
+const NO_VALUE = '?';
+
 /**
- * The errors of controls whose text is no value, such as an invalid date, by name. The server rejects the text, too, with all other
- * errors of the form; these are in the user's words.
+ * The errors of controls whose text is no value, such as an invalid date, by name. They are in the user's words; the request finds all
+ * other errors of the form.
  */
 const wrongTexts = (form) => Object.fromEntries([...form?.elements ?? []].filter((one) => one.validity?.customError)
   .map((one) => [one.name, one.validationMessage]));
