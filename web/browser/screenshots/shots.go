@@ -76,7 +76,7 @@ var asAdvisor = []shot{
 }
 
 var asAdministrator = []shot{
-	{name: "audit", path: "/admin/audit", drawn: `document.querySelector('.notice.good') && document.querySelector('table.data') && !document.querySelector('main').innerText.includes('…')`, look: desk},
+	{name: "audit", path: "/admin/audit", drawn: `document.querySelector('.notice.good') && document.querySelector('table.data') && document.querySelector('table.data tbody bdi')`, look: desk},
 	{name: "permissions", path: "/admin/roles", drawn: `document.querySelector('.row-link')`, look: desk,
 		steps: []string{follow("Advisor"), `document.querySelector('table input[type=checkbox]')`}},
 	{name: "health", path: "/admin/health", drawn: `document.querySelector('.tile')`, look: desk},
