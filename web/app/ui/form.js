@@ -169,7 +169,7 @@ function unplacedErrors(form, fields) {
   return rest.length > 0 ? Object.fromEntries(rest) : null;
 }
 
-/** What is sent instead of text that is no value. It is neither a date nor a country, so that the server rejects it. */
+/** Sent instead of text that is no value: neither a date nor a country, so that the server rejects it. */
 const NO_VALUE = '?';
 
 /**
