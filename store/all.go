@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -259,4 +260,41 @@ func (m *memo) forget(key string, e *memoEntry) {
 	if m.entries[key] == e {
 		delete(m.entries, key)
 	}
+}
+
+// batchSizes are the numbers of rows that one statement writes. Few sizes mean few statements to compile and keep.
+var batchSizes = [...]int{128, 16, 4, 1}
+
+// Batches splits rows into parts of few sizes, for statements that write many rows, see [Values].
+func Batches[T any](all []T) iter.Seq[[]T] {
+	return func(yield func([]T) bool) {
+		for _, size := range batchSizes {
+			for len(all) >= size {
+				if !yield(all[:size]) {
+					return
+				}
+				all = all[size:]
+			}
+		}
+	}
+}
+
+// Values returns what follows VALUES: n rows of width placeholders each, numbered after the first used ones: ($3, $4), ($5, $6).
+func Values(n, width, used int) string {
+	var b []byte
+	for row := range n {
+		if row > 0 {
+			b = append(b, ", "...)
+		}
+		b = append(b, '(')
+		for column := range width {
+			if column > 0 {
+				b = append(b, ", "...)
+			}
+			used++
+			b = strconv.AppendInt(append(b, '$'), int64(used), 10)
+		}
+		b = append(b, ')')
+	}
+	return string(b)
 }

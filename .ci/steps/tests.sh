@@ -26,7 +26,7 @@ on_postgres=(
     ./store ./store/audittrail ./store/idempotency
     ./modules/kit/list ./modules/kit/records
     ./modules/app ./modules/duty/audit ./modules/identity/auth ./modules/bank/chats ./modules/bank/customers ./modules/identity/directory ./modules/bank/files
-    ./modules/reach/notifications ./modules/identity/oidc ./modules/duty/privacy ./modules/duty/screening ./modules/identity/rbac ./modules/reach/search ./modules/identity/serviceaccounts
+    ./modules/reach/deliveries ./modules/reach/notifications ./modules/identity/oidc ./modules/duty/privacy ./modules/duty/screening ./modules/identity/rbac ./modules/reach/search ./modules/identity/serviceaccounts
     ./modules/reach/webhooks
 )
 

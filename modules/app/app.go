@@ -43,6 +43,7 @@ import (
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/signin"
 	"kontor/modules/reach/changes"
+	"kontor/modules/reach/deliveries"
 	"kontor/modules/reach/notifications"
 	"kontor/modules/reach/search"
 	"kontor/modules/reach/webhooks"
@@ -91,6 +92,7 @@ type Modules struct {
 	Imports       *imports.Service
 	Invoices      *invoices.Service
 	Privacy       *privacy.Service
+	Deliveries    *deliveries.Service
 	Notifications *notifications.Service
 	Certificates  *certificates.Cache
 	Changes       *changes.Service
@@ -117,9 +119,10 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	var err error
 	m := &Modules{Options: o, DB: db, Texts: texts, Policy: &access.Current{}}
 	m.keepChanges()
-	if m.Notifications, err = newNotifications(m); err != nil {
+	if m.Deliveries, err = newDeliveries(m); err != nil {
 		return nil, err
 	}
+	m.Notifications = newNotifications(m)
 	if m.Auth, err = auth.New(db, auth.Options{
 		AccessToken: o.Settings.Auth.AccessToken, RefreshToken: o.Settings.Auth.RefreshToken,
 		SessionIdle: o.Settings.Auth.SessionIdle, SessionsMax: o.Settings.Auth.SessionsMax,
@@ -228,7 +231,7 @@ func settingRoles(s settings.Settings) []string {
 // modules returns all modules, in the order of the API document. The methods of a module say what it offers to all others.
 func (m *Modules) modules() []any {
 	all := []any{m.Auth, m.Users, m.OIDC, m.Factors, m.Services, m.RBAC, m.AuthZEN, m.Audit, m.Personas, m.Customers, m.Imports, m.Payers, m.Chats, m.Tasks, m.Files,
-		m.Profile, m.Invoices, m.Notifications, m.Privacy, m.Changes, m.Webhooks, m.Search, m.Screening, m.Requests, m.Certificates}
+		m.Profile, m.Invoices, m.Deliveries, m.Notifications, m.Privacy, m.Changes, m.Webhooks, m.Search, m.Screening, m.Requests, m.Certificates}
 	if m.Playground != nil {
 		all = append(all, m.Playground, m.Seed)
 	}
@@ -333,11 +336,11 @@ func (m *Modules) Close(ctx context.Context) error {
 	workers.Go(func() { m.bills.Close(ctx) })
 	workers.Go(func() { m.Profile.Close(ctx) })
 	defer workers.Wait()
-	err := errors.Join(m.Webhooks.Close(ctx), m.Requests.Close(ctx), m.Changes.Close(ctx), m.Notifications.Close(ctx), m.Auth.Close(ctx), m.Services.Close(ctx), m.Audit.Close(ctx), m.RBAC.FlushUses(ctx))
+	err := errors.Join(m.Webhooks.Close(ctx), m.Requests.Close(ctx), m.Changes.Close(ctx), m.Notifications.Close(ctx), m.Deliveries.Close(ctx), m.Auth.Close(ctx), m.Services.Close(ctx), m.Audit.Close(ctx), m.RBAC.FlushUses(ctx))
 	return errors.Join(err, m.stopBackup(ctx))
 }
 
-// personalModules returns the modules with tables. The directory erases last: notifications and auth need the credentials of a user,
+// personalModules returns the modules with tables. The directory erases last: deliveries and auth need the credentials of a user,
 // which it deletes.
 func (m *Modules) personalModules() []personal.Module {
 	isDirectory := func(module personal.Module) bool { return module == personal.Module(m.Users) }

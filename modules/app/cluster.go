@@ -131,6 +131,7 @@ func (m *Modules) addMetrics(s *metrics.Scrape) {
 	addClusterMetrics(s, m.DB)
 	m.jobRuns.Add(s)
 	m.Notifications.AddMetrics(s)
+	m.Deliveries.AddMetrics(s)
 	m.Screening.AddMetrics(s)
 	m.addBackupMetrics(s)
 }

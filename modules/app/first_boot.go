@@ -147,7 +147,7 @@ func (m *Modules) newPlayground() *playground.Service {
 	}
 	return playground.New(playground.Options{
 		DB: m.DB, Log: m.Log, Clock: m.Sandbox.Clock, Gate: &m.jobGate, Jobs: m.playgroundJobs,
-		Queues: []playground.Queue{m.Notifications, m.Webhooks}, Notices: m.Notifications, Restart: m.Sandbox.Restart,
+		Queues: []playground.Queue{m.Deliveries, m.Webhooks}, Notices: m.Notifications, Restart: m.Sandbox.Restart,
 	})
 }
 

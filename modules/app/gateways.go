@@ -27,6 +27,7 @@ import (
 	"kontor/modules/kit/find"
 	"kontor/modules/kit/hit"
 	"kontor/modules/reach/changes"
+	"kontor/modules/reach/deliveries"
 	"kontor/modules/reach/notifications"
 	"kontor/modules/reach/search"
 	"kontor/modules/reach/webhooks"
@@ -36,25 +37,29 @@ import (
 	"kontor/store"
 )
 
-// newNotifications builds the module notifications with the gateways of the settings.
-func newNotifications(m *Modules) (*notifications.Service, error) {
+// newDeliveries builds the module deliveries with the gateways of the settings.
+func newDeliveries(m *Modules) (*deliveries.Service, error) {
 	s, now := m.Settings.Notifications, m.DB.Clock().Now
-	o := notifications.Options{
-		BaseURL: m.Settings.Server.BaseURL, BankName: m.Settings.Bank.Name, Heartbeat: s.SSE.Heartbeat, ConnectionsPerUser: s.SSE.ConnectionsPerUser,
-		NoTrigger: !m.Settings.TriggerEnabled(), MaxAttempts: s.Queue.MaxAttempts, BasePause: s.Queue.Base, MaxPause: s.Queue.Max,
-		Policy: m.Policy, TermsDue: m.termsDue(&m.held.notifications), Log: m.Log, CheckHolds: m.checkHolds,
-	}
+	o := deliveries.Options{MaxAttempts: s.Queue.MaxAttempts, BasePause: s.Queue.Base, MaxPause: s.Queue.Max, Log: m.Log, CheckHolds: m.checkHolds}
 	if address := string(s.Email.SMTPURL); address != "" {
-		gateway, err := notifications.NewSMTP(address, s.Email.From, now, nil)
+		gateway, err := deliveries.NewSMTP(address, s.Email.From, now, nil)
 		if err != nil {
 			return nil, err
 		}
 		o.Email = gateway
 	}
 	if address := string(s.SMS.WebhookURL); address != "" {
-		o.SMS = notifications.NewWebhook(address, string(s.SMS.Token), now)
+		o.SMS = deliveries.NewWebhook(address, string(s.SMS.Token), now)
 	}
-	return notifications.New(m.DB, m.Texts, o), nil
+	return deliveries.New(m.DB, o), nil
+}
+
+func newNotifications(m *Modules) *notifications.Service {
+	s := m.Settings.Notifications
+	return notifications.New(m.DB, m.Texts, m.Deliveries, notifications.Options{
+		BaseURL: m.Settings.Server.BaseURL, BankName: m.Settings.Bank.Name, Heartbeat: s.SSE.Heartbeat, ConnectionsPerUser: s.SSE.ConnectionsPerUser,
+		NoTrigger: !m.Settings.TriggerEnabled(), Policy: m.Policy, TermsDue: m.termsDue(&m.held.notifications), Log: m.Log,
+	})
 }
 
 // newFiles builds the module of evidence files.

@@ -77,7 +77,7 @@ func (m *Modules) clients() (*sdk.SDK, error) {
 
 // probes returns the conditions of readiness. Without the sign-in provider the service is ready: people can still use passwords.
 func (m *Modules) probes() []server.Probe {
-	all := []server.Probe{{Name: "database", Check: m.DB.Ready}, {Name: "queue", Check: m.Notifications.Ready}}
+	all := []server.Probe{{Name: "database", Check: m.DB.Ready}, {Name: "queue", Check: m.Deliveries.Ready}}
 	if m.OIDC.Name() != "" {
 		all = append(all, server.Probe{Name: "sign_in_provider", Check: m.OIDC.Ready, Advisory: true})
 	}

@@ -65,7 +65,7 @@ func (m *Modules) Jobs() []Job {
 			_, err := m.RBAC.Sweep(ctx)
 			return err
 		}},
-		{"notifications.seal", time.Minute, OneNode, m.Notifications.SealTexts},
+		{"notifications.seal", time.Minute, OneNode, m.Deliveries.SealTexts},
 		{"notifications.nodes", time.Second, OneNode, m.Notifications.ReleaseNodes},
 		{"customers.sort_keys", time.Hour, OneNode, m.Customers.FillKeys},
 		{"customers.name_keys", time.Minute, OneNode, m.Customers.FillNameKeys},
@@ -91,9 +91,10 @@ func (m *Modules) Jobs() []Job {
 // Work starts the queues and the jobs. Only a process that serves requests calls it. Stop the runner before
 // [Modules.Close].
 func (m *Modules) Work(ctx context.Context) (*Runner, error) {
-	if err := m.Notifications.Start(ctx); err != nil {
+	if err := m.Deliveries.Start(ctx); err != nil {
 		return nil, fmt.Errorf("start the queues: %w", err)
 	}
+	m.Notifications.Start()
 	if err := m.Webhooks.Start(ctx); err != nil {
 		return nil, fmt.Errorf("start the webhooks: %w", err)
 	}

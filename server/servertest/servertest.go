@@ -29,7 +29,7 @@ import (
 	"kontor/modules/identity/directory"
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
-	"kontor/modules/reach/notifications"
+	"kontor/modules/reach/deliveries"
 	"kontor/server"
 	"kontor/server/access"
 	"kontor/server/endpoint"
@@ -134,9 +134,10 @@ func testLog(t testing.TB) *slog.Logger {
 
 func (s *Server) serve() {
 	s.t.Helper()
-	if err := s.Notifications.Start(s.t.Context()); err != nil {
+	if err := s.Deliveries.Start(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
+	s.Notifications.Start()
 	if err := s.Webhooks.Start(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
@@ -285,7 +286,7 @@ func (s *Server) Messages(userID, to string) []string {
 	caller := access.Caller{UserID: store.NilID, Roles: []string{access.Administrator}, SignedIn: access.Authentication{At: now}}.WithPolicy(
 		access.NewPolicy(access.PolicyData{Types: map[string]map[string]access.Permission{access.Administrator: {access.Deliveries.Name: access.ReadAll}}}))
 	ctx := endpoint.With(access.With(context.Background(), caller), &endpoint.Info{Caller: caller, Now: now})
-	page, err := s.Notifications.ListDeliveries(ctx, notifications.DeliveriesInput{Query: query})
+	page, err := s.Deliveries.List(ctx, deliveries.ListInput{Query: query})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -388,3 +388,13 @@ func (b *Outbox[R]) followClock(ctx context.Context) error {
 	b.lastRun.Store(int64(now))
 	return nil
 }
+
+// ThisNode returns the id of this node, which is different for each start.
+func ThisNode(db *store.DB) string {
+	for _, n := range db.Nodes() {
+		if n.Self {
+			return n.ID
+		}
+	}
+	return store.NewID()
+}

@@ -224,16 +224,6 @@ func liveNodes(db *store.DB) []string {
 	return ids
 }
 
-// thisNode returns the id of this node, which is different for each start.
-func thisNode(db *store.DB) string {
-	for _, n := range db.Nodes() {
-		if n.Self {
-			return n.ID
-		}
-	}
-	return store.NewID()
-}
-
 // ended stores the count of a user whose stream has ended, in the background.
 func (c *streamCounts) ended(user string) {
 	if !c.service.db.Shared() {

@@ -1,29 +1,18 @@
 package notifications
 
 import (
-	"context"
-	"time"
-
 	"kontor/locales"
 	"kontor/modules/kit/event"
 	"kontor/modules/kit/list"
+	"kontor/modules/reach/deliveries"
 	"kontor/server/access"
 	"kontor/store"
 )
-
-// WakeUp wakes the queues, for tests whose clock jumps.
-func (s *Service) WakeUp() { s.wakeUp() }
 
 // HoldFrames makes frames of other nodes wait until release is called.
 func (s *Service) HoldFrames() (release func()) {
 	s.feed.passing.Lock()
 	return s.feed.passing.Unlock
-}
-
-// Pause returns the pause after the n-th failed attempt.
-func (s *Service) Pause(n int) time.Duration {
-	pause, _ := s.pause(n)
-	return pause
 }
 
 // Connected returns the users with an open stream.
@@ -57,7 +46,7 @@ func RenderMail(lang string, event event.Kind, baseURL string, args map[string]a
 		return "", "", ""
 	}
 	s := &Service{texts: texts, templates: templates{texts}, options: Options{BaseURL: baseURL}}
-	m := s.message(lang, Email, parentEvent{event: string(event), recType: access.Customers.Name, recID: store.NewID(), args: args})
+	m := s.message(lang, deliveries.Email, parentEvent{event: string(event), recType: access.Customers.Name, recID: store.NewID(), args: args})
 	return m.subject, m.text, m.html
 }
 
@@ -68,16 +57,6 @@ func Visible(caller *access.Caller) list.Where { return table.Visible(caller) }
 func Statements() map[string]string {
 	return map[string]string{
 		"unread": countUnread, "since": selectSince, "since of users": selectSinceOf + "$4" + endSinceOf, "mark record": markRecordRead, "delete": deleteNotifications, "latest of a user": selectLatestOf,
-		"after": selectAfter, "unsent": selectUnsent, "due": selectDue, "waiting": countWaiting, "dead": countDead, "latest": selectLatest,
+		"after": selectAfter, "unsent": selectUnsent, "latest": selectLatest,
 	}
 }
-
-// Enqueue writes a delivery to the outbox.
-func (s *Service) Enqueue(ctx context.Context, tx *store.Tx, d Delivery) (Delivery, error) {
-	all := []Delivery{d}
-	err := s.enqueue(ctx, tx, all)
-	return all[0], err
-}
-
-// ParallelSends is how many deliveries of a channel are sent at the same time.
-const ParallelSends = parallelSends

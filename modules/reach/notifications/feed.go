@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"kontor/modules/kit/outbox"
 	"kontor/server/sse"
 	"kontor/store"
 )
@@ -268,11 +267,8 @@ func parseFeedKey(key string) (at store.Time, users []string, all, ok bool) {
 	return store.Time(moment), users, false, true
 }
 
-// selectNodes returns the nodes that have leases or open streams.
-const selectNodes = `
-	SELECT leased_by FROM deliveries WHERE status = 'sending' AND leased_by <> ''
-	UNION
-	SELECT node_id FROM open_streams`
+// selectNodes returns the nodes that have open streams.
+const selectNodes = `SELECT DISTINCT node_id FROM open_streams`
 
 // goneTime is how long a node must be missing from the list of nodes.
 const goneTime = 1500 * time.Millisecond
@@ -285,14 +281,18 @@ func (s *Service) ReleaseNodes(ctx context.Context) error {
 		return nil
 	}
 	live := liveNodes(s.db)
-	known, err := store.All(ctx, s.db, store.Text, selectNodes)
+	streaming, err := store.All(ctx, s.db, store.Text, selectNodes)
+	if err != nil {
+		return fmt.Errorf("read the nodes with streams: %w", err)
+	}
+	sending, err := s.deliveries.Owners(ctx)
 	if err != nil {
 		return fmt.Errorf("read the nodes with leases: %w", err)
 	}
 	var gone []string
 	missing := map[string]time.Time{}
-	for _, node := range known {
-		if slices.Contains(live, node) {
+	for _, node := range append(streaming, sending...) {
+		if slices.Contains(live, node) || slices.Contains(gone, node) {
 			continue
 		}
 		since, already := s.missing[node]
@@ -308,8 +308,7 @@ func (s *Service) ReleaseNodes(ctx context.Context) error {
 		return nil
 	}
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
-		tx.AfterCommit(s.wakeUp)
-		if err := outbox.Release(ctx, tx, deliveriesTable, "", gone...); err != nil {
+		if err := s.deliveries.Release(ctx, tx, gone); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, deleteStreamsOfNodes+store.In(1, len(gone))+")", store.AppendIn(nil, gone)...)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"kontor/modules/kit/event"
+	"kontor/modules/reach/deliveries"
 	"kontor/server/access"
 	"kontor/store"
 )
@@ -28,23 +29,23 @@ type kind struct {
 var kinds = withKeys(map[event.Kind]kind{
 	event.MessageReceived:       {},
 	event.CustomerCreated:       {},
-	event.CustomerStatusChanged: {system: true, channels: []string{Email}},
-	event.CustomerNotice:        {channels: []string{Email}},
-	event.KYCDocumentExpiring:   {system: true, channels: []string{Email}},
+	event.CustomerStatusChanged: {system: true, channels: []string{deliveries.Email}},
+	event.CustomerNotice:        {channels: []string{deliveries.Email}},
+	event.KYCDocumentExpiring:   {system: true, channels: []string{deliveries.Email}},
 	event.KYCDecisionPending:    {},
 	event.KYCDecisionClosed:     {},
-	event.TaskAssigned:          {channels: []string{Email}},
+	event.TaskAssigned:          {channels: []string{deliveries.Email}},
 	event.TaskStatusChanged:     {},
-	event.TaskDue:               {channels: []string{Email}},
-	event.PasswordChanged:       {system: true, channels: []string{Email, SMS}, everywhere: true, ownAccount: true},
-	event.CredentialAdded:       {system: true, channels: []string{Email, SMS}, everywhere: true, ownAccount: true},
-	event.CredentialRemoved:     {system: true, channels: []string{Email, SMS}, everywhere: true, ownAccount: true},
-	event.FactorChanged:         {system: true, channels: []string{Email, SMS}, everywhere: true, ownAccount: true},
-	event.ServiceTokenExpiring:  {system: true, channels: []string{Email}},
-	event.AccessExpiring:        {system: true, channels: []string{Email}},
-	event.WebhookPaused:         {system: true, channels: []string{Email}},
-	event.WebhookDisabled:       {system: true, channels: []string{Email}},
-	event.NewDeviceLogin:        {system: true, channels: []string{Email}, ownAccount: true},
+	event.TaskDue:               {channels: []string{deliveries.Email}},
+	event.PasswordChanged:       {system: true, channels: []string{deliveries.Email, deliveries.SMS}, everywhere: true, ownAccount: true},
+	event.CredentialAdded:       {system: true, channels: []string{deliveries.Email, deliveries.SMS}, everywhere: true, ownAccount: true},
+	event.CredentialRemoved:     {system: true, channels: []string{deliveries.Email, deliveries.SMS}, everywhere: true, ownAccount: true},
+	event.FactorChanged:         {system: true, channels: []string{deliveries.Email, deliveries.SMS}, everywhere: true, ownAccount: true},
+	event.ServiceTokenExpiring:  {system: true, channels: []string{deliveries.Email}},
+	event.AccessExpiring:        {system: true, channels: []string{deliveries.Email}},
+	event.WebhookPaused:         {system: true, channels: []string{deliveries.Email}},
+	event.WebhookDisabled:       {system: true, channels: []string{deliveries.Email}},
+	event.NewDeviceLogin:        {system: true, channels: []string{deliveries.Email}, ownAccount: true},
 })
 
 // withKeys sets the keys of the texts.

@@ -2,7 +2,6 @@ package notifications_test
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"testing"
 
@@ -57,30 +56,4 @@ func compareFrames(t testing.TB, got, want []string) {
 		}
 	}
 	t.Errorf("got %d frames of %d", len(got), len(want))
-}
-
-// nodeID returns the id of the node that a database was opened by.
-func nodeID(db *store.DB) string {
-	for _, n := range db.Nodes() {
-		if n.Self {
-			return n.ID
-		}
-	}
-	return ""
-}
-
-func insertStreams(t testing.TB, db *store.DB, byNode map[string]int64) {
-	t.Helper()
-	ctx := context.Background()
-	err := db.InTx(ctx, func(tx *store.Tx) error {
-		for _, node := range slices.Sorted(maps.Keys(byNode)) {
-			if _, err := tx.Exec(ctx, `INSERT INTO open_streams (user_id, node_id, streams) VALUES ($1, $2, $3)`, store.NewID(), node, byNode[node]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }

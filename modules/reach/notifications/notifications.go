@@ -2,12 +2,10 @@
 //
 // A module that changes something calls [Service.Notify] in the transaction of the change, so that a change and its
 // notifications are committed together or not at all. An event is stored as one parent row, one notification for each
-// recipient, and one [Delivery] for each channel and address. After the commit the notifications go to the open streams
-// of their recipients, and the queues send the deliveries through the gateways. A channel without a gateway has a local
-// outbox: its deliveries count as sent at once, and administrators read their texts.
+// recipient, and one [deliveries.Delivery] for each channel and address. After the commit the notifications go to the open streams
+// of their recipients.
 //
-// Deliveries are sent at least once. A crash between the gateway's answer and its record repeats a delivery, under the
-// same id. Streams send after the commit and resume from the table: a client that resumes gets each notification once and
+// Streams send after the commit and resume from the table: a client that resumes gets each notification once and
 // in order. Times and ids of notifications are the order of the
 // commits, also of those of several nodes.
 package notifications
@@ -15,15 +13,16 @@ package notifications
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"sync"
 	"time"
 
+	"kontor/modules/kit/outbox"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/streams"
 	"kontor/modules/kit/types"
+	"kontor/modules/reach/deliveries"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -48,19 +47,10 @@ type Options struct {
 	ConnectionsPerUser int
 	NoTrigger          bool // omits the endpoint for test notifications
 
-	MaxAttempts int           // of a delivery
-	BasePause   time.Duration // after the first failed attempt
-	MaxPause    time.Duration
-	Email       Gateway // nil: the local outbox
-	SMS         Gateway // nil: the local outbox
-
 	Policy *access.Current
 	// TermsDue reports whether a right has begun or ended that the tables do not show yet; nil: none does. Streams wait meanwhile.
 	TermsDue func() bool
 	Log      *slog.Logger
-
-	// CheckHolds returns apierr.GrantNotHeld unless the caller holds every right of a user; nil: administrators hold them.
-	CheckHolds func(ctx context.Context, q store.Querier, userID string) error
 }
 
 // setDefaults replaces zero values.
@@ -68,9 +58,6 @@ func (o *Options) setDefaults() {
 	o.BankName = cmp.Or(o.BankName, "Kontor")
 	o.Heartbeat = cmp.Or(o.Heartbeat, 25*time.Second)
 	o.ConnectionsPerUser = cmp.Or(o.ConnectionsPerUser, 10)
-	o.MaxAttempts = cmp.Or(o.MaxAttempts, 8)
-	o.BasePause = cmp.Or(o.BasePause, 2*time.Second)
-	o.MaxPause = cmp.Or(o.MaxPause, time.Hour)
 	o.Policy = cmp.Or(o.Policy, &access.Current{})
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.TermsDue == nil {
@@ -87,6 +74,7 @@ type Service struct {
 	texts      Texts
 	templates  templates
 	timestamps timestamps
+	deliveries *deliveries.Service
 
 	Peers Peers // set before the first event and stream
 
@@ -94,7 +82,6 @@ type Service struct {
 	feed    *feed
 	counts  *streamCounts
 	sent    *sentRecorder
-	queues  map[string]*queue // by channel, for those with a gateway
 
 	missing map[string]time.Time // nodes that ReleaseNodes has not found since a time
 
@@ -108,12 +95,11 @@ type Peers struct {
 	Chats     Chats     // nil: frames carry no messages
 }
 
-// New returns the module on a database. Nothing is sent before [Service.Start].
-func New(db *store.DB, texts Texts, o Options) *Service {
+// New returns the module on a database, whose e-mails and SMS the deliveries send. Nothing is recorded before [Service.Start].
+func New(db *store.DB, texts Texts, sender *deliveries.Service, o Options) *Service {
 	o.setDefaults()
 	texts = bankTexts{texts, o.BankName}
-	s := &Service{Records: records.Of(db, table), db: db, options: o, texts: texts, templates: templates{texts}, queues: map[string]*queue{}}
-	db.RegisterSealed(sealedDeliveries)
+	s := &Service{Records: records.Of(db, table), db: db, options: o, texts: texts, templates: templates{texts}, deliveries: sender}
 	s.sent = newSentRecorder(db, o.Log)
 	s.streams = streams.New(streams.Options{
 		Hub: sse.Options{Heartbeat: o.Heartbeat, PerUser: o.ConnectionsPerUser, Now: db.Clock().Now, Wrote: s.recordSent,
@@ -121,46 +107,23 @@ func New(db *store.DB, texts Texts, o Options) *Service {
 		Sessions: func() streams.Sessions { return s.Peers.Sessions }, Policy: o.Policy, MayOpen: mayOpen, Certain: s.mayWrite,
 	})
 	s.feed = newFeed(s)
-	owner := thisNode(db)
-	s.counts = &streamCounts{service: s, node: owner, changed: map[string]struct{}{}}
-	for channel, gateway := range map[string]Gateway{Email: o.Email, SMS: o.SMS} {
-		if gateway != nil {
-			s.queues[channel] = s.newQueue(channel, gateway, owner)
-		}
-	}
+	s.counts = &streamCounts{service: s, node: outbox.ThisNode(db), changed: map[string]struct{}{}}
 	return s
 }
 
-// Start starts the queues. They resume the deliveries that an earlier process did not finish.
-func (s *Service) Start(ctx context.Context) error {
-	if err := errors.Join(s.recoverOutbox(ctx), s.SealTexts(ctx)); err != nil {
-		return err
-	}
-	for _, q := range s.queues {
-		if err := q.Start(ctx); err != nil {
-			return err
-		}
-	}
-	s.sent.start()
-	return nil
-}
+// Start begins to record which notifications were sent.
+func (s *Service) Start() { s.sent.start() }
 
 // Drain sends the close frame on all streams and rejects new ones. It does not wait.
 func (s *Service) Drain() { s.streams.Drain() }
 
-// Close ends streams and queues. It waits for deliveries that are being sent, until the context ends. The database stays
-// open.
+// Close ends the streams. The database stays open.
 func (s *Service) Close(ctx context.Context) error {
 	s.closeOnce.Do(func() {
 		s.streams.EndAll(ctx)
 		s.feed.close()
 		s.streams.Close()
 		s.counts.close(ctx)
-		var stopping sync.WaitGroup
-		for _, q := range s.queues {
-			stopping.Go(func() { q.Stop(ctx) })
-		}
-		stopping.Wait()
 		s.sent.stop()
 	})
 	return nil
@@ -200,16 +163,6 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "notifications.set_preferences", Method: http.MethodPut, Path: "/v1/notifications/preferences", Roles: all,
 			Access: access.Own, Summary: "Set notification preferences (not implemented).",
 			Handle: endpoint.JSON(http.StatusOK, s.Preferences)},
-		{Name: "notifications.deliveries", Method: http.MethodGet, Path: "/v1/notifications/deliveries",
-			Subject: access.NoSubject("secrets of recipients who hold more than the caller are masked"),
-			Access:  access.On(access.Deliveries, access.ReadAll), Assurance: seesSecrets, Summary: "List e-mail and SMS deliveries.",
-			Compression: endpoint.Uncompressed, // texts contain one-time codes
-			Doc:         endpoint.Doc{Search: deliveryList.Search()}, Reports: endpoint.Event{Kind: endpoint.Reading, Action: "notifications.outbox_read"},
-			Handle: endpoint.JSON(http.StatusOK, s.ListDeliveries)},
-		{Name: "notifications.retry_delivery", Method: http.MethodPost, Path: "/v1/notifications/deliveries/{id}/retry",
-			Subject: access.NoSubject("the message goes to the same recipient"),
-			Access:  access.On(access.Deliveries, access.Update), Assurance: seesSecrets, Summary: "Retry a dead delivery.",
-			Faults: []apierr.Kind{apierr.DeliveryNotFound, apierr.DeliveryNotDead}, Handle: endpoint.JSON(http.StatusOK, s.Retry)},
 	}
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		name := map[string]string{http.MethodGet: "notifications.stream", http.MethodPost: "notifications.stream_post"}[method]

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -153,7 +151,7 @@ func insertNotifications(ctx context.Context, tx *store.Tx, parent *parentEvent,
 	}
 	shared := []any{&parent.id, &parent.customerID, &parent.event, &parent.titleKey, &parent.contentKey, &parent.content, types.Fold(parent.content),
 		&parent.recType, &parent.recID, &parent.metadata, parent.chatMessageID(), parent.system, &parent.createdAt}
-	for part := range batches(copies) {
+	for part := range store.Batches(copies) {
 		args := append(make([]any, 0, len(shared)+2*len(part)), shared...)
 		for i := range part {
 			args = append(args, &part[i].id, &part[i].userID)
@@ -169,61 +167,6 @@ const insertParent = `
 	INSERT INTO notices (id, event, customer_id, rec_type, rec_id, created_at, created_by)
 	VALUES ($1, $2, $3, $4, $5, $6, $7)`
 
-// batchSizes are the numbers of rows that one statement writes. Few sizes mean few statements to compile and keep.
-var batchSizes = [...]int{128, 16, 4, 1}
-
-// batches splits a list into parts of these sizes.
-func batches[T any](all []T) iter.Seq[[]T] {
-	return func(yield func([]T) bool) {
-		for _, size := range batchSizes {
-			for len(all) >= size {
-				if !yield(all[:size]) {
-					return
-				}
-				all = all[size:]
-			}
-		}
-	}
-}
-
-var statements sync.Map // texts by statementKey
-
-type statementKey struct {
-	name string
-	size int
-}
-
-// statement returns the text of a statement for n rows, which it builds once.
-func statement(name string, n int, build func() string) string {
-	key := statementKey{name, n}
-	if text, ok := statements.Load(key); ok {
-		return text.(string)
-	}
-	text := build()
-	statements.Store(key, text)
-	return text
-}
-
-// placeholders returns n rows of width placeholders each, numbered after the first used ones: ($3, $4), ($5, $6).
-func placeholders(n, width, used int) string {
-	var b strings.Builder
-	for row := range n {
-		if row > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteByte('(')
-		for column := range width {
-			if column > 0 {
-				b.WriteString(", ")
-			}
-			used++
-			fmt.Fprintf(&b, "$%d", used)
-		}
-		b.WriteByte(')')
-	}
-	return b.String()
-}
-
 // The values that all notifications of an event share are bound once.
 const (
 	sharedColumns = `notice_id, customer_id, event, title_key, content_key, content, content_low, rec_type, rec_id, metadata,
@@ -233,13 +176,11 @@ const (
 
 // insertNotificationsStatement returns the statement that writes n notifications.
 func insertNotificationsStatement(n int) string {
-	return statement("copies", n, func() string {
-		shared := strings.Trim(placeholders(1, sharedArgs, 0), "()")
-		rows := strings.ReplaceAll(placeholders(n, 2, sharedArgs), ")", ", "+shared+")")
-		return `
+	shared := strings.Trim(store.Values(1, sharedArgs, 0), "()")
+	rows := strings.ReplaceAll(store.Values(n, 2, sharedArgs), ")", ", "+shared+")")
+	return `
 	INSERT INTO notifications (id, user_id, ` + sharedColumns + `)
 	VALUES ` + rows
-	})
 }
 
 const selectLatest = `SELECT COALESCE(MAX(created_at), 0) FROM notifications WHERE deleted = FALSE`

@@ -7,6 +7,7 @@ import (
 
 	"kontor/locales"
 	"kontor/modules/kit/event"
+	"kontor/modules/reach/deliveries"
 	"kontor/modules/reach/notifications"
 	"kontor/server/access"
 	"kontor/store"
@@ -19,7 +20,7 @@ func service(t testing.TB, db *store.DB) *notifications.Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return notifications.New(db, texts, notifications.Options{})
+	return notifications.New(db, texts, deliveries.New(db, deliveries.Options{}), notifications.Options{})
 }
 
 func notify(t testing.TB, db *store.DB, s *notifications.Service, n event.Event) {

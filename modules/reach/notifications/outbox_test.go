@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"kontor/locales"
+	"kontor/modules/reach/deliveries"
 	"kontor/modules/reach/notifications"
 	"kontor/store"
 	"kontor/store/storetest"
@@ -18,7 +19,7 @@ func newService(t *testing.T) (*notifications.Service, *store.DB) {
 		t.Fatal(err)
 	}
 	db := storetest.OpenWith(t, storetest.NewClock())
-	return notifications.New(db, texts, notifications.Options{}), db
+	return notifications.New(db, texts, deliveries.New(db, deliveries.Options{}), notifications.Options{}), db
 }
 
 func TestPrepareOTP_WritesToTheLocalOutbox(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
+	"kontor/server/metrics"
 	"kontor/server/sse"
 )
 
@@ -97,4 +98,24 @@ func (s *Service) recordSent(positions []sse.Position) {
 		ids[i] = p.ID
 	}
 	s.sent.add(ids)
+}
+
+// AddMetrics adds the metrics of streams to a scrape.
+func (s *Service) AddMetrics(scrape *metrics.Scrape) {
+	gauge := func(name, help string, value float64, labels ...string) {
+		scrape.Gauge("kontor_"+name, help, value, labels...)
+	}
+	counter := func(name, help string, value uint64, labels ...string) {
+		scrape.Counter("kontor_"+name, help, float64(value), labels...)
+	}
+	streams := s.streams.Stats()
+	gauge("streams_open", "Open event streams.", float64(streams.Open))
+	counter("stream_frames_total", "Frames written to event streams.", streams.Frames)
+	counter("streams_refused_total", "Event streams refused because their user had too many.", streams.Refused)
+	ended := func(reason string, n uint64) {
+		counter("streams_ended_total", "Ended event streams by reason.", n, "reason", reason)
+	}
+	ended("left", streams.Left)
+	ended("slow", streams.Slow)
+	ended("revoked", streams.Revoked)
 }

@@ -10,6 +10,7 @@ import (
 
 	"kontor/locales"
 	"kontor/modules/kit/event"
+	"kontor/modules/reach/deliveries"
 	"kontor/modules/reach/notifications"
 )
 
@@ -38,13 +39,13 @@ var values = map[event.Kind]map[string]any{
 
 // parts are the parts of a template by channel.
 var parts = map[string][]string{
-	"":                  {"title", "content", "push.title", "push.content", "push.link_text"},
-	notifications.Email: {"email.subject", "email.text", "email.html"},
-	notifications.SMS:   {"sms.text"},
+	"":               {"title", "content", "push.title", "push.content", "push.link_text"},
+	deliveries.Email: {"email.subject", "email.text", "email.html"},
+	deliveries.SMS:   {"sms.text"},
 }
 
 // undoParts are the parts of the messages with a link that undoes the event.
-var undoParts = map[string][]string{notifications.Email: {"undo.email.text", "undo.email.html"}, notifications.SMS: {"undo.sms.text"}}
+var undoParts = map[string][]string{deliveries.Email: {"undo.email.text", "undo.email.html"}, deliveries.SMS: {"undo.sms.text"}}
 
 var undoable = []event.Kind{event.CredentialAdded, event.FactorChanged}
 

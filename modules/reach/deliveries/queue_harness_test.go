@@ -1,4 +1,4 @@
-package notifications_test
+package deliveries_test
 
 import (
 	"context"
@@ -9,20 +9,22 @@ import (
 	"time"
 
 	"kontor/locales"
+	"kontor/modules/reach/deliveries"
 	"kontor/modules/reach/notifications"
 	"kontor/store"
 	"kontor/store/storetest"
+	"kontor/store/testenv"
 )
 
 // fakeGateway is a gateway whose answers a test sets.
 type fakeGateway struct {
 	mu     sync.Mutex
-	answer func(d notifications.Delivery) error
+	answer func(d deliveries.Delivery) error
 	took   []string // ids of the deliveries that it accepted
 	tries  map[string]int
 }
 
-func (g *fakeGateway) Send(_ context.Context, d notifications.Delivery) error {
+func (g *fakeGateway) Send(_ context.Context, d deliveries.Delivery) error {
 	g.mu.Lock()
 	if g.tries == nil {
 		g.tries = map[string]int{}
@@ -56,13 +58,14 @@ func (g *fakeGateway) accepted() []string {
 
 // queueTest is a service with queues on a clock that the test sets.
 type queueTest struct {
-	*notifications.Service
+	*deliveries.Service
 	t     testing.TB
 	db    *store.DB
 	clock *storetest.Clock
+	nodes *notifications.Service // releases what nodes have left
 }
 
-func newQueueTest(t testing.TB, o notifications.Options) *queueTest {
+func newQueueTest(t testing.TB, o deliveries.Options) *queueTest {
 	t.Helper()
 	clock := storetest.NewClock()
 	h := &queueTest{t: t, db: storetest.OpenWith(t, clock), clock: clock}
@@ -84,13 +87,9 @@ func (h *queueTest) second(t testing.TB) *store.DB {
 }
 
 // restart starts another service on the same database, as a new process would.
-func (h *queueTest) restart(o notifications.Options) {
+func (h *queueTest) restart(o deliveries.Options) {
 	h.t.Helper()
-	texts, err := locales.Load()
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	h.Service = notifications.New(h.db, texts, o)
+	h.Service = deliveries.New(h.db, o)
 	if err := h.Start(context.Background()); err != nil {
 		h.t.Fatal(err)
 	}
@@ -98,12 +97,39 @@ func (h *queueTest) restart(o notifications.Options) {
 	h.t.Cleanup(func() { _ = service.Close(context.Background()) })
 }
 
-// release has the service release what nodes that are gone have left, as a job of the server does.
+// ReleaseNodes releases what nodes that are gone have left, as a job of the module notifications does.
+func (h *queueTest) ReleaseNodes(ctx context.Context) error {
+	h.t.Helper()
+	if h.nodes == nil {
+		texts, err := locales.Load()
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		h.nodes = notifications.New(h.db, texts, h.Service, notifications.Options{})
+	}
+	return h.nodes.ReleaseNodes(ctx)
+}
+
+// release is ReleaseNodes, which must succeed.
 func (h *queueTest) release() {
 	h.t.Helper()
 	if err := h.ReleaseNodes(context.Background()); err != nil {
 		h.t.Fatal(err)
 	}
+}
+
+// eventually waits until a condition holds.
+func eventually(t testing.TB, so func() bool) {
+	t.Helper()
+	testenv.Wait(t, "the condition to hold", so)
+}
+
+func count(t testing.TB, db *store.DB, what string) (n int) {
+	t.Helper()
+	if err := db.QueryRow(context.Background(), "SELECT COUNT(*) FROM "+what).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // crash closes the database under the service, as the end of its process does, and opens it for the next one. The service can then
@@ -119,17 +145,13 @@ func (h *queueTest) crash() {
 
 func (h *queueTest) enqueue(channel, text string) string {
 	h.t.Helper()
-	var d notifications.Delivery
-	err := h.db.InTx(context.Background(), func(tx *store.Tx) error {
-		var err error
-		d, err = h.Enqueue(context.Background(), tx, notifications.Delivery{UserID: store.NewID(), Channel: channel,
-			Recipient: "anna@example.ch", Subject: "s", Text: text, Secret: strings.HasPrefix(text, "secret")})
-		return err
-	})
+	one := []deliveries.Delivery{{UserID: store.NewID(), Channel: channel,
+		Recipient: "anna@example.ch", Subject: "s", Text: text, Secret: strings.HasPrefix(text, "secret")}}
+	err := h.db.InTx(context.Background(), func(tx *store.Tx) error { return h.Enqueue(context.Background(), tx, one) })
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return d.ID
+	return one[0].ID
 }
 
 // state is a delivery as it is stored.

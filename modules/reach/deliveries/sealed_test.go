@@ -1,4 +1,4 @@
-package notifications_test
+package deliveries_test
 
 import (
 	"errors"
@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"kontor/modules/reach/notifications"
+	"kontor/modules/reach/deliveries"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/store"
@@ -25,8 +25,8 @@ func plainSecrets(t *testing.T, db *store.DB) (n int) {
 // Texts of earlier versions are sealed at the start, whatever their state, and reach the gateway and those who may read them.
 func TestSealTexts_SealsTextsOfEarlierVersions(t *testing.T) {
 	var got atomic.Value
-	g := &fakeGateway{answer: func(d notifications.Delivery) error { got.Store(d.Text + "|" + d.HTML); return nil }}
-	h := newQueueTest(t, notifications.Options{})
+	g := &fakeGateway{answer: func(d deliveries.Delivery) error { got.Store(d.Text + "|" + d.HTML); return nil }}
+	h := newQueueTest(t, deliveries.Options{})
 	_ = h.Close(t.Context())
 	const rows = 120 // more than one transaction seals
 	waiting := store.NewID()
@@ -52,7 +52,7 @@ func TestSealTexts_SealsTextsOfEarlierVersions(t *testing.T) {
 	if n := plainSecrets(t, h.db); n != rows {
 		t.Fatalf("%d secrets are in plain text before the start", n)
 	}
-	h.restart(notifications.Options{Email: g})
+	h.restart(deliveries.Options{Email: g})
 	h.until(waiting, "sent")
 	if n := plainSecrets(t, h.db); n != 0 {
 		t.Errorf("%d secrets are in plain text", n)
@@ -77,14 +77,14 @@ func TestSealedTexts_SurviveARotation(t *testing.T) {
 	down := atomic.Bool{}
 	down.Store(true)
 	var got atomic.Value
-	g := &fakeGateway{answer: func(d notifications.Delivery) error {
+	g := &fakeGateway{answer: func(d deliveries.Delivery) error {
 		if down.Load() {
 			return errors.New("down")
 		}
 		got.Store(d.Text)
 		return nil
 	}}
-	h := newQueueTest(t, notifications.Options{Email: g, MaxAttempts: 100})
+	h := newQueueTest(t, deliveries.Options{Email: g, MaxAttempts: 100})
 	id := h.enqueue("email", "secret 738051")
 	before := h.until(id, "retrying").text
 	if _, err := h.db.RotateMasterKey(t.Context(), store.Rotation{}); err != nil {
@@ -105,7 +105,7 @@ func TestSealedTexts_AreBoundToTheirRow(t *testing.T) {
 	down := atomic.Bool{}
 	down.Store(true)
 	var sent atomic.Int32
-	g := &fakeGateway{answer: func(d notifications.Delivery) error {
+	g := &fakeGateway{answer: func(d deliveries.Delivery) error {
 		if down.Load() {
 			return errors.New("down")
 		}
@@ -114,7 +114,7 @@ func TestSealedTexts_AreBoundToTheirRow(t *testing.T) {
 		}
 		return nil
 	}}
-	h := newQueueTest(t, notifications.Options{Email: g, MaxAttempts: 3})
+	h := newQueueTest(t, deliveries.Options{Email: g, MaxAttempts: 3})
 	victim, attacker := h.enqueue("email", "secret 111111"), h.enqueue("email", "secret 222222")
 	h.until(victim, "retrying")
 	h.until(attacker, "retrying")
@@ -135,7 +135,7 @@ func TestSealedTexts_AreBoundToTheirRow(t *testing.T) {
 
 // The local outbox shows a sealed text to administrators with a recent authentication, and to no other caller.
 func TestSealedTexts_InTheLocalOutbox(t *testing.T) {
-	h := newQueueTest(t, notifications.Options{})
+	h := newQueueTest(t, deliveries.Options{})
 	h.enqueue("email", "secret 738051")
 	if n := plainSecrets(t, h.db); n != 0 {
 		t.Fatalf("%d secrets are in plain text", n)
@@ -152,7 +152,7 @@ func TestSealedTexts_InTheLocalOutbox(t *testing.T) {
 		policy := access.NewPolicy(access.PolicyData{Types: map[string]map[string]access.Permission{c.caller.Roles[0]: {access.Deliveries.Name: access.Read | access.ReadAll}}})
 		caller := c.caller.WithPolicy(policy)
 		ctx := endpoint.With(access.With(t.Context(), caller), &endpoint.Info{Caller: caller, Now: h.clock.Now()})
-		page, err := h.ListDeliveries(ctx, notifications.DeliveriesInput{})
+		page, err := h.List(ctx, deliveries.ListInput{})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -1,4 +1,4 @@
-package notifications_test
+package deliveries_test
 
 import (
 	"encoding/json"
@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"kontor/modules/reach/notifications"
+	"kontor/modules/reach/deliveries"
 )
 
 func TestWebhook_SendsJSONWithTokenAndID(t *testing.T) {
@@ -22,8 +22,8 @@ func TestWebhook_SendsJSONWithTokenAndID(t *testing.T) {
 		_ = json.NewDecoder(r.Body).Decode(&seen.body)
 	}))
 	defer server.Close()
-	g := notifications.NewWebhook(server.URL, "geheim", time.Now)
-	if err := g.Send(t.Context(), notifications.Delivery{ID: "id1", Recipient: "+41446681800", Text: "Grüezi"}); err != nil {
+	g := deliveries.NewWebhook(server.URL, "geheim", time.Now)
+	if err := g.Send(t.Context(), deliveries.Delivery{ID: "id1", Recipient: "+41446681800", Text: "Grüezi"}); err != nil {
 		t.Fatal(err)
 	}
 	if seen.method != "POST" || seen.authorization != "Bearer geheim" || seen.key != "id1" || seen.media != "application/json" ||
@@ -59,9 +59,9 @@ func TestWebhook_TellsPermanentErrorsFromTemporaryOnes(t *testing.T) {
 				w.WriteHeader(c.status)
 			}))
 			defer server.Close()
-			g := notifications.NewWebhook(server.URL, "", func() time.Time { return now })
-			err := g.Send(t.Context(), notifications.Delivery{ID: "id1"})
-			r, ok := err.(*notifications.SendError)
+			g := deliveries.NewWebhook(server.URL, "", func() time.Time { return now })
+			err := g.Send(t.Context(), deliveries.Delivery{ID: "id1"})
+			r, ok := err.(*deliveries.SendError)
 			if !ok || r.Permanent != c.permanent || r.RetryAfter != c.wait {
 				t.Errorf("got %+v", err)
 			}
@@ -70,8 +70,8 @@ func TestWebhook_TellsPermanentErrorsFromTemporaryOnes(t *testing.T) {
 }
 
 func TestWebhook_HidesItsURLInErrors(t *testing.T) {
-	g := notifications.NewWebhook("http://127.0.0.1:1/geheim?token=geheim", "", time.Now)
-	if err := g.Send(t.Context(), notifications.Delivery{ID: "id1"}); err == nil || strings.Contains(err.Error(), "geheim") {
+	g := deliveries.NewWebhook("http://127.0.0.1:1/geheim?token=geheim", "", time.Now)
+	if err := g.Send(t.Context(), deliveries.Delivery{ID: "id1"}); err == nil || strings.Contains(err.Error(), "geheim") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,11 +1,11 @@
-package notifications_test
+package deliveries_test
 
 import (
 	"errors"
 	"testing"
 	"time"
 
-	"kontor/modules/reach/notifications"
+	"kontor/modules/reach/deliveries"
 )
 
 // A change of the clock delays no delivery by more than its own pause, in a running process and across a restart.
@@ -14,8 +14,8 @@ func TestQueue_FollowsChangesOfTheClock(t *testing.T) {
 		"forward an hour": time.Hour, "forward a day": 24 * time.Hour} {
 		for _, restarted := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: " across a restart"}[restarted], func(t *testing.T) {
-				g := &fakeGateway{answer: func(notifications.Delivery) error { return errors.New("down") }}
-				options := notifications.Options{Email: g, MaxAttempts: 8, BasePause: 2 * time.Minute, MaxPause: 10 * time.Minute}
+				g := &fakeGateway{answer: func(deliveries.Delivery) error { return errors.New("down") }}
+				options := deliveries.Options{Email: g, MaxAttempts: 8, BasePause: 2 * time.Minute, MaxPause: 10 * time.Minute}
 				h := newQueueTest(t, options)
 				failed := h.enqueue("email", "failed")
 				h.until(failed, "retrying")

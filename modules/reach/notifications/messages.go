@@ -2,6 +2,7 @@ package notifications
 
 import (
 	"context"
+	"fmt"
 	"html"
 	"maps"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"kontor/modules/kit/event"
+	"kontor/modules/kit/types"
+	"kontor/modules/reach/deliveries"
 	"kontor/store"
 )
 
@@ -165,7 +168,7 @@ func (s *Service) message(lang, channel string, parent parentEvent) *message {
 	if m.text, ok = s.templates.render(lang, parent.event, part+".text", args); !ok {
 		return nil
 	}
-	if channel != Email {
+	if channel != deliveries.Email {
 		return &m
 	}
 	if m.subject, ok = s.templates.render(lang, parent.event, "email.subject", args); !ok {
@@ -227,10 +230,70 @@ func (s *Service) renderMessages(ctx context.Context, parent parentEvent, recipi
 	return rendered
 }
 
+// enqueueAll writes the deliveries of an event to the outbox, each in the language of its recipient. It omits channels for
+// which the event has no template.
+func (s *Service) enqueueAll(ctx context.Context, tx *store.Tx, parent parentEvent, recipients []string) error {
+	if len(parent.channels) == 0 {
+		return nil
+	}
+	addresses, err := s.addresses(ctx, tx, recipients, parent.channels, parent.everywhere)
+	if err != nil {
+		return err
+	}
+	rendered := maps.Clone(parent.rendered)
+	if rendered == nil {
+		rendered = map[messageKey]*message{}
+	}
+	messages := make([]deliveries.Delivery, 0, len(addresses))
+	for _, a := range addresses {
+		if parent.undo != "" && a.OnTrial {
+			continue // the link is for those who had the account before
+		}
+		key := messageKey{a.Language, a.Channel}
+		m, known := rendered[key]
+		if !known {
+			s.db.Heavy("template")
+			m = s.message(a.Language, a.Channel, parent)
+			rendered[key] = m
+		}
+		if m == nil {
+			continue
+		}
+		messages = append(messages, deliveries.Delivery{NotificationID: &parent.id, UserID: a.UserID, Channel: a.Channel, Recipient: a.Value,
+			Subject: m.subject, Text: m.text, HTML: m.html, Secret: parent.undo != ""})
+	}
+	return s.deliveries.Enqueue(ctx, tx, messages)
+}
+
+// addresses returns the addresses of the active users for the channels: the first of each user and channel, or all.
+func (s *Service) addresses(ctx context.Context, q store.Querier, userIDs, channels []string, all bool) ([]types.Address, error) {
+	if s.Peers.Directory == nil || len(userIDs) == 0 {
+		return nil, nil
+	}
+	known, err := s.Peers.Directory.Addresses(ctx, q, userIDs...)
+	if err != nil {
+		return nil, fmt.Errorf("read addresses: %w", err)
+	}
+	wanted := map[string]bool{}
+	for _, channel := range channels {
+		wanted[channel] = true
+	}
+	type reached struct{ userID, channel string }
+	seen := map[reached]bool{}
+	found := known[:0]
+	for _, a := range known {
+		if key := (reached{a.UserID, a.Channel}); wanted[a.Channel] && (all || !seen[key]) {
+			seen[key] = true
+			found = append(found, a)
+		}
+	}
+	return found, nil
+}
+
 // OTPMessage is a message with a one-time code.
 type OTPMessage struct {
 	UserID    string
-	Channel   string // Email or SMS
+	Channel   string // of a delivery
 	Recipient string
 	Language  string
 	Purpose   string // validation, registration, recovery, invitation, or taken (for a message without a code)
@@ -252,22 +315,13 @@ func (s *Service) PrepareOTP(m OTPMessage) func(ctx context.Context, tx *store.T
 		// The token is in the fragment, which browsers do not send: it is in no log.
 		args = map[string]any{"Link": s.options.BaseURL + "/invitation#" + m.Code, "Days": max(1, m.Minutes/minutesPerDay)}
 	}
-	d := Delivery{
-		ID: store.NewID(), UserID: m.UserID, Channel: m.Channel, Recipient: m.Recipient, Secret: true,
+	d := deliveries.Delivery{
+		UserID: m.UserID, Channel: m.Channel, Recipient: m.Recipient, Secret: true,
 		Text: s.texts.Text(m.Language, key+"text", args),
 	}
-	if m.Channel == Email {
+	if m.Channel == deliveries.Email {
 		d.Subject = s.texts.Text(m.Language, key+"subject", args)
 		d.HTML = s.texts.Text(m.Language, key+"html", args)
 	}
-	var err error
-	if s.seals() {
-		err = s.seal(&d)
-	}
-	return func(ctx context.Context, tx *store.Tx) error {
-		if err != nil {
-			return err
-		}
-		return s.enqueue(ctx, tx, []Delivery{d})
-	}
+	return s.deliveries.Prepare(d)
 }

@@ -1,4 +1,4 @@
-package notifications_test
+package deliveries_test
 
 import (
 	"errors"
@@ -8,20 +8,20 @@ import (
 	"testing"
 	"time"
 
-	"kontor/modules/reach/notifications"
+	"kontor/modules/reach/deliveries"
 )
 
 func TestQueue_ResumesDeliveriesOfAnEarlierProcess(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
-	dying := &fakeGateway{answer: func(notifications.Delivery) error { <-release; return errors.New("too late") }}
-	h := newQueueTest(t, notifications.Options{Email: dying, MaxAttempts: 3})
+	dying := &fakeGateway{answer: func(deliveries.Delivery) error { <-release; return errors.New("too late") }}
+	h := newQueueTest(t, deliveries.Options{Email: dying, MaxAttempts: 3})
 	id := h.enqueue("email", "hello")
 	h.until(id, "sending")
 	h.crash()
 
 	g := &fakeGateway{}
-	h.restart(notifications.Options{Email: g, MaxAttempts: 3})
+	h.restart(deliveries.Options{Email: g, MaxAttempts: 3})
 	eventually(t, func() bool { h.release(); return h.state(id).status == "sent" })
 	if s := h.state(id); s.attempts != 2 {
 		t.Errorf("got %+v, want it to be sent by the second attempt, without waiting for the lease", s)
@@ -34,15 +34,15 @@ func TestQueue_ResumesDeliveriesOfAnEarlierProcess(t *testing.T) {
 func TestQueue_AbandonsADeliveryThatEndsTheProcessEachTime(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
-	deadly := &fakeGateway{answer: func(notifications.Delivery) error { <-release; return nil }}
-	h := newQueueTest(t, notifications.Options{Email: deadly, MaxAttempts: 2})
+	deadly := &fakeGateway{answer: func(deliveries.Delivery) error { <-release; return nil }}
+	h := newQueueTest(t, deliveries.Options{Email: deadly, MaxAttempts: 2})
 	id := h.enqueue("email", "deadly")
 	h.until(id, "sending")
 	h.crash()
-	h.restart(notifications.Options{Email: deadly, MaxAttempts: 2})
+	h.restart(deliveries.Options{Email: deadly, MaxAttempts: 2})
 	eventually(t, func() bool { h.release(); s := h.state(id); return s.status == "sending" && s.attempts == 2 })
 	h.crash()
-	h.restart(notifications.Options{Email: deadly, MaxAttempts: 2})
+	h.restart(deliveries.Options{Email: deadly, MaxAttempts: 2})
 	eventually(t, func() bool { h.release(); return h.state(id).status == "dead" })
 	if s := h.state(id); !strings.Contains(*s.lastError, "abandoned") {
 		t.Errorf("got %+v", s)
@@ -60,7 +60,7 @@ func TestQueue_ResumesDeliveriesWithAnExpiredLease(t *testing.T) {
 	defer free()
 	first := true
 	var mu sync.Mutex
-	g := &fakeGateway{answer: func(notifications.Delivery) error {
+	g := &fakeGateway{answer: func(deliveries.Delivery) error {
 		mu.Lock()
 		wait := first
 		first = false
@@ -71,7 +71,7 @@ func TestQueue_ResumesDeliveriesWithAnExpiredLease(t *testing.T) {
 		}
 		return nil
 	}}
-	h := newQueueTest(t, notifications.Options{Email: g})
+	h := newQueueTest(t, deliveries.Options{Email: g})
 	id := h.enqueue("email", "x")
 	h.until(id, "sending")
 	h.pass(3 * time.Minute)
@@ -90,7 +90,7 @@ func TestQueue_IgnoresTheOutcomeOfALostLease(t *testing.T) {
 	defer freeFirst()
 	defer freeOthers()
 	var attempts atomic.Int32
-	g := &fakeGateway{answer: func(d notifications.Delivery) error {
+	g := &fakeGateway{answer: func(d deliveries.Delivery) error {
 		switch {
 		case d.Text == "probe":
 		case d.Text == "twice" && attempts.Add(1) == 1:
@@ -101,14 +101,14 @@ func TestQueue_IgnoresTheOutcomeOfALostLease(t *testing.T) {
 		}
 		return nil
 	}}
-	h := newQueueTest(t, notifications.Options{Email: g})
+	h := newQueueTest(t, deliveries.Options{Email: g})
 	id := h.enqueue("email", "twice")
 	h.until(id, "sending")
 	h.pass(3 * time.Minute)
 	eventually(t, func() bool { return h.state(id).attempts == 2 })
 
 	// All workers are busy. One is free for the probe when the outcome of the first attempt is recorded.
-	for range notifications.ParallelSends - 2 {
+	for range deliveries.ParallelSends - 2 {
 		h.until(h.enqueue("email", "blocks"), "sending")
 	}
 	probe := h.enqueue("email", "probe")

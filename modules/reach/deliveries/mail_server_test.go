@@ -1,4 +1,4 @@
-package notifications_test
+package deliveries_test
 
 import (
 	"crypto/ecdsa"
@@ -17,7 +17,7 @@ import (
 	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
 
-	"kontor/modules/reach/notifications"
+	"kontor/modules/reach/deliveries"
 )
 
 // mailServer is a real SMTP server whose answers a test sets.
@@ -148,9 +148,9 @@ func (p *mailServer) received() []string {
 	return append([]string(nil), p.mails...)
 }
 
-func (p *mailServer) gateway(t testing.TB, scheme string) *notifications.SMTP {
+func (p *mailServer) gateway(t testing.TB, scheme string) *deliveries.SMTP {
 	t.Helper()
-	g, err := notifications.NewSMTP(scheme+p.address, "bank@kontor.example", time.Now, p.trust)
+	g, err := deliveries.NewSMTP(scheme+p.address, "bank@kontor.example", time.Now, p.trust)
 	if err != nil {
 		t.Fatal(err)
 	}

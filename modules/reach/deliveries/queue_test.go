@@ -1,4 +1,4 @@
-package notifications_test
+package deliveries_test
 
 import (
 	"context"
@@ -10,14 +10,14 @@ import (
 
 	"pgregory.net/rapid"
 
-	"kontor/modules/reach/notifications"
+	"kontor/modules/reach/deliveries"
 	"kontor/store"
 	"kontor/store/testenv"
 )
 
 func TestQueue_RetriesWithGrowingPauses(t *testing.T) {
-	g := &fakeGateway{answer: func(notifications.Delivery) error { return errors.New("down") }}
-	h := newQueueTest(t, notifications.Options{Email: g, MaxAttempts: 8, BasePause: 2 * time.Second, MaxPause: 10 * time.Second})
+	g := &fakeGateway{answer: func(deliveries.Delivery) error { return errors.New("down") }}
+	h := newQueueTest(t, deliveries.Options{Email: g, MaxAttempts: 8, BasePause: 2 * time.Second, MaxPause: 10 * time.Second})
 	id := h.enqueue("email", "hello")
 	for n, whole := range []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second, 10 * time.Second, 10 * time.Second} {
 		eventually(t, func() bool { s := h.state(id); return s.status == "retrying" && s.attempts == n+1 })
@@ -42,7 +42,7 @@ func TestQueue_RetriesWithGrowingPauses(t *testing.T) {
 
 func TestQueue_BoundsPauses(t *testing.T) {
 	const base, longest = time.Hour, 7 * 24 * time.Hour
-	h := newQueueTest(t, notifications.Options{Email: &fakeGateway{}, BasePause: base, MaxPause: longest})
+	h := newQueueTest(t, deliveries.Options{Email: &fakeGateway{}, BasePause: base, MaxPause: longest})
 	for n := range 200 {
 		whole := longest
 		if n < 9 {
@@ -55,13 +55,13 @@ func TestQueue_BoundsPauses(t *testing.T) {
 }
 
 func TestQueue_StopsAfterTheLastAttemptOrAPermanentError(t *testing.T) {
-	g := &fakeGateway{answer: func(d notifications.Delivery) error {
+	g := &fakeGateway{answer: func(d deliveries.Delivery) error {
 		if d.Text == "rejected" {
-			return &notifications.SendError{Permanent: true, Cause: errors.New("no such mailbox")}
+			return &deliveries.SendError{Permanent: true, Cause: errors.New("no such mailbox")}
 		}
 		return errors.New("down")
 	}}
-	h := newQueueTest(t, notifications.Options{Email: g, MaxAttempts: 3})
+	h := newQueueTest(t, deliveries.Options{Email: g, MaxAttempts: 3})
 	rejected, down := h.enqueue("email", "rejected"), h.enqueue("email", "down")
 	if s := h.until(rejected, "dead"); s.attempts != 1 || s.next != nil {
 		t.Errorf("permanent error: %+v, want one attempt", s)
@@ -73,10 +73,10 @@ func TestQueue_StopsAfterTheLastAttemptOrAPermanentError(t *testing.T) {
 }
 
 func TestQueue_HonoursRetryAfter(t *testing.T) {
-	g := &fakeGateway{answer: func(notifications.Delivery) error {
-		return &notifications.SendError{RetryAfter: 10 * time.Minute, Cause: errors.New("busy")}
+	g := &fakeGateway{answer: func(deliveries.Delivery) error {
+		return &deliveries.SendError{RetryAfter: 10 * time.Minute, Cause: errors.New("busy")}
 	}}
-	h := newQueueTest(t, notifications.Options{SMS: g})
+	h := newQueueTest(t, deliveries.Options{SMS: g})
 	s := h.until(h.enqueue("sms", "x"), "retrying")
 	if pause := s.next.Std().Sub(h.clock.Now()); pause != 10*time.Minute {
 		t.Errorf("got a pause of %s, want 10 minutes", pause)
@@ -86,14 +86,14 @@ func TestQueue_HonoursRetryAfter(t *testing.T) {
 func TestQueue_ContinuesDespiteAPanicAndASlowChannel(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
-	poison := &fakeGateway{answer: func(d notifications.Delivery) error {
+	poison := &fakeGateway{answer: func(d deliveries.Delivery) error {
 		if d.Text == "poison" {
 			panic("no")
 		}
 		return nil
 	}}
-	stuck := &fakeGateway{answer: func(notifications.Delivery) error { <-release; return nil }}
-	h := newQueueTest(t, notifications.Options{SMS: poison, Email: stuck})
+	stuck := &fakeGateway{answer: func(deliveries.Delivery) error { <-release; return nil }}
+	h := newQueueTest(t, deliveries.Options{SMS: poison, Email: stuck})
 	for range 20 {
 		h.enqueue("email", "slow")
 	}
@@ -112,12 +112,12 @@ func TestQueue_ContinuesDespiteAPanicAndASlowChannel(t *testing.T) {
 }
 
 func TestQueue_MovesWaitingDeliveriesToTheLocalOutboxWithoutAGateway(t *testing.T) {
-	g := &fakeGateway{answer: func(notifications.Delivery) error { return errors.New("down") }}
-	h := newQueueTest(t, notifications.Options{Email: g})
+	g := &fakeGateway{answer: func(deliveries.Delivery) error { return errors.New("down") }}
+	h := newQueueTest(t, deliveries.Options{Email: g})
 	id := h.enqueue("email", "hello")
 	h.until(id, "retrying")
 	_ = h.Close(context.Background())
-	h.restart(notifications.Options{})
+	h.restart(deliveries.Options{})
 	if s := h.until(id, "sent"); s.text != "hello" {
 		t.Errorf("got %+v, want its text in the local outbox", s)
 	}
@@ -125,8 +125,8 @@ func TestQueue_MovesWaitingDeliveriesToTheLocalOutboxWithoutAGateway(t *testing.
 
 func TestReady_ReportsAStalledQueue(t *testing.T) {
 	release := make(chan struct{})
-	g := &fakeGateway{answer: func(notifications.Delivery) error { <-release; return nil }}
-	h := newQueueTest(t, notifications.Options{Email: g})
+	g := &fakeGateway{answer: func(deliveries.Delivery) error { <-release; return nil }}
+	h := newQueueTest(t, deliveries.Options{Email: g})
 	defer close(release)
 	if err := h.Ready(t.Context()); err != nil {
 		t.Errorf("an empty queue: %v", err)
@@ -153,7 +153,7 @@ const (
 	panics
 )
 
-func (g *scriptedGateway) Send(_ context.Context, d notifications.Delivery) error {
+func (g *scriptedGateway) Send(_ context.Context, d deliveries.Delivery) error {
 	g.mu.Lock()
 	plan, n := g.plans[d.Text], g.tries[d.Text]
 	g.tries[d.Text]++
@@ -164,7 +164,7 @@ func (g *scriptedGateway) Send(_ context.Context, d notifications.Delivery) erro
 	case isDown:
 		return errors.New("down")
 	case rejects:
-		return &notifications.SendError{Permanent: true, Cause: errors.New("no")}
+		return &deliveries.SendError{Permanent: true, Cause: errors.New("no")}
 	default:
 		panic("no")
 	}
@@ -175,7 +175,7 @@ func TestQueue_EndsEveryDelivery(t *testing.T) {
 	testenv.Checks(t, 25, 100, 1000)
 	const maxAttempts = 4
 	g := &scriptedGateway{plans: map[string][]int{}, tries: map[string]int{}}
-	h := newQueueTest(t, notifications.Options{Email: g, MaxAttempts: maxAttempts})
+	h := newQueueTest(t, deliveries.Options{Email: g, MaxAttempts: maxAttempts})
 	rapid.Check(t, func(r *rapid.T) {
 		plan := rapid.SliceOfN(rapid.IntRange(accepts, panics), maxAttempts, maxAttempts).Draw(r, "answers")
 		want, attempts := "dead", maxAttempts

@@ -1,4 +1,4 @@
-package notifications_test
+package deliveries_test
 
 import (
 	"errors"
@@ -6,20 +6,20 @@ import (
 	"slices"
 	"testing"
 
-	"kontor/modules/reach/notifications"
+	"kontor/modules/reach/deliveries"
 	"kontor/server/access"
 	"kontor/server/servertest"
 	"kontor/store"
 )
 
-const deliveries = path + "/deliveries"
+const path = "/v1/notifications/deliveries"
 
 func TestDeliveries_AreListedForAdministrators(t *testing.T) {
 	s := servertest.Start(t)
 	err := s.DB.InTx(t.Context(), func(tx *store.Tx) error {
 		for _, recipient := range []string{"Anna@bank.example", "beat@bank.example"} {
-			if _, err := s.Notifications.Enqueue(t.Context(), tx, notifications.Delivery{UserID: store.NewID(), Channel: notifications.Email,
-				Recipient: recipient, Subject: "Hello", Text: "Hello " + recipient, HTML: "<p>", Secret: true}); err != nil {
+			if err := s.Deliveries.Enqueue(t.Context(), tx, []deliveries.Delivery{{UserID: store.NewID(), Channel: deliveries.Email,
+				Recipient: recipient, Subject: "Hello", Text: "Hello " + recipient, HTML: "<p>", Secret: true}}); err != nil {
 				return err
 			}
 		}
@@ -30,19 +30,19 @@ func TestDeliveries_AreListedForAdministrators(t *testing.T) {
 	}
 	// An advisor who may call the endpoint still lacks the right to read deliveries.
 	advisor := s.User(access.Advisor)
-	s.Admin().Create("/v1/rbac/grants", servertest.Body{"user_id": advisor.UserID, "endpoint": "GET " + deliveries})
+	s.Admin().Create("/v1/rbac/grants", servertest.Body{"user_id": advisor.UserID, "endpoint": "GET " + path})
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "without a token", Method: "GET", Path: deliveries, Status: 401},
-		{Name: "a customer", As: s.User(access.Customer), Method: "GET", Path: deliveries, Status: 403, Contains: []string{"common.rbac_no_rec_access"}},
-		{Name: "an advisor", As: advisor, Method: "GET", Path: deliveries, Status: 403, Contains: []string{"common.rbac_no_rec_access"}},
-		{Name: "a search by text", As: s.Admin(), Method: "GET", Path: deliveries + "?search.text=x", Status: 500, Contains: []string{"query_m.invalid_search_field"}},
+		{Name: "without a token", Method: "GET", Path: path, Status: 401},
+		{Name: "a customer", As: s.User(access.Customer), Method: "GET", Path: path, Status: 403, Contains: []string{"common.rbac_no_rec_access"}},
+		{Name: "an advisor", As: advisor, Method: "GET", Path: path, Status: 403, Contains: []string{"common.rbac_no_rec_access"}},
+		{Name: "a search by text", As: s.Admin(), Method: "GET", Path: path + "?search.text=x", Status: 500, Contains: []string{"query_m.invalid_search_field"}},
 	})
 	var page struct {
 		Data            []map[string]any
 		Total           int
 		TotalUnfiltered int `json:"total_unfiltered"`
 	}
-	s.Admin().Do("GET", deliveries+"?search.to=ANNA@bank.example&search.status=sent", nil).Expect(t, 200).Into(t, &page)
+	s.Admin().Do("GET", path+"?search.to=ANNA@bank.example&search.status=sent", nil).Expect(t, 200).Into(t, &page)
 	if page.Total != 1 || page.TotalUnfiltered != 2 {
 		t.Fatalf("got %+v", page)
 	}
@@ -75,20 +75,20 @@ func TestDeliveries_HideSecretsAndAreRetried(t *testing.T) {
 	sent := store.NewID()
 	insert(sent, "sent", true)
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "a secret that has not been sent", As: admin, Method: "GET", Path: deliveries + "?search.id=" + id, Status: 200, Contains: []string{id, `"text":""`}, Excludes: []string{"012345"}},
-		{Name: "in the local outbox", As: admin, Method: "GET", Path: deliveries + "?search.id=" + sent, Status: 200, Contains: []string{"012345"}},
-		{Name: "retry without the right", As: anna, Method: "POST", Path: deliveries + "/" + id + "/retry", Status: 403},
-		{Name: "retry of an unknown delivery", As: admin, Method: "POST", Path: deliveries + "/" + store.NewID() + "/retry", Status: 404, Contains: []string{"notifications.delivery_not_found"}},
-		{Name: "retry", As: admin, Method: "POST", Path: deliveries + "/" + id + "/retry", Status: 200, Contains: []string{`"status":"sent"`, id}},
-		{Name: "retry of a delivery that is not dead", As: admin, Method: "POST", Path: deliveries + "/" + id + "/retry", Status: 409, Contains: []string{"notifications.delivery_not_dead"}},
+		{Name: "a secret that has not been sent", As: admin, Method: "GET", Path: path + "?search.id=" + id, Status: 200, Contains: []string{id, `"text":""`}, Excludes: []string{"012345"}},
+		{Name: "in the local outbox", As: admin, Method: "GET", Path: path + "?search.id=" + sent, Status: 200, Contains: []string{"012345"}},
+		{Name: "retry without the right", As: anna, Method: "POST", Path: path + "/" + id + "/retry", Status: 403},
+		{Name: "retry of an unknown delivery", As: admin, Method: "POST", Path: path + "/" + store.NewID() + "/retry", Status: 404, Contains: []string{"notifications.delivery_not_found"}},
+		{Name: "retry", As: admin, Method: "POST", Path: path + "/" + id + "/retry", Status: 200, Contains: []string{`"status":"sent"`, id}},
+		{Name: "retry of a delivery that is not dead", As: admin, Method: "POST", Path: path + "/" + id + "/retry", Status: 409, Contains: []string{"notifications.delivery_not_dead"}},
 	})
 }
 
 func TestRetry_ResetsTheAttemptsOfADeadDelivery(t *testing.T) {
-	g := &fakeGateway{answer: func(notifications.Delivery) error {
-		return &notifications.SendError{Permanent: true, Cause: errors.New("no")}
+	g := &fakeGateway{answer: func(deliveries.Delivery) error {
+		return &deliveries.SendError{Permanent: true, Cause: errors.New("no")}
 	}}
-	h := newQueueTest(t, notifications.Options{Email: g})
+	h := newQueueTest(t, deliveries.Options{Email: g})
 	id := h.enqueue("email", "x")
 	h.until(id, "dead")
 	g.mu.Lock()
@@ -96,7 +96,7 @@ func TestRetry_ResetsTheAttemptsOfADeadDelivery(t *testing.T) {
 	g.mu.Unlock()
 	admin := access.Caller{UserID: store.NewID(), Roles: []string{access.Administrator}}
 	ctx := access.With(t.Context(), admin.WithPolicy(access.NewPolicy(access.PolicyData{})))
-	if d, err := h.Retry(ctx, notifications.DeliveryInput{ID: id}); err != nil || d.Status != "queued" || d.Attempts != 0 {
+	if d, err := h.Retry(ctx, deliveries.RetryInput{ID: id}); err != nil || d.Status != "queued" || d.Attempts != 0 {
 		t.Fatalf("got %+v, %v", d, err)
 	}
 	h.until(id, "sent")

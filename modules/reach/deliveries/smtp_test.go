@@ -1,4 +1,4 @@
-package notifications_test
+package deliveries_test
 
 import (
 	"context"
@@ -14,27 +14,27 @@ import (
 
 	"github.com/emersion/go-smtp"
 
-	"kontor/modules/reach/notifications"
+	"kontor/modules/reach/deliveries"
 	"kontor/store/storetest"
 	"kontor/store/testenv"
 )
 
-func send(g *notifications.SMTP) error {
+func send(g *deliveries.SMTP) error {
 	ctx, cancel := context.WithTimeout(context.Background(), testenv.Limit())
 	defer cancel()
-	return g.Send(ctx, notifications.Delivery{ID: "0193a000-0000-7000-8000-000000000001", Recipient: "zoë@example.ch", Subject: "Grüezi – ça va?",
+	return g.Send(ctx, deliveries.Delivery{ID: "0193a000-0000-7000-8000-000000000001", Recipient: "zoë@example.ch", Subject: "Grüezi – ça va?",
 		Text: "Ihr Code lautet 012345 für Zürich.", HTML: "<p>Ihr Code lautet <strong>012345</strong> für Zürich.</p>"})
 }
 
 func TestSMTP_SendsTextAndHTMLInUTF8(t *testing.T) {
 	p := newMailServer(t, false)
-	g, err := notifications.NewSMTP("smtp://"+p.address, "bank@kontor.example", time.Now, nil)
+	g, err := deliveries.NewSMTP("smtp://"+p.address, "bank@kontor.example", time.Now, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), testenv.Limit())
 	defer cancel()
-	if err := g.Send(ctx, notifications.Delivery{ID: "0193a000-0000-7000-8000-000000000001", Recipient: "anna@example.ch", Subject: "Grüezi – ça va?",
+	if err := g.Send(ctx, deliveries.Delivery{ID: "0193a000-0000-7000-8000-000000000001", Recipient: "anna@example.ch", Subject: "Grüezi – ça va?",
 		Text: "Zürich\n\n.\nEnde", HTML: "<p>Zürich</p>"}); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestSMTP_UsesImplicitTLS(t *testing.T) {
 }
 
 func permanent(err error) bool {
-	r, ok := errors.AsType[*notifications.SendError](err)
+	r, ok := errors.AsType[*deliveries.SendError](err)
 	return ok && r.Permanent
 }
 
@@ -126,7 +126,7 @@ func TestSMTP_StopsWhenTheServerIsTooSlow(t *testing.T) {
 	p.set(func(p *mailServer) { p.hold = hold })
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	err := p.gateway(t, "smtp://").Send(ctx, notifications.Delivery{ID: "x", Recipient: "anna@example.ch", Text: "x"})
+	err := p.gateway(t, "smtp://").Send(ctx, deliveries.Delivery{ID: "x", Recipient: "anna@example.ch", Text: "x"})
 	if err == nil || permanent(err) {
 		t.Errorf("got %v", err)
 	}
@@ -138,12 +138,12 @@ func TestQueue_SendsDespiteAMailServerThatIsDownRejectsOrDisconnects(t *testing.
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody, err := notifications.NewSMTP("smtp://"+down.Addr().String(), "bank@kontor.example", time.Now, nil)
+	nobody, err := deliveries.NewSMTP("smtp://"+down.Addr().String(), "bank@kontor.example", time.Now, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = down.Close()
-	h := newQueueTest(t, notifications.Options{Email: nobody})
+	h := newQueueTest(t, deliveries.Options{Email: nobody})
 	id := h.enqueue("email", "secret 012345")
 	if s := h.until(id, "retrying"); s.text == "" {
 		t.Error("the text was removed before it was sent")
@@ -151,7 +151,7 @@ func TestQueue_SendsDespiteAMailServerThatIsDownRejectsOrDisconnects(t *testing.
 	_ = h.Close(context.Background())
 
 	p.set(func(p *mailServer) { p.die = true })
-	h.restart(notifications.Options{Email: p.gateway(t, "smtp://")})
+	h.restart(deliveries.Options{Email: p.gateway(t, "smtp://")})
 	h.pass(time.Hour)
 	eventually(t, func() bool { s := h.state(id); return s.status == "retrying" && s.attempts >= 2 })
 	p.set(func(p *mailServer) { p.die = false })
@@ -171,7 +171,7 @@ func TestQueue_SendsDespiteAMailServerThatIsDownRejectsOrDisconnects(t *testing.
 
 func TestQueue_LeavesNoCodeInTheDataDirectory(t *testing.T) {
 	p := newMailServer(t, false)
-	h := newQueueTest(t, notifications.Options{})
+	h := newQueueTest(t, deliveries.Options{})
 	const code = "738051"
 	stored := func() bool {
 		for _, content := range storetest.Contents(t, h.db) {
@@ -182,7 +182,7 @@ func TestQueue_LeavesNoCodeInTheDataDirectory(t *testing.T) {
 		return false
 	}
 	p.set(func(p *mailServer) { p.die = true })
-	h.restart(notifications.Options{Email: p.gateway(t, "smtp://")})
+	h.restart(deliveries.Options{Email: p.gateway(t, "smtp://")})
 	id := h.enqueue("email", "secret "+code)
 	h.until(id, "retrying")
 	if stored() {
@@ -212,7 +212,7 @@ func idOf(t testing.TB, text string) string {
 
 func TestNewSMTP_RejectsOtherURLsWithoutRepeatingThem(t *testing.T) {
 	for _, address := range []string{"http://user:geheim@mail.example", "smtp://", "smtp://user:geheim@mail.example:x", "%"} {
-		if _, err := notifications.NewSMTP(address, "a@b.ch", time.Now, nil); err == nil || strings.Contains(err.Error(), "geheim") {
+		if _, err := deliveries.NewSMTP(address, "a@b.ch", time.Now, nil); err == nil || strings.Contains(err.Error(), "geheim") {
 			t.Errorf("%s: got %v", address, err)
 		}
 	}

@@ -1,14 +1,16 @@
-package notifications_test
+package deliveries_test
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"testing"
 
-	"kontor/modules/reach/notifications"
+	"kontor/modules/kit/outbox"
+	"kontor/modules/reach/deliveries"
 	"kontor/store"
 	"kontor/store/postgres/postgrestest"
 	"kontor/store/storetest"
@@ -16,22 +18,22 @@ import (
 
 // Two nodes send each delivery once, also those of a node that ends in the middle.
 func TestNodes_SendEachDeliveryOnce(t *testing.T) {
-	const deliveries = 60
+	const all = 60
 	databases := [2]*store.DB{}
 	first := newSharedQueueTest(t)
 	databases[0], databases[1] = first.db, first.second(t)
 	gateways := [2]*fakeGateway{{}, {}}
 	for i, db := range databases {
 		h := &queueTest{t: t, db: db, clock: first.clock}
-		h.restart(notifications.Options{Email: gateways[i]})
-		for n := range deliveries / 2 {
+		h.restart(deliveries.Options{Email: gateways[i]})
+		for n := range all / 2 {
 			h.enqueue("email", fmt.Sprint(i, n))
 		}
 	}
-	eventually(t, func() bool { return count(t, databases[0], "deliveries WHERE status = 'sent'") == deliveries })
+	eventually(t, func() bool { return count(t, databases[0], "deliveries WHERE status = 'sent'") == all })
 	sent := slices.Concat(gateways[0].accepted(), gateways[1].accepted())
-	if slices.Sort(sent); len(sent) != deliveries || len(slices.Compact(sent)) != deliveries {
-		t.Errorf("%d messages were sent for %d deliveries", len(sent), deliveries)
+	if slices.Sort(sent); len(sent) != all || len(slices.Compact(sent)) != all {
+		t.Errorf("%d messages were sent for %d deliveries", len(sent), all)
 	}
 }
 
@@ -39,11 +41,11 @@ func TestNodes_SendEachDeliveryOnce(t *testing.T) {
 func TestNodes_HelpABusyNode(t *testing.T) {
 	first := newSharedQueueTest(t)
 	release := make(chan struct{})
-	slow := func(notifications.Delivery) error { <-release; return nil }
+	slow := func(deliveries.Delivery) error { <-release; return nil }
 	gateways := [2]*fakeGateway{{answer: slow}, {answer: slow}}
-	first.restart(notifications.Options{Email: gateways[0]})
+	first.restart(deliveries.Options{Email: gateways[0]})
 	other := &queueTest{t: t, db: first.second(t), clock: first.clock}
-	other.restart(notifications.Options{Email: gateways[1]})
+	other.restart(deliveries.Options{Email: gateways[1]})
 	for n := range 20 {
 		first.enqueue("email", fmt.Sprint(n))
 	}
@@ -58,14 +60,14 @@ func TestNodes_ReleaseWhatANodeHasLeft(t *testing.T) {
 	first := newSharedQueueTest(t)
 	release := make(chan struct{})
 	defer close(release)
-	stuck := &fakeGateway{answer: func(notifications.Delivery) error { <-release; return errors.New("too late") }}
+	stuck := &fakeGateway{answer: func(deliveries.Delivery) error { <-release; return errors.New("too late") }}
 	dying := &queueTest{t: t, db: first.second(t), clock: first.clock}
-	dying.restart(notifications.Options{Email: stuck})
+	dying.restart(deliveries.Options{Email: stuck})
 	id := dying.enqueue("email", "hello")
 	dying.until(id, "sending")
 
 	g := &fakeGateway{}
-	first.restart(notifications.Options{Email: g})
+	first.restart(deliveries.Options{Email: g})
 	for range 3 {
 		if err := first.ReleaseNodes(ctx); err != nil {
 			t.Fatal(err)
@@ -74,7 +76,7 @@ func TestNodes_ReleaseWhatANodeHasLeft(t *testing.T) {
 	if s := first.state(id); s.status != "sending" || len(g.accepted()) != 0 {
 		t.Fatalf("the delivery of a living node was taken: %+v", s)
 	}
-	insertStreams(t, first.db, map[string]int64{nodeID(dying.db): 3, nodeID(first.db): 2})
+	insertStreams(t, first.db, map[string]int64{outbox.ThisNode(dying.db): 3, outbox.ThisNode(first.db): 2})
 	if err := dying.db.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +100,7 @@ type cancellableGateway struct {
 	release          chan struct{}
 }
 
-func (g *cancellableGateway) Send(ctx context.Context, d notifications.Delivery) error {
+func (g *cancellableGateway) Send(ctx context.Context, d deliveries.Delivery) error {
 	g.begun <- d.ID
 	select {
 	case <-ctx.Done():
@@ -121,7 +123,7 @@ func TestNodes_ANodeWithoutTheDatabaseCancelsItsAttempts(t *testing.T) {
 	o.URL = proxy.Through(o.URL)
 	cut := &queueTest{t: t, db: storetest.OpenAgain(t, o), clock: first.clock}
 	slow := &cancellableGateway{begun: make(chan string, 8), cancelled: make(chan string, 8), release: make(chan struct{})}
-	cut.restart(notifications.Options{Email: slow})
+	cut.restart(deliveries.Options{Email: slow})
 	id := cut.enqueue("email", "hello")
 	<-slow.begun
 	proxy.Refuse(true)
@@ -130,7 +132,7 @@ func TestNodes_ANodeWithoutTheDatabaseCancelsItsAttempts(t *testing.T) {
 		t.Errorf("%s was cancelled, want %s", got, id)
 	}
 	g := &fakeGateway{}
-	first.restart(notifications.Options{Email: g})
+	first.restart(deliveries.Options{Email: g})
 	eventually(t, func() bool {
 		if err := first.ReleaseNodes(t.Context()); err != nil {
 			t.Fatal(err)
@@ -149,14 +151,14 @@ func TestNodes_ANodeWithoutALeaseSendsNothing(t *testing.T) {
 	first := newSharedQueueTest(t)
 	without := &queueTest{t: t, db: storetest.Isolated(t, first.db, false), clock: first.clock}
 	never := &fakeGateway{}
-	without.restart(notifications.Options{Email: never})
+	without.restart(deliveries.Options{Email: never})
 	id := without.enqueue("email", "hello")
 	eventually(t, func() bool {
 		s := first.state(id)
 		return s.status == "retrying" && s.attempts == 0 // it has claimed the delivery, and given it back
 	})
 	g := &fakeGateway{}
-	first.restart(notifications.Options{Email: g})
+	first.restart(deliveries.Options{Email: g})
 	eventually(t, func() bool { return first.state(id).status == "sent" })
 	if s := first.state(id); s.attempts != 1 || never.tried() != 0 || !slices.Equal(g.accepted(), []string{id}) {
 		t.Errorf("got %+v, %d tries without a lease, sent %q", s, never.tried(), g.accepted())
@@ -166,8 +168,8 @@ func TestNodes_ANodeWithoutALeaseSendsNothing(t *testing.T) {
 // While a node of another version uses the database, secrets are not sealed: it would send empty messages. They are afterwards.
 func TestNodes_SealSecretsWhenAllNodesCanReadThem(t *testing.T) {
 	first := newSharedQueueTest(t)
-	down := &fakeGateway{answer: func(notifications.Delivery) error { return errors.New("down") }}
-	first.restart(notifications.Options{Email: down})
+	down := &fakeGateway{answer: func(deliveries.Delivery) error { return errors.New("down") }}
+	first.restart(deliveries.Options{Email: down})
 	o := storetest.OptionsOf(t, first.db)
 	o.Program = "the version before"
 	before := storetest.OpenAgain(t, o)
@@ -190,10 +192,26 @@ func TestNodes_SealSecretsWhenAllNodesCanReadThem(t *testing.T) {
 	})
 	down.mu.Lock()
 	var got string
-	down.answer = func(d notifications.Delivery) error { got = d.Text; return nil }
+	down.answer = func(d deliveries.Delivery) error { got = d.Text; return nil }
 	down.mu.Unlock()
 	first.untilItEnds(id)
 	if s := first.state(id); s.status != "sent" || got != "secret 738051" {
 		t.Errorf("the delivery is %+v, and the gateway got %q", s, got)
+	}
+}
+
+func insertStreams(t testing.TB, db *store.DB, byNode map[string]int64) {
+	t.Helper()
+	ctx := context.Background()
+	err := db.InTx(ctx, func(tx *store.Tx) error {
+		for _, node := range slices.Sorted(maps.Keys(byNode)) {
+			if _, err := tx.Exec(ctx, `INSERT INTO open_streams (user_id, node_id, streams) VALUES ($1, $2, $3)`, store.NewID(), node, byNode[node]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -1,10 +1,8 @@
-package notifications
+package deliveries
 
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/outbox"
@@ -16,18 +14,18 @@ import (
 	"kontor/store"
 )
 
-// DeliveriesInput holds the parameters of the list of deliveries.
-type DeliveriesInput struct {
+// ListInput holds the parameters of the list of deliveries.
+type ListInput struct {
 	Query list.Params `query:"*"`
 }
 
-// DeliveryInput names a delivery.
-type DeliveryInput struct {
+// RetryInput names a delivery.
+type RetryInput struct {
 	ID string `path:"id"`
 }
 
-// ListDeliveries returns a page of all deliveries. It returns apierr.NoAccess for callers who may not read all of them.
-func (s *Service) ListDeliveries(ctx context.Context, in DeliveriesInput) (list.Page[Delivery], error) {
+// List returns a page of all deliveries. It returns apierr.NoAccess for callers who may not read all of them.
+func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Delivery], error) {
 	if !access.From(ctx).May(access.Deliveries, access.ReadAll) {
 		return list.Page[Delivery]{}, apierr.NoAccess
 	}
@@ -86,7 +84,7 @@ func (s *Service) holdsRightsOf(ctx context.Context, userID string) (bool, error
 
 // Retry queues a dead delivery again, with all its attempts. It returns apierr.DeliveryNotFound, and
 // apierr.DeliveryNotDead for a delivery in another state.
-func (s *Service) Retry(ctx context.Context, in DeliveryInput) (Delivery, error) {
+func (s *Service) Retry(ctx context.Context, in RetryInput) (Delivery, error) {
 	caller := access.From(ctx)
 	if !caller.May(access.Deliveries, access.Update) {
 		return Delivery{}, apierr.NoAccess
@@ -111,7 +109,7 @@ func (s *Service) Retry(ctx context.Context, in DeliveryInput) (Delivery, error)
 			return err
 		}
 		tx.Audit(store.AuditEntry{Actor: records.Actor(ctx), Action: "notifications.retry", RecType: access.Deliveries.Name, RecID: d.ID})
-		tx.AfterCommit(s.wakeUp)
+		tx.AfterCommit(s.WakeUp)
 		return nil
 	})
 	if err != nil {
@@ -120,63 +118,6 @@ func (s *Service) Retry(ctx context.Context, in DeliveryInput) (Delivery, error)
 	rows := []Delivery{d}
 	err = s.mask(ctx, rows)
 	return rows[0], err
-}
-
-// wakeUp wakes all queues.
-func (s *Service) wakeUp() {
-	for _, q := range s.queues {
-		q.WakeUp()
-	}
-}
-
-// recoverOutbox moves the deliveries of channels without a gateway to the local outbox, also those that an earlier process has leased.
-// Leases of other nodes stay, see [Service.ReleaseNodes].
-func (s *Service) recoverOutbox(ctx context.Context) error {
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		var owners []string
-		if s.db.Shared() {
-			owners = append(owners, s.counts.node)
-		}
-		for _, channel := range []string{Email, SMS} {
-			if s.queues[channel] != nil {
-				continue
-			}
-			if err := outbox.Release(ctx, tx, deliveriesTable, "channel = '"+channel+"'", owners...); err != nil {
-				return err
-			}
-			if _, err := tx.Exec(ctx, moveToLocalOutbox, tx.Now(), channel); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("recover the outbox: %w", err)
-	}
-	return nil
-}
-
-// stalledTime is how long a queue may do nothing while a delivery is due.
-const stalledTime = 5 * time.Minute
-
-// Ready returns an error if a queue has stalled: a delivery is due, and the queue has not run for a long time.
-func (s *Service) Ready(ctx context.Context) error {
-	now := s.db.Now()
-	for channel, q := range s.queues {
-		if lastRun := q.LastRun(); now >= lastRun && now < lastRun.Add(stalledTime) {
-			continue
-		}
-		var id string
-		err := s.db.QueryRow(ctx, selectDue, now.Add(-stalledTime), 1, channel).Scan(&id)
-		if errors.Is(err, store.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("read the queue: %w", err)
-		}
-		return fmt.Errorf("the queue for %s has stalled", channel)
-	}
-	return nil
 }
 
 const (
@@ -228,39 +169,3 @@ var deliveryList = list.New(list.Source[Delivery]{
 	},
 	Scan: scanDelivery,
 })
-
-const deliveryArgs = 16
-
-func insertDeliveriesStatement(n int) string {
-	return statement("deliveries", n, func() string {
-		return `
-	INSERT INTO deliveries (id, notification_id, user_id, channel, recipient, recipient_key, subject, text, html, sealed, secret,
-		status, attempts, next_attempt_at, created_at, sent_at)
-	VALUES ` + placeholders(n, deliveryArgs, 0)
-	})
-}
-
-// addresses returns the addresses of the active users for the channels: the first of each user and channel, or all.
-func (s *Service) addresses(ctx context.Context, q store.Querier, userIDs, channels []string, all bool) ([]types.Address, error) {
-	if s.Peers.Directory == nil || len(userIDs) == 0 {
-		return nil, nil
-	}
-	known, err := s.Peers.Directory.Addresses(ctx, q, userIDs...)
-	if err != nil {
-		return nil, fmt.Errorf("read addresses: %w", err)
-	}
-	wanted := map[string]bool{}
-	for _, channel := range channels {
-		wanted[channel] = true
-	}
-	type reached struct{ userID, channel string }
-	seen := map[reached]bool{}
-	found := known[:0]
-	for _, a := range known {
-		if key := (reached{a.UserID, a.Channel}); wanted[a.Channel] && (all || !seen[key]) {
-			seen[key] = true
-			found = append(found, a)
-		}
-	}
-	return found, nil
-}
