@@ -134,6 +134,7 @@ type Sandbox struct {
 	Public bool                // other machines may call the endpoints of the sandbox
 	// Restart resets the sandbox; nil: it cannot be reset. Rounds is how often it has begun.
 	Restart playground.Restart
+	Keep    playground.Keep
 	Rounds  int
 }
 
@@ -147,7 +148,7 @@ func (m *Modules) newPlayground() *playground.Service {
 	}
 	return playground.New(playground.Options{
 		DB: m.DB, Log: m.Log, Clock: m.Sandbox.Clock, Gate: &m.jobGate, Jobs: m.playgroundJobs,
-		Queues: []playground.Queue{m.Notifications, m.Webhooks}, Notices: m.Notifications, Restart: m.Sandbox.Restart,
+		Queues: []playground.Queue{m.Notifications, m.Webhooks}, Notices: m.Notifications, Restart: m.Sandbox.Restart, Keep: m.Sandbox.Keep,
 	})
 }
 

@@ -160,7 +160,7 @@ func (k keyRequest) playSeed(ctx context.Context, m *app.Modules, say func(strin
 		return inWords(m, err)
 	}
 	saySteps(played, say)
-	say("%d steps were played (run %d); the sandbox is at %s", len(played.Steps), played.Run, played.Now)
+	say("%d steps were played (run %d); the sandbox is at %s, and resets go back to this state", len(played.Steps), played.Run, played.Now)
 	return nil
 }
 

@@ -32,6 +32,8 @@ type Options struct {
 	Advance func(ctx context.Context, to time.Time) error
 	// Settle waits until the calls of webhooks that are due were tried.
 	Settle func(ctx context.Context) error
+	// Keep makes the state after a file the one that resets go back to; nil: there is no reset.
+	Keep func(ctx context.Context) error
 }
 
 // People finds users.
@@ -82,7 +84,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 }
 
 const seedDescription = "The steps are requests to the API, sent one after the other, each as a user. A step that fails ends the run; what was done before stays. " +
-	"The format is in docs/sandbox.md."
+	"Afterwards, resets go back to this state. The format is in docs/sandbox.md."
 
 // shownFile describes a file to the API document.
 type shownFile struct {
@@ -150,7 +152,11 @@ func (s *Service) Play(ctx context.Context, file *File) (Played, error) {
 	}
 	defer s.Busy.Unlock()
 	nothing := func(*sender) error { return nil }
-	return s.play(ctx, file, nothing, nothing)
+	played, err := s.play(ctx, file, nothing, nothing)
+	if err == nil && s.Keep != nil {
+		err = s.Keep(ctx)
+	}
+	return played, err
 }
 
 // play plays a file. Busy is held. before is called when everything is ready, and after when all steps have succeeded.

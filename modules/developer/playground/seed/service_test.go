@@ -2,6 +2,7 @@ package seed_test
 
 import (
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -77,6 +78,20 @@ func TestSeed_PlaysAFile(t *testing.T) {
 	}
 	if customer := s.Admin().Do(http.MethodGet, "/v1/customers/"+played.Steps[3].RecordID, nil); !strings.Contains(customer.Body, `"literal":"${x}"`) {
 		t.Error(customer.Body)
+	}
+}
+
+// The example in docs/sandbox.md runs in a new sandbox, which has no user but the administrator.
+func TestSeed_PlaysTheExampleOfTheDocument(t *testing.T) {
+	document, err := os.ReadFile("../../../../docs/sandbox.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(string(document), "```yaml\nstart:")
+	example, _, _ = strings.Cut("start:"+example, "```")
+	s := servertest.StartSandbox(t, false)
+	if answer := play(s, s.Admin(), example).Expect(t, http.StatusOK); !strings.Contains(answer.Body, `"now":"2030-01-07T08:01:01.000Z"`) {
+		t.Errorf("it answers %s", answer.Body)
 	}
 }
 
