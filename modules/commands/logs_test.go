@@ -65,7 +65,7 @@ func TestLogs_NeedNoTokenInASandbox(t *testing.T) {
 	listen := "--server.listen=" + port.Addr().String()
 	port.Close()
 	p := start(t, []string{"KONTOR_ADMIN_PASSWORD=seven plain words nobody knows"}, "--sandbox", "--data.dir", dir, listen)
-	on := []string{"logs", "--data.dir", dir, listen}
+	on := []string{"logs", "--data.dir", dir} // the socket says where the server listens
 	expectSuccess(t, run(nil, "", "trigger", "roles.created", "--data.dir", dir), "roles.created")
 	expectSuccess(t, run(nil, "", append(on, "--path=/v1/rbac/roles")...), "POST   /v1/rbac/roles")
 	expectFailure(t, run(nil, "", append(on, "--url=http://"+p.address)...), "--url needs --token")
