@@ -28,6 +28,8 @@ type Options struct {
 	Sessions Sessions
 	// Busy is held while files are played or the clock is moved.
 	Busy *sync.Mutex
+	// Gate is held by regular runs of jobs for reading. They wait while a file is played: what they make would change its ids.
+	Gate *sync.RWMutex
 	// Advance moves the clock to a time, and runs the jobs. It returns an error of apierr for a time that has passed.
 	Advance func(ctx context.Context, to time.Time) error
 	// Settle waits until the calls of webhooks that are due were tried.
@@ -161,6 +163,8 @@ func (s *Service) Play(ctx context.Context, file *File) (Played, error) {
 
 // play plays a file. Busy is held. before is called when everything is ready, and after when all steps have succeeded.
 func (s *Service) play(ctx context.Context, file *File, before, after func(d *sender) error) (Played, error) {
+	s.Gate.Lock()
+	defer s.Gate.Unlock()
 	run, err := s.DB.CountRun(ctx)
 	if err != nil {
 		return Played{}, err

@@ -1,6 +1,7 @@
 package seed_test
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -121,4 +122,14 @@ func TestSeed_IsTheSameEachTime(t *testing.T) {
 			t.Errorf("the customer was created at another time: %s", all[1])
 		}
 	}
+}
+
+// A file may make more users than a person may invite in an hour.
+func TestSeed_InvitesAnyNumberOfPeople(t *testing.T) {
+	s := servertest.StartSandbox(t, false)
+	var file strings.Builder
+	for n := range 70 {
+		fmt.Fprintf(&file, "- {request: POST /v1/invitations, body: {email: p%d@example.ch, display_name: Person, roles: [Customer]}}\n", n)
+	}
+	play(s, s.Admin(), file.String()).Expect(t, http.StatusOK)
 }
