@@ -274,7 +274,7 @@ func (k keyRequest) moveClock(ctx context.Context, m *app.Modules, say func(stri
 		say("  %6d  notices of %s", c.Count, c.Name)
 	}
 	if !moved.Complete {
-		say("it is not there yet, because the work took long; continue with: kontor clock to")
+		say("it is not there yet, because the work took long; move it further")
 	}
 	return nil
 }
