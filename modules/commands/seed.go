@@ -30,6 +30,10 @@ func (l *commandLine) seed() *cobra.Command {
 docs/sandbox.md. The files are played one after the other; "-" is standard
 input. The command asks the sandbox by the socket in its data directory and
 needs no token. A step that names no user is one of the first administrator.
+Afterwards, "kontor reset" goes back to the state that the files have made.
+
+The same file makes the same ids in each new sandbox, and the same times if it
+has a "start".
 
 --export prints the state of the sandbox as a seed file, as far as the API can
 make it.`,
