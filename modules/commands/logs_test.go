@@ -56,7 +56,6 @@ func TestLogs_PrintRequests(t *testing.T) {
 
 // Without a token, the command reads as the administrator of the sandbox in its data directory.
 func TestLogs_NeedNoTokenInASandbox(t *testing.T) {
-	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	port, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

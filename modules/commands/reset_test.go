@@ -86,7 +86,6 @@ func TestReset_GoesBackWithoutARestart(t *testing.T) {
 
 // A seed is kept while the sandbox serves: the session of its sender, and the requests in memory, stay.
 func TestReset_GoesBackToTheStateAfterTheSeed(t *testing.T) {
-	t.Parallel()
 	p, dir := sandbox(t)
 	admin := p.signIn(t, "root@kontor.example", sandboxPassword)
 	names := func(token string) (found string) {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The same file in two new sandboxes makes records that are equal in every member, also in who made them. It runs alone: a process has one
-// source of ids, and the other sandboxes of this package take from it.
+// The same file in two new sandboxes makes records that are equal in every member, also in who made them. Tests that play files
+// run alone: a process has one source of ids.
 func TestSeed_MakesEqualRecordsInTwoSandboxes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "seed.yaml")
 	year := strconv.Itoa(time.Now().Year() + 2)
@@ -31,7 +31,6 @@ func TestSeed_MakesEqualRecordsInTwoSandboxes(t *testing.T) {
 }
 
 func TestSeed_PlaysFilesAndScenariosByTheSocket(t *testing.T) {
-	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	on := []string{"--data.dir", dir}
 	file := filepath.Join(t.TempDir(), "seed.yaml")

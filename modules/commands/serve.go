@@ -20,7 +20,6 @@ import (
 
 	"kontor/modules/app"
 	"kontor/modules/demo"
-	"kontor/modules/developer/playground/seed"
 	"kontor/server/settings"
 	"kontor/store"
 )
@@ -97,11 +96,7 @@ func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, 
 	}
 	boot := func(m *app.Modules) error { return firstBoot(ctx, p.Stdout, m, r) }
 	if c.inSandbox() {
-		first := func(m *app.Modules) error {
-			defer seed.FirstIDs()()
-			return boot(m)
-		}
-		return serveSandbox(ctx, p, r, o, open, first, boot)
+		return serveSandbox(ctx, p, r, o, open, boot, boot)
 	}
 	return withModules(ctx, r, o, func(m *app.Modules) error {
 		if err := boot(m); err != nil {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"kontor/store"
 )
 
 // ids returns the same ids each time that the same run plays the same steps. They are UUIDs of version 7, whose times are not those of
@@ -21,10 +19,6 @@ type ids struct {
 
 // firstID is the time in the ids of the first run; each further run is an hour and each step a second later.
 var firstID = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// FirstIDs makes what the first start of a sandbox creates have the same ids in each sandbox, so that records name the same administrator.
-// Call restore afterwards.
-func FirstIDs() (restore func()) { return store.SetIDs((&ids{}).next) }
 
 func (s *ids) begin(step int) {
 	s.mu.Lock()
