@@ -202,7 +202,7 @@ func (s *testServer) views(me person) []view {
 		{name: "task", path: task, drawn: ".timeline"},
 		{name: "task editing", path: task, steps: []step{press("do.edit")}, drawn: form},
 		{name: "assignee", path: task, steps: []step{press("tasks.assign")}, drawn: form},
-		{name: "chats", path: "/chats", drawn: ".chat-list a"},
+		{name: "chats", path: "/chats", drawn: ".chats .row-link"},
 		{name: "chat", path: chat, drawn: ".message"},
 		{name: "new chat", path: "/chats?new=1", steps: []step{write(`dialog input[role=combobox]`, other.id), click(`dialog [role=option]`)}, drawn: "dialog .chip"},
 		{name: "notifications", path: "/notifications", drawn: ".card"},
