@@ -10,7 +10,7 @@ import (
 func TestInbox_FromTheCustomerToTheAnswer(t *testing.T) {
 	s := sharedServer(t)
 	me := s.newPerson("Customer")
-	s.newCustomer(s.token(me), "Nina", "Posteingang")
+	record := s.newCustomer(s.token(me), "Nina", "Posteingang")
 	customer := signedIn(t, s, look{width: 360, height: 740}, me)
 	customer.goTo("/chats")
 	customer.clickText("Write to the bank")
@@ -22,6 +22,8 @@ func TestInbox_FromTheCustomerToTheAnswer(t *testing.T) {
 	thread := ask[string](customer, `location.pathname.slice('/chats/'.length)`)
 
 	v := signedIn(t, s, desk, s.newPerson("Advisor"))
+	v.goTo("/customers/" + record) // The stream of the customer has the message, too, for staff who do not take part in the chat.
+	v.until(`document.querySelector('.stream a[href="/inbox/` + thread + `"]')?.innerText === 'My card is lost'`)
 	v.click(`nav a[href="/inbox"]`)
 	v.click(`.row-link[href="/inbox/` + thread + `"]`)
 	v.see("My card is lost")
