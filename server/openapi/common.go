@@ -46,6 +46,7 @@ UUIDs. Unknown members of a body are ignored. In a body,
 **Headers of every answer.** ` + "`X-Request-ID`" + ` is the id of the request, from the client or generated. Where a rate limit
 applies, ` + "`RateLimit-Limit`" + ` is the number of requests allowed in a minute, ` + "`RateLimit-Remaining`" + ` those still allowed at once,
 and ` + "`RateLimit-Reset`" + ` the seconds until the full number is allowed again. Compressed answers have ` + "`X-Padding`" + `, dashes that hide their length.
+Event streams have ` + "`X-Accel-Buffering: no`" + `, for proxies.
 ` + "`X-Explanation`" + ` answers a request with ` + "`X-Explain`" + `, which administrators send to learn how a list is read.
 
 **Errors** have one envelope, the schema ` + "`Error`" + `. Programs must compare the code; the message is for people. The response ` + "`default`" + `

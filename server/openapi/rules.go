@@ -101,7 +101,7 @@ var longText = strings.Repeat("a", 33_000)
 
 func (b *builder) applyText(what string, s *Schema, required bool, ask probe) {
 	b.applyLimit(what, &s.MaxLength, ask(longText), "invalid.max_length", "Max")
-	empty := required && isKey(ask(""), "invalid.required")
+	empty := required && isMissing(ask(""))
 	if empty && s.MinLength == nil {
 		s.MinLength = new(int64(1))
 	}
@@ -113,8 +113,15 @@ func (b *builder) applyText(what string, s *Schema, required bool, ask probe) {
 			s.Pattern = patterns[wrong.Key]
 		}
 	}
+	blank := empty && isMissing(ask(" "))
 	const control = "invalid.control_characters"
-	if s.Pattern != "" || !isKey(ask("é\a"), control) {
+	switch {
+	case s.Pattern != "":
+		return
+	case !isKey(ask("é\a"), control):
+		if blank {
+			s.Pattern = "[^\\s" + controls + "]"
+		}
 		return
 	}
 	denied := controls
@@ -122,9 +129,14 @@ func (b *builder) applyText(what string, s *Schema, required bool, ask probe) {
 		denied += breaks
 	}
 	s.Pattern = "^[^" + denied + "]*$"
-	if empty && isKey(ask(" "), "invalid.required") {
+	if blank {
 		s.Pattern = "^[^" + denied + "]*[^\\s" + denied + "][^" + denied + "]*$"
 	}
+}
+
+// isMissing reports whether a message says that a member is required.
+func isMissing(text *apierr.Text) bool {
+	return isKey(text, "invalid.required") || isKey(text, "customers.reason_required")
 }
 
 func isKey(text *apierr.Text, key string) bool { return text != nil && text.Key == key }

@@ -84,6 +84,31 @@ func TestDocument_HasPatternsForMembersOfASCII(t *testing.T) {
 	}
 }
 
+// A required text that rejects a blank one says so by its pattern, whatever the rule calls it.
+func TestDocument_HasPatternsForMembersThatMustNotBeBlank(t *testing.T) {
+	loaded := load(t)
+	for _, row := range servertest.Start(t).Table() {
+		schema, example := jsonBody(loaded.Paths.Value(row.Path).GetOperation(row.Method))
+		if schema == nil {
+			continue
+		}
+		for _, name := range schema.Required {
+			s := schema.Properties[name].Value
+			if !s.Type.Includes("string") || s.Pattern != "" || len(s.Enum) > 0 || s.Format != "" {
+				continue
+			}
+			body := map[string]any{}
+			for other, value := range example {
+				body[other] = value
+			}
+			body[name] = " "
+			if found := problemsOf(t, row, body)[name]; strings.HasSuffix(found, "required") {
+				t.Errorf("%s: %s rejects a blank (%s) and has no pattern", row.Name, name, found)
+			}
+		}
+	}
+}
+
 // No operation documents null for a member that rejects it, nor another length than that of its rule.
 func TestDocument_SaysWhatTheRulesSay(t *testing.T) {
 	loaded := load(t)
