@@ -39,7 +39,8 @@ QR-bills.
 
 Bodies are JSON unless stated otherwise. Timestamps are RFC 3339 in UTC with milliseconds, dates are ISO 8601, ids are
 UUIDs. Unknown members of a body are ignored. In a body,
-` + "`null`" + ` for a member that documents no ` + "`null`" + ` counts as a missing member, or is rejected. Every GET operation also answers HEAD.
+` + "`null`" + ` for a member that documents no ` + "`null`" + ` counts as a missing member, or is rejected.
+So does an empty text for a member or a parameter that allows none. Booleans of a query may be ` + "`1`" + ` and ` + "`0`" + `, too. Every GET operation also answers HEAD.
 
 **Language.** ` + "`Accept-Language`" + ` selects English, German, French or Italian; ` + "`Content-Language`" + ` names the language of the answer.
 

@@ -106,6 +106,7 @@ func (b *builder) applyText(what string, s *Schema, required bool, ask probe) {
 		s.MinLength = new(int64(1))
 	}
 	if s.Pattern != "" {
+		s.Pattern = aroundTrimmed(s, ask)
 		return
 	}
 	for _, text := range []string{"é", "é\a"} {
@@ -117,10 +118,13 @@ func (b *builder) applyText(what string, s *Schema, required bool, ask probe) {
 	const control = "invalid.control_characters"
 	switch {
 	case s.Pattern != "":
+		s.Pattern = aroundTrimmed(s, ask)
 		return
 	case !isKey(ask("é\a"), control):
-		if blank {
+		if blank && isMissing(ask("\u202e")) {
 			s.Pattern = "[^\\s" + controls + "]"
+		} else if blank {
+			s.Pattern = "[^\\s]"
 		}
 		return
 	}
@@ -132,6 +136,27 @@ func (b *builder) applyText(what string, s *Schema, required bool, ask probe) {
 	if blank {
 		s.Pattern = "^[^" + denied + "]*[^\\s" + denied + "][^" + denied + "]*$"
 	}
+	s.Pattern = aroundTrimmed(s, ask)
+}
+
+// spaces is the white space that rules remove at both ends of a text.
+const spaces = "[\\x09-\\x0d\\x20\\x85]*"
+
+// aroundTrimmed returns the pattern of a schema. It begins and ends with the white space that the rule removes before it looks at the
+// text, if it does.
+func aroundTrimmed(s *Schema, ask probe) string {
+	sample := "a"
+	if len(s.Examples) > 0 {
+		sample, _ = s.Examples[0].(string)
+	}
+	inner, begins := strings.CutPrefix(s.Pattern, "^")
+	if !begins || strings.HasPrefix(inner, spaces) || ask(sample) != nil || ask("\n\v"+sample+"\n") != nil {
+		return s.Pattern
+	}
+	if all, ends := strings.CutSuffix(inner, "$"); ends {
+		inner = all + spaces + "$"
+	}
+	return "^" + spaces + inner
 }
 
 // isMissing reports whether a message says that a member is required.
