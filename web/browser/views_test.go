@@ -227,7 +227,7 @@ func (s *testServer) views(me person) []view {
 		{name: "invitations", path: "/admin/users", drawn: `main section.card table.data button.danger`},
 		{name: "withdrawing an invitation", path: "/admin/users", steps: []step{click(`main table.data button.danger`)}, drawn: confirmation},
 		{name: "who may see this", path: customer, steps: []step{press("access.who_sees")}, drawn: "dialog[open] .reasons"},
-		{name: "who may see a chat", path: chat, steps: []step{tap(`main header button.icon-button`)}, drawn: "dialog[open] .reasons"},
+		{name: "who may see a chat", path: chat, steps: []step{press("access.who_sees")}, drawn: "dialog[open] .reasons"},
 		{name: "roles", path: "/admin/roles", drawn: "table.data"},
 		{name: "new role", path: "/admin/roles", steps: []step{press("roles.new")}, drawn: form},
 		{name: "role", path: "/admin/roles/" + role, drawn: ".matrix"},
