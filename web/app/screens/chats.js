@@ -35,7 +35,8 @@ const Last = ({ chat }) => html`<span class=${`chat-last${chat.unreadCount ? ' u
 const columns = () => [
   { key: 'name', label: t('chats.with'), cell: (chat) => html`<${Name} chat=${chat} />` },
   { key: 'last', label: t('chats.last'), cell: (chat) => html`<${Last} chat=${chat} />` },
-  { key: 'at', label: t('field.updated_at'), beside: true, cell: (chat) => html`<${When} at=${chat.lastMessage?.createdAt ?? chat.updatedAt} />` },
+  { key: 'at', label: t('field.updated_at'), beside: true,
+    cell: (chat) => html`<${When} at=${chat.lastMessage?.createdAt ?? chat.updatedAt} />` },
 ];
 
 const List = ({ chats, more, beside }) => html`

@@ -25,7 +25,8 @@ const columns = () => [
   { key: 'preview', label: t('chats.last'), cell: (row) => html`<span class="chat-last">${row.preview || t('inbox.no_message')}</span>` },
   { key: 'assignee', label: t('inbox.assignee'), minor: true,
     cell: (row) => (row.assignee ? html`<${Person} id=${row.assignee} />` : html`<${Dash} />`) },
-  { key: 'changed_at', label: t('field.updated_at'), sort: 'changed_at', beside: true, cell: (row) => html`<${When} at=${row.changed_at} />` },
+  { key: 'changed_at', label: t('field.updated_at'), sort: 'changed_at', beside: true,
+    cell: (row) => html`<${When} at=${row.changed_at} />` },
 ];
 
 const address = (view) => (view === VIEWS[0] ? '/inbox' : `/inbox?view=${view}`);

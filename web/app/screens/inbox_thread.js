@@ -63,7 +63,7 @@ const State = ({ thread }) => html`<span class="row">
 
 const isSnoozed = (thread) => thread.snoozed_until && new Date(thread.snoozed_until) > new Date();
 
-/** What can be done with a thread. */
+/** The actions of a thread: assign, rest, close. */
 function Actions({ thread, change, busy }) {
   const mine = thread.assignee === myId();
   const closed = thread.state === 'closed';
@@ -71,7 +71,8 @@ function Actions({ thread, change, busy }) {
     <button type="button" class="quiet" disabled=${busy}
       onClick=${() => change({ assignee: mine ? null : myId() })}>${t(mine ? 'inbox.give_back' : 'inbox.take')}</button>
     ${!closed && (isSnoozed(thread)
-      ? html`<button type="button" class="quiet" disabled=${busy} onClick=${() => change({ snoozed_until: null })}>${t('inbox.wake')}</button>`
+      ? html`<button type="button" class="quiet" disabled=${busy}
+        onClick=${() => change({ snoozed_until: null })}>${t('inbox.wake')}</button>`
       : html`<select aria-label=${t('inbox.snooze')} value="" disabled=${busy}
         onChange=${(event) => change({ snoozed_until: event.target.value })}>
           <option value="">${t('inbox.snooze')}</option>

@@ -63,7 +63,7 @@ async function ownMessages(users) {
 }
 
 /**
- * What a customer has written to the bank, and its answers, in threads of the inbox that the caller does not take part in. A thread is read
+ * The messages of a customer to the bank, and its answers, in threads of the inbox that the caller does not take part in. A thread is read
  * once until it changes, because the audit trail has each reading. Notes stay in the inbox.
  * @param {{id: string, changed_at: string}[]} threads
  * @param {Map<string, Promise<any[]>>} read the messages by thread and time of its last change
