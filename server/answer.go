@@ -331,7 +331,7 @@ func (s *Server) peopleOf(ctx context.Context, body any) []byte {
 	}
 	named := namedUsers.Get().(*userIDs)
 	defer named.free()
-	body.(endpoint.NamesUsers).EachUser(named.add)
+	endpoint.EachUser(body, named.add)
 	if len(named.ids) == 0 {
 		return nil
 	}

@@ -138,13 +138,13 @@ func (t *csvStream) Read(p []byte) (int, error) {
 // next writes the present page and reads the one after it.
 func (t *csvStream) next() error {
 	about, rows := t.page.Rows(), t.buffer[:0]
-	for i := range about.Count {
+	for i := range about.Len() {
 		if t.written == csvRows {
 			break
 		}
 		begin := len(rows)
 		var err error
-		if rows, err = t.table.Append(rows, t.page.Row(i)); err != nil {
+		if rows, err = t.table.Append(rows, about.At(i)); err != nil {
 			return err
 		}
 		hash := maphash.String(t.seed, t.table.Key())
@@ -156,8 +156,8 @@ func (t *csvStream) next() error {
 		t.written++
 	}
 	t.ready, t.buffer = rows, rows
-	t.offset += int64(about.Count)
-	if !about.More || about.Count == 0 || t.written == csvRows {
+	t.offset += int64(about.Len())
+	if !about.More || about.Len() == 0 || t.written == csvRows {
 		t.page = nil
 		return nil
 	}

@@ -4,8 +4,8 @@
 # The race detector watches packages whose source has locks, groups of goroutines, or atomic values: others share no memory between
 # goroutines. It slows tests down several times. Left out are:
 not_raced=(
-    kontor/modules/commands/systemtest # drives programs; the tests of attacks and nodes use one that was built with -race
     kontor/modules/app/treetest        # reads sources
+    kontor/modules/commands            # runs commands and programs; the tests of attacks and nodes drive one that was built with -race
     kontor/locales                     # reads embedded texts
     kontor/web                         # reads embedded files; web/browser drives Chromium and a program
     kontor/modules/bank/invoices/qrbill     # reads files in child processes, each with one goroutine
@@ -14,11 +14,10 @@ not_raced=(
 
 # Tests of watched packages that run without the race detector: they compute in one goroutine, send one request after another, or drive
 # processes and engines.
-unwatched='TestPortable_|TestServeDemo_|TestDatabase_FlippedByteIsAnError|TestPreview_OfDocuments|TestFiles_ForeignCallersAreRejected'
-unwatched+='|TestUnread_EqualsTheModel|TestCheck_Agrees|TestExplain_Agrees|TestReview_OfManyRights|TestReview_RemovesAThousand|TestTable_Rejects|TestInputs_|TestIDs_|TestForms_|TestEvents_EveryChangeIsOne'
-unwatched+='|TestImport_TheCustomersOfTheDemoComeBack|TestSignInMethods_|TestErasure_ClearsEveryTextColumn|TestErasure_OfAHugeCustomer'
-unwatched+='|TestExport_MakesTheSameBank|TestTrigger_EachScenario|TestUserCommands|TestUserFactorsCommands|TestRestore_Lines|TestPrivacy_Writes'
-unwatched+='|TestServe_RejectsInvalidStarts|TestHostile_ConfigurationsAreRejected'
+unwatched='TestPortable_|TestDatabase_FlippedByteIsAnError|TestCheck_Agrees'
+unwatched+='|TestExplain_Agrees|TestReview_OfManyRights|TestReview_RemovesAThousand|TestTable_Rejects|TestInputs_|TestIDs_'
+unwatched+='|TestForms_|TestEvents_EveryChangeIsOne|TestImport_TheCustomersOfTheDemoComeBack|TestSignInMethods_|TestErasure_ClearsEveryTextColumn|TestErasure_OfAHugeCustomer'
+unwatched+='|TestExport_MakesTheSameBank|TestTrigger_EachScenario|TestHostile_ConfigurationsAreRejected'
 
 # The packages whose tests run again on PostgreSQL: their statements, locks or transactions differ by engine. The contract of an
 # engine (store/engine/enginetest) and migrations run on both engines in any case. The modules left out only create, read, change
@@ -67,7 +66,8 @@ step_race() {
 
 # shellcheck disable=SC2046
 step_unwatched() {
-    KONTOR_TEST=full run_tests -run "^($unwatched)" $(grep -rlE --include='*_test.go' "^func ($unwatched)" . | xargs -n 1 dirname | sort -u)
+    KONTOR_TEST=full run_tests -run "^($unwatched)" $(grep -rlE --include='*_test.go' "^func ($unwatched)" modules server store |
+        xargs -n 1 dirname | sed 's|^|kontor/|' | sort -u | grep -xF "$(packages yes)")
 }
 
 # The packages that take the longest come first, and three run at a time, because they often wait.

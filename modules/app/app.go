@@ -132,7 +132,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	}); err != nil {
 		return nil, err
 	}
-	m.Users = directory.New(db, m.Auth, outbox{m.Notifications}, texts, directory.Options{
+	m.Users = directory.New(db, m.Auth, messages{m.Notifications}, texts, directory.Options{
 		OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts, InvitationLife: o.Settings.Auth.Invitation, PerHour: codesPerHour(o.Settings.RateLimits), Log: o.Log, Policy: m.Policy})
 	m.OIDC = newOIDC(m)
 	m.Factors = factors.New(db, m.Auth, m.Notifications, texts, factors.Options{BaseURL: o.Settings.Server.BaseURL, Issuer: issuer(o.Settings), Log: o.Log})
@@ -144,7 +144,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Payers = payers.New(db, m.Customers, texts)
 	m.Tasks = tasks.New(db, m.Notifications, m.Customers, m.Users, texts)
 	m.Tasks.ReminderHour = o.Settings.Tasks.ReminderHour
-	m.Chats = chats.New(db, inbox{m.Notifications}, people{m.Users}, texts)
+	m.Chats = chats.New(db, messages{m.Notifications}, m.users(), texts)
 	m.Profile = profile.New(db, texts, profile.Options{MaxBytes: o.Settings.Profile.AvatarMaxBytes, MaxPixels: o.Settings.Profile.AvatarMaxPixels})
 	m.bills = qrbill.NewReader(qrbill.Config{
 		Limits:   qrbill.Limits{Bytes: int(o.Settings.Invoices.MaxBytes), Pages: o.Settings.Invoices.MaxPages, Time: o.Settings.Invoices.Timeout},
@@ -337,23 +337,6 @@ func (m *Modules) Close(ctx context.Context) error {
 	return errors.Join(err, m.stopBackup(ctx))
 }
 
-// outbox adapts notifications for the module directory.
-type outbox struct{ *notifications.Service }
-
-// PrepareOTP renders the message with a one-time code.
-func (o outbox) PrepareOTP(m directory.OTPMessage) func(ctx context.Context, tx *store.Tx) error {
-	return o.Service.PrepareOTP(notifications.OTPMessage(m))
-}
-
-// inbox adapts notifications for the module chats.
-type inbox struct{ *notifications.Service }
-
-// MarkRead marks a user's notifications about a record as read.
-func (i inbox) MarkRead(ctx context.Context, tx *store.Tx, userID string, t access.RecordType, recordID string) error {
-	_, err := i.MarkRecordRead(ctx, tx, userID, t.Name, recordID)
-	return err
-}
-
 // personalModules returns the modules with tables. The directory erases last: notifications and auth need the credentials of a user,
 // which it deletes.
 func (m *Modules) personalModules() []personal.Module {
@@ -419,7 +402,7 @@ func (m *Modules) purgeChanges(ctx context.Context) error {
 
 // newServices builds the service accounts.
 func newServices(m *Modules) (*serviceaccounts.Service, error) {
-	return serviceaccounts.New(m.DB, machines{m.Users}, m.Auth, m.Notifications,
+	return serviceaccounts.New(m.DB, m.users(), m.Auth, m.Notifications,
 		serviceaccounts.Options{CheckHolds: m.checkHolds, Texts: m.Texts, Log: m.Log})
 }
 
@@ -439,25 +422,4 @@ func (m *Modules) callerChanged(userID string) {
 	m.Notifications.SessionsChanged(userID)
 	m.Changes.SessionsChanged(userID)
 	m.Requests.SessionsChanged(userID)
-}
-
-// machines adapts directory for the module serviceaccounts.
-type machines struct{ *directory.Service }
-
-// Create stores the user of a service account.
-func (u machines) Create(ctx context.Context, tx *store.Tx, name string, roles []string) (string, error) {
-	return u.CreateMachine(ctx, tx, name, roles)
-}
-
-// Change changes the user of a service account.
-func (u machines) Change(ctx context.Context, tx *store.Tx, id string, name, status *string) error {
-	return u.ChangeMachine(ctx, tx, id, directory.MachineChange{Name: name, Status: status})
-}
-
-// people adapts directory for the module chats: only people take part in chats.
-type people struct{ *directory.Service }
-
-// Active reports which of the users are active people.
-func (p people) Active(ctx context.Context, q store.Querier, ids ...string) (map[string]bool, error) {
-	return p.ActivePeople(ctx, q, ids...)
 }

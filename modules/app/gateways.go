@@ -144,7 +144,7 @@ func serveLicences(c *fiber.Ctx, path string) bool {
 
 // newAuthZEN builds the interface by which other programs ask for decisions.
 func newAuthZEN(m *Modules) *authzen.Service {
-	return authzen.New(decisions{m}, subjects{m.Users, m.DB}, authzen.Options{BaseURL: m.Settings.BaseURLFor(m.Settings.Server.Listen), Policy: m.Policy})
+	return authzen.New(decisions{m}, m.users(), authzen.Options{BaseURL: m.Settings.BaseURLFor(m.Settings.Server.Listen), Policy: m.Policy})
 }
 
 // decisions adapts rbac for the module authzen. The module rbac is built later.
@@ -184,22 +184,6 @@ func (d decisions) Actions(ctx context.Context, recType string) ([]string, error
 	return d.modules.RBAC.Actions(ctx, recType)
 }
 
-// subjects adapts the directory for the module authzen.
-type subjects struct {
-	*directory.Service
-	db *store.DB
-}
-
-// FindSubject returns an active user with their roles.
-func (s subjects) FindSubject(ctx context.Context, kind, ref string) (*access.Caller, bool, error) {
-	return s.Service.FindSubject(ctx, s.db, kind, ref)
-}
-
-// UserNames returns the oldest user name of each user.
-func (s subjects) UserNames(ctx context.Context, ids []string) (map[string]string, error) {
-	return s.Service.UserNames(ctx, s.db, ids)
-}
-
 // newSearch builds the search over the records of all types.
 func newSearch(m *Modules) *search.Service {
 	types := []search.Type{{Of: access.Customers, Module: m.Customers}}
@@ -222,7 +206,7 @@ type declared interface {
 // newWebhooks builds the delivery of events.
 func newWebhooks(m *Modules) *webhooks.Service {
 	o := m.Settings.Webhooks
-	return webhooks.New(m.DB, feed{m.Changes}, owners{m.Users, m.Services}, m.Notifications, webhooks.Options{
+	return webhooks.New(m.DB, feed{m.Changes}, m.users(), m.Notifications, webhooks.Options{
 		AllowedNetworks: o.AllowedNetworks, Timeout: o.Timeout, PauseAfter: o.PauseAfter, Keep: o.Keep,
 		Policy: m.Policy, TermsDue: m.termsDue(&m.held.webhooks), Texts: m.Texts, Log: m.Log,
 	})
@@ -242,18 +226,6 @@ func (f feed) ValidPattern(text string) bool { return changes.ValidPattern(text)
 
 // MayFollow reports whether a caller may read the feed.
 func (f feed) MayFollow(caller *access.Caller) bool { return caller.MayCall(changes.Endpoint) }
-
-// owners adapts the directory and the service accounts for the module webhooks.
-type owners struct {
-	*directory.Service
-
-	services *serviceaccounts.Service
-}
-
-// CheckMayActAs checks that the caller may act as a service account.
-func (o owners) CheckMayActAs(ctx context.Context, tx *store.Tx, id string) error {
-	return o.services.CheckMayActAs(ctx, tx, id)
-}
 
 // newChanges builds the change feed.
 func newChanges(m *Modules) *changes.Service {
@@ -309,7 +281,7 @@ func (m *Modules) newSeed() *seed.Service {
 		return nil
 	}
 	return seed.New(seed.Options{
-		DB: m.DB, Clock: m.Sandbox.Clock, Texts: m.Texts, Log: m.Log, Front: m.front, People: seeders{m.Users, m.DB}, Sessions: m.Auth,
+		DB: m.DB, Clock: m.Sandbox.Clock, Texts: m.Texts, Log: m.Log, Front: m.front, People: m.users(), Sessions: m.Auth,
 		Busy: m.Playground.Busy(), Advance: m.Playground.AdvanceTo, Settle: m.Webhooks.Settle,
 	})
 }
@@ -319,21 +291,6 @@ func (m *Modules) front() (seed.Front, error) {
 	s := m.Settings
 	s.RateLimits.Enabled = false
 	return m.server(s)
-}
-
-// seeders adapts the directory for seed files.
-type seeders struct {
-	*directory.Service
-	db *store.DB
-}
-
-// FindLogin returns the id of a user. It returns store.ErrNotFound.
-func (s seeders) FindLogin(ctx context.Context, login string) (string, error) {
-	user, err := s.Find(ctx, s.db, login)
-	if errors.Is(err, apierr.UserNotFound) {
-		return "", store.ErrNotFound
-	}
-	return user.ID, err
 }
 
 // newOIDC builds the sign-in with the operator's provider.
@@ -352,7 +309,7 @@ func newOIDC(m *Modules) *oidc.Service {
 	for _, r := range s.RoleMap {
 		o.RoleMap = append(o.RoleMap, oidc.MappedRole(r))
 	}
-	return oidc.New(m.DB, federatedSessions{m.Auth}, federatedUsers{m.Users}, m.Notifications, o)
+	return oidc.New(m.DB, federatedSessions{m.Auth}, m.users(), m.Notifications, o)
 }
 
 // providerTime returns the time for the provider within a request, so that the rest of it is enough for an answer.
@@ -375,10 +332,69 @@ func (f federatedSessions) OpenFederatedSession(ctx context.Context, tx *store.T
 	return f.Service.OpenFederatedSession(ctx, tx, userID, methods, at)
 }
 
-// federatedUsers adapts the directory for the module oidc.
-type federatedUsers struct{ *directory.Service }
+// messages adapts the notifications for the modules directory and chats.
+type messages struct{ *notifications.Service }
 
-// CreateFederated creates a user.
-func (f federatedUsers) CreateFederated(ctx context.Context, tx *store.Tx, n oidc.NewUser) (string, error) {
-	return f.Service.CreateFederated(ctx, tx, directory.FederatedUser(n))
+// PrepareOTP renders the message with a one-time code.
+func (s messages) PrepareOTP(m directory.OTPMessage) func(ctx context.Context, tx *store.Tx) error {
+	return s.Service.PrepareOTP(notifications.OTPMessage(m))
+}
+
+// MarkRead marks a user's notifications about a record as read.
+func (s messages) MarkRead(ctx context.Context, tx *store.Tx, userID string, t access.RecordType, recordID string) error {
+	_, err := s.MarkRecordRead(ctx, tx, userID, t.Name, recordID)
+	return err
+}
+
+// users adapts the directory for other modules. One type does so for all of them: each would have all methods of the directory.
+type users struct {
+	*directory.Service
+	db       *store.DB
+	services *serviceaccounts.Service
+}
+
+func (m *Modules) users() users { return users{m.Users, m.DB, m.Services} }
+
+// Active reports which of the users are active people: only people take part in chats.
+func (u users) Active(ctx context.Context, q store.Querier, ids ...string) (map[string]bool, error) {
+	return u.ActivePeople(ctx, q, ids...)
+}
+
+// FindSubject returns an active user with their roles, for the module authzen.
+func (u users) FindSubject(ctx context.Context, kind, ref string) (*access.Caller, bool, error) {
+	return u.Service.FindSubject(ctx, u.db, kind, ref)
+}
+
+// UserNames returns the oldest user name of each user, for the module authzen.
+func (u users) UserNames(ctx context.Context, ids []string) (map[string]string, error) {
+	return u.Service.UserNames(ctx, u.db, ids)
+}
+
+// Create stores the user of a service account.
+func (u users) Create(ctx context.Context, tx *store.Tx, name string, roles []string) (string, error) {
+	return u.CreateMachine(ctx, tx, name, roles)
+}
+
+// Change changes the user of a service account.
+func (u users) Change(ctx context.Context, tx *store.Tx, id string, name, status *string) error {
+	return u.ChangeMachine(ctx, tx, id, directory.MachineChange{Name: name, Status: status})
+}
+
+// CheckMayActAs checks that the caller may act as a service account, for the module webhooks. The service accounts are built before it.
+func (u users) CheckMayActAs(ctx context.Context, tx *store.Tx, id string) error {
+	return u.services.CheckMayActAs(ctx, tx, id)
+}
+
+// FindLogin returns the id of a user, for seed files. It returns store.ErrNotFound.
+func (u users) FindLogin(ctx context.Context, login string) (string, error) {
+	user, err := u.Find(ctx, u.db, login)
+	if errors.Is(err, apierr.UserNotFound) {
+		return "", store.ErrNotFound
+	}
+	return user.ID, err
+}
+
+// CreateFederated creates a user who signs in with the provider, for the module oidc.
+func (u users) CreateFederated(ctx context.Context, tx *store.Tx, n oidc.NewUser) (string, error) {
+	return u.Service.CreateFederated(ctx, tx, directory.FederatedUser(n))
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kontor/modules/bank/customers"
+	"kontor/modules/demo/demotest"
 	"kontor/server/csvtable"
 	"kontor/server/endpoint"
 	"kontor/server/servertest"
@@ -18,7 +19,7 @@ import (
 // The customers of the demo, exported and imported into an empty bank, are the same but for what an import cannot set.
 func TestImport_TheCustomersOfTheDemoComeBack(t *testing.T) {
 	testenv.Need(t, testenv.Full)
-	from, to := servertest.StartDemo(t), servertest.Start(t)
+	from, to := demotest.Start(t), servertest.Start(t)
 	table := from.Admin().With("Accept", "text/csv").Do("GET", "/v1/customers", nil).Expect(t, http.StatusOK).Body
 	admin := to.Admin()
 	id := admin.With("Content-Type", "text/csv").Do("POST", "/v1/customers/import", table).Expect(t, http.StatusAccepted).JSON(t)["id"].(string)

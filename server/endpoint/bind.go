@@ -280,9 +280,9 @@ func (p *plan) checkNames(r *Request, query map[string][]string, problems *apier
 	slices.Sort(unknown)
 	for _, name := range unknown[:min(len(unknown), maxUnknown)] {
 		if suggestion := p.suggest(r.Row, name); suggestion != "" {
-			problems.Add(clip(name), "invalid.parameter_suggestion", apierr.Args{"Name": suggestion})
+			problems.Add(Clip(name), "invalid.parameter_suggestion", apierr.Args{"Name": suggestion})
 		} else {
-			problems.Add(clip(name), "invalid.parameter")
+			problems.Add(Clip(name), "invalid.parameter")
 		}
 	}
 }
@@ -307,7 +307,7 @@ func (p *plan) suggest(row *Endpoint, name string) string {
 			names = append(names, searchPrefix+f.Name)
 		}
 	}
-	return similar.Closest(clip(name), names, plainName)
+	return similar.Closest(Clip(name), names, plainName)
 }
 
 var nameSeparators = strings.NewReplacer("_", "", "-", "", ".", "", "[", "", "]", "")
@@ -317,8 +317,8 @@ func plainName(name string) string {
 	return strings.TrimPrefix(nameSeparators.Replace(strings.ToLower(name)), "search")
 }
 
-// clip makes a name from the client safe for answers and for the log.
-func clip(name string) string {
+// Clip makes a name from the client safe for answers and for the log.
+func Clip(name string) string {
 	if len(name) > maxShownName {
 		name = name[:maxShownName]
 	}

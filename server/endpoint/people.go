@@ -38,22 +38,26 @@ type NamesUsers interface {
 	EachUser(add func(id string))
 }
 
-// namesUsersOfRows is implemented by answers of all types of rows, which name users only if their rows do.
-type namesUsersOfRows interface {
-	NamesUsers
-	// RowsNameUsers reports whether the rows implement [NamesUsers]. It must not depend on the value.
-	RowsNameUsers() bool
+// MayNameUsers reports whether an answer is of a type that names users, or whose rows do.
+func MayNameUsers(body any) bool {
+	if page, rows := body.(RowPage); rows {
+		body = reflect.Zero(reflect.PointerTo(page.Rows().Type())).Interface() // the pointer has the methods of the value, too
+	}
+	_, names := body.(NamesUsers)
+	return names
 }
 
-// MayNameUsers reports whether an answer is of a type that names users.
-func MayNameUsers(body any) bool {
-	switch names := body.(type) {
-	case namesUsersOfRows:
-		return names.RowsNameUsers()
-	case NamesUsers:
-		return true
+// EachUser calls add with the users whom an answer or its rows name.
+func EachUser(body any, add func(id string)) {
+	page, listed := body.(RowPage)
+	if !listed {
+		body.(NamesUsers).EachUser(add)
+		return
 	}
-	return false
+	rows := page.Rows()
+	for i := range rows.Len() {
+		rows.At(i).(NamesUsers).EachUser(add)
+	}
 }
 
 // TypeNamesUsers reports whether the answers of a type may name users, for the API document.

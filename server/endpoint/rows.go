@@ -9,18 +9,23 @@ import (
 
 // RowPage is implemented by the answers of lists: the rows of one page. A handler of [JSON] whose Out implements it, and whose
 // input implements [Pageable], can also be read as a whole, see [Handler.Rows].
-type RowPage interface {
-	Rows() Rows
-	Row(i int) any // a pointer to a row
-}
+type RowPage interface{ Rows() Rows }
 
-// Rows describe the rows of a page.
+// Rows are the rows of a page.
 type Rows struct {
-	Type  reflect.Type // does not depend on the page
-	Count int
+	Slice any   // the rows; its type does not depend on the page
 	Total int64 // on all pages
 	More  bool  // further rows follow
 }
+
+// Type returns the type of the rows.
+func (r Rows) Type() reflect.Type { return reflect.TypeOf(r.Slice).Elem() }
+
+// Len returns the number of rows.
+func (r Rows) Len() int { return reflect.ValueOf(r.Slice).Len() }
+
+// At returns a pointer to a row.
+func (r Rows) At(i int) any { return reflect.ValueOf(r.Slice).Index(i).Addr().Interface() }
 
 // Pageable is implemented by inputs of lists, or by their field with the whole query string.
 type Pageable interface {
@@ -36,7 +41,7 @@ func (h Handler) Listed() bool { return h.rows != nil }
 
 // RowType returns the type of the rows of a list.
 func (h Handler) RowType() reflect.Type {
-	return reflect.Zero(h.Out).Interface().(RowPage).Rows().Type
+	return reflect.Zero(h.Out).Interface().(RowPage).Rows().Type()
 }
 
 // Rows decodes the input of a list once and returns the function that reads its pages, which may outlive the request. It must

@@ -34,18 +34,10 @@ func (b *builder) operation(row endpoint.Endpoint) *Operation {
 	o.RequestBody = b.requestBody(row)
 	o.Responses = b.responses(row)
 	o.Errors = errorCodes(row)
-	if list, ok := zeroOf(row.Handle.Out).(stackable); ok {
-		o.Stacked = b.of(reflect.TypeOf(list.JSONSchemaStacked()), false)
+	if row.Handle.Out != nil {
+		o.Stacked = b.stackedPage(row.Handle.Out)
 	}
 	return o
-}
-
-// zeroOf returns the zero value of a type, nil without one.
-func zeroOf(typ reflect.Type) any {
-	if typ == nil {
-		return nil
-	}
-	return reflect.Zero(typ).Interface()
 }
 
 // describe returns the description of a row. Its access rule, its rate limit and its own errors are one paragraph: generated

@@ -21,8 +21,6 @@ type (
 	enumerated interface{ Values() []string }
 	// shapes is a type that is encoded as one of several others.
 	shapes interface{ JSONSchemaOneOf() []any }
-	// stackable is a list. It returns a value of the type of its answer with the parameter stack.
-	stackable interface{ JSONSchemaStacked() any }
 )
 
 var (
@@ -112,6 +110,8 @@ func (t *types) special(typ reflect.Type, input bool) *Schema {
 	case strings.HasPrefix(typ.Name(), "Optional[") && typ.Kind() == reflect.Struct:
 		value, _ := typ.FieldByName("Value")
 		return nullable(t.of(value.Type, input))
+	case isStackable(typ):
+		return t.of(rowsOf(typ), input)
 	case typ.Implements(typeMarshaler) || typ.Implements(typeWriter):
 		t.complain("type %s writes itself and does not describe its form (JSONString, Values or JSONSchemaOneOf)", typ)
 		return &Schema{}
@@ -165,23 +165,29 @@ func (t *types) objectOf(owner string, typ reflect.Type, input bool) *Schema {
 func (t *types) members(s *Schema, owner string, typ reflect.Type, input bool) {
 	for i := range typ.NumField() {
 		field := typ.Field(i)
-		tag, tagged := field.Tag.Lookup("json")
+		_, tagged := field.Tag.Lookup("json")
 		if field.Anonymous && !tagged && field.Type.Kind() == reflect.Struct {
 			t.members(s, owner, field.Type, input)
-			continue
+		} else if field.Tag.Get("hidden") != "true" {
+			t.field(s, owner, field, input)
 		}
-		name, options, _ := strings.Cut(tag, ",")
-		if !field.IsExported() || name == "-" || !tagged || field.Tag.Get("hidden") == "true" {
-			continue
-		}
-		s.Properties.Set(name, t.named(owner, name, t.member(name, field, input)))
-		required := !input && !strings.Contains(options, "omit")
-		if asked, ok := field.Tag.Lookup("required"); ok {
-			required = asked == "true"
-		}
-		if required {
-			s.Required = append(s.Required, name)
-		}
+	}
+}
+
+// field adds the member of a field, unless JSON omits it.
+func (t *types) field(s *Schema, owner string, field reflect.StructField, input bool) {
+	tag, tagged := field.Tag.Lookup("json")
+	name, options, _ := strings.Cut(tag, ",")
+	if !field.IsExported() || name == "-" || !tagged {
+		return
+	}
+	s.Properties.Set(name, t.named(owner, name, t.member(name, field, input)))
+	required := !input && !strings.Contains(options, "omit")
+	if asked, ok := field.Tag.Lookup("required"); ok {
+		required = asked == "true"
+	}
+	if required {
+		s.Required = append(s.Required, name)
 	}
 }
 
@@ -253,4 +259,33 @@ func (s *Schema) kind() string {
 		return kind[0]
 	}
 	return ""
+}
+
+// isStackable reports whether a type is list.Data: an array, or with the parameter stack an object of arrays.
+func isStackable(typ reflect.Type) bool {
+	return strings.HasPrefix(typ.Name(), "Data[") && typ.Kind() == reflect.Struct
+}
+
+func rowsOf(data reflect.Type) reflect.Type {
+	rows, _ := data.FieldByName("Rows")
+	return rows.Type
+}
+
+// stackedPage returns the schema of the page of a list with the parameter stack; nil for other types. It is a component of its own, so
+// that clients have an array in the data of a plain page.
+func (t *types) stackedPage(page reflect.Type) *Schema {
+	if page.Kind() != reflect.Struct || page.NumField() == 0 || !isStackable(page.Field(0).Type) {
+		return nil
+	}
+	name := strings.TrimSuffix(componentName(page), "Page") + "StackedPage"
+	return t.component(name, page, func() *Schema {
+		s := &Schema{Type: "object"}
+		rows := t.of(rowsOf(page.Field(0).Type), false)
+		s.Properties.Set("data", &Schema{Type: "object", Description: "The rows of each group.", AdditionalProperties: rows})
+		s.Required = []string{"data"}
+		for i := 1; i < page.NumField(); i++ {
+			t.field(s, name, page.Field(i), false)
+		}
+		return t.withPeople(s, page)
+	})
 }

@@ -1,8 +1,8 @@
 // Package servertest runs Kontor on a real listener for tests over HTTP, and generates load for benchmarks. All tests
 // use its functions:
 //
-//   - [Start] runs all of Kontor with its own database and clock, [StartDemo] with the demo data, [StartSandbox] as a sandbox; [StartShared] and [Node] run several
-//     nodes on one database;
+//   - [Start] runs all of Kontor with its own database and clock, [StartSandbox] as a sandbox; [StartShared] and [Node] run several
+//     nodes on one database; package demotest starts one with the demo data;
 //     [Serve] runs a server with a table of the test;
 //   - [Server.Admin], [Server.User], [Server.Keyed] and [Server.Anonymous] return clients; [NewClient] returns one for Serve;
 //   - [Client.Do] makes a request, [Client.Create] creates a record, [Client.With] adds headers; every answer is compared with
@@ -25,7 +25,6 @@ import (
 	"testing"
 
 	"kontor/modules/app"
-	"kontor/modules/demo"
 	"kontor/modules/identity/auth"
 	"kontor/modules/identity/directory"
 	"kontor/modules/kit/list"
@@ -248,18 +247,12 @@ func StartSandbox(t testing.TB, public bool, options ...Option) *Server {
 	return startOn(t, db, below, new(atomic.Int64), options, sandbox)
 }
 
-// StartDemo is Start with the demo data, and with the clock of the system: Clock is nil.
-func StartDemo(t testing.TB) *Server {
+// StartShifted is Start with the clock of the system, moved by a shift: Clock is nil. Demo data need it.
+func StartShifted(t testing.TB, shifted *clock.Shifted) *Server {
 	t.Helper()
-	shifted := &clock.Shifted{}
 	o := storetest.Options(t)
 	o.Clock = shifted
-	s := startOn(t, storetest.OpenAgain(t, o), nil, new(atomic.Int64), []Option{func(s *settings.Settings) { s.Data.Dir = t.TempDir() }})
-	manifest := &demo.Manifest{Admin: AdminEmail, Password: AdminPassword}
-	if err := demo.Load(context.Background(), s.Modules, shifted, APIKey, manifest); err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return startOn(t, storetest.OpenAgain(t, o), nil, new(atomic.Int64), []Option{func(s *settings.Settings) { s.Data.Dir = t.TempDir() }})
 }
 
 // SkipRecordCheck disables the check of records at the end of the test. Tests need it if they write records by SQL, without audit

@@ -141,20 +141,25 @@ var Limit = sync.OnceValue(func() time.Duration {
 	return time.Duration(factor * float64(limit))
 })
 
-// interval is the pause between two looks at a condition that another process brings about.
-const interval = 5 * time.Millisecond
+// The pause between two looks at a condition that another process brings about is a tenth of the time so far, within these bounds.
+const (
+	shortestPause = 5 * time.Millisecond
+	longestPause  = 50 * time.Millisecond
+)
 
 // Wait polls until a condition holds that another goroutine or process brings about. It fails the test after [Limit]. what
 // completes the sentence "waited for …".
 func Wait(tb testing.TB, what string, holds func() bool) {
 	tb.Helper()
-	end := time.Now().Add(Limit())
-	tick := time.NewTicker(interval)
+	began := time.Now()
+	tick := time.NewTicker(shortestPause)
 	defer tick.Stop()
 	for !holds() {
-		if time.Now().After(end) {
+		waited := time.Since(began)
+		if waited > Limit() {
 			tb.Fatalf("waited for %s in vain for %s", what, Limit())
 		}
+		tick.Reset(max(shortestPause, min(waited/10, longestPause)))
 		<-tick.C
 	}
 }

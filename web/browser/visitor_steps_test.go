@@ -99,6 +99,15 @@ func (v *visitor) closeToasts() {
 	v.until(`(document.querySelectorAll('.toast button').forEach((one) => one.click()), !document.querySelector('.toast'))`)
 }
 
+// waitInPage waits up to a second for a condition, in the page: the processes of the browser need not exchange messages for each look.
+const waitInPage = `(async () => {
+	for (let looks = 0; looks < 40; looks++) {
+		if (%s) return true;
+		await new Promise((next) => setTimeout(next, 25));
+	}
+	return false;
+})()`
+
 // until waits for a JavaScript condition.
 func (v *visitor) until(condition string) {
 	v.t.Helper()
@@ -112,7 +121,7 @@ func (v *visitor) until(condition string) {
 	testenv.Wait(v.t, condition, func() bool {
 		ctx, cancel := context.WithTimeout(v.ctx, waitLimit)
 		defer cancel()
-		reached, err = chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+condition+")"))
+		reached, err = chromedp.Run(ctx, chromedp.Evaluate[bool](fmt.Sprintf(waitInPage, condition), chromedp.EvalAwaitPromise))
 		reached = reached && err == nil
 		return reached
 	})

@@ -115,7 +115,7 @@ type Service struct {
 	texts      endpoint.Texts
 	fourEyes   string
 	cached     *records.Cached[Customer]
-	encoded    *list.Kept[Customer] // customerList with encoded rows
+	encoded    *list.Kept // customerList with encoded rows
 
 	Peers Peers // set before the first request
 }

@@ -9,12 +9,12 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"kontor/modules/kit/upload"
 	"kontor/server/apierr"
 	"kontor/server/csvtable"
+	"kontor/server/endpoint"
 )
 
 const (
@@ -22,9 +22,7 @@ const (
 	maxRowBytes    = 256 << 10
 	maxHeaderBytes = 64 << 10
 	maxRows        = 500_000
-	// maxShown bounds the wrong columns that an answer names, and the characters of each name.
-	maxShown     = 20
-	maxShownName = 80
+	maxShown       = 20 // wrong columns that an answer names
 )
 
 // byteMark begins files that spreadsheets write in UTF-8.
@@ -99,7 +97,7 @@ func checkHeader(columns []string, known map[string]bool) error {
 		_, isKnown := known[column]
 		switch {
 		case !isKnown:
-			problems.Add(shown(column), "imports.unknown_column")
+			problems.Add(cmp.Or(endpoint.Clip(column), "?"), "imports.unknown_column")
 		case seen[column]:
 			problems.Add(column, "imports.repeated_column")
 		}
@@ -111,23 +109,6 @@ func checkHeader(columns []string, known map[string]bool) error {
 		}
 	}
 	return problems.Err()
-}
-
-// shown makes the name of a column safe for answers.
-func shown(column string) string {
-	if len(column) > maxShownName {
-		column = column[:maxShownName]
-	}
-	column = strings.Map(func(r rune) rune {
-		if r < ' ' || r == utf8.RuneError || r == 0x7f {
-			return '?'
-		}
-		return r
-	}, strings.ToValidUTF8(column, "?"))
-	if column == "" {
-		return "?"
-	}
-	return column
 }
 
 // next returns the next row. It returns io.EOF at the end, and apierr.InvalidInput where the file is no table.

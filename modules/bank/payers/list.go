@@ -2,7 +2,6 @@ package payers
 
 import (
 	"context"
-	"reflect"
 	"strconv"
 	"strings"
 
@@ -108,11 +107,8 @@ func (in *ListInput) SetPage(limit int, offset int64) { in.query.SetPage(limit, 
 
 // Rows describes the payers of the page, see [endpoint.RowPage].
 func (p Page) Rows() endpoint.Rows {
-	return endpoint.Rows{Type: reflect.TypeFor[Payer](), Count: len(p.Payers), Total: p.Total, More: p.HasMore}
+	return endpoint.Rows{Slice: p.Payers, Total: p.Total, More: p.HasMore}
 }
-
-// Row returns a pointer to a payer.
-func (p Page) Row(i int) any { return &p.Payers[i] }
 
 // List returns the payers that the caller may read, including inactive ones, newest first.
 func (s *Service) List(ctx context.Context, in ListInput) (Page, error) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"kontor/modules/demo/demotest"
 	"kontor/server/access"
 	"kontor/server/servertest"
 	"kontor/store"
@@ -179,7 +180,7 @@ func TestEvaluation_EqualsTheCheck(t *testing.T) {
 // TestSearch_EqualsEvaluationOverTheDemo compares searches with evaluations of all records of the demo, for users of each role.
 func TestSearch_EqualsEvaluationOverTheDemo(t *testing.T) {
 	testenv.Need(t, testenv.Full)
-	s := servertest.StartDemo(t)
+	s := demotest.Start(t)
 	b := &bank{Server: s, random: rand.New(rand.NewPCG(1, 30)), records: map[string][]string{}, asker: s.Admin(), page: 400}
 	b.readRecords(t)
 	var err error

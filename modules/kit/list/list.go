@@ -125,7 +125,7 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 	rows := &collected[T]{scan: l.source.Scan}
 	found, err := l.page(ctx, db, p, conditions, rows)
 	if err == nil {
-		page.set(&found, inOrder(rows.rows, found.order))
+		page = pageOf(&found, inOrder(rows.rows, found.order))
 	}
 	return page, err
 }
@@ -180,10 +180,12 @@ func (w Where) After(n int) Where {
 	return w
 }
 
-// Page is the answer of a list: the envelope of all lists.
+// Page is the answer of a list: the envelope of all lists. With the parameter stack its data is an object, and the hidden members are shown.
+//
+// Every package that can see a module compiles the methods of each type of page, so that Page and [Data] have one each.
 type Page[T any] struct {
 	Data            Data[T]   `json:"data"`
-	Keys            []string  `json:"keys,omitempty" hidden:"true"` // the groups of Data, in their order
+	Keys            []string  `json:"keys,omitempty" hidden:"true" doc:"The members of data, in their order."`
 	Metadata        *Metadata `json:"metadata,omitempty" hidden:"true"`
 	Total           int64     `json:"total" doc:"Number of matching rows that the caller may see."`
 	TotalUnfiltered int64     `json:"total_unfiltered" doc:"Number of rows that the caller may see."`
@@ -191,27 +193,16 @@ type Page[T any] struct {
 	NextCursor      string    `json:"next_cursor,omitempty" doc:"The parameter cursor for the next page; missing on the last one."`
 }
 
-func (p *Page[T]) set(found *found, rows []T) {
-	p.Data = Data[T]{Rows: rows, stacked: found.stacked, groups: found.groups}
-	p.Keys, p.Metadata = found.keys, found.metadata
-	p.Total, p.TotalUnfiltered = found.total, found.totalUnfiltered
-	p.HasMore, p.NextCursor = found.hasMore, found.nextCursor
-}
-
-// EachUser names the users of the rows, see [endpoint.NamesUsers].
-func (p Page[T]) EachUser(add func(id string)) {
-	if !p.RowsNameUsers() {
-		return
-	}
-	for i := range p.Data.Rows {
-		any(&p.Data.Rows[i]).(endpoint.NamesUsers).EachUser(add) // the pointer has the methods of the value, too
+func pageOf[T any](found *found, rows []T) Page[T] {
+	return Page[T]{
+		Data: Data[T]{Rows: rows, stacked: found.stacked, groups: found.groups}, Keys: found.keys, Metadata: found.metadata,
+		Total: found.total, TotalUnfiltered: found.totalUnfiltered, HasMore: found.hasMore, NextCursor: found.nextCursor,
 	}
 }
 
-// RowsNameUsers reports whether the rows, or pointers to them, implement [endpoint.NamesUsers].
-func (Page[T]) RowsNameUsers() bool {
-	_, names := any((*T)(nil)).(endpoint.NamesUsers)
-	return names
+// Rows describes the rows of the page, see [endpoint.RowPage].
+func (p Page[T]) Rows() endpoint.Rows {
+	return endpoint.Rows{Slice: p.Data.Rows, Total: p.Total, More: p.HasMore}
 }
 
 // Metadata describes the matching rows.
@@ -236,27 +227,27 @@ type rowGroup struct {
 }
 
 // MarshalJSONTo encodes the rows, or the groups in the order of the keys.
-func (d Data[T]) MarshalJSONTo(enc *jsontext.Encoder) error {
+func (d *Data[T]) MarshalJSONTo(enc *jsontext.Encoder) error {
 	if !d.stacked {
 		return json.MarshalEncode(enc, d.Rows)
 	}
-	return writeGroups(enc, d.groups, func(i int) any { return &d.Rows[i] })
+	return writeGroups(enc, d.groups, endpoint.Rows{Slice: d.Rows})
 }
 
-// writeGroups encodes an object of arrays. row returns a pointer to the row at a position.
-func writeGroups(enc *jsontext.Encoder, groups []rowGroup, row func(i int) any) error {
+// writeGroups encodes an object of arrays.
+func writeGroups(enc *jsontext.Encoder, groups []rowGroup, rows endpoint.Rows) error {
 	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
 		return err
 	}
 	for _, g := range groups {
-		if err := g.write(enc, row); err != nil {
+		if err := g.write(enc, rows); err != nil {
 			return err
 		}
 	}
 	return enc.WriteToken(jsontext.EndObject)
 }
 
-func (g rowGroup) write(enc *jsontext.Encoder, row func(i int) any) error {
+func (g rowGroup) write(enc *jsontext.Encoder, rows endpoint.Rows) error {
 	if err := enc.WriteToken(jsontext.String(g.key)); err != nil {
 		return err
 	}
@@ -264,36 +255,12 @@ func (g rowGroup) write(enc *jsontext.Encoder, row func(i int) any) error {
 		return err
 	}
 	for _, i := range g.rows {
-		if err := json.MarshalEncode(enc, row(i)); err != nil {
+		if err := json.MarshalEncode(enc, rows.At(i)); err != nil {
 			return err
 		}
 	}
 	return enc.WriteToken(jsontext.EndArray)
 }
-
-// JSONSchemaOneOf returns the shape without stack for the API document. [StackedPage] is the other one.
-func (Data[T]) JSONSchemaOneOf() []any { return []any{[]T{}} }
-
-// StackedPage describes the answer of a list with the parameter stack, for the API document. A schema of its own keeps
-// that of [Page] plain: generated clients have an array in data.
-type StackedPage[T any] struct {
-	Data            map[string][]T `json:"data" doc:"The rows of each group."`
-	Keys            []string       `json:"keys,omitzero" doc:"The members of data, in their order."`
-	Metadata        *Metadata      `json:"metadata,omitzero"`
-	Total           int64          `json:"total" doc:"Number of matching rows that the caller may see."`
-	TotalUnfiltered int64          `json:"total_unfiltered" doc:"Number of rows that the caller may see."`
-	HasMore         bool           `json:"has_more" doc:"Whether there are further rows."`
-	NextCursor      string         `json:"next_cursor,omitempty" doc:"The parameter cursor for the next page; missing on the last one."`
-}
-
-// EachUser is that of [Page]: it makes the API document describe the member people.
-func (StackedPage[T]) EachUser(func(id string)) {}
-
-// RowsNameUsers is that of [Page].
-func (StackedPage[T]) RowsNameUsers() bool { return Page[T]{}.RowsNameUsers() }
-
-// JSONSchemaStacked returns a value of the answer with the parameter stack, for the API document.
-func (Page[T]) JSONSchemaStacked() any { return StackedPage[T]{} }
 
 // Total is the number of matching rows of a group, on any page.
 type Total struct {

@@ -72,7 +72,7 @@ func (m *Memory[T]) Page(keys Keyring, rows []T, p Params) (page Page[T], err er
 	if p.Limit() == skipRows {
 		rows = nil
 	}
-	page.set(&f, inOrder(rows, nil))
+	page = pageOf(&f, inOrder(rows, nil))
 	return page, nil
 }
 
@@ -213,23 +213,23 @@ type Keyring = keyring
 var _ Keyring = (*store.DB)(nil)
 
 // Kept is a list with the encoded rows of a keeper. It is safe for concurrent use.
-type Kept[T any] struct {
-	list   *List[T]
+type Kept struct {
+	page   func(ctx context.Context, db Store, p Params, conditions []Where, rows collector) (found, error) // of the list
 	keeper Keeper
 	hints  *hints
 }
 
 // Of returns a list with the rows of another one in the form of a keeper.
-func Of[T any](l *List[T], keeper Keeper) *Kept[T] {
-	return &Kept[T]{list: l, keeper: keeper, hints: &hints{seed: maphash.MakeSeed()}}
+func Of[T any](l *List[T], keeper Keeper) *Kept {
+	return &Kept{page: l.page, keeper: keeper, hints: &hints{seed: maphash.MakeSeed()}}
 }
 
 // Page is [List.Page] with encoded rows.
-func (k *Kept[T]) Page(ctx context.Context, db Store, p Params, conditions ...Where) (page Page[jsontext.Value], err error) {
+func (k *Kept) Page(ctx context.Context, db Store, p Params, conditions ...Where) (page Page[jsontext.Value], err error) {
 	rows := &keptRows{keeper: k.keeper, hints: k.hints}
-	found, err := k.list.page(ctx, db, p, conditions, rows)
+	found, err := k.page(ctx, db, p, conditions, rows)
 	if err == nil {
-		page.set(&found, inOrder(rows.rows, found.order))
+		page = pageOf(&found, inOrder(rows.rows, found.order))
 	}
 	return page, err
 }

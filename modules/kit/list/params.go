@@ -5,9 +5,9 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"kontor/server/apierr"
+	"kontor/server/endpoint"
 	"kontor/store"
 )
 
@@ -84,7 +84,7 @@ func (p *Params) boundPatterns(problems *apierr.Fields) {
 			total += patterns(v)
 		}
 		if total > maxPatterns {
-			problems.Add(clip(searchPrefix+s.name), "invalid.max_patterns", apierr.Args{"Max": maxPatterns})
+			problems.Add(endpoint.Clip(searchPrefix+s.name), "invalid.max_patterns", apierr.Args{"Max": maxPatterns})
 			return
 		}
 	}
@@ -174,21 +174,4 @@ func parseSort(values []string, problems *apierr.Fields) []string {
 		}
 	}
 	return keys
-}
-
-// maxShownName bounds the part of an unknown name that is repeated in an answer.
-const maxShownName = 80
-
-// clip makes a name from the client safe for answers and for the log.
-func clip(name string) string {
-	if len(name) > maxShownName {
-		name = name[:maxShownName]
-	}
-	name = strings.ToValidUTF8(name, "?")
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == utf8.RuneError || r == 0x7f {
-			return '?'
-		}
-		return r
-	}, name)
 }

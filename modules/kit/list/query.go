@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kontor/server/apierr"
+	"kontor/server/endpoint"
 	"kontor/store"
 )
 
@@ -47,7 +48,7 @@ type query struct {
 func (l *List[T]) query(p Params, conditions []Where) (*query, error) {
 	for _, given := range p.search {
 		if l.field(given.name) == nil {
-			return nil, apierr.QueryInvalidSearchField.Detail("field", clip(given.name))
+			return nil, apierr.QueryInvalidSearchField.Detail("field", endpoint.Clip(given.name))
 		}
 	}
 	name, _, _ := strings.Cut(l.source.From, " ")
@@ -226,7 +227,7 @@ func (l *List[T]) view(p Params) (view, error) {
 	var refusal error
 	if p.distinct != "" {
 		if v.distinct = l.field(p.distinct); v.distinct == nil {
-			refusal = apierr.QueryInvalidField.Detail("field", clip(p.distinct))
+			refusal = apierr.QueryInvalidField.Detail("field", endpoint.Clip(p.distinct))
 		}
 	}
 	if p.stack != "" {
@@ -296,7 +297,7 @@ func (l *List[T]) orders(keys []string) (orders []order, unindexed bool, err err
 		name, descending := strings.CutPrefix(key, "-")
 		f := l.field(name)
 		if f == nil {
-			return nil, false, apierr.QueryInvalidSortField.Detail("field", clip(name))
+			return nil, false, apierr.QueryInvalidSortField.Detail("field", endpoint.Clip(name))
 		}
 		// A field that is always empty, or repeated, does not change the order.
 		if f.Type == Blank || sortsBy(orders, f.sortColumn()) {

@@ -3,7 +3,6 @@ package list
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"strings"
 
 	"kontor/server/endpoint"
@@ -261,14 +260,6 @@ func (r *furtherColumns) Scan(dest ...any) error {
 
 // SetPage selects a page whose limit may exceed that of clients, see [endpoint.Pageable].
 func (p *Params) SetPage(limit int, offset int64) { p.limit, p.offset = limit, offset }
-
-// Rows describes the rows of the page, see [endpoint.RowPage].
-func (p Page[T]) Rows() endpoint.Rows {
-	return endpoint.Rows{Type: reflect.TypeFor[T](), Count: len(p.Data.Rows), Total: p.Total, More: p.HasMore}
-}
-
-// Row returns a pointer to a row.
-func (p Page[T]) Row(i int) any { return &p.Data.Rows[i] }
 
 // walks bounds how many rows are passed to find a page in its order.
 var walks = struct {

@@ -11,6 +11,7 @@ import (
 
 	"kontor/modules/kit/types"
 	"kontor/server/apierr"
+	"kontor/server/endpoint"
 )
 
 // condition appends the condition that a field has one of the values. It reports false, and appends nothing, when no value can
@@ -261,7 +262,7 @@ func SplitValues(text string) []string {
 // it searches for the empty value.
 func parseSearch(field string, given []string, problems *apierr.Fields) search {
 	s := search{name: field}
-	name := clip(searchPrefix + field)
+	name := endpoint.Clip(searchPrefix + field)
 	for _, list := range given {
 		for _, v := range splitValues(list) {
 			switch {

@@ -11,6 +11,7 @@ import (
 
 	"kontor/modules/kit/types"
 	"kontor/server/apierr"
+	"kontor/server/endpoint"
 	"kontor/store"
 )
 
@@ -29,12 +30,12 @@ func (l *List[T]) parseStack(text string) (stack, error) {
 	if bracket {
 		var closed bool
 		if format, closed = strings.CutSuffix(format, "]"); !closed {
-			return stack{}, apierr.QueryInvalidFormat.Detail("stack", clip(text))
+			return stack{}, apierr.QueryInvalidFormat.Detail("stack", endpoint.Clip(text))
 		}
 	}
 	f := l.field(name)
 	if f == nil {
-		return stack{}, apierr.QueryInvalidField.Detail("field", clip(name))
+		return stack{}, apierr.QueryInvalidField.Detail("field", endpoint.Clip(name))
 	}
 	parsed := stack{field: f, descending: descending}
 	if f.Type != Time {
@@ -42,7 +43,7 @@ func (l *List[T]) parseStack(text string) (stack, error) {
 	}
 	var ok bool
 	if parsed.format, ok = parseFormat(format); !ok {
-		return stack{}, apierr.QueryInvalidFormat.Detail("stack", clip(text))
+		return stack{}, apierr.QueryInvalidFormat.Detail("stack", endpoint.Clip(text))
 	}
 	return parsed, nil
 }

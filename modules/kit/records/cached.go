@@ -23,10 +23,18 @@ import (
 // The right to read is decided for each call, and never remembered.
 type Cached[T any] struct {
 	db      *store.DB
-	table   *Table[T]
+	table   reader[T]
+	typ     access.RecordType
+	scan    func(Row) (T, error)
 	answers *store.RowCache[*endpoint.Encoded]
 
 	columns, idAt, versionAt int // number of columns, and places of two of them
+}
+
+// reader is a table, whose further methods packages that see a [Cached] do not compile.
+type reader[T any] interface {
+	Get(ctx context.Context, q store.Querier, id string, wanted access.Permission) (T, error)
+	GetUnchecked(ctx context.Context, q store.Querier, id string) (T, error)
 }
 
 // plainColumns are columns of one table: no expressions and no subqueries, which could read other tables or the time.
@@ -40,7 +48,7 @@ func Cache[T any](db *store.DB, t *Table[T]) *Cached[T] {
 		panic("records: answers with " + t.Type.Name + " depend on more than one row")
 	}
 	columns := strings.FieldsFunc(t.Columns, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
-	c := &Cached[T]{db: db, table: t, answers: store.NewRowCache[*endpoint.Encoded](db, t.From, "id"),
+	c := &Cached[T]{db: db, table: t, typ: t.Type, scan: t.Scan, answers: store.NewRowCache[*endpoint.Encoded](db, t.From, "id"),
 		columns: len(columns), idAt: slices.Index(columns, "id"), versionAt: slices.Index(columns, "version")}
 	if c.idAt < 0 || c.versionAt < 0 {
 		panic("records: " + t.Type.Name + " need the columns id and version")
@@ -51,7 +59,7 @@ func Cache[T any](db *store.DB, t *Table[T]) *Cached[T] {
 // Get is [Table.Get] with the encoded answer. A caller without a grant on the type gets the decision from the statement that reads
 // the record.
 func (c *Cached[T]) Get(ctx context.Context, id string, wanted access.Permission) (*endpoint.Encoded, error) {
-	if !access.From(ctx).May(c.table.Type, wanted) {
+	if !access.From(ctx).May(c.typ, wanted) {
 		record, err := c.table.Get(ctx, c.db, id, wanted)
 		if err != nil {
 			return nil, err
@@ -115,7 +123,7 @@ func (c *Cached[T]) Scanner(ctx context.Context) func(row Row) (answer jsontext.
 		if known, ok := c.version(id, version); ok {
 			return known, true, nil
 		}
-		record, err := c.table.Scan(row)
+		record, err := c.scan(row)
 		if err != nil {
 			return nil, false, err
 		}

@@ -15,8 +15,41 @@ import (
 
 // Service creates, reads, changes, exports and erases the records of a type: records that users create, that count towards the quota of
 // their creator, and that become inactive instead of being deleted. The service of a module embeds it.
-type Service[T Record] struct {
+//
+// It is an interface, because every package that can see a module would compile the methods of the type behind it.
+type Service[T Record] interface {
 	access.Records // answers permission checks from the relations of the table
+
+	// SetQuota limits the storage of each user. Without a quota nothing is counted.
+	SetQuota(q records.Quota)
+	// Create stores a new record of the caller. allow runs in the transaction before any write; nil: nothing. It returns the errors of
+	// allow and apierr.QuotaExceeded.
+	Create(ctx context.Context, record T, allow func(ctx context.Context, tx *store.Tx) error) (T, error)
+	// Get returns a record that the caller may read. It returns Missing and apierr.NoAccess.
+	Get(ctx context.Context, id string) (T, error)
+	// ReadRecord is Get for the change feed.
+	ReadRecord(ctx context.Context, id string) (any, error)
+	// Update changes a record that the caller may update. It returns the errors of [records.Update] and apply, and apierr.QuotaExceeded.
+	Update(ctx context.Context, id string, apply func(before T) (T, error)) (T, error)
+	// Archive makes a record inactive if the caller may delete it. An inactive record stays unchanged. It returns the errors of
+	// [records.Update].
+	Archive(ctx context.Context, id string) error
+	// PersonalData lists the table.
+	PersonalData() []personal.Table
+	// PersonalSections declares the records of a person.
+	PersonalSections() []personal.Section
+	// ErasePerson erases the records of a person.
+	ErasePerson(ctx context.Context, tx *store.Tx, subject personal.Subject, cursor string) (string, error)
+	// EraseRecord erases one record, unless it was erased before.
+	EraseRecord(ctx context.Context, tx *store.Tx, id string) error
+	// TextSources returns what finds the records: their words and ids.
+	TextSources() []find.Source
+	// FindText returns the records that match a text best, of those that the caller may read.
+	FindText(ctx context.Context, text list.Words, limit int) ([]find.Hit, error)
+}
+
+type service[T Record] struct {
+	access.Records
 
 	db    *store.DB
 	of    *Type[T]
@@ -34,15 +67,12 @@ type Hooks[T Record] struct {
 
 // NewService returns the operations of a record type on a database.
 func NewService[T Record](db *store.DB, t *Type[T], hooks Hooks[T]) Service[T] {
-	return Service[T]{Records: records.Of(db, t.Table), db: db, of: t, hooks: hooks}
+	return &service[T]{Records: records.Of(db, t.Table), db: db, of: t, hooks: hooks}
 }
 
-// SetQuota limits the storage of each user. Without a quota nothing is counted.
-func (s *Service[T]) SetQuota(q records.Quota) { s.quota = q }
+func (s *service[T]) SetQuota(q records.Quota) { s.quota = q }
 
-// Create stores a new record of the caller. allow runs in the transaction before any write; nil: nothing. It returns the errors of allow
-// and apierr.QuotaExceeded.
-func (s *Service[T]) Create(ctx context.Context, record T, allow func(ctx context.Context, tx *store.Tx) error) (T, error) {
+func (s *service[T]) Create(ctx context.Context, record T, allow func(ctx context.Context, tx *store.Tx) error) (T, error) {
 	id, by, now := store.NewID(), access.From(ctx).UserID, s.db.Now()
 	for column, value := range map[string]any{"id": id, "created_at": now, "created_by": by, "modified_at": now, "modified_by": by, "version": int64(1)} {
 		s.of.at(&record, column).Set(reflect.ValueOf(value))
@@ -67,25 +97,20 @@ func (s *Service[T]) Create(ctx context.Context, record T, allow func(ctx contex
 	return record, err
 }
 
-// Get returns a record that the caller may read. It returns Missing and apierr.NoAccess.
-func (s *Service[T]) Get(ctx context.Context, id string) (T, error) {
+func (s *service[T]) Get(ctx context.Context, id string) (T, error) {
 	return s.of.Get(ctx, s.db, id, access.Read)
 }
 
-// ReadRecord is [Service.Get] for the change feed.
-func (s *Service[T]) ReadRecord(ctx context.Context, id string) (any, error) { return s.Get(ctx, id) }
+func (s *service[T]) ReadRecord(ctx context.Context, id string) (any, error) { return s.Get(ctx, id) }
 
-// Update changes a record that the caller may update. It returns the errors of [records.Update] and apply, and apierr.QuotaExceeded.
-func (s *Service[T]) Update(ctx context.Context, id string, apply func(before T) (T, error)) (T, error) {
+func (s *service[T]) Update(ctx context.Context, id string, apply func(before T) (T, error)) (T, error) {
 	return s.change(ctx, id, ".update", access.Update, func(before T) (T, bool, error) {
 		after, err := apply(before)
 		return after, true, err
 	})
 }
 
-// Archive makes a record inactive if the caller may delete it. An inactive record stays unchanged. It returns the errors of
-// [records.Update].
-func (s *Service[T]) Archive(ctx context.Context, id string) error {
+func (s *service[T]) Archive(ctx context.Context, id string) error {
 	_, err := s.change(ctx, id, ".archive", access.Delete, func(record T) (T, bool, error) {
 		active := s.of.at(&record, "active")
 		changed := active.Bool()
@@ -95,7 +120,7 @@ func (s *Service[T]) Archive(ctx context.Context, id string) error {
 	return err
 }
 
-func (s *Service[T]) change(ctx context.Context, id, verb string, wanted access.Permission, apply func(before T) (T, bool, error)) (T, error) {
+func (s *service[T]) change(ctx context.Context, id, verb string, wanted access.Permission, apply func(before T) (T, bool, error)) (T, error) {
 	c := records.Edit[T]{
 		Action: s.of.Type.Name + verb, Wanted: wanted,
 		Apply: func(before T, now store.Time) (T, bool, error) {
@@ -124,7 +149,7 @@ func (s *Service[T]) change(ctx context.Context, id, verb string, wanted access.
 }
 
 // changeInTx is [records.Update] for records of several tables, whose audit entries are made within the transaction.
-func (s *Service[T]) changeInTx(ctx context.Context, id string, c records.Edit[T]) (after T, err error) {
+func (s *service[T]) changeInTx(ctx context.Context, id string, c records.Edit[T]) (after T, err error) {
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
 		before, err := records.GetForUpdate(ctx, tx, s.of.Table, id, c.Wanted)
 		if err != nil {
@@ -143,19 +168,16 @@ func (s *Service[T]) changeInTx(ctx context.Context, id string, c records.Edit[T
 	return after, err
 }
 
-// PersonalData lists the table.
-func (s *Service[T]) PersonalData() []personal.Table {
+func (s *service[T]) PersonalData() []personal.Table {
 	return []personal.Table{{Name: s.of.From, Holds: s.of.d.Holds, Sections: []string{s.of.d.Section.Name}}}
 }
 
-// PersonalSections declares the records of a person.
-func (s *Service[T]) PersonalSections() []personal.Section {
+func (s *service[T]) PersonalSections() []personal.Section {
 	return []personal.Section{personal.Records(s.of.d.Section,
 		personal.Of[T]{Table: s.of.Table, All: access.Read, Condition: s.of.From + "." + s.of.d.Subject + " = $2"})}
 }
 
-// ErasePerson erases the records of a person.
-func (s *Service[T]) ErasePerson(ctx context.Context, tx *store.Tx, subject personal.Subject, cursor string) (string, error) {
+func (s *service[T]) ErasePerson(ctx context.Context, tx *store.Tx, subject personal.Subject, cursor string) (string, error) {
 	if subject.Kind != s.of.d.Section.Kind {
 		return "", nil
 	}
@@ -163,8 +185,7 @@ func (s *Service[T]) ErasePerson(ctx context.Context, tx *store.Tx, subject pers
 	return personal.Run(ctx, tx, cursor, personal.EachID(unerased, subject.ID, s.EraseRecord))
 }
 
-// EraseRecord erases one record, unless it was erased before.
-func (s *Service[T]) EraseRecord(ctx context.Context, tx *store.Tx, id string) error {
+func (s *service[T]) EraseRecord(ctx context.Context, tx *store.Tx, id string) error {
 	before, err := s.of.GetUnchecked(ctx, tx, id)
 	if err != nil || before.Erased() {
 		return err
@@ -188,8 +209,7 @@ func (s *Service[T]) EraseRecord(ctx context.Context, tx *store.Tx, id string) e
 	return s.quota.Count(ctx, tx, s.of.Owner(before), 0, s.of.Weight(after)-s.of.Weight(before))
 }
 
-// TextSources returns what finds the records: their words and ids.
-func (s *Service[T]) TextSources() []find.Source {
+func (s *service[T]) TextSources() []find.Source {
 	return []find.Source{{Name: s.of.From, IDs: "SELECT id FROM " + s.of.From + " WHERE id > $1 ORDER BY id LIMIT $2", Read: s.of.texts}}
 }
 
@@ -213,8 +233,7 @@ func (t *Type[T]) texts(ctx context.Context, q store.Querier, ids []string) ([]s
 	})
 }
 
-// FindText returns the records that match a text best, of those that the caller may read.
-func (s *Service[T]) FindText(ctx context.Context, text list.Words, limit int) ([]find.Hit, error) {
+func (s *service[T]) FindText(ctx context.Context, text list.Words, limit int) ([]find.Hit, error) {
 	found, err := s.of.List.Find(ctx, s.db, text.Search(s.of.From), limit, s.of.Visible(access.From(ctx)))
 	hits := make([]find.Hit, len(found))
 	for i, one := range found {

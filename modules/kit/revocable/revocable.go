@@ -63,7 +63,16 @@ func (g Generation) Valid() bool { return g.remembers() && g.counter.Load() == g
 // Cache is a ristretto cache, which may drop entries at any time. It compares whole keys; ristretto itself compares hashes
 // only.
 type Cache[V any] struct {
-	entries *ristretto.Cache[string, *cached[V]]
+	entries entries[*cached[V]]
+}
+
+// entries are the methods of ristretto that Cache uses. Packages that see a Cache do not compile the others.
+type entries[V any] interface {
+	Get(key string) (V, bool)
+	Set(key string, value V, cost int64) bool
+	Wait()
+	Clear()
+	Close()
 }
 
 type cached[V any] struct {

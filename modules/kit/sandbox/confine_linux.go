@@ -70,10 +70,14 @@ func dataBytes() (uint64, error) {
 }
 
 // apply lowers the priority of all threads of the worker. The kernel has a priority per thread, and a new thread inherits it. The
-// worker is its own process group.
+// worker is its own process group. A server that was started with a lower priority keeps it.
 func (p Priority) apply() error {
 	nice, lower := niceness[p]
 	if !lower {
+		return nil
+	}
+	const systemCallBase = 20 // the system call returns 20 minus the niceness
+	if own, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err == nil && systemCallBase-own >= nice {
 		return nil
 	}
 	if err := unix.Setpriority(unix.PRIO_PGRP, 0, nice); err != nil {

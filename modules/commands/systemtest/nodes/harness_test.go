@@ -45,6 +45,9 @@ func newLoad(tb testing.TB, name string) *load {
 	return l
 }
 
+// pace is the time from one request of a writer to its next one. Without it the writers take both cores while a test waits for leases.
+const pace = 50 * time.Millisecond
+
 // on starts writers on a node. They continue after failures while the process lives, until the load is stopped. It returns how
 // many of their requests were acknowledged.
 func (l *load) on(p *systemtest.Process, admin *systemtest.Client, writers int) *atomic.Int64 {
@@ -52,16 +55,16 @@ func (l *load) on(p *systemtest.Process, admin *systemtest.Client, writers int) 
 	for range writers {
 		c := p.Client(admin.Headers...)
 		l.running.Go(func() {
-			for !l.stopped.Load() && p.Alive() {
+			tick := time.NewTicker(pace)
+			defer tick.Stop()
+			for ; !l.stopped.Load() && p.Alive(); <-tick.C {
 				if l.write(c) {
 					acknowledged.Add(1)
 					continue
 				}
-				tick := time.NewTicker(10 * time.Millisecond)
 				for !l.stopped.Load() && p.Alive() && !c.Ready() {
 					<-tick.C
 				}
-				tick.Stop()
 			}
 		})
 	}
