@@ -28,7 +28,8 @@ func (s *Server) identify(r *call) {
 		r.fiber.Context().SetConnectionClose()
 	}
 	r.RequestID, r.AuditID = requestIDs(header.PeekCanonical(nameRequestID), r.began)
-	r.Language = locales.Match(r.list(fiber.HeaderAcceptLanguage))
+	languages := r.list(fiber.HeaderAcceptLanguage)
+	r.Language, r.AsksLanguage = locales.Match(languages), languages != "" && languages[0] != '*'
 	r.Address = s.clientAddress(r.fiber.Context())
 	r.IfMatch = r.list(fiber.HeaderIfMatch)
 	r.Cookie = string(header.PeekCanonical(nameCookie))

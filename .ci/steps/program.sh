@@ -40,6 +40,7 @@ step_release() {
     fi
     (cd "$work/first" && sha256sum --quiet -c SHA256SUMS && tar -xzf kontor_0.0.0-test_linux_amd64.tar.gz)
     "$work/first/kontor_0.0.0-test_linux_amd64/kontor" version | grep -q '^kontor 0\.0\.0-test '
+    verify_unit "$work/first/kontor_0.0.0-test_linux_amd64" || return 1
     size=$(stat -c %s "$work/first/kontor_0.0.0-test_linux_amd64/kontor")
     echo "the executable has $size bytes"
     expect_size "$work/first/kontor_0.0.0-test_linux_amd64/README.md" "$size" || return 1
@@ -47,6 +48,16 @@ step_release() {
         echo "reason: the executable is larger than $max_executable bytes"
         return 1
     fi
+}
+
+# verify_unit DIR: checks the systemd unit of an unpacked archive, with the archive's program.
+verify_unit() {
+    local findings
+    sed "s|/usr/local/bin/kontor|$1/kontor|" "$1/docs/kontor.service" >"$1/kontor.service"
+    findings=$(systemd-analyze verify "$1/kontor.service" 2>&1) && [[ -z $findings ]] || {
+        echo "reason: systemd-analyze finds fault with docs/kontor.service: $findings"
+        return 1
+    }
 }
 
 # expect_size README BYTES: compares the size of the program that a README names with its real size.

@@ -89,6 +89,7 @@ step_install() {
     command -v nginx >/dev/null || missing+=(nginx-light)
     command -v haproxy >/dev/null || missing+=(haproxy)
     command -v clamd >/dev/null || missing+=(clamav-daemon)
+    command -v systemd-analyze >/dev/null || missing+=(systemd)
     (cd .ci/pebble && go mod download) # for the tests of ACME
     (cd .ci/s3 && go mod download)     # for the tests of continuous backups
     if [[ ${#missing[@]} -eq 0 ]]; then

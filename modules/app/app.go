@@ -136,7 +136,8 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		return nil, err
 	}
 	m.Users = directory.New(db, m.Auth, messages{m.Notifications}, texts, directory.Options{
-		OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts, InvitationLife: o.Settings.Auth.Invitation, PerHour: codesPerHour(o.Settings.RateLimits), Log: o.Log, Policy: m.Policy})
+		OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts, InvitationLife: o.Settings.Auth.Invitation, InviteAny: m.InSandbox(),
+		PerHour: codesPerHour(o.Settings.RateLimits), Log: o.Log, Policy: m.Policy})
 	m.OIDC = newOIDC(m)
 	m.Factors = factors.New(db, m.Auth, m.Notifications, texts, factors.Options{BaseURL: o.Settings.Server.BaseURL, Issuer: issuer(o.Settings), Log: o.Log})
 	if m.Services, err = newServices(m); err != nil {

@@ -30,6 +30,9 @@ func FirstAdmin(email string) string {
 	return email
 }
 
+// sandboxAdmin is the id of the first administrator of each sandbox, so that the same seed file makes records that name the same user.
+const sandboxAdmin = "019b76da-a800-7001-a67b-e371c5155e9d"
+
 // firstKey is the name of the API key that the first start creates.
 const firstKey = "first start"
 
@@ -59,7 +62,11 @@ func (m *Modules) Boot(ctx context.Context) (*FirstBoot, error) {
 		boot.AdminPassword = rand.Text()
 		password = boot.AdminPassword
 	}
-	admin, err := m.Users.Prepare(ctx, directory.NewUser{Value: boot.AdminEmail, Password: password, Roles: []string{access.Administrator}})
+	first := directory.NewUser{Value: boot.AdminEmail, Password: password, Roles: []string{access.Administrator}}
+	if m.InSandbox() {
+		first.ID = sandboxAdmin
+	}
+	admin, err := m.Users.Prepare(ctx, first)
 	if err != nil {
 		return nil, fmt.Errorf("first administrator: %w", err)
 	}
@@ -134,6 +141,7 @@ type Sandbox struct {
 	Public bool                // other machines may call the endpoints of the sandbox
 	// Restart resets the sandbox; nil: it cannot be reset. Rounds is how often it has begun.
 	Restart playground.Restart
+	Keep    playground.Keep
 	Rounds  int
 }
 
@@ -147,7 +155,7 @@ func (m *Modules) newPlayground() *playground.Service {
 	}
 	return playground.New(playground.Options{
 		DB: m.DB, Log: m.Log, Clock: m.Sandbox.Clock, Gate: &m.jobGate, Jobs: m.playgroundJobs,
-		Queues: []playground.Queue{m.Deliveries, m.Webhooks}, Notices: m.Notifications, Restart: m.Sandbox.Restart,
+		Queues: []playground.Queue{m.Deliveries, m.Webhooks}, Notices: m.Notifications, Restart: m.Sandbox.Restart, Keep: m.Sandbox.Keep,
 	})
 }
 

@@ -287,7 +287,7 @@ func (m *Modules) newSeed() *seed.Service {
 	}
 	return seed.New(seed.Options{
 		DB: m.DB, Clock: m.Sandbox.Clock, Texts: m.Texts, Log: m.Log, Front: m.front, People: m.users(), Sessions: m.Auth,
-		Busy: m.Playground.Busy(), Advance: m.Playground.AdvanceTo, Settle: m.Webhooks.Settle,
+		Busy: m.Playground.Busy(), Gate: &m.jobGate, Advance: m.Playground.AdvanceTo, Settle: m.Webhooks.Settle, Keep: m.Sandbox.Keep,
 	})
 }
 

@@ -135,6 +135,7 @@ type delivery struct {
 	Attempts       int
 	ResponseStatus int       `json:"response_status"`
 	LastError      string    `json:"last_error"`
+	ErrorCode      string    `json:"error_code"`
 	NextAttemptAt  time.Time `json:"next_attempt_at"`
 }
 

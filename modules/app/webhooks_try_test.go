@@ -15,6 +15,7 @@ type tried struct {
 	Delivered      bool
 	ResponseStatus *int `json:"response_status"`
 	Error          string
+	ErrorCode      string `json:"error_code"`
 }
 
 func TestWebhooks_AnAddressIsTestedBeforeItIsSaved(t *testing.T) {
@@ -23,7 +24,7 @@ func TestWebhooks_AnAddressIsTestedBeforeItIsSaved(t *testing.T) {
 		s.Admin().Do("POST", tryPath, map[string]any{"url": address}).Expect(t, 200).Into(t, &got)
 		return got
 	}
-	if got := try(r.URL); !got.Delivered || *got.ResponseStatus != 204 || got.Error != "" {
+	if got := try(r.URL); !got.Delivered || *got.ResponseStatus != 204 || got.Error != "" || got.ErrorCode != "" {
 		t.Errorf("got %+v", got)
 	}
 	c := <-r.calls
@@ -34,15 +35,15 @@ func TestWebhooks_AnAddressIsTestedBeforeItIsSaved(t *testing.T) {
 		w.Header().Set("Location", "http://127.0.0.1:1/")
 		w.WriteHeader(http.StatusFound)
 	})
-	if got := try(r.URL); got.Delivered || *got.ResponseStatus != 302 || !strings.Contains(got.Error, "redirects are not followed") {
+	if got := try(r.URL); got.Delivered || *got.ResponseStatus != 302 || got.ErrorCode != "redirect" || !strings.Contains(got.Error, "redirects are not followed") {
 		t.Errorf("got %+v", got)
 	}
 	r.answers(status(http.StatusInternalServerError))
-	if got := try(r.URL); got.Delivered || *got.ResponseStatus != 500 {
+	if got := try(r.URL); got.Delivered || *got.ResponseStatus != 500 || got.ErrorCode != "answer" {
 		t.Errorf("got %+v", got)
 	}
 	r.Close()
-	if got := try(r.URL); got.Delivered || got.ResponseStatus != nil || got.Error == "" || strings.Contains(got.Error, "127.0.0.1") {
+	if got := try(r.URL); got.Delivered || got.ResponseStatus != nil || got.ErrorCode != "refused" || got.Error == "" || strings.Contains(got.Error, "127.0.0.1") {
 		t.Errorf("got %+v", got)
 	}
 	if body := s.Admin().Do("GET", "/v1/webhooks", nil).Expect(t, 200).Body; !strings.Contains(body, `"total":0`) {
@@ -62,7 +63,7 @@ func TestWebhooks_ATestReachesAllowedReceiversOnly(t *testing.T) {
 	}
 	// A name is checked when it is called.
 	var got tried
-	if s.Admin().Do("POST", tryPath, map[string]any{"url": "https://localhost/"}).Expect(t, 200).Into(t, &got); got.Delivered || !strings.Contains(got.Error, "not public") {
+	if s.Admin().Do("POST", tryPath, map[string]any{"url": "https://localhost/"}).Expect(t, 200).Into(t, &got); got.Delivered || got.ErrorCode != "forbidden" || !strings.Contains(got.Error, "not public") {
 		t.Errorf("got %+v", got)
 	}
 }

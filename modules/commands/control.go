@@ -184,40 +184,40 @@ func socketPath(dir string) (path string, release func(), err error) {
 }
 
 // serverAt returns the address of a server and the transport of requests with a token to it. Without an address it is the server of
-// these settings on this machine.
+// the data directory, where that says it listens.
 func serverAt(ctx context.Context, address string, s settings.Settings) (string, http.RoundTripper, error) {
 	if address != "" {
 		return address, http.DefaultTransport, nil
 	}
-	if err := recognizeServer(ctx, s); err != nil {
+	listens, err := askListening(ctx, s)
+	if err != nil {
 		return "", nil, err
 	}
-	own, origin := ownClient(s.Server.Listen, s.Server.OverTLS(), "", 0)
-	return origin, provenServer(own.Transport.(*http.Transport), s), nil
+	own, origin := ownClient(listens, s.Server.OverTLS(), "", 0)
+	return origin, provenServer(own.Transport.(*http.Transport), s, listens), nil
 }
 
-// recognizeServer asks the server of the data directory, by its socket, whether it listens at the address of the settings. Another
-// program may have the port while that server does not run, and would get the token. Only those who may read the master key can
-// answer on the socket.
-func recognizeServer(ctx context.Context, s settings.Settings) error {
-	listens := ""
-	err := errNoServer
+// askListening asks the server of the data directory, by its socket, where it listens. Another program may have the port of the settings
+// while that server does not run, and would get the token. Only those who may read the master key can answer on the socket.
+func askListening(ctx context.Context, s settings.Settings) (listens string, err error) {
+	err = errNoServer
 	if s.Data.URL == "" {
 		err = askServer(ctx, s.Data.Dir, keyRequest{Command: askListen}, func(a controlAnswer) { listens = a.Text })
 	}
-	switch {
-	case err != nil:
-		return fmt.Errorf("the token is not sent, because the server of %s cannot be recognized; start it, or name the server with --url: %w", s.Data.Dir, err)
-	case listens != s.Server.Listen:
-		return fmt.Errorf("the token is not sent, because the server of %s listens on %s; name it with --url", s.Data.Dir, listens)
+	if err != nil {
+		return "", fmt.Errorf("the token is not sent, because the server of %s cannot be recognized; start it, or name the server with --url: %w", s.Data.Dir, err)
 	}
-	return nil
+	return listens, nil
 }
 
 // provenServer makes a transport recognize the server before each connection, also when the stream is opened again.
-func provenServer(t *http.Transport, s settings.Settings) *http.Transport {
+func provenServer(t *http.Transport, s settings.Settings, listens string) *http.Transport {
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if err := recognizeServer(ctx, s); err != nil {
+		now, err := askListening(ctx, s)
+		if err == nil && now != listens {
+			err = fmt.Errorf("the token is not sent, because the server of %s listens on %s now; run the command again", s.Data.Dir, now)
+		}
+		if err != nil {
 			return nil, err
 		}
 		return new(net.Dialer).DialContext(ctx, network, address)

@@ -38,7 +38,7 @@ whose rights decide what is read.`,
 		Args:    arguments(&c.Request), RunE: l.run(c),
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.URL, "url", "", "Address (`URL`) of the server; default: the one of these settings on this machine.")
+	f.StringVar(&c.URL, "url", "", "Address (`URL`) of the server; default: the one of the data directory.")
 	f.StringVar(&c.Token, "token", "", "`Token` of an administrator, or @FILE to read it from a file: other users can see flags.")
 	required(cmd, "token")
 	return cmd
@@ -201,7 +201,7 @@ The same file sent again continues: rows that were imported are duplicates.`,
 		Args:    arguments(&c.File), RunE: l.run(c),
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.URL, "url", "", "Address (`URL`) of the server; default: the one of these settings on this machine.")
+	f.StringVar(&c.URL, "url", "", "Address (`URL`) of the server; default: the one of the data directory.")
 	f.StringVar(&c.Token, "token", "", "`Token` of a service account, or @FILE to read it from a file: other users can see flags.")
 	f.StringVar(&c.OnDuplicate, "on-duplicate", "skip", "What to do with rows whose customers exist: skip, update or reject.")
 	f.BoolVar(&c.DryRun, "dry-run", false, "Only count what the import would do.")

@@ -150,6 +150,7 @@ const (
 	askClock   = "clock"
 	askAdvance = "advance"
 	askReset   = "reset"
+	askFirst   = "reset to the first start"
 	askKeep    = "keep"
 	askRounds  = "rounds" // how often the sandbox has begun
 
@@ -162,7 +163,7 @@ const (
 )
 
 // ofSandbox are the commands for a sandbox only.
-var ofSandbox = []string{askClock, askAdvance, askReset, askKeep, askRounds, askSeed, askTrigger, askScenarios, askSession, askExport}
+var ofSandbox = []string{askClock, askAdvance, askReset, askFirst, askKeep, askRounds, askSeed, askTrigger, askScenarios, askSession, askExport}
 
 // sealProgress is how many values of a column were sealed again.
 type sealProgress struct {
@@ -217,9 +218,16 @@ func (k keyRequest) run(ctx context.Context, m *app.Modules, answer func(control
 		return nil
 	case askAdvance:
 		return k.moveClock(ctx, m, say)
-	case askReset, askKeep:
-		_, err := m.Playground.Reset(k.Command == askKeep)
+	case askReset, askFirst:
+		_, err := m.Playground.Reset(k.Command == askFirst)
 		return inWords(m, err)
+	case askKeep:
+		took, err := m.Playground.KeepState(ctx)
+		if err != nil {
+			return inWords(m, err)
+		}
+		say("resets go back to the present state; keeping it took %d ms", took.Milliseconds())
+		return nil
 	case askRounds:
 		say("%d", m.Sandbox.Rounds)
 		return nil

@@ -49,7 +49,7 @@ events by webhooks instead, see docs/webhooks.md.`,
 		Args:    arguments(), RunE: l.run(c),
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.URL, "url", "", "Address (`URL`) of the server; default: the one of these settings on this machine.")
+	f.StringVar(&c.URL, "url", "", "Address (`URL`) of the server; default: the one of the data directory.")
 	f.StringVar(&c.Token, "token", "", "`Token` of a service account, or @FILE to read it from a file: other users can see flags.")
 	f.StringSliceVar(&c.Types, "types", nil, "`Types` of events, or patterns such as customers.*; separated by commas. Default: all.")
 	f.StringVar(&c.After, "after", "", "Begin after an event, by its `id`, or at a time. Default: with the next event.")

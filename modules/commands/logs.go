@@ -146,7 +146,7 @@ socket, and reads as its first administrator.`,
 		Args:    arguments(), RunE: l.run(c),
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.URL, "url", "", "Address (`URL`) of the server; default: the one of these settings on this machine.")
+	f.StringVar(&c.URL, "url", "", "Address (`URL`) of the server; default: the one of the data directory.")
 	f.StringVar(&c.Token, "token", "", "`Token` of an administrator, or @FILE to read it from a file: other users can see flags. A sandbox needs none.")
 	f.BoolVarP(&c.Follow, "follow", "f", false, "Continue with the requests that follow, until the command is interrupted.")
 	f.StringSliceVar(&c.Status, "status", nil, "`Statuses`, such as 404, 4xx or 400..499; separated by commas. Default: all.")

@@ -84,6 +84,57 @@ func TestReset_GoesBackWithoutARestart(t *testing.T) {
 	}
 }
 
+// A seed is kept while the sandbox serves: the session of its sender, and the requests in memory, stay.
+func TestReset_GoesBackToTheStateAfterTheSeed(t *testing.T) {
+	p, dir := sandbox(t)
+	admin := p.signIn(t, "root@kontor.example", sandboxPassword)
+	names := func(token string) (found string) {
+		for _, name := range []string{"Ada", "Beat", "Carla"} {
+			if strings.Contains(p.as(t, token, http.MethodGet, "/v1/customers", "", http.StatusOK), `"`+name+`"`) {
+				found += name + " "
+			}
+		}
+		return found
+	}
+	seed := func(name string) string {
+		return fmt.Sprintf(`[{"request":"POST /v1/customers","body":{"first_name":%q,"last_name":"Muster","email":"a@example.ch"}}]`, name)
+	}
+	p.as(t, admin, http.MethodPost, "/v1/sandbox/seed", seed("Ada"), http.StatusOK, "Content-Type", "application/json")
+	if kept := p.as(t, admin, http.MethodGet, "/v1/requests?search.path=/v1/sandbox/seed", "", http.StatusOK); !strings.Contains(kept, `"total":1`) {
+		t.Errorf("after the seed, the requests are %s", kept)
+	}
+	p.as(t, admin, http.MethodPost, "/v1/sandbox/seed", `[{"request":"POST /v1/customers"}]`, http.StatusUnprocessableEntity, "Content-Type", "application/json")
+	expectSuccess(t, run(nil, "", "trigger", "customers.created", "--data.dir", dir), "customers.created")
+	expectSuccess(t, run(nil, "", "reset", "--data.dir", dir), "went back to its kept state")
+	if found := names(admin); found != "Ada " {
+		t.Errorf("after the reset there are %s", found)
+	}
+
+	expectSuccess(t, run(nil, seed("Carla"), "seed", "-", "--data.dir", dir), "resets go back to this state")
+	p.as(t, admin, http.MethodPost, "/v1/sandbox/reset", "", http.StatusOK)
+	if found := names(admin); found != "Ada Carla " {
+		t.Errorf("after the second seed and a reset there are %s", found)
+	}
+	expectSuccess(t, run(nil, "", "check", "--data.dir", dir), "is intact")
+
+	for _, first := range []func(){
+		func() { p.as(t, admin, http.MethodPost, "/v1/sandbox/reset?first=true", "", http.StatusOK) },
+		func() { expectSuccess(t, run(nil, "", "reset", "--first", "--data.dir", dir), "after its first start") },
+		func() { expectSuccess(t, run(nil, "", "reset", "--data.dir", dir), "went back to its kept state") },
+	} {
+		first()
+		p.as(t, admin, http.MethodGet, "/v1/customers", "", http.StatusUnauthorized)
+		if admin = p.signIn(t, "root@kontor.example", sandboxPassword); names(admin) != "" {
+			t.Errorf("after a reset to the first start there are %s", names(admin))
+		}
+	}
+	expectFailure(t, run(nil, "", "reset", "--first", "--keep", "--data.dir", dir), "first")
+	p.stop()
+	if log := p.stderr.String(); strings.Contains(log, `"level":"ERROR"`) || strings.Contains(log, "no mark") {
+		t.Errorf("the log has %s", log)
+	}
+}
+
 func TestReset_IsForAdministratorsOfThisMachine(t *testing.T) {
 	t.Parallel()
 	p, dir := sandbox(t)

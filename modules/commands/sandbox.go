@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"net"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -21,9 +18,6 @@ import (
 	"kontor/modules/developer/playground"
 	"kontor/server/apierr"
 	"kontor/server/settings"
-	"kontor/store/datadir"
-	"kontor/store/erasures"
-	"kontor/store/sqlite"
 )
 
 // sandboxServer serves a sandbox in rounds. A reset ends a round: the database is closed, its files are replaced by the kept ones, and
@@ -37,10 +31,10 @@ type sandboxServer struct {
 	asked *resetRequest      // nil: none
 }
 
-// resetRequest asks for the kept state, or to keep the present one.
+// resetRequest asks for the kept state, or for that after the first start.
 type resetRequest struct {
-	keep bool
-	done chan error
+	first bool
+	done  chan error
 }
 
 // closeForReset is how long the modules may take to write what they hold in memory before the files are copied.
@@ -67,7 +61,7 @@ func serveSandbox(ctx context.Context, p Process, r *settings.Result, o openOpti
 		if err := withModules(ctx, r, o, first); err != nil {
 			return err
 		}
-		if err := s.kept.keep(); err != nil {
+		if err := s.kept.keepFirst(); err != nil {
 			return err
 		}
 	}
@@ -79,7 +73,7 @@ func serveSandbox(ctx context.Context, p Process, r *settings.Result, o openOpti
 		}
 		each, s.asked = func(*app.Modules) error { return nil }, nil
 		if err == nil {
-			err = s.change(request)
+			err = s.kept.restore(request.first)
 		}
 		if err == nil {
 			err = open.again(ctx)
@@ -95,14 +89,6 @@ func serveSandbox(ctx context.Context, p Process, r *settings.Result, o openOpti
 	}
 }
 
-// change makes the files of the closed database those of the kept state, or the other way round.
-func (s *sandboxServer) change(request *resetRequest) error {
-	if request.keep {
-		return s.kept.keep()
-	}
-	return s.kept.restore()
-}
-
 // round serves until the context ends or a reset is asked for.
 func (s *sandboxServer) round(ctx context.Context, p Process, r *settings.Result, o openOptions, open *listeners, each func(*app.Modules) error) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -116,7 +102,7 @@ func (s *sandboxServer) round(ctx context.Context, p Process, r *settings.Result
 	}
 	defer shared.Close() //nolint:errcheck // it may be closed already
 	open.main = shared
-	o.sandbox.Restart = s.restart
+	o.sandbox.Restart, o.sandbox.Keep = s.restart, s.kept.keep
 	o.sandbox.Rounds++
 	return withModules(ctx, r, o, func(m *app.Modules) error {
 		if err := each(m); err != nil {
@@ -127,11 +113,11 @@ func (s *sandboxServer) round(ctx context.Context, p Process, r *settings.Result
 }
 
 // restart ends the round, see [playground.Restart].
-func (s *sandboxServer) restart(keep bool) <-chan error {
+func (s *sandboxServer) restart(first bool) <-chan error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.asked == nil {
-		s.asked = &resetRequest{keep: keep, done: make(chan error, 1)}
+		s.asked = &resetRequest{first: first, done: make(chan error, 1)}
 		s.end()
 	}
 	return s.asked.done
@@ -165,94 +151,6 @@ func (l *sharedListener) Close() error {
 	defer l.mu.Unlock()
 	l.closed = true
 	return err
-}
-
-// keptState is what a reset goes back to: copies of the files of the closed database, in a directory beside them.
-type keptState struct{ dir string }
-
-const (
-	keptDir    = "sandbox"        // below the data directory
-	unfinished = "sandbox.change" // says that the files are being replaced
-)
-
-// keptFiles are the files of a closed database. Those that are missing in the kept state are deleted by a reset.
-func keptFiles() []string {
-	return []string{datadir.Database, sqlite.MarkName, erasures.Name, datadir.Key}
-}
-
-func (k keptState) path(name string) string { return filepath.Join(k.dir, name) }
-
-func (k keptState) exists() bool {
-	_, err := os.Stat(k.path(keptDir))
-	return err == nil
-}
-
-// keep makes the present state the kept one.
-func (k keptState) keep() error {
-	next := k.path(keptDir + ".new")
-	if err := errors.Join(os.RemoveAll(next), os.Mkdir(next, datadir.DirMode)); err != nil {
-		return fmt.Errorf("keep the state of the sandbox: %w", err)
-	}
-	for _, name := range keptFiles() {
-		if err := copyFile(k.path(name), filepath.Join(next, name)); err != nil {
-			return fmt.Errorf("keep the state of the sandbox: %w", err)
-		}
-	}
-	if err := errors.Join(os.RemoveAll(k.path(keptDir)), os.Rename(next, k.path(keptDir))); err != nil {
-		return fmt.Errorf("keep the state of the sandbox: %w", err)
-	}
-	return nil
-}
-
-// restore goes back to the kept state. A start continues one that was interrupted.
-func (k keptState) restore() error {
-	if err := os.WriteFile(k.path(unfinished), nil, datadir.FileMode); err != nil {
-		return fmt.Errorf("go back to the kept state: %w", err)
-	}
-	return k.finish()
-}
-
-// finish does what is left of a restore.
-func (k keptState) finish() error {
-	if _, err := os.Stat(k.path(unfinished)); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	for _, name := range []string{datadir.Database + "-wal", datadir.Database + "-shm"} {
-		if err := os.Remove(k.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("go back to the kept state: %w", err)
-		}
-	}
-	for _, name := range keptFiles() {
-		if err := copyFile(filepath.Join(k.path(keptDir), name), k.path(name)); err != nil {
-			return fmt.Errorf("go back to the kept state: %w", err)
-		}
-	}
-	return os.Remove(k.path(unfinished))
-}
-
-// copyFile makes one file a copy of another, which may be missing.
-func copyFile(from, to string) error {
-	source, err := os.Open(from)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = os.Remove(to); errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return err
-	}
-	if err != nil {
-		return err
-	}
-	defer source.Close()
-	temporary := to + ".tmp"
-	target, err := os.OpenFile(temporary, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, datadir.FileMode)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(target, source)
-	if err = errors.Join(err, target.Sync(), target.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temporary, to)
 }
 
 // clock returns the commands about the clock of a sandbox.
@@ -376,7 +274,7 @@ func (k keyRequest) moveClock(ctx context.Context, m *app.Modules, say func(stri
 		say("  %6d  notices of %s", c.Count, c.Name)
 	}
 	if !moved.Complete {
-		say("it is not there yet, because the work took long; continue with: kontor clock to")
+		say("it is not there yet, because the work took long; move it further")
 	}
 	return nil
 }
@@ -400,17 +298,19 @@ func inWords(m *app.Modules, err error) error {
 	return errors.New(m.Texts.Text(locales.Default, key, failure.Args))
 }
 
-type resetCommand struct{ Keep bool }
+type resetCommand struct{ Keep, First bool }
 
 func (l *commandLine) reset() *cobra.Command {
 	c := &resetCommand{}
 	cmd := &cobra.Command{
-		Use: "reset", Short: "Take a running sandbox back to its kept state, which is that after the first start.",
+		Use: "reset", Short: "Take a running sandbox back to the state after its last seed file, or after its first start.",
 		Long: `Records, sessions and the clock become those of that state, and streams
 reconnect. The command asks the sandbox by the socket in its data directory.`,
-		Example: "kontor reset\nkontor reset --keep", Args: arguments(), RunE: l.run(c),
+		Example: "kontor reset\nkontor reset --first\nkontor reset --keep", Args: arguments(), RunE: l.run(c),
 	}
+	cmd.Flags().BoolVar(&c.First, "first", false, "Go back to the state after the first start, also if seed files were played since.")
 	cmd.Flags().BoolVar(&c.Keep, "keep", false, "Keep the present state instead, so that resets go back to it.")
+	cmd.MarkFlagsMutuallyExclusive("first", "keep")
 	return cmd
 }
 
@@ -422,14 +322,17 @@ const (
 // Run resets the sandbox, and waits until it answers again.
 func (c resetCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	p.warn(r)
+	if c.Keep {
+		return askSandbox(ctx, p, r, keyRequest{Command: askKeep})
+	}
 	began := time.Now()
 	before, err := rounds(ctx, r)
 	if err != nil {
 		return err
 	}
 	request, text := keyRequest{Command: askReset}, "the sandbox went back to its kept state"
-	if c.Keep {
-		request.Command, text = askKeep, "the state of the sandbox is kept"
+	if c.First {
+		request.Command, text = askFirst, "the sandbox went back to the state after its first start"
 	}
 	if err := askSandbox(ctx, p, r, request); err != nil {
 		return err

@@ -30,6 +30,10 @@ func (l *commandLine) seed() *cobra.Command {
 docs/sandbox.md. The files are played one after the other; "-" is standard
 input. The command asks the sandbox by the socket in its data directory and
 needs no token. A step that names no user is one of the first administrator.
+Afterwards, "kontor reset" goes back to the state that the files have made.
+
+The same file makes the same ids in each new sandbox, and the same times if it
+has a "start".
 
 --export prints the state of the sandbox as a seed file, as far as the API can
 make it.`,
@@ -160,7 +164,7 @@ func (k keyRequest) playSeed(ctx context.Context, m *app.Modules, say func(strin
 		return inWords(m, err)
 	}
 	saySteps(played, say)
-	say("%d steps were played (run %d); the sandbox is at %s", len(played.Steps), played.Run, played.Now)
+	say("%d steps were played (run %d); the sandbox is at %s, and resets go back to this state", len(played.Steps), played.Run, played.Now)
 	return nil
 }
 

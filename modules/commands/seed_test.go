@@ -1,14 +1,36 @@
 package commands_test
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
+// The same file in two new sandboxes makes records that are equal in every member, also in who made them. Tests that play files
+// run alone: a process has one source of ids.
+func TestSeed_MakesEqualRecordsInTwoSandboxes(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "seed.yaml")
+	year := strconv.Itoa(time.Now().Year() + 2)
+	content := "start: " + year + "-01-05T08:00:00Z\nsteps:\n- {request: POST /v1/personas, body: {first_name: Ada, last_name: Muster, date_of_birth: 1990-04-12}}\n"
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var answers []string
+	for range 2 {
+		p, dir := sandbox(t)
+		expectSuccess(t, run(nil, "", "seed", file, "--data.dir", dir), "POST /v1/personas")
+		answers = append(answers, p.as(t, p.signIn(t, "root@kontor.example", sandboxPassword), http.MethodGet, "/v1/personas", "", http.StatusOK))
+	}
+	if answers[0] != answers[1] || !strings.Contains(answers[0], `"created_at":"`+year+`-01-05T08:01:00.000Z"`) {
+		t.Errorf("the first one has\n%s\nand the second one\n%s", answers[0], answers[1])
+	}
+}
+
 func TestSeed_PlaysFilesAndScenariosByTheSocket(t *testing.T) {
-	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	on := []string{"--data.dir", dir}
 	file := filepath.Join(t.TempDir(), "seed.yaml")

@@ -1845,6 +1845,9 @@ func (a *ProfilePreferencesAPI) bind(c *Client) {
 }
 
 // Get calls GET /v1/profile/preferences: get the caller's preferences.
+//
+// Preferences that the caller has not set have the defaults of the language in Accept-Language, and without this header
+// those of the caller's language.
 func (a *ProfilePreferencesAPI) Get(ctx context.Context, options ...CallOption) (*ProfilePreferences, error) {
 	return fetch[ProfilePreferences](ctx, a.client, operation{name: "profile.preferences.get", method: "GET", path: "/v1/profile/preferences", bearer: true}, input{}, options)
 }

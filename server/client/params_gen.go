@@ -723,6 +723,8 @@ type InboxListParams struct {
 	SearchAssignee  Filter `query:"search.assignee"`
 	SearchCreatedAt Filter `query:"search.created_at"`
 	SearchChangedAt Filter `query:"search.changed_at"`
+	// Only the threads of the user who has created the record of this customer.
+	CustomerID string `query:"customer_id"`
 	// open: without those that are snoozed; mine: open or snoozed, and assigned to the caller. Without it: all.
 	View string `query:"view"`
 }

@@ -3989,9 +3989,31 @@ type WebhookTried struct {
 	// null without an answer.
 	ResponseStatus *int64 `json:"response_status"`
 	// Why the call has failed; empty if it has not.
-	Error      string `json:"error"`
-	DurationMs int64  `json:"duration_ms"`
+	Error string `json:"error"`
+	// The same for programs.
+	ErrorCode  WebhookTriedErrorCode `json:"error_code"`
+	DurationMs int64                 `json:"duration_ms"`
 }
+
+// WebhookTriedErrorCode is one of the values below. Later versions of the service may add values.
+type WebhookTriedErrorCode string
+
+const (
+	WebhookTriedErrorCodeAnswer         WebhookTriedErrorCode = "answer"
+	WebhookTriedErrorCodeRedirect       WebhookTriedErrorCode = "redirect"
+	WebhookTriedErrorCodeForbidden      WebhookTriedErrorCode = "forbidden"
+	WebhookTriedErrorCodeUnencrypted    WebhookTriedErrorCode = "unencrypted"
+	WebhookTriedErrorCodeUnknownHost    WebhookTriedErrorCode = "unknown_host"
+	WebhookTriedErrorCodeInvalidAddress WebhookTriedErrorCode = "invalid_address"
+	WebhookTriedErrorCodeCertificate    WebhookTriedErrorCode = "certificate"
+	WebhookTriedErrorCodeTimeout        WebhookTriedErrorCode = "timeout"
+	WebhookTriedErrorCodeRefused        WebhookTriedErrorCode = "refused"
+	WebhookTriedErrorCodeClosed         WebhookTriedErrorCode = "closed"
+	WebhookTriedErrorCodeUnreachable    WebhookTriedErrorCode = "unreachable"
+	WebhookTriedErrorCodeServer         WebhookTriedErrorCode = "server"
+	WebhookTriedErrorCodeOther          WebhookTriedErrorCode = "other"
+	WebhookTriedErrorCodeNone           WebhookTriedErrorCode = ""
+)
 
 // Webhook is part of an answer.
 type Webhook struct {
@@ -4089,6 +4111,8 @@ type WebhookDelivery struct {
 	ResponseStatus *int64 `json:"response_status"`
 	// Why the last attempt failed.
 	LastError string `json:"last_error"`
+	// The same for programs; empty without an error.
+	ErrorCode WebhookDeliveryErrorCode `json:"error_code"`
 	// How long the last attempt took.
 	DurationMs    *int64     `json:"duration_ms"`
 	NextAttemptAt *time.Time `json:"next_attempt_at"`
@@ -4108,6 +4132,26 @@ const (
 	WebhookDeliveryStatusDelivered WebhookDeliveryStatus = "delivered"
 	WebhookDeliveryStatusDead      WebhookDeliveryStatus = "dead"
 	WebhookDeliveryStatusWithheld  WebhookDeliveryStatus = "withheld"
+)
+
+// WebhookDeliveryErrorCode is one of the values below. Later versions of the service may add values.
+type WebhookDeliveryErrorCode string
+
+const (
+	WebhookDeliveryErrorCodeAnswer         WebhookDeliveryErrorCode = "answer"
+	WebhookDeliveryErrorCodeRedirect       WebhookDeliveryErrorCode = "redirect"
+	WebhookDeliveryErrorCodeForbidden      WebhookDeliveryErrorCode = "forbidden"
+	WebhookDeliveryErrorCodeUnencrypted    WebhookDeliveryErrorCode = "unencrypted"
+	WebhookDeliveryErrorCodeUnknownHost    WebhookDeliveryErrorCode = "unknown_host"
+	WebhookDeliveryErrorCodeInvalidAddress WebhookDeliveryErrorCode = "invalid_address"
+	WebhookDeliveryErrorCodeCertificate    WebhookDeliveryErrorCode = "certificate"
+	WebhookDeliveryErrorCodeTimeout        WebhookDeliveryErrorCode = "timeout"
+	WebhookDeliveryErrorCodeRefused        WebhookDeliveryErrorCode = "refused"
+	WebhookDeliveryErrorCodeClosed         WebhookDeliveryErrorCode = "closed"
+	WebhookDeliveryErrorCodeUnreachable    WebhookDeliveryErrorCode = "unreachable"
+	WebhookDeliveryErrorCodeServer         WebhookDeliveryErrorCode = "server"
+	WebhookDeliveryErrorCodeOther          WebhookDeliveryErrorCode = "other"
+	WebhookDeliveryErrorCodeNone           WebhookDeliveryErrorCode = ""
 )
 
 // WebhookReplayInput is part of a request.

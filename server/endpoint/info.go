@@ -26,10 +26,13 @@ type Info struct {
 	Address   netip.Addr // of the client, behind trusted proxies
 	DeviceID  string     // X-Device-ID, of the rows that document it
 
-	DeviceToken string    // X-Device-Token, of the rows that document it
-	IfMatch     string    // the header as sent
-	Cookie      string    // the header as sent; no session depends on it
-	Now         time.Time // when the request arrived, by the service's clock
+	DeviceToken string // X-Device-Token, of the rows that document it
+	IfMatch     string // the header as sent
+	Cookie      string // the header as sent; no session depends on it
+
+	AsksLanguage bool // whether Accept-Language names a language
+
+	Now time.Time // when the request arrived, by the service's clock
 
 	Transfers Transfers // nil outside a server
 	// Explanation is nil unless it was asked for: then lists note how they read their rows.

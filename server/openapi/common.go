@@ -39,13 +39,15 @@ QR-bills.
 
 Bodies are JSON unless stated otherwise. Timestamps are RFC 3339 in UTC with milliseconds, dates are ISO 8601, ids are
 UUIDs. Unknown members of a body are ignored. In a body,
-` + "`null`" + ` for a member that documents no ` + "`null`" + ` counts as a missing member, or is rejected. Every GET operation also answers HEAD.
+` + "`null`" + ` for a member that documents no ` + "`null`" + ` counts as a missing member, or is rejected.
+So does an empty text for a member or a parameter that allows none. Booleans of a query may be ` + "`1`" + ` and ` + "`0`" + `, too. Every GET operation also answers HEAD.
 
 **Language.** ` + "`Accept-Language`" + ` selects English, German, French or Italian; ` + "`Content-Language`" + ` names the language of the answer.
 
 **Headers of every answer.** ` + "`X-Request-ID`" + ` is the id of the request, from the client or generated. Where a rate limit
 applies, ` + "`RateLimit-Limit`" + ` is the number of requests allowed in a minute, ` + "`RateLimit-Remaining`" + ` those still allowed at once,
 and ` + "`RateLimit-Reset`" + ` the seconds until the full number is allowed again. Compressed answers have ` + "`X-Padding`" + `, dashes that hide their length.
+Event streams have ` + "`X-Accel-Buffering: no`" + `, for proxies.
 ` + "`X-Explanation`" + ` answers a request with ` + "`X-Explain`" + `, which administrators send to learn how a list is read.
 
 **Errors** have one envelope, the schema ` + "`Error`" + `. Programs must compare the code; the message is for people. The response ` + "`default`" + `

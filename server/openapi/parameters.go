@@ -163,7 +163,7 @@ func searchParameter(name, kind string) *Parameter {
 	}
 	return &Parameter{
 		Name: "search." + name, In: "query",
-		Description: "Only rows whose `" + name + "` is one of the values, separated by commas; a value with a comma is in quotation marks. " + about.says,
+		Description: "Only rows whose `" + name + "` is one of the values, separated by commas; a value with a comma is in quotation marks. " + about.says + " At most 100 values of 1000 bytes.",
 		Schema:      &Schema{Type: "string"}, Example: example,
 	}
 }

@@ -101,11 +101,12 @@ var longText = strings.Repeat("a", 33_000)
 
 func (b *builder) applyText(what string, s *Schema, required bool, ask probe) {
 	b.applyLimit(what, &s.MaxLength, ask(longText), "invalid.max_length", "Max")
-	empty := required && isKey(ask(""), "invalid.required")
+	empty := required && isMissing(ask(""))
 	if empty && s.MinLength == nil {
 		s.MinLength = new(int64(1))
 	}
 	if s.Pattern != "" {
+		s.Pattern = aroundTrimmed(s, ask)
 		return
 	}
 	for _, text := range []string{"é", "é\a"} {
@@ -113,8 +114,18 @@ func (b *builder) applyText(what string, s *Schema, required bool, ask probe) {
 			s.Pattern = patterns[wrong.Key]
 		}
 	}
+	blank := empty && isMissing(ask(" "))
 	const control = "invalid.control_characters"
-	if s.Pattern != "" || !isKey(ask("é\a"), control) {
+	switch {
+	case s.Pattern != "":
+		s.Pattern = aroundTrimmed(s, ask)
+		return
+	case !isKey(ask("é\a"), control):
+		if blank && isMissing(ask("\u202e")) {
+			s.Pattern = "[^\\s" + controls + "]"
+		} else if blank {
+			s.Pattern = "[^\\s]"
+		}
 		return
 	}
 	denied := controls
@@ -122,9 +133,35 @@ func (b *builder) applyText(what string, s *Schema, required bool, ask probe) {
 		denied += breaks
 	}
 	s.Pattern = "^[^" + denied + "]*$"
-	if empty && isKey(ask(" "), "invalid.required") {
+	if blank {
 		s.Pattern = "^[^" + denied + "]*[^\\s" + denied + "][^" + denied + "]*$"
 	}
+	s.Pattern = aroundTrimmed(s, ask)
+}
+
+// spaces is the white space that rules remove at both ends of a text.
+const spaces = "[\\x09-\\x0d\\x20\\x85]*"
+
+// aroundTrimmed returns the pattern of a schema. It begins and ends with the white space that the rule removes before it looks at the
+// text, if it does.
+func aroundTrimmed(s *Schema, ask probe) string {
+	sample := "a"
+	if len(s.Examples) > 0 {
+		sample, _ = s.Examples[0].(string)
+	}
+	inner, begins := strings.CutPrefix(s.Pattern, "^")
+	if !begins || strings.HasPrefix(inner, spaces) || ask(sample) != nil || ask("\n\v"+sample+"\n") != nil {
+		return s.Pattern
+	}
+	if all, ends := strings.CutSuffix(inner, "$"); ends {
+		inner = all + spaces + "$"
+	}
+	return "^" + spaces + inner
+}
+
+// isMissing reports whether a message says that a member is required.
+func isMissing(text *apierr.Text) bool {
+	return isKey(text, "invalid.required") || isKey(text, "customers.reason_required")
 }
 
 func isKey(text *apierr.Text, key string) bool { return text != nil && text.Key == key }

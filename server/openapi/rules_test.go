@@ -3,6 +3,8 @@ package openapi_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -81,6 +83,58 @@ func TestDocument_HasPatternsForMembersOfASCII(t *testing.T) {
 				t.Errorf("%s: %s rejects %q (%s) and has no pattern", row.Name, name, body[name], found)
 			}
 		}
+	}
+}
+
+// A required text that rejects a blank one says so by its pattern, whatever the rule calls it.
+func TestDocument_HasPatternsForMembersThatMustNotBeBlank(t *testing.T) {
+	loaded := load(t)
+	for _, row := range servertest.Start(t).Table() {
+		schema, example := jsonBody(loaded.Paths.Value(row.Path).GetOperation(row.Method))
+		if schema == nil {
+			continue
+		}
+		for _, name := range schema.Required {
+			s := schema.Properties[name].Value
+			if !s.Type.Includes("string") || s.Pattern != "" || len(s.Enum) > 0 || s.Format != "" {
+				continue
+			}
+			body := maps.Clone(example)
+			body[name] = " "
+			if found := problemsOf(t, row, body)[name]; strings.HasSuffix(found, "required") {
+				t.Errorf("%s: %s rejects a blank (%s) and has no pattern", row.Name, name, found)
+			}
+		}
+	}
+}
+
+// A text with white space at its ends, which a rule accepts because it removes it, fits the pattern, too.
+func TestDocument_PatternsFitWhatTheRulesTrim(t *testing.T) {
+	loaded := load(t)
+	trimmed := 0
+	for _, row := range servertest.Start(t).Table() {
+		schema, example := jsonBody(loaded.Paths.Value(row.Path).GetOperation(row.Method))
+		if schema == nil {
+			continue
+		}
+		for name, member := range schema.Properties {
+			plain, given := example[name].(string)
+			if member.Value.Pattern == "" || !given {
+				continue
+			}
+			body := maps.Clone(example)
+			body[name] = "\n" + plain + "\n"
+			if problemsOf(t, row, body)[name] != "" {
+				continue
+			}
+			trimmed++
+			if !regexp.MustCompile(member.Value.Pattern).MatchString("\n" + plain + "\n") {
+				t.Errorf("%s: %s accepts %q, which does not fit %s", row.Name, name, body[name], member.Value.Pattern)
+			}
+		}
+	}
+	if trimmed == 0 {
+		t.Error("no member is trimmed")
 	}
 }
 

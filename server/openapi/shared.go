@@ -32,7 +32,7 @@ var sharedParameters = Map[*Parameter]{
 		Description: "A name of the device, so that the user recognizes the session. All steps of a sign-in, a step-up or an enrolment must send the same."}},
 	{"X-Device-Token", &Parameter{Name: "X-Device-Token", In: "header", Schema: &Schema{Type: "string"}, Example: exampleID + ".1.x2Zp0v4bJm1qT8",
 		Description: "The `device_token` of the last sign-in of this user on this device. Attempts with it are counted separately."}},
-	{"Idempotency-Key", &Parameter{Name: "Idempotency-Key", In: "header", Schema: &Schema{Type: "string", MaxLength: new(int64(255))}, Example: exampleID,
+	{"Idempotency-Key", &Parameter{Name: "Idempotency-Key", In: "header", Schema: &Schema{Type: "string", MaxLength: new(int64(255)), Pattern: "^[!-~]*$"}, Example: exampleID,
 		Description: "Makes the request idempotent: within 24 hours, a request with the same key, caller, path and body returns the first answer."}},
 	{"If-Match", &Parameter{Name: "If-Match", In: "header", Schema: &Schema{Type: "string"}, Example: `"v3"`,
 		Description: "The `ETag` of the record when it was read. If the record has changed since, the answer is 412 and nothing is changed."}},

@@ -106,7 +106,10 @@ async function load() {
   const me = await meIfNew();
   await Promise.all([loadCaller(me), loadPreferences().catch(() => {})]);
   const chosen = caller.get().me.language;
-  if (LANGUAGES[chosen] && !localStorage.getItem('kontor.language.chosen')) await switchLanguage(chosen);
+  if (LANGUAGES[chosen] && chosen !== language.get() && !localStorage.getItem('kontor.language.chosen')) {
+    await switchLanguage(chosen);
+    await loadPreferences().catch(() => {}); // Their defaults depend on the language.
+  }
   startLiveUpdates();
   startWorker(); // It must run before the first token expires.
   loadAvatar().catch(() => {});

@@ -6,6 +6,10 @@ import { store } from './store.js';
 /** The caller's chats, latest activity first: {chats, more: whether the server has more of them}; null until loaded. */
 export const conversations = store(null);
 
+/** Counts what this tab does in threads of the inbox, so that their list is loaded again. */
+export const inboxChanges = store(0);
+export const inboxChanged = () => inboxChanges.set((n) => n + 1);
+
 let pages = 1; // how many pages of the list are shown
 let changes = 0; // counts local changes, so that an answer from before a change does not undo it
 let openChat = ''; // the chat whose thread is on the screen

@@ -78,7 +78,7 @@ func TestSignOut_ForgetsPeople(t *testing.T) {
 	v.write(`input[name=password]`, customer.password)
 	v.click(`button[type=submit]`)
 	v.click(`nav a[href="/chats"]`)
-	v.until(`document.querySelector('.chat-name')?.innerText.startsWith('Unnamed user')`)
+	v.until(`document.querySelector('.chats .row-link .person')?.innerText.startsWith('Unnamed user')`)
 }
 
 // Users without a role see an explanation and can sign out.

@@ -56,7 +56,7 @@ func TestPeople_AreNamedByTheirDisplayNames(t *testing.T) {
 		shows              []string
 	}{
 		{"audit", "/admin/audit?actor=" + victim.id, ".notice.good ~ section table", []string{"Petra Amsler", victim.login, "Staff"}},
-		{"chat", chat, ".thread header", []string{"Malvina Muster"}},
+		{"chat", chat, ".page-head", []string{"Malvina Muster"}},
 		{"task", task, "main .items", []string{"Petra Amsler", "Staff"}},
 		{"tasks", "/tasks", ".board", []string{"Look here"}},
 		{"administration", "/admin/users/" + mallory.id, ".page-head h1", []string{"Malvina Muster", mallory.login}},
@@ -87,12 +87,12 @@ func TestPeople_AreShownToCustomersWithoutSignInNames(t *testing.T) {
 	s.call(s.token(advisor), http.MethodPost, "/v1/chats", map[string]any{"participants": []string{me.id, other.id}, "metadata": map[string]any{"title": "System administration"}})
 	v := signedIn(t, s, desk, me)
 	v.goTo("/chats")
-	v.click(`.chat-list a`)
-	v.until(`document.querySelector('.thread header')?.innerText.includes('Ruth Aebi Staff')`)
-	v.until(`document.querySelector('.thread header').innerText.includes('Unnamed user ')`)
-	v.examine(view{name: "thread", drawn: `.thread h2 .quoted`})
+	v.click(`.chats .row-link`)
+	v.until(`document.querySelector('.bench-record .page-head')?.innerText.includes('Ruth Aebi Staff')`)
+	v.until(`document.querySelector('.bench-record .page-head').innerText.includes('Unnamed user ')`)
+	v.examine(view{name: "thread", drawn: `.page-head h1 .quoted`})
 	v.picture("people-thread")
-	if text := ask[string](v, `document.querySelector('.thread h2 .quoted').textContent`); !strings.Contains(text, "chosen by the creator") {
+	if text := ask[string](v, `document.querySelector('.page-head h1 .quoted').textContent`); !strings.Contains(text, "chosen by the creator") {
 		t.Errorf("the title is announced as %q, without its author", text)
 	}
 	text := ask[string](v, `document.documentElement.textContent`)
@@ -116,7 +116,7 @@ func TestPeople_LongAndRightToLeftNamesStayInTheirPlace(t *testing.T) {
 	for _, l := range []look{desk, {width: 390, height: 800}} {
 		v := signedIn(t, s, l, me)
 		for i, one := range []struct{ path, within string }{
-			{"/chats", ".chat-list"}, {"/chats/" + chat, ".thread .message"}, {tasks + "/" + task["id"].(string), ".timeline"}, {"/admin/users/" + rtl.id, ".page-head h1"}, {"/admin/users?q=WW", userList}, {"/admin/users/" + long.id, ".page-head h1"},
+			{"/chats", ".chats .row-link"}, {"/chats/" + chat, ".thread .message"}, {tasks + "/" + task["id"].(string), ".timeline"}, {"/admin/users/" + rtl.id, ".page-head h1"}, {"/admin/users?q=WW", userList}, {"/admin/users/" + long.id, ".page-head h1"},
 		} {
 			v.goTo(one.path)
 			v.until(fmt.Sprintf(`location.pathname + location.search === %q && document.querySelector(%q)?.querySelector('.person-name') && !document.querySelector('.skeleton')`, one.path, one.within))

@@ -211,6 +211,44 @@ func TestTasks_SelectedAreAssignedAndClosed(t *testing.T) {
 	v.until(`document.querySelectorAll('.lane.completed .task').length === 2 && document.querySelectorAll('.lane.pending .task, .lane.in_progress .task').length === 2`)
 }
 
+// A status that ends a task waits ten seconds, on the page of the task and on the board, which shows it already. Undo takes it back, and
+// leaving the page sends it.
+func TestTasks_ClosingOneCanBeUndone(t *testing.T) {
+	s := sharedServer(t)
+	me := s.newPerson("Advisor")
+	token := s.token(me)
+	customer := s.newCustomer(token, "Luca", "Bernasconi")
+	task := "/customers/" + customer + "/tasks/" + s.call(token, http.MethodPost, "/v1/customers/"+customer+"/tasks", map[string]any{"title": "Call back", "category": "sign"})["id"].(string)
+	status := func() any { return s.call(token, http.MethodGet, "/v1"+task, nil)["status"] }
+	v := signedIn(t, s, desk, me)
+	v.goTo(task)
+	v.clickText("Complete")
+	v.see("Call back: Completed")
+	v.until(`[...document.querySelectorAll('.page-actions button')].some((one) => one.innerText === 'Complete' && one.disabled)`)
+	v.click(`.toast button.undo`)
+	v.until(`[...document.querySelectorAll('.page-actions button')].some((one) => one.innerText === 'Complete' && !one.disabled)`)
+	if got := status(); got != "pending" {
+		t.Errorf("the task is %v, want pending after the undo", got)
+	}
+	v.goTo("/tasks")
+	move := `(() => { const s = document.querySelector('.move select'); s.value = 'completed'; s.dispatchEvent(new Event('change', { bubbles: true })) })()`
+	v.until(`document.querySelector('.lane.pending .task')`)
+	v.eval(move)
+	v.until(`document.querySelector('.lane.completed .task') && !document.querySelector('.lane.pending .task')`)
+	v.click(`.toast button.undo`)
+	v.until(`document.querySelector('.lane.pending .task') && !document.querySelector('.lane.completed .task')`)
+	v.eval(move)
+	v.until(`document.querySelector('.lane.completed .task')`)
+	if got := status(); got != "pending" {
+		t.Errorf("the task is %v, want pending while the change can be undone", got)
+	}
+	v.open("/tasks") // what waits is sent when the page closes
+	v.until(`document.querySelector('.lane.completed .task')`)
+	if got := status(); got != "completed" {
+		t.Errorf("the task is %v, want completed", got)
+	}
+}
+
 // Counts come from the server, and the lanes of the board load more.
 func TestBoard_CountsAndLoadsMore(t *testing.T) {
 	s := sharedServer(t)

@@ -186,15 +186,21 @@ func (s *Service) join(ctx context.Context, tx *store.Tx, c *chatState, userID s
 
 // InboxInput holds the parameters of the list of threads.
 type InboxInput struct {
-	Query list.Params `query:"*"`
-	View  string      `query:"view" enum:"open,waiting,closed,snoozed,mine" doc:"open: without those that are snoozed; mine: open or snoozed, and assigned to the caller. Without it: all."`
+	Query    list.Params `query:"*"`
+	Customer *string     `query:"customer_id" format:"uuid" doc:"Only the threads of the user who has created the record of this customer."`
+	View     string      `query:"view" enum:"open,waiting,closed,snoozed,mine" doc:"open: without those that are snoozed; mine: open or snoozed, and assigned to the caller. Without it: all."`
+
+	customer string
 }
 
 // views are the values of the parameter view.
 var inboxViews = []string{"open", "waiting", "closed", "snoozed", "mine"}
 
-// Validate checks the view.
+// Validate checks the view and the id.
 func (in *InboxInput) Validate(v *apierr.Fields) {
+	if in.Customer != nil {
+		in.customer = validate.Parsed(v, "customer_id", *in.Customer, types.ParseID)
+	}
 	if in.View != "" && !slices.Contains(inboxViews, in.View) {
 		v.Add("view", "invalid.one_of", apierr.Args{"Values": "open, waiting, closed, snoozed, mine"})
 	}
@@ -207,6 +213,9 @@ func (s *Service) Inbox(ctx context.Context, in InboxInput) (list.Page[Thread], 
 	}
 	caller := access.From(ctx).UserID
 	where := []list.Where{{SQL: "inbox_threads.user_id <> $1", Args: []any{caller}}}
+	if in.Customer != nil {
+		where = append(where, list.Where{SQL: "inbox_threads.user_id IN (SELECT user_id FROM customer_users WHERE customer_id = $1)", Args: []any{in.customer}})
+	}
 	now := s.db.Now()
 	switch in.View {
 	case "open":

@@ -7,6 +7,7 @@ import (
 
 	"kontor/server/access"
 	"kontor/server/servertest"
+	"kontor/store"
 )
 
 // bankChat lets a new customer write to the bank, and returns the customer and the chat.
@@ -132,6 +133,21 @@ func TestInbox_NotesNeverReachCustomers(t *testing.T) {
 	if notes := advisor.Do("GET", "/v1/inbox/"+chat+"/notes", nil).Expect(t, 200).Body; !strings.Contains(notes, secret) {
 		t.Errorf("the staff read %s", notes)
 	}
+}
+
+// The threads of a customer are those of the user who has created the record.
+func TestInbox_OfOneCustomer(t *testing.T) {
+	s := servertest.Start(t)
+	customer, chat := bankChat(t, s, "A question")
+	bankChat(t, s, "Another question")
+	record := customer.Create("/v1/customers", map[string]any{"type": "individual", "first_name": "Nina", "last_name": "Keller", "email": "nina@example.ch"})
+	advisor := s.User(access.Advisor)
+	servertest.Run(t, s, []servertest.Scenario{
+		{Name: "theirs", As: advisor, Method: "GET", Path: "/v1/inbox?customer_id=" + record, Status: 200, Contains: []string{`"total":1,`, chat}},
+		{Name: "another customer", As: advisor, Method: "GET", Path: "/v1/inbox?customer_id=" + store.NewID(), Status: 200, Contains: []string{`"total":0,`}},
+		{Name: "no id", As: advisor, Method: "GET", Path: "/v1/inbox?customer_id=x", Status: 400, Contains: []string{`"customer_id"`}},
+		{Name: "the customer", As: customer, Method: "GET", Path: "/v1/inbox?customer_id=" + record, Status: 403},
+	})
 }
 
 // Only the staff use the inbox, even if others get the grants on its endpoints. The staff do not work on what they have written

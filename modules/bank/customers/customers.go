@@ -4,11 +4,12 @@
 // transaction of the change. Payers, tasks and chats of a customer belong to their own modules.
 //
 // The module owns the tables customers, customer_keys, customer_identities, customer_addresses, kyc_documents, kyc_changes,
-// kyc_decisions, kyc_decision_exclusions, kyc_cases, customer_name_keys and customer_distinctions. It publishes three views:
+// kyc_decisions, kyc_decision_exclusions, kyc_cases, customer_name_keys and customer_distinctions. It publishes four views:
 //
 //   - customer_languages (id, language): the language for messages to a customer, empty for none.
 //   - customer_verifications (customer_id, verified_at): the evidence of when a customer was verified. The latest time counts.
 //   - customer_subjects (id, customer_id, name, company, birth, nationality, country): whom to compare with sanctions lists.
+//   - customer_users (customer_id, user_id): who has created the record, without erased ones.
 package customers
 
 import (

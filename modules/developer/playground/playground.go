@@ -25,6 +25,7 @@ type Options struct {
 	Gate    *sync.RWMutex
 	Queues  []Queue
 	Restart Restart // nil: there is no reset
+	Keep    Keep
 	Notices interface {
 		// CountSince calls use with each event of the notices since a time, and their number.
 		CountSince(ctx context.Context, since store.Time, use func(event string, n int64)) error

@@ -96,6 +96,9 @@ func maskBody(body []byte, isError bool) string {
 	if len(body) == 0 || len(body) > maxRead {
 		return ""
 	}
+	if isHarmless(body) && jsontext.Value(body).IsValid() {
+		return cut(string(body), maxBody)
+	}
 	var b bytes.Buffer
 	in, out := jsontext.NewDecoder(bytes.NewReader(body)), jsontext.NewEncoder(&b)
 	hide := false
@@ -124,4 +127,29 @@ func maskBody(body []byte, isError bool) string {
 		}
 	}
 	return cut(strings.TrimSuffix(b.String(), "\n"), maxBody)
+}
+
+// isHarmless reports whether a JSON body has no member whose value is masked, and no line break. Most answers are, and need not be
+// written again, which takes longer than the request. A name with an escape sequence is none.
+func isHarmless(body []byte) bool {
+	for at := 0; at < len(body); at++ {
+		if body[at] < ' ' {
+			return false
+		}
+		if body[at] != '"' {
+			continue
+		}
+		begin := at + 1
+		for at++; at < len(body) && body[at] != '"'; at++ {
+			if body[at] == '\\' {
+				at++
+			}
+		}
+		end := min(at, len(body))
+		rest := bytes.TrimLeft(body[min(at+1, len(body)):], " \t\r\n")
+		if name := body[begin:end]; len(rest) > 0 && rest[0] == ':' && (bytes.ContainsRune(name, '\\') || isSecret(string(name))) {
+			return false
+		}
+	}
+	return true
 }

@@ -77,11 +77,12 @@ func TestRequests_ExplainRefusals(t *testing.T) {
 		{"no grant on the endpoint", customer, "GET", "/v1/audit", nil, 403, "endpoint", "has a grant on GET /v1/audit"},
 		{"no grant on the endpoint, own role", stranger, "GET", "/v1/customers", nil, 403, "endpoint", "has a grant on GET /v1/customers"},
 		{"wrong input", admin, "POST", "/v1/customers", map[string]any{"first_name": "Anna"}, 400, "input", "Wrong fields: "},
+		{"name in use", admin, "POST", "/v1/rbac/roles", map[string]any{"name": "Tellers"}, 409, "state", "rbac.role_exists"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			answer := c.client.Do(c.method, c.url, c.body).Expect(t, c.status)
 			d := detail(t, admin, "search.request_id="+answer.Header.Get("X-Request-ID"))
-			if f := last(t, d); f.Passed || f.Check != c.check || !strings.Contains(f.Text, c.says) {
+			if f := last(t, d); f.Passed || f.Check != c.check || !strings.Contains(f.Text, c.says) || strings.HasSuffix(f.Text, " ") {
 				t.Errorf("got %+v, want a failure of %s with %q", d.Why, c.check, c.says)
 			}
 			if d.Status != int64(c.status) || d.Class != strconv.Itoa(c.status)[:1]+"xx" || d.Method != c.method || d.Path != c.url || d.RequestBody != "" {
@@ -92,6 +93,16 @@ func TestRequests_ExplainRefusals(t *testing.T) {
 	german := admin.With("Accept-Language", "de")
 	if f := last(t, detail(t, german, "search.status=404&search.endpoint=GET%20/v1/customers/%7Bid%7D")); !strings.Contains(f.Text, "Es gibt keinen Eintrag") {
 		t.Errorf("got %+v", f)
+	}
+}
+
+// The reason of a 422 without wrong fields ends with its code.
+func TestRequests_ExplainAFailedStep(t *testing.T) {
+	s := servertest.StartSandbox(t, false)
+	answer := s.Admin().With("Content-Type", "application/json").Do("POST", "/v1/sandbox/seed", `[{"request": "GET /v1/customers", "expect": 404}]`).Expect(t, http.StatusUnprocessableEntity)
+	d := detail(t, s.Admin(), "search.request_id="+answer.Header.Get("X-Request-ID"))
+	if f := last(t, d); f.Check != "input" || f.Text != "The input was rejected: sandbox.step_failed." {
+		t.Errorf("got %+v", d.Why)
 	}
 }
 

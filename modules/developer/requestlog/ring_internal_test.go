@@ -79,6 +79,11 @@ func TestMaskBody(t *testing.T) {
 		`not json`:                                         ``,
 		``:                                                 ``,
 		`{"client_secret" : "x"}`:                          `{"client_secret":"***"}`,
+		`{"pass\u0077ord":"x","b":"\"token\":1"}`: `{"password":"***","b":"\"token\":1"}`,
+		"{\n  \"a\": [1,\n2]}":                    `{"a":[1,2]}`,
+		`{"a":"say \"password\"","b":"x\\"}`:      `{"a":"say \"password\"","b":"x\\"}`,
+		`{"b":"x\\","PassWord":"x"}`:              `{"b":"x\\","PassWord":"***"}`,
+		`{"a":1}}`:                                `{"a":1}`,
 	} {
 		if got := maskBody([]byte(body), false); got != want {
 			t.Errorf("%s: got %s, want %s", body, got, want)

@@ -71,7 +71,11 @@ func (s *Service) why(ctx context.Context, e entry) ([]Finding, error) {
 	case http.StatusForbidden, http.StatusNotFound:
 		return f.all, s.explainRecord(ctx, e, f)
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
-		f.add(checkInput, false, "input", apierr.Args{"Code": e.code, "Fields": strings.Join(e.fields, ", ")})
+		key := "input"
+		if len(e.fields) == 0 {
+			key = "refused_input"
+		}
+		f.add(checkInput, false, key, apierr.Args{"Code": e.code, "Fields": strings.Join(e.fields, ", ")})
 	case http.StatusUnauthorized:
 		f.add(checkCaller, false, "refused_proof", apierr.Args{"Code": e.code})
 	default:

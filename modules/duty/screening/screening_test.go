@@ -248,6 +248,7 @@ func TestLoad_RejectsWrongForms(t *testing.T) {
 			t.Errorf("%s: %s", name, r.Body)
 		}
 	}
+	admin.Do("POST", path, nil).ExpectError(t, http.StatusBadRequest, "common.invalid_input") // without a body
 	admin.With("Content-Type", "multipart/form-data").Do("POST", path, []byte("x")).ExpectError(t, http.StatusBadRequest, "common.invalid_input")
 	admin.Do("POST", path, object{"name": "x"}).ExpectError(t, http.StatusUnsupportedMediaType, "common.unsupported_media_type")
 	if left, err := filepath.Glob(filepath.Join(os.TempDir(), "kontor-list-*")); err != nil || len(left) > 0 {

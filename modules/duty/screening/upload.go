@@ -57,7 +57,7 @@ func (s *Service) upload(ctx context.Context, r *endpoint.Request) (List, error)
 func receive(r *endpoint.Request) (*uploaded, error) {
 	u := &uploaded{}
 	form, err := upload.FormOf(r)
-	if err != nil {
+	if err != nil || form == nil { // A request without a body has no form.
 		return u, err
 	}
 	for {

@@ -373,7 +373,7 @@ func (s *Service) deleteSession(ctx context.Context, in sessionInput) (endpoint.
 type createKeyInput struct {
 	Name    string      `json:"name" maxLength:"100" example:"Registration form"`
 	Scopes  []string    `json:"scopes" required:"false" maxItems:"100" example:"users.register" doc:"Names of the endpoints that the key may call. Without scopes, or with *, it may call all that accept a key."`
-	Expires *store.Time `json:"expires_at" doc:"When the key expires; without it, never."`
+	Expires *store.Time `json:"expires_at" example:"2099-12-31T23:00:00.000Z" doc:"When the key expires; without it, never."`
 }
 
 func (in *createKeyInput) Validate(v *apierr.Fields) {

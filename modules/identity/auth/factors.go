@@ -155,7 +155,7 @@ func (in *signInFactorInput) Validate(v *apierr.Fields) {
 	if in.Token == "" {
 		v.Add("token", "invalid.required")
 	}
-	if len(in.Token) > maxToken {
+	if utf8.RuneCountInString(in.Token) > maxToken {
 		v.Add("token", "invalid.max_length", apierr.Args{"Max": maxToken})
 	}
 	in.Passkey = checkAnswer(v, in.Code, in.RecoveryCode, in.Passkey)

@@ -147,6 +147,7 @@ type Options struct {
 	OTPAttempts int           // attempts per code; default 5
 	// InvitationLife is the validity of the link of an invitation; default 7 days.
 	InvitationLife time.Duration
+	InviteAny      bool            // a user may invite any number of people, for the seed files of a sandbox
 	Log            *slog.Logger    // nil: no log
 	PerHour        int             // codes per network and hour; registrations are limited to half as many more; 0: no limit
 	Policy         *access.Current // decides who is staff; nil: only administrators are

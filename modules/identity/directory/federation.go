@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -155,6 +156,7 @@ func (s *Service) ChangeMachine(ctx context.Context, tx *store.Tx, id string, c 
 
 // NewUser describes a user whom an operator creates: active at once, with a validated credential.
 type NewUser struct {
+	ID       string // empty: a new one
 	Type     string // email, phone or username; empty: derived from the value
 	Value    string
 	Password string
@@ -195,7 +197,7 @@ func (s *Service) Prepare(ctx context.Context, n NewUser) (Prepared, error) {
 	if err != nil {
 		return Prepared{}, err
 	}
-	u := User{ID: store.NewID(), DisplayName: name, Status: Active, Language: n.Language}
+	u := User{ID: cmp.Or(n.ID, store.NewID()), DisplayName: name, Status: Active, Language: n.Language}
 	c := newCredential(u.ID, id)
 	c.Validated = true
 	return Prepared{user: u, credential: c, roles: n.Roles, hash: hash}, nil

@@ -3,6 +3,7 @@ package directory
 import (
 	"errors"
 	"strings"
+	"unicode/utf8"
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/signin"
@@ -218,8 +219,8 @@ func (in *completeRegistrationInput) Validate(v *apierr.Fields) {
 }
 
 type completeRecoveryInput struct {
-	Value    string `json:"credential_value" required:"true"`
-	OTP      string `json:"otp" required:"true"`
+	Value    string `json:"credential_value" required:"true" minLength:"1" maxLength:"320"`
+	OTP      string `json:"otp" required:"true" minLength:"1"`
 	Password string `json:"password" format:"password" minLength:"12" maxLength:"128" required:"true"`
 
 	RemoveNew *bool `json:"remove_new" doc:"Whether to remove every way to sign in that was added in the last 24 hours or is not confirmed: an attacker may have added it. True by default."`
@@ -238,7 +239,7 @@ func (in *completeRecoveryInput) check(v *apierr.Fields) loginKeys {
 
 func checkLogin(v *apierr.Fields, text string) loginKeys {
 	required(v, "credential_value", text)
-	if len(text) > maxLogin {
+	if utf8.RuneCountInString(text) > maxLogin {
 		v.Add("credential_value", "invalid.max_length", apierr.Args{"Max": maxLogin})
 		return loginKeys{}
 	}

@@ -37,7 +37,7 @@ type viewInvitationInput struct {
 func (in *viewInvitationInput) Validate(v *apierr.Fields) { required(v, "token", in.Token) }
 
 type acceptInput struct {
-	Token    string `json:"token" required:"true" format:"password" doc:"From the link of the message."`
+	Token    string `json:"token" required:"true" minLength:"1" format:"password" doc:"From the link of the message."`
 	Password string `json:"password" format:"password" minLength:"12" maxLength:"128" required:"true"`
 
 	problems *apierr.Fields

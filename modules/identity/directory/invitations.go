@@ -149,12 +149,15 @@ func (s *Service) prepareInvitation(ctx context.Context, i Invitation, token str
 
 // invitationLimits returns the limits of a message to the address and of the inviting user.
 func (s *Service) invitationLimits(ctx context.Context, i Invitation) limits {
-	inviter := s.subject("inviter", access.From(ctx).UserID)
-	return limits{rejection: apierr.OTPSendLimited, quotas: []quota{
+	l := limits{rejection: apierr.OTPSendLimited, quotas: []quota{
 		{s.subject("target", i.key), otpSends, otpWindow},
 		{s.subject("target for "+forInvitation, i.key), dailySends[forInvitation], day},
-		{inviter, invitesPerHour, hour}, {inviter, invitesPerDay, day},
 	}}
+	if !s.InviteAny {
+		inviter := s.subject("inviter", access.From(ctx).UserID)
+		l.quotas = append(l.quotas, quota{inviter, invitesPerHour, hour}, quota{inviter, invitesPerDay, day})
+	}
+	return l
 }
 
 // auditInvitation writes an entry about an invitation, with the roles that it gives. The address is not part of it.

@@ -51,7 +51,16 @@ type storedPreferences struct {
 	version  int64 // zero if none is set
 }
 
-// withDefaults returns the preferences with the defaults of the user's language.
+// shownIn returns the preferences with the language that the request asks for, if any, in place of the user's: a screen may have
+// another one.
+func (c storedPreferences) shownIn(ctx context.Context) storedPreferences {
+	if info := endpoint.Of(ctx); info.AsksLanguage {
+		c.language = types.Language(info.Language)
+	}
+	return c
+}
+
+// withDefaults returns the preferences with the defaults of the language.
 func (c storedPreferences) withDefaults() Preferences {
 	p := defaults[c.language]
 	for _, chosen := range []struct {
@@ -111,7 +120,7 @@ func chosen(given endpoint.Optional[string], now *string) *string {
 // Preferences returns the preferences of the caller.
 func (s *Service) Preferences(ctx context.Context, _ endpoint.None) (Preferences, error) {
 	stored, err := selectPreferences(ctx, s.db, access.From(ctx).UserID)
-	return stored.withDefaults(), err
+	return stored.shownIn(ctx).withDefaults(), err
 }
 
 // SetPreferences changes the given preferences of the caller.
@@ -126,6 +135,7 @@ func (s *Service) SetPreferences(ctx context.Context, in PreferencesInput) (Pref
 		if err != nil {
 			return err
 		}
+		stored = stored.shownIn(ctx)
 		before := stored.withDefaults()
 		if err := endpoint.CheckMatch(ctx, before.ETag()); err != nil {
 			return err

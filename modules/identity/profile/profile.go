@@ -174,6 +174,8 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSON(http.StatusOK, s.Get)},
 		{Name: "profile.preferences.get", Method: http.MethodGet, Path: "/v1/profile/preferences",
 			Summary: "Get the caller's preferences.", WithoutFactor: true,
+			Doc: endpoint.Doc{Description: "Preferences that the caller has not set have the defaults of the language in Accept-Language, " +
+				"and without this header those of the caller's language."},
 			Handle: endpoint.JSON(http.StatusOK, s.Preferences)},
 		{Name: "profile.preferences.set", Method: http.MethodPut, Path: "/v1/profile/preferences",
 			Summary: "Update the caller's preferences.",

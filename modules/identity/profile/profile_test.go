@@ -26,6 +26,25 @@ func TestPreferences_FollowTheLanguageOfTheUser(t *testing.T) {
 	}
 }
 
+// A screen may have another language than its user, who has not chosen the formats: the screen's decides. "*" is no choice.
+func TestPreferences_FollowTheLanguageOfTheRequest(t *testing.T) {
+	s := servertest.Start(t)
+	user := s.User(access.Customer)
+	french, whichever := user.With("Accept-Language", "fr"), user.With("Accept-Language", "*")
+	servertest.Run(t, s, []servertest.Scenario{
+		{Name: "the user's", As: user, Method: "GET", Path: preferences, Status: 200, Contains: []string{`"date_format":"YYYY-MM-DD"`}},
+		{Name: "any", As: whichever, Method: "GET", Path: preferences, Status: 200, Contains: []string{`"date_format":"YYYY-MM-DD"`}},
+		{Name: "the screen's", As: french, Method: "GET", Path: preferences, Status: 200,
+			Contains: []string{`"date_format":"DD.MM.YYYY"`, `"number_format":"1 234,56"`}},
+		{Name: "a choice stays", As: french, Method: "PUT", Path: preferences, Body: map[string]any{"date_format": "MM/DD/YYYY"}, Status: 200,
+			Contains: []string{`"date_format":"MM/DD/YYYY"`, `"number_format":"1 234,56"`}},
+		{Name: "in all languages", As: user, Method: "GET", Path: preferences, Status: 200,
+			Contains: []string{`"date_format":"MM/DD/YYYY"`, `"number_format":"1,234.56"`}},
+	})
+	now := french.Do("GET", preferences, nil).Expect(t, http.StatusOK)
+	french.With("If-Match", now.Header.Get("ETag")).Do("PUT", preferences, map[string]any{"theme": "dark"}).Expect(t, http.StatusOK)
+}
+
 func TestPreferences_KeepMissingMembers(t *testing.T) {
 	s := servertest.Start(t)
 	user, other := s.User(access.Customer), s.User(access.Advisor)

@@ -58,7 +58,31 @@ var (
 	ErrForbidden   = errors.New("the name of the receiver has an address that is not public and that webhooks.allowed_networks does not contain")
 	ErrUnencrypted = errors.New("http:// is possible only to addresses in webhooks.allowed_networks")
 	ErrUnknownHost = errors.New("the name of the receiver cannot be resolved")
+
+	errAddress     = errors.New("the address is not a URL")
+	errCertificate = errors.New("the certificate of the receiver is not valid")
+	errTime        = errors.New("the receiver did not answer in time")
+	errRefused     = errors.New("the receiver refused the connection")
+	errClosed      = errors.New("the receiver closed the connection without an answer")
+	errUnreachable = errors.New("the receiver cannot be reached, or does not answer as HTTP says")
 )
+
+// codes has the errors by the code that programs compare.
+var codes = map[string]error{
+	"forbidden": ErrForbidden, "unencrypted": ErrUnencrypted, "unknown_host": ErrUnknownHost, "invalid_address": errAddress,
+	"certificate": errCertificate, "timeout": errTime, "refused": errRefused, "closed": errClosed, "unreachable": errUnreachable,
+}
+
+// Code returns the code of the text of an error: forbidden, unencrypted, unknown_host, invalid_address, certificate, timeout, refused,
+// closed or unreachable. It returns an empty text for any other.
+func Code(text string) string {
+	for code, err := range codes {
+		if text == err.Error() || strings.HasPrefix(text, err.Error()+":") {
+			return code
+		}
+	}
+	return ""
+}
 
 // New returns a client.
 func New(o Options) *Client {
@@ -102,7 +126,7 @@ func (c *Client) Post(ctx context.Context, address string, header http.Header, b
 	defer cancel()
 	request, err := http.NewRequestWithContext(withTarget(ctx, target), http.MethodPost, target.String(), bytes.NewReader(body))
 	if err != nil {
-		return Answer{}, errors.New("the address is not a URL")
+		return Answer{}, errAddress
 	}
 	request.Header = header
 	response, err := c.client.Do(request)
@@ -126,19 +150,19 @@ func describe(err error) error {
 	}
 	var network net.Error
 	if certificate, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return fmt.Errorf("the certificate of the receiver is not valid: %w", certificate.Err)
+		return fmt.Errorf("%w: %w", errCertificate, certificate.Err)
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
-		return errors.New("the receiver did not answer in time")
+		return errTime
 	case errors.Is(err, context.Canceled):
 		return context.Canceled
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return errors.New("the receiver refused the connection")
+		return errRefused
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
-		return errors.New("the receiver closed the connection without an answer")
+		return errClosed
 	}
-	return errors.New("the receiver cannot be reached, or does not answer as HTTP says")
+	return errUnreachable
 }
 
 type targetKey struct{}

@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"kontor/modules/kit/event"
@@ -100,7 +102,7 @@ func (s *Service) send(ctx context.Context, c *call) error {
 // unreadable returns the error of an attempt that failed because the database could not be read.
 func (s *Service) unreadable(cause error) error {
 	s.Log.Warn("could not read the data of a webhook", "cause", cause)
-	return errors.New("the server could not read its data")
+	return errUnreadable
 }
 
 func (s *Service) headers(ctx context.Context, webhookID, eventID string, body []byte) (http.Header, error) {
@@ -118,9 +120,31 @@ func checkStatus(status int) error {
 	case status >= 200 && status < 300:
 		return nil
 	case status >= 300 && status < 400:
-		return fmt.Errorf("the receiver answered %d; redirects are not followed", status)
+		return fmt.Errorf(answered+"%d"+redirect, status)
 	}
-	return fmt.Errorf("the receiver answered %d", status)
+	return fmt.Errorf(answered+"%d", status)
+}
+
+const (
+	answered = "the receiver answered "
+	redirect = "; redirects are not followed"
+)
+
+var errUnreadable = errors.New("the server could not read its data")
+
+// errorCode returns the code of the text of an error of an attempt, and an empty text for none.
+func errorCode(text string) string {
+	switch {
+	case text == "":
+		return ""
+	case text == errUnreadable.Error():
+		return "server"
+	case strings.HasPrefix(text, answered) && strings.HasSuffix(text, redirect):
+		return "redirect"
+	case strings.HasPrefix(text, answered):
+		return "answer"
+	}
+	return cmp.Or(outbound.Code(text), "other")
 }
 
 const (

@@ -34,6 +34,7 @@ type Delivery struct {
 	Attempts       int64       `json:"attempts"`
 	ResponseStatus *int64      `json:"response_status" example:"200" doc:"The status of the last answer; null without one."`
 	LastError      string      `json:"last_error" doc:"Why the last attempt failed."`
+	ErrorCode      string      `json:"error_code" enum:"answer,redirect,forbidden,unencrypted,unknown_host,invalid_address,certificate,timeout,refused,closed,unreachable,server,other," doc:"The same for programs; empty without an error."`
 	Duration       *int64      `json:"duration_ms" example:"120" doc:"How long the last attempt took."`
 	NextAttemptAt  *store.Time `json:"next_attempt_at"`
 	EventAt        store.Time  `json:"event_at" doc:"When the change was made."`
@@ -57,6 +58,7 @@ func scanDelivery(row records.Row) (Delivery, error) {
 	var d Delivery
 	err := row.Scan(&d.ID, &d.WebhookID, &d.EventID, &d.Type, &d.RecType, &d.RecID, &d.version, &d.action, &d.actor, &d.EventAt, &d.Status, &d.Attempts,
 		&d.ResponseStatus, &d.LastError, &d.Duration, &d.NextAttemptAt, &d.CreatedAt, &d.FinishedAt)
+	d.ErrorCode = errorCode(d.LastError)
 	return d, err
 }
 

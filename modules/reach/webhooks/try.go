@@ -37,6 +37,7 @@ type Tried struct {
 	Delivered      bool   `json:"delivered" doc:"Whether the receiver has answered 2xx in time."`
 	ResponseStatus *int   `json:"response_status" example:"204" doc:"null without an answer."`
 	Error          string `json:"error" doc:"Why the call has failed; empty if it has not."`
+	ErrorCode      string `json:"error_code" enum:"answer,redirect,forbidden,unencrypted,unknown_host,invalid_address,certificate,timeout,refused,closed,unreachable,server,other," doc:"The same for programs."`
 	DurationMS     int64  `json:"duration_ms" example:"120"`
 }
 
@@ -75,7 +76,7 @@ func (s *Service) call(ctx context.Context, address string, header http.Header, 
 		result.ResponseStatus, err = &answer.Status, checkStatus(answer.Status)
 	}
 	if result.Delivered = err == nil; err != nil {
-		result.Error = err.Error()
+		result.Error, result.ErrorCode = err.Error(), errorCode(err.Error())
 	}
 	return result
 }

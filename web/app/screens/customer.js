@@ -39,7 +39,7 @@ function Verification({ customer }) {
 
 function Details({ customer, people, save }) {
   usePreferences();
-  const users = [...people.users.map(({ id }) => id), customer.created_by].filter((id) => id && id !== myId());
+  const users = people.users.map(({ id }) => id).filter((id) => id !== myId());
   return html`<div class="grid-main">
     <div class="stack">
       <${PersonFacts} customer=${customer} save=${save} />

@@ -1,76 +1,60 @@
 import { html, useEffect } from '../lib.js';
-import { api } from '../api.js';
+import { useAddress } from '../address.js';
 import { may } from '../access.js';
-import { shortTime } from '../format.js';
+import { inboxChanges } from '../conversations.js';
 import { t } from '../i18n.js';
-import { useLoad } from '../load.js';
+import { useList } from '../list.js';
 import { useNotifications } from '../live_updates.js';
 import { nameOf, usePeople } from '../people.js';
-import { route, setQuery } from '../router.js';
 import { useStore } from '../store.js';
-import { loadStyle } from '../style.js';
-import { Avatar } from '../ui/display.js';
-import { Empty, Loaded } from '../ui/feedback.js';
-import { PageHead } from '../ui/page.js';
-import { InboxThread } from './inbox_thread.js';
-
-await loadStyle('inbox');
+import { Avatar, Dash, When } from '../ui/display.js';
+import { Empty } from '../ui/feedback.js';
+import { PageHead, Tabs } from '../ui/page.js';
+import { Person } from '../ui/person.js';
+import { RecordList } from '../ui/record_list.js';
 
 const VIEWS = ['open', 'mine', 'waiting', 'snoozed', 'closed'];
-const SHOWN = 50; // threads
 const RELOAD_MS = 30_000; // a thread that nobody answers has no participant among the staff who would be notified
 
-/** The chosen view of the threads, which stands in the address. */
-const viewOf = (query) => (VIEWS.includes(query.get('view')) ? query.get('view') : 'open');
+const Customer = ({ id }) => html`<span class="with-avatar">
+  <${Avatar} name=${nameOf(id)} size="s" /><bdi class="clip">${nameOf(id)}</bdi>
+</span>`;
 
-function Views({ view }) {
-  return html`<div class="tabs" role="group" aria-label=${t('inbox.views')}>${VIEWS.map((one) => html`
-    <button key=${one} type="button" class=${one === view ? 'small' : 'quiet small'} aria-pressed=${one === view}
-      onClick=${() => setQuery({ view: one === 'open' ? '' : one })}>${t(`inbox.view.${one}`)}</button>`)}
-  </div>`;
-}
+const columns = () => [
+  { key: 'customer', label: t('inbox.customer'), cell: (row) => html`<${Customer} id=${row.user_id} />` },
+  { key: 'preview', label: t('chats.last'), cell: (row) => html`<span class="chat-last">${row.preview || t('inbox.no_message')}</span>` },
+  { key: 'assignee', label: t('inbox.assignee'), minor: true,
+    cell: (row) => (row.assignee ? html`<${Person} id=${row.assignee} />` : html`<${Dash} />`) },
+  { key: 'changed_at', label: t('field.updated_at'), sort: 'changed_at', beside: true,
+    cell: (row) => html`<${When} at=${row.changed_at} />` },
+];
 
-function Entry({ thread, current, query }) {
-  const name = nameOf(thread.user_id);
-  return html`<li><a href=${`/inbox/${thread.id}${query}`} aria-current=${current ? 'page' : undefined}>
-    <${Avatar} name=${name} />
-    <span class="chat-text">
-      <span class="chat-name"><bdi>${name}</bdi></span>
-      <time class="fine" dateTime=${thread.changed_at}>${shortTime(thread.changed_at)}</time>
-      <span class="chat-last">${thread.assignee
-        && html`<span class="fine">${t('inbox.answers', { name: nameOf(thread.assignee) })} · </span>`}${
-        thread.preview || t('inbox.no_message')}</span>
-    </span>
-  </a></li>`;
-}
+const address = (view) => (view === VIEWS[0] ? '/inbox' : `/inbox?view=${view}`);
 
-/** The messages of customers to the bank: the threads of a view, and the open one with its customer. */
-export default function Inbox({ id }) {
+/** The messages of customers to the bank: the threads of a view. */
+function Threads() {
   usePeople();
-  const { query } = useStore(route);
-  const view = viewOf(query);
-  const kept = view === 'open' ? '' : `?view=${view}`;
-  const list = useLoad(() => api.get('/v1/inbox', { view, limit: SHOWN, sort: '-changed_at' }), [view]);
+  const { query, beside } = useAddress();
+  const view = VIEWS.includes(query.get('view')) ? query.get('view') : VIEWS[0]; // It stands in the address.
+  const list = useList('/v1/inbox', { limit: 50, sort: '-changed_at', fixed: { view } });
+  const changes = useStore(inboxChanges);
   useNotifications(list.reload);
+  useEffect(() => {
+    if (changes) list.reload();
+  }, [changes]);
   useEffect(() => {
     const timer = setInterval(() => document.visibilityState === 'visible' && list.reload(), RELOAD_MS);
     return () => clearInterval(timer);
   }, []);
-  if (!may('customers', 'read_all')) {
-    return html`<${PageHead} title=${t('nav.inbox')} /><${Empty} icon="chats" title=${t('inbox.not_yours')} />`;
-  }
   return html`
-    <${PageHead} title=${t('nav.inbox')} note=${t('inbox.note')} />
-    <${Views} view=${view} />
-    <div class=${`messenger inbox${id ? ' open' : ''}`}>
-      <section class="chat-list" aria-label=${t(`inbox.view.${view}`)}>
-        <${Loaded} load=${list} lines=${6}>${({ data }) => (data.length
-          ? html`<ul>${data.map((thread) => html`
-              <${Entry} key=${thread.id} thread=${thread} current=${thread.id === id} query=${kept} />`)}</ul>`
-          : html`<${Empty} icon="check" title=${t('inbox.none')}>${t('inbox.none_text')}<//>`)}<//>
-      </section>
-      ${id
-        ? html`<${InboxThread} key=${id} id=${id} back=${`/inbox${kept}`} changed=${list.reload} />`
-        : html`<section class="thread blank"><${Empty} icon="chats" title=${t('inbox.choose')} /></section>`}
-    </div>`;
+    <${PageHead} title=${t('nav.inbox') + (beside ? ` · ${t(`inbox.view.${view}`)}` : '')} note=${t('inbox.note')} />
+    ${!beside && html`<${Tabs} label=${t('inbox.views')} tabs=${VIEWS.map((one) => [address(one), t(`inbox.view.${one}`)])}
+      current=${address(view)} />`}
+    <${RecordList} list=${list} title=${t(`inbox.view.${view}`)} columns=${columns()} link=${(row) => `/inbox/${row.id}`}
+      nameOf=${(row) => nameOf(row.user_id)}
+      empty=${html`<${Empty} icon="check" title=${t('inbox.none')}>${t('inbox.none_text')}<//>`} />`;
 }
+
+export default () => (may('customers', 'read_all')
+  ? html`<${Threads} />`
+  : html`<${PageHead} title=${t('nav.inbox')} /><${Empty} icon="chats" title=${t('inbox.not_yours')} />`);

@@ -1,17 +1,22 @@
 import { html, useEffect, useId, useLayoutEffect, useRef, useState } from '../lib.js';
 import { api, idempotencyKey } from '../api.js';
+import { inboxChanged } from '../conversations.js';
 import { dateTime } from '../format.js';
 import { LANGUAGES, language, t } from '../i18n.js';
 import { useLoad } from '../load.js';
 import { useNotifications } from '../live_updates.js';
-import { learnPeople, myId, nameOf } from '../people.js';
+import { learnPeople, myId, nameOf, usePeople } from '../people.js';
+import { loadStyle } from '../style.js';
 import { drafts } from '../unsaved.js';
 import { Avatar } from '../ui/display.js';
-import { ErrorBox, Loaded, toast, useAction } from '../ui/feedback.js';
+import { Loaded, toast, useAction } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
+import { PageHead } from '../ui/page.js';
 import { Person } from '../ui/person.js';
 import { CustomerPanel } from './inbox_customer.js';
 import { Message } from './thread.js';
+
+await loadStyle('chats');
 
 const PAGE = 100; // messages and notes; the server's limit of a page
 const MAX_LENGTH = 10_000;
@@ -49,32 +54,33 @@ function pauses() {
     .map(([date, name]) => [date.toISOString(), t(`inbox.snooze.${name}`)]);
 }
 
-/** State, assignee and pause of a thread. */
-function ThreadBar({ thread, change, busy }) {
-  const assign = useId();
-  const rest = useId();
-  const snoozed = thread.snoozed_until && new Date(thread.snoozed_until) > new Date();
+/** The state of a thread, who answers, and until when it rests. */
+const State = ({ thread }) => html`<span class="row">
+  <span class="badge info">${t(`inbox.state.${thread.state}`)}</span>
+  <span>${thread.assignee ? t('inbox.answers', { name: nameOf(thread.assignee) }) : t('inbox.nobody')}</span>
+  ${isSnoozed(thread) && html`<span>${t('inbox.until', { date: dateTime(thread.snoozed_until) })}</span>`}
+</span>`;
+
+const isSnoozed = (thread) => thread.snoozed_until && new Date(thread.snoozed_until) > new Date();
+
+/** The actions of a thread: assign, rest, close. */
+function Actions({ thread, change, busy }) {
   const mine = thread.assignee === myId();
-  return html`<div class="thread-bar">
-    <span class="badge info">${t(`inbox.state.${thread.state}`)}</span>
-    <span class="grow fine" id=${assign}>${thread.assignee
-      ? t('inbox.answers', { name: nameOf(thread.assignee) }) : t('inbox.nobody')}</span>
-    ${snoozed && html`<span class="fine">${t('inbox.until', { date: dateTime(thread.snoozed_until) })}</span>`}
-    <button type="button" class="quiet small" disabled=${busy} aria-describedby=${assign}
+  const closed = thread.state === 'closed';
+  return html`
+    <button type="button" class="quiet" disabled=${busy}
       onClick=${() => change({ assignee: mine ? null : myId() })}>${t(mine ? 'inbox.give_back' : 'inbox.take')}</button>
-    ${thread.state !== 'closed' && (snoozed
-      ? html`<button type="button" class="quiet small" disabled=${busy}
+    ${!closed && (isSnoozed(thread)
+      ? html`<button type="button" class="quiet" disabled=${busy}
         onClick=${() => change({ snoozed_until: null })}>${t('inbox.wake')}</button>`
-      : html`<label class="sr" for=${rest}>${t('inbox.snooze')}</label>
-        <select id=${rest} class="small" value="" disabled=${busy} onChange=${(event) => change({ snoozed_until: event.target.value })}>
+      : html`<select aria-label=${t('inbox.snooze')} value="" disabled=${busy}
+        onChange=${(event) => change({ snoozed_until: event.target.value })}>
           <option value="">${t('inbox.snooze')}</option>
           ${pauses().map(([value, text]) => html`<option key=${text} value=${value}>${text}</option>`)}
         </select>`)}
-    <button type="button" class="quiet small" disabled=${busy}
-      onClick=${() => change({ state: thread.state === 'closed' ? 'open' : 'closed' })}>
-      ${t(thread.state === 'closed' ? 'inbox.reopen' : 'inbox.close')}
-    </button>
-  </div>`;
+    <button type="button" class="quiet" disabled=${busy} onClick=${() => change({ state: closed ? 'open' : 'closed' })}>
+      ${t(closed ? 'inbox.reopen' : 'inbox.close')}
+    </button>`;
 }
 
 let templates; // the load of the templates, shared by all threads of the page
@@ -152,18 +158,19 @@ function Writer({ id, done }) {
   </form>`;
 }
 
-/** One thread of the inbox with the customer beside it. */
-export function InboxThread({ id, back, changed }) {
+/** One thread of the inbox, with its customer beside it. */
+export default function InboxThread({ id }) {
+  usePeople();
   const load = useLoad(() => loadThread(id), [id]);
   const box = useRef();
   useNotifications(() => load.reload());
-  useEffect(() => () => changed(), []);
+  useEffect(() => inboxChanged, []); // What was read here, too, may change the list.
   useLayoutEffect(() => {
     if (box.current) box.current.scrollTop = box.current.scrollHeight;
   }, [load.data?.messages.length, load.data?.notes.length]);
   const done = () => {
     load.reload();
-    changed();
+    inboxChanged();
   };
   const change = useAction(async (changes) => {
     await api.patch(`/v1/inbox/${id}`, changes, { ifMatch: load.data.etag });
@@ -173,25 +180,23 @@ export function InboxThread({ id, back, changed }) {
     toast(error.message, 'bad');
     load.reload(); // Another member of the staff may have changed it.
   });
-  return html`<${Loaded} load=${load} lines=${8}>${({ thread, ...rest }) => {
-    const rows = inOrder(rest);
-    const name = nameOf(thread.user_id);
-    return html`
+  const thread = load.data?.thread;
+  const name = thread ? nameOf(thread.user_id) : t('chats.one');
+  const rows = load.data ? inOrder(load.data) : [];
+  return html`
+    <${PageHead} title=${html`<bdi>${name}</bdi>`} plainTitle=${name} back=${['/inbox', t('nav.inbox')]}
+      picture=${html`<${Avatar} name=${name} />`} note=${thread && html`<${State} thread=${thread} />`}>
+      ${thread && html`<${Actions} thread=${thread} change=${change.run} busy=${change.busy} />`}
+    <//>
+    <${Loaded} load=${load} lines=${8}>${() => html`<div class="conversation">
       <section class="thread" aria-label=${name}>
-        <header>
-          <a class="icon-button to-list" href=${back} aria-label=${t('inbox.back')}><${Icon} name="left" /></a>
-          <${Avatar} name=${name} />
-          <div class="two-lines grow"><h2><bdi>${name}</bdi></h2></div>
-          <${ThreadBar} thread=${thread} change=${change.run} busy=${change.busy} />
-        </header>
         <div class="messages" ref=${box} tabindex="0" role="log" aria-label=${t('chats.messages')}>
-          ${load.error && html`<${ErrorBox} error=${load.error} retry=${load.reload} />`}
           <ol>${rows.map((one, i) => (one.note
             ? html`<${Note} key=${one.note.id} note=${one.note} />`
             : html`<${Message} key=${one.message.id} message=${one.message} before=${rows[i - 1]?.message} participants=${3} />`))}</ol>
         </div>
         <${Writer} id=${id} done=${done} />
       </section>
-      <${CustomerPanel} userId=${thread.user_id} />`;
-  }}<//>`;
+      <${CustomerPanel} userId=${thread.user_id} />
+    </div>`}<//>`;
 }

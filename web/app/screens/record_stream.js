@@ -1,7 +1,7 @@
-import { html, useState } from '../lib.js';
+import { html, useRef, useState } from '../lib.js';
 import { isClient, may } from '../access.js';
 import { api } from '../api.js';
-import { conversations } from '../conversations.js';
+import { conversations, findChat } from '../conversations.js';
 import { t, term } from '../i18n.js';
 import { useLoad } from '../load.js';
 import { firstLoad, useNotifications } from '../live_updates.js';
@@ -48,15 +48,45 @@ async function files(path) {
   }));
 }
 
+/** The entries of the messages of a chat, without those of Kontor. */
+const ofMessages = (page, href) => page.filter(({ type }) => type !== 'system').map((one) => ({
+  kind: 'message', at: one.createdAt, by: one.senderId, note: one.content, href,
+}));
+
 /** The messages of the chats with some users that the caller takes part in. */
-async function messages(users) {
-  if (!users.length) return [];
+async function ownMessages(users) {
   if (!conversations.get()) await firstLoad();
   const chats = (conversations.get()?.chats ?? []).filter((chat) => chat.participants.some((id) => users.includes(id)));
-  const pages = await Promise.all(chats.slice(0, MOST_CHATS).map((chat) => api.page(`/v1/chats/${chat.id}/messages`, { limit: EACH })));
-  return pages.flatMap(({ data }) => data).filter(({ type }) => type !== 'system').map((one) => ({
-    kind: 'message', at: one.createdAt, by: one.senderId, note: one.content, href: `/chats/${one.chatId}`,
+  const pages = await Promise.all(chats.slice(0, MOST_CHATS).map(async ({ id }) => (
+    ofMessages(await api.get(`/v1/chats/${id}/messages`, { limit: EACH }), `/chats/${id}`))));
+  return pages.flat();
+}
+
+/**
+ * The messages of a customer to the bank, and its answers, in threads of the inbox that the caller does not take part in. A thread is read
+ * once until it changes, because the audit trail has each reading. Notes stay in the inbox.
+ * @param {{id: string, changed_at: string}[]} threads
+ * @param {Map<string, Promise<any[]>>} read the messages by thread and time of its last change
+ */
+async function inboxMessages(threads, read) {
+  const others = threads.filter(({ id }) => !findChat(id));
+  const pages = await Promise.all(others.map((thread) => {
+    const key = thread.id + thread.changed_at;
+    if (!read.has(key)) read.set(key, api.get(`/v1/inbox/${thread.id}/messages`, { limit: EACH }));
+    return read.get(key).then((page) => ofMessages(page, `/inbox/${thread.id}`));
   }));
+  return pages.flat();
+}
+
+/** The threads of the user who has created the record of a customer, for staff who answer customers. */
+const threadsOf = async (id) => (may('customers', 'read_all')
+  ? (await api.get('/v1/inbox', { customer_id: id, limit: MOST_CHATS })).data
+  : []);
+
+async function messages(customer, users, read) {
+  const threads = await threadsOf(customer.id);
+  const own = await ownMessages([...users, ...threads.map((thread) => thread.user_id)]);
+  return [...own, ...await inboxMessages(threads, read)];
 }
 
 async function audit(id) {
@@ -66,9 +96,9 @@ async function audit(id) {
 }
 
 /** Loads what happened to a customer, the newest first. A part that the caller may not read is left out. */
-async function load(customer, users) {
+async function load(customer, users, read) {
   const path = `/v1/customers/${customer.id}`;
-  const parts = await Promise.allSettled([decisions(path), tasks(path), files(path), messages(users), audit(customer.id)]);
+  const parts = await Promise.allSettled([decisions(path), tasks(path), files(path), messages(customer, users, read), audit(customer.id)]);
   if (parts.every(({ status }) => status === 'rejected')) throw parts[0].reason;
   return parts.flatMap(({ value }) => value ?? []).sort((a, b) => (a.at < b.at ? 1 : -1));
 }
@@ -95,7 +125,8 @@ export function RecordStream({ customer, users }) {
   usePeople();
   const [kind, setKind] = useState('');
   const [all, setAll] = useState(false);
-  const stream = useLoad(() => load(customer, users), [customer.id, customer.updated_at, users.join()]);
+  const read = useRef(new Map());
+  const stream = useLoad(() => load(customer, users, read.current), [customer.id, customer.updated_at, users.join()]);
   useNotifications(stream.reload);
   return html`<${Card} title=${t('stream.title')}>
     <${Loaded} load=${stream}>${(entries) => {

@@ -2,6 +2,7 @@ import { html, useState } from '../lib.js';
 import { api } from '../api.js';
 import { fullName } from '../customers.js';
 import { useRights } from '../access.js';
+import { deferred } from '../deferred.js';
 import { date, dateTime, number } from '../format.js';
 import { t, term } from '../i18n.js';
 import { useLoad } from '../load.js';
@@ -9,8 +10,9 @@ import { useNotifications } from '../live_updates.js';
 import { myId, nameOf, usePeople } from '../people.js';
 import { usePreferences } from '../preferences.js';
 import { useRecordChanges } from '../record_changes.js';
+import { useStore } from '../store.js';
 import { Avatar, Badge, Facts, Progress } from '../ui/display.js';
-import { Empty, Loaded, toast, useAction } from '../ui/feedback.js';
+import { Empty, Loaded, toast, toastError, useAction } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 import { FileList } from '../ui/files.js';
 import { Card, PageHead } from '../ui/page.js';
@@ -19,7 +21,7 @@ import { WhoSees } from '../ui/who_sees.js';
 import { AssigneeDialog, TaskDialog } from './task_form.js';
 import { DueOn } from './task_due.js';
 import { LogText } from './task_log.js';
-import { NEXT } from './task_status.js';
+import { moveKey, NEXT, setStatus } from './task_status.js';
 
 function Assignee({ assignee, base, manages, reload }) {
   const path = `${base}/assignees/${assignee.id}`;
@@ -107,12 +109,9 @@ export default function Task({ customer: customerId, id }) {
   const rights = useRights('tasks', id);
   useNotifications((item) => (!item || item.rec_type === 'tasks') && load.reload());
   useRecordChanges('tasks', id, load.reload);
-  const move = useAction(async (status) => {
-    await api.patch(`${base}/status`, { status });
-    load.reload();
-    toast(t('saved'));
-  });
   const task = load.data?.record;
+  const waits = useStore(deferred, (all) => all.some(({ key }) => key === moveKey(id)));
+  const move = useAction((status) => setStatus(task, status, { done: load.reload, failed: toastError }));
   const next = NEXT[task?.status] ?? [];
   const close = () => setDialog('');
   const saved = () => {
@@ -121,7 +120,7 @@ export default function Task({ customer: customerId, id }) {
     toast(t('saved'));
   };
   const moveButton = (status, i) => html`
-    <button key=${status} class=${i === 0 ? '' : 'quiet'} disabled=${move.busy} onClick=${() => move.run(status)}>
+    <button key=${status} class=${i === 0 ? '' : 'quiet'} disabled=${move.busy || waits} onClick=${() => move.run(status)}>
       ${term('task_move', status)}
     </button>`;
   return html`

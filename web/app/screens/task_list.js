@@ -28,8 +28,9 @@ const columnsOf = (customers) => [
     key: 'status', beside: true, label: t('tasks.status'), sort: 'status',
     cell: (row) => html`<${Badge} group="task_status" value=${row.status} />`,
   },
-  { key: 'customer', label: t('customers.one'), cell: (row) => fullName(customers[row.customer_id]) || html`<${Dash} />` },
-  { key: 'due', label: t('tasks.due_on'), sort: 'due', cell: (row) => (row.due_on ? html`<${DueOn} task=${row} />` : html`<${Dash} />`) },
+  { key: 'customer', minor: true, label: t('customers.one'), cell: (row) => fullName(customers[row.customer_id]) || html`<${Dash} />` },
+  { key: 'due', label: t('tasks.due_on'), sort: 'due',
+    cell: (row) => (row.due_on ? html`<${DueOn} task=${row} short />` : html`<${Dash} />`) },
   {
     key: 'assignees', minor: true, label: t('tasks.assignees'),
     cell: (row) => (row.assignees?.length ? html`<${People} ids=${assigneesOf(row)} />` : html`<${Dash} />`),

@@ -3,6 +3,7 @@ import { useAddress } from '../address.js';
 import { api } from '../api.js';
 import { may } from '../access.js';
 import { customersOf, fullName } from '../customers.js';
+import { deferred } from '../deferred.js';
 import { day, number } from '../format.js';
 import { t, term } from '../i18n.js';
 import { useLoad } from '../load.js';
@@ -10,8 +11,9 @@ import { useNotifications } from '../live_updates.js';
 import { nameOf, usePeople } from '../people.js';
 import { usePreferences } from '../preferences.js';
 import { go } from '../router.js';
+import { useStore } from '../store.js';
 import { Avatar, Badge, Progress } from '../ui/display.js';
-import { Empty, Loaded, toast, toastError } from '../ui/feedback.js';
+import { Empty, Loaded, toastError } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 import { PageHead } from '../ui/page.js';
 import { People } from '../ui/person.js';
@@ -20,7 +22,7 @@ import { openOnKeyDown } from '../ui/select_keyboard.js';
 import { DueOn, dueSearch, OPEN } from './task_due.js';
 import { TaskFilters } from './task_filters.js';
 import { TaskDialog } from './task_form.js';
-import { isClosed, LANES, NEXT } from './task_status.js';
+import { isClosed, LANES, NEXT, setStatus } from './task_status.js';
 
 const MAX_FACES = 4; // pictures of assignees on a card
 
@@ -144,32 +146,40 @@ function useBoard(state) {
 
 /** The lanes after a task was moved. */
 function moved(lanes, task, status) {
+  if (!lanes[task.status]?.rows.some((one) => one.id === task.id)) return lanes;
   const without = { rows: lanes[task.status].rows.filter((one) => one.id !== task.id), total: lanes[task.status].total - 1 };
   const into = lanes[status] && { rows: [{ ...task, status }, ...lanes[status].rows], total: lanes[status].total + 1 };
   return { ...lanes, [task.status]: without, ...(into && { [status]: into }) };
 }
 
-/** Moves a task to another status, shows that at once, and reverts it when the server rejects it. */
-function useMove(load) {
+/** The changes of status that can still be undone; the board shows them already. */
+const useWaitingMoves = () => useStore(deferred).filter(({ task }) => task);
+
+/** Moves a task to another status, shows that at once, and reverts it when the user undoes it or the server rejects it. */
+function useMove(load, waiting) {
   const focused = useRef(''); // the id of a card that was moved by the keyboard: it keeps the focus in its new lane
   useEffect(() => {
     if (!focused.current) return;
     (document.querySelector(`main a[href$="/tasks/${focused.current}"]`) ?? document.querySelector('main h1'))?.focus();
     focused.current = '';
-  }, [load.data]);
-  return async (task, status) => {
+  }, [load.data, waiting.length]);
+  return (task, status) => {
     if (!status) return;
     if (document.activeElement?.closest('.task')) focused.current = task.id;
     const before = load.data;
-    load.setData({ ...before, lanes: moved(before.lanes, task, status) });
-    try {
-      await api.patch(`/v1/customers/${task.customer_id}/tasks/${task.id}/status`, { status });
-      toast(t('tasks.moved', { title: task.title, status: term('task_status', status) }));
-    } catch (error) {
-      load.setData(before);
-      toastError(error);
-    }
-    load.reload();
+    const show = () => load.setData((was) => ({ ...was, lanes: moved(was.lanes, task, status) }));
+    if (!isClosed(status)) show();
+    setStatus(task, status, {
+      done() {
+        show();
+        load.reload();
+      },
+      failed(error) {
+        if (!isClosed(status)) load.setData(before);
+        toastError(error);
+        load.reload();
+      },
+    });
   };
 }
 
@@ -178,7 +188,8 @@ function Board({ filters, empty }) {
   const [dragged, drag] = useState(null);
   const load = useBoard(filters.state);
   useNotifications((item) => (!item || item.rec_type === 'tasks') && load.reload());
-  const changeStatus = useMove(load);
+  const waiting = useWaitingMoves();
+  const changeStatus = useMove(load, waiting);
   const move = (task, status) => {
     drag(null);
     changeStatus(task, status);
@@ -186,11 +197,13 @@ function Board({ filters, empty }) {
   const none = filters.filtered ? html`<${NoMatch} clear=${filters.clear} />` : empty;
   return html`
     <${TaskFilters} filters=${filters} customers=${load.data?.customers} />
-    <${Loaded} load=${load} lines=${8}>${({ lanes, customers }) => (Object.values(lanes).some((lane) => lane.total)
-      ? html`<div class="board">${lanesOf(filters.state).filter((status) => lanes[status]).map((status) => html`
-          <${Lane} key=${status} status=${status} lane=${lanes[status]} customers=${customers} move=${move} dragged=${dragged}
-            drag=${drag} more=${load.more} />`)}</div>`
-      : html`<section class="card">${none}</section>`)}<//>`;
+    <${Loaded} load=${load} lines=${8}>${(board) => {
+      const lanes = waiting.reduce((all, one) => moved(all, one.task, one.status), board.lanes);
+      if (Object.values(lanes).every((lane) => !lane.total)) return html`<section class="card">${none}</section>`;
+      return html`<div class="board">${lanesOf(filters.state).filter((status) => lanes[status]).map((status) => html`
+        <${Lane} key=${status} status=${status} lane=${lanes[status]} customers=${board.customers} move=${move} dragged=${dragged}
+          drag=${drag} more=${load.more} />`)}</div>`;
+    }}<//>`;
 }
 
 /** Tasks as a list, whose module is loaded when it is shown. */

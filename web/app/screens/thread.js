@@ -10,13 +10,11 @@ import { usePreferences } from '../preferences.js';
 import { consolePath } from '../router.js';
 import { SignedOut } from '../session.js';
 import { drafts } from '../unsaved.js';
-import { ChatName, plainChatName } from '../ui/chat_name.js';
-import { Avatar } from '../ui/display.js';
+import { plainChatName } from '../ui/chat_name.js';
 import { ErrorBox, Skeleton } from '../ui/feedback.js';
 import { AttachButton, FileList } from '../ui/files.js';
 import { Icon } from '../ui/icon.js';
 import { Person } from '../ui/person.js';
-import { WhoSees } from '../ui/who_sees.js';
 
 const PAGE = 50;
 const MAX_LENGTH = 10_000; // of a message; the server's limit
@@ -76,24 +74,6 @@ export function Message({ message, before, participants }) {
     ${message.type === 'system'
       ? html`<li class="system"><span>${message.content}</span></li>`
       : html`<${Bubble} message=${message} first=${first} participants=${participants} />`}`;
-}
-
-/** The participants of a group; the kind of any other chat. */
-function Participants({ chat }) {
-  if (chat.participants.length <= 2) return t(chat.metadata?.support ? 'chats.support_one' : 'chats.direct');
-  return chat.participants.map((id, i) => html`${i > 0 && ', '}${id === myId() ? t('chats.you') : html`<${Person} key=${id} id=${id} />`}`);
-}
-
-function Header({ chat }) {
-  return html`<header>
-    <a class="icon-button to-list" href="/chats" aria-label=${t('chats.back')}><${Icon} name="left" /></a>
-    ${chat && html`<${Avatar} name=${plainChatName(chat)} />`}
-    <div class="two-lines grow">
-      <h2>${chat ? html`<${ChatName} chat=${chat} />` : '…'}</h2>
-      ${chat && html`<span><${Participants} chat=${chat} /></span>`}
-    </div>
-    ${chat && html`<${WhoSees} type="chats" id=${chat.id} compact />`}
-  </header>`;
 }
 
 /** The messages of a chat: {messages, older, error, …}, kept current by the stream. */
@@ -241,7 +221,6 @@ export function Thread({ id, chat }) {
   const participants = chat?.participants.length ?? 0;
   const more = messages?.length > 0 && thread.older;
   return html`<section class="thread" aria-label=${chat ? plainChatName(chat) : t('chats.one')}>
-    <${Header} chat=${chat} />
     <div class="messages" ref=${box} onScroll=${onScroll} tabindex="0" role="log" aria-label=${t('chats.messages')}>
       ${error && html`<${ErrorBox} error=${error} retry=${thread.refresh} />`}
       ${messages === null && !error && html`<${Skeleton} lines=${5} />`}

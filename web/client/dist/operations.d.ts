@@ -889,6 +889,8 @@ export interface InboxListQuery {
   sort?: string;
   /** A field: of the rows with the same value of it, only the first in the order is returned. */
   distinct?: string;
+  /** Only the threads of the user who has created the record of this customer. */
+  customer_id?: string;
   /** open: without those that are snoozed; mine: open or snoozed, and assigned to the caller. Without it: all. */
   view?: string;
   search?: {
@@ -2354,7 +2356,12 @@ export declare class FilesOperations extends Group {
 }
 
 export declare class ProfilePreferencesOperations extends Group {
-  /** GET /v1/profile/preferences: get the caller's preferences. */
+  /**
+   * GET /v1/profile/preferences: get the caller's preferences.
+   *
+   * Preferences that the caller has not set have the defaults of the language in Accept-Language, and without this header
+   * those of the caller's language.
+   */
   get(options?: CallOptions): Promise<t.ProfilePreferences>;
 
   /** PUT /v1/profile/preferences: update the caller's preferences. */

@@ -3147,8 +3147,12 @@ export interface WebhookTried {
   response_status: number | null;
   /** Why the call has failed; empty if it has not. */
   error: string;
+  /** The same for programs. */
+  error_code: WebhookTriedErrorCode;
   duration_ms: number;
 }
+
+export type WebhookTriedErrorCode = 'answer' | 'redirect' | 'forbidden' | 'unencrypted' | 'unknown_host' | 'invalid_address' | 'certificate' | 'timeout' | 'refused' | 'closed' | 'unreachable' | 'server' | 'other' | '';
 
 export interface Webhook {
   id: string;
@@ -3219,6 +3223,8 @@ export interface WebhookDelivery {
   response_status: number | null;
   /** Why the last attempt failed. */
   last_error: string;
+  /** The same for programs; empty without an error. */
+  error_code: WebhookDeliveryErrorCode;
   /** How long the last attempt took. */
   duration_ms: number | null;
   next_attempt_at: string | null;
@@ -3229,6 +3235,8 @@ export interface WebhookDelivery {
 }
 
 export type WebhookDeliveryStatus = 'queued' | 'sending' | 'retrying' | 'delivered' | 'dead' | 'withheld';
+
+export type WebhookDeliveryErrorCode = 'answer' | 'redirect' | 'forbidden' | 'unencrypted' | 'unknown_host' | 'invalid_address' | 'certificate' | 'timeout' | 'refused' | 'closed' | 'unreachable' | 'server' | 'other' | '';
 
 export interface WebhookReplayInput {
   /** The events since then are sent again, under the same ids, if the account may still read their records. */

@@ -8,7 +8,7 @@
 // Parse parses the text of a code and returns the bill and its violations of the standard. It does not guess, repair or
 // round: an ambiguous value is absent, and a Finding reports it.
 //
-// Limitations: HEIC photos are rejected, because no decoder in pure Go has a permissive licence. Structured append (one
+// Limitations: HEIC photos are rejected, because no proven decoder in pure Go has a permissive licence. Structured append (one
 // payload in several symbols) is not supported; the standard does not use it.
 package qrbill
 

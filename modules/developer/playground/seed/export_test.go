@@ -37,7 +37,7 @@ func TestExport_MakesTheSameBank(t *testing.T) {
 	play(s, s.Admin(), bank+busyBank).Expect(t, http.StatusOK)
 	first := exported(t, s)
 	for _, want := range []string{"name: Auditor", "permissions:\n        - read_all", "email: anna@example.ch", "last_name: Frei", "$${x}", "as: user1", "kyc_status: verified",
-		"company: Frei AG", "${user1.user_id}", "content: Good morning", "${me.id}", "account_id: ${service1.id}", "rec_id: ${customer1.id}"} {
+		"company: Frei AG", "${user1.user_id}", "content: Good morning", "participants:\n        - ${user1.user_id}", "account_id: ${service1.id}", "rec_id: ${customer1.id}"} {
 		if !strings.Contains(first, want) {
 			t.Errorf("%q is missing in\n%s", want, first)
 		}

@@ -192,12 +192,13 @@ func (s *state) unexpected(step Step, status int, body any) *Failure {
 	message, _ := object["message"].(string)
 	f.Code, f.Message = s.mask(code), s.mask(message)
 	details, _ := object["details"].(map[string]any)
+	f.Fields = map[string]string{}
 	for name, said := range details {
-		if text, ok := said.(string); ok {
-			if f.Fields == nil {
-				f.Fields = map[string]string{}
-			}
-			f.Fields[s.mask(name)] = s.mask(text)
+		switch said := said.(type) {
+		case string:
+			f.Fields[s.mask(name)] = s.mask(said)
+		case []any: // such as the members that are missing
+			f.Fields[s.mask(name)] = s.mask(strings.Trim(fmt.Sprint(said), "[]"))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Fields)) {

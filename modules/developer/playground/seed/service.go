@@ -28,10 +28,14 @@ type Options struct {
 	Sessions Sessions
 	// Busy is held while files are played or the clock is moved.
 	Busy *sync.Mutex
+	// Gate is held by regular runs of jobs for reading. They wait while a file is played: what they make would change its ids.
+	Gate *sync.RWMutex
 	// Advance moves the clock to a time, and runs the jobs. It returns an error of apierr for a time that has passed.
 	Advance func(ctx context.Context, to time.Time) error
 	// Settle waits until the calls of webhooks that are due were tried.
 	Settle func(ctx context.Context) error
+	// Keep makes the state after a file the one that resets go back to; nil: there is no reset.
+	Keep func(ctx context.Context) error
 }
 
 // People finds users.
@@ -82,7 +86,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 }
 
 const seedDescription = "The steps are requests to the API, sent one after the other, each as a user. A step that fails ends the run; what was done before stays. " +
-	"The format is in docs/sandbox.md."
+	"Afterwards, resets go back to this state. The format is in docs/sandbox.md."
 
 // shownFile describes a file to the API document.
 type shownFile struct {
@@ -150,11 +154,17 @@ func (s *Service) Play(ctx context.Context, file *File) (Played, error) {
 	}
 	defer s.Busy.Unlock()
 	nothing := func(*sender) error { return nil }
-	return s.play(ctx, file, nothing, nothing)
+	played, err := s.play(ctx, file, nothing, nothing)
+	if err == nil && s.Keep != nil {
+		err = s.Keep(ctx)
+	}
+	return played, err
 }
 
 // play plays a file. Busy is held. before is called when everything is ready, and after when all steps have succeeded.
 func (s *Service) play(ctx context.Context, file *File, before, after func(d *sender) error) (Played, error) {
+	s.Gate.Lock()
+	defer s.Gate.Unlock()
 	run, err := s.DB.CountRun(ctx)
 	if err != nil {
 		return Played{}, err

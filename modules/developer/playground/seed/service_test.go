@@ -1,7 +1,9 @@
 package seed_test
 
 import (
+	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -80,6 +82,20 @@ func TestSeed_PlaysAFile(t *testing.T) {
 	}
 }
 
+// The example in docs/sandbox.md runs in a new sandbox, which has no user but the administrator.
+func TestSeed_PlaysTheExampleOfTheDocument(t *testing.T) {
+	document, err := os.ReadFile("../../../../docs/sandbox.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(string(document), "```yaml\nstart:")
+	example, _, _ = strings.Cut("start:"+example, "```")
+	s := servertest.StartSandbox(t, false)
+	if answer := play(s, s.Admin(), example).Expect(t, http.StatusOK); !strings.Contains(answer.Body, `"now":"2030-01-07T08:01:01.000Z"`) {
+		t.Errorf("it answers %s", answer.Body)
+	}
+}
+
 // The same file in two empty banks makes the same records, with the same ids and times. In the same bank the ids are new.
 func TestSeed_IsTheSameEachTime(t *testing.T) {
 	file := "start: 2026-02-02T08:00:00Z\n" + bank
@@ -106,4 +122,14 @@ func TestSeed_IsTheSameEachTime(t *testing.T) {
 			t.Errorf("the customer was created at another time: %s", all[1])
 		}
 	}
+}
+
+// A file may make more users than a person may invite in an hour.
+func TestSeed_InvitesAnyNumberOfPeople(t *testing.T) {
+	s := servertest.StartSandbox(t, false)
+	var file strings.Builder
+	for n := range 70 {
+		fmt.Fprintf(&file, "- {request: POST /v1/invitations, body: {email: p%d@example.ch, display_name: Person, roles: [Customer]}}\n", n)
+	}
+	play(s, s.Admin(), file.String()).Expect(t, http.StatusOK)
 }

@@ -19,10 +19,8 @@ const (
 
 // withoutScenario are the types of events that a person causes and no scenario plays.
 var withoutScenario = map[string]string{
-	"factors.updated":        "it needs the code of an authenticator app",
-	"identities.created":     "it needs a sign-in provider",
-	"identities.deleted":     "it needs a sign-in provider",
-	"screening_hits.updated": "it needs a sanctions list, which is compared in the background",
+	"identities.created": "it needs a sign-in provider",
+	"identities.deleted": "it needs a sign-in provider",
 }
 
 type triggered struct {

@@ -53,12 +53,12 @@ export default function Endpoints() {
   const links = html`<a href="/docs">${t('auth.api')}</a> · <a href="/licences">${t('auth.licences')}</a>`;
   return html`
     <${PageHead} title=${t('nav.endpoints')} note=${html`${t('endpoints.note')} ${links}`} />
+    <${Clients} />
     <${Filters}><${Search} value=${text} onSearch=${setText} /><//>
     <section class="card flush" aria-label=${t('nav.endpoints')}>
       <${ListTools} list=${{ path: '/v1/rbac/endpoints' }} />
       <${Loaded} load=${load} lines=${10}>${(rows) => (rows.some(matches)
         ? html`<${Table} caption=${t('nav.endpoints')} columns=${columns()} rows=${found(rows)} />`
         : html`<${NoMatch} />`)}<//>
-    </section>
-    <${Clients} />`;
+    </section>`;
 }

@@ -16,7 +16,7 @@ import { Card, PageHead } from '../../ui/page.js';
 import { Person } from '../../ui/person.js';
 import { RecordList } from '../../ui/record_list.js';
 import { WhoSees } from '../../ui/who_sees.js';
-import { SecretCreated, State, WebhookForm, valuesOf } from './webhook_form.js';
+import { failureText, SecretCreated, State, WebhookForm, valuesOf } from './webhook_form.js';
 
 await loadStyle('admin');
 
@@ -32,7 +32,7 @@ const factsOf = (row) => [
   [t('webhooks.attempts'), row.attempts],
   row.response_status && [t('webhooks.answer'), row.response_status],
   row.duration_ms !== null && [t('webhooks.duration'), `${row.duration_ms} ms`],
-  row.last_error && [t('webhooks.error'), row.last_error],
+  row.last_error && [t('webhooks.error'), failureText(row.error_code, row.last_error)],
   row.next_attempt_at && [t('webhooks.next'), html`<${When} at=${row.next_attempt_at} exact />`],
   [t('webhooks.event_at'), html`<${When} at=${row.event_at} exact />`],
 ];

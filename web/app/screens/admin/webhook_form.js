@@ -61,6 +61,9 @@ function EventTypes({ form }) {
   </fieldset>`;
 }
 
+/** Why a call has failed, in the language of the screen. The number of an answer and an unknown reason stay as the server says them. */
+export const failureText = (code, text) => t(`webhooks.failure.${code}`, { text, status: /\d{3}/.exec(text)?.[0] ?? '' });
+
 /** A button that sends a test to the typed address, before the webhook is saved, and the outcome. */
 function TryAddress({ form }) {
   const [tried, setTried] = useState(null); // with its address
@@ -81,7 +84,7 @@ function TryAddress({ form }) {
     ${shown && (shown.delivered
       ? html`<${Notice} tone="good" title=${t('webhooks.try_accepted')}>
           ${t('webhooks.try_answer', { status: shown.response_status, ms: number(shown.duration_ms) })}<//>`
-      : html`<${Notice} tone="warn" title=${t('webhooks.try_failed')}>${shown.error}<//>`)}
+      : html`<${Notice} tone="warn" title=${t('webhooks.try_failed')}>${failureText(shown.error_code, shown.error)}<//>`)}
   </div>`;
 }
 
