@@ -232,7 +232,7 @@ func settingRoles(s settings.Settings) []string {
 // modules returns all modules, in the order of the API document. The methods of a module say what it offers to all others.
 func (m *Modules) modules() []any {
 	all := []any{m.Auth, m.Users, m.OIDC, m.Factors, m.Services, m.RBAC, m.AuthZEN, m.Audit, m.Personas, m.Customers, m.Imports, m.Payers, m.Chats, m.Tasks, m.Files,
-		m.Profile, m.Invoices, m.Deliveries, m.Notifications, m.Privacy, m.Changes, m.Webhooks, m.Search, m.Screening, m.Requests, m.Certificates}
+		m.Profile, m.Invoices, m.Notifications, m.Deliveries, m.Privacy, m.Changes, m.Webhooks, m.Search, m.Screening, m.Requests, m.Certificates}
 	if m.Playground != nil {
 		all = append(all, m.Playground, m.Seed)
 	}

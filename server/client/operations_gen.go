@@ -2040,34 +2040,6 @@ func (a *NotificationsAPI) SetPreferences(ctx context.Context, options ...CallOp
 	return fetch[Message](ctx, a.client, operation{name: "notifications.set_preferences", method: "PUT", path: "/v1/notifications/preferences", bearer: true}, input{}, options)
 }
 
-// Deliveries calls GET /v1/notifications/deliveries: list e-mail and SMS deliveries.
-func (a *NotificationsAPI) Deliveries(ctx context.Context, params NotificationsDeliveriesParams, options ...CallOption) (*Page[NotificationDelivery], error) {
-	return fetch[Page[NotificationDelivery]](ctx, a.client, operation{name: "notifications.deliveries", method: "GET", path: "/v1/notifications/deliveries", bearer: true}, input{query: params}, options)
-}
-
-// DeliveriesStacked calls GET /v1/notifications/deliveries: list e-mail and SMS deliveries. The rows are grouped by a
-// field.
-func (a *NotificationsAPI) DeliveriesStacked(ctx context.Context, stack string, params NotificationsDeliveriesParams, options ...CallOption) (*StackedPage[NotificationDelivery], error) {
-	return fetch[StackedPage[NotificationDelivery]](ctx, a.client, operation{name: "notifications.deliveries", method: "GET", path: "/v1/notifications/deliveries", bearer: true}, input{query: stacked{stack, params}}, options)
-}
-
-// AllDeliveries returns the rows of all pages of [NotificationsAPI.Deliveries].
-func (a *NotificationsAPI) AllDeliveries(ctx context.Context, params NotificationsDeliveriesParams, options ...CallOption) iter.Seq2[NotificationDelivery, error] {
-	return rows(params.Limit, params.Offset, func(limit, offset int) ([]NotificationDelivery, bool, error) {
-		params.Limit, params.Offset = limit, offset
-		page, err := a.Deliveries(ctx, params, options...)
-		if err != nil {
-			return nil, false, err
-		}
-		return page.Data, page.HasMore, nil
-	})
-}
-
-// RetryDelivery calls POST /v1/notifications/deliveries/{id}/retry: retry a dead delivery.
-func (a *NotificationsAPI) RetryDelivery(ctx context.Context, id string, options ...CallOption) (*NotificationDelivery, error) {
-	return fetch[NotificationDelivery](ctx, a.client, operation{name: "notifications.retry_delivery", method: "POST", path: "/v1/notifications/deliveries/{id}/retry", bearer: true}, input{path: []string{id}}, options)
-}
-
 // NotificationsStreamFrame is one frame of the stream. The member of its Event is set, the others are nil.
 type NotificationsStreamFrame struct {
 	ID      string // for [After]; empty for frames that cannot be resumed from
@@ -2147,6 +2119,34 @@ func (a *NotificationsAPI) StreamPost(ctx context.Context, options ...CallOption
 // Trigger calls POST /v1/notifications/trigger: send a test notification.
 func (a *NotificationsAPI) Trigger(ctx context.Context, in NotificationTriggerInput, options ...CallOption) (*NotificationTriggerResult, error) {
 	return fetch[NotificationTriggerResult](ctx, a.client, operation{name: "notifications.trigger", method: "POST", path: "/v1/notifications/trigger", apiKey: true}, input{body: in}, options)
+}
+
+// Deliveries calls GET /v1/notifications/deliveries: list e-mail and SMS deliveries.
+func (a *NotificationsAPI) Deliveries(ctx context.Context, params NotificationsDeliveriesParams, options ...CallOption) (*Page[NotificationDelivery], error) {
+	return fetch[Page[NotificationDelivery]](ctx, a.client, operation{name: "notifications.deliveries", method: "GET", path: "/v1/notifications/deliveries", bearer: true}, input{query: params}, options)
+}
+
+// DeliveriesStacked calls GET /v1/notifications/deliveries: list e-mail and SMS deliveries. The rows are grouped by a
+// field.
+func (a *NotificationsAPI) DeliveriesStacked(ctx context.Context, stack string, params NotificationsDeliveriesParams, options ...CallOption) (*StackedPage[NotificationDelivery], error) {
+	return fetch[StackedPage[NotificationDelivery]](ctx, a.client, operation{name: "notifications.deliveries", method: "GET", path: "/v1/notifications/deliveries", bearer: true}, input{query: stacked{stack, params}}, options)
+}
+
+// AllDeliveries returns the rows of all pages of [NotificationsAPI.Deliveries].
+func (a *NotificationsAPI) AllDeliveries(ctx context.Context, params NotificationsDeliveriesParams, options ...CallOption) iter.Seq2[NotificationDelivery, error] {
+	return rows(params.Limit, params.Offset, func(limit, offset int) ([]NotificationDelivery, bool, error) {
+		params.Limit, params.Offset = limit, offset
+		page, err := a.Deliveries(ctx, params, options...)
+		if err != nil {
+			return nil, false, err
+		}
+		return page.Data, page.HasMore, nil
+	})
+}
+
+// RetryDelivery calls POST /v1/notifications/deliveries/{id}/retry: retry a dead delivery.
+func (a *NotificationsAPI) RetryDelivery(ctx context.Context, id string, options ...CallOption) (*NotificationDelivery, error) {
+	return fetch[NotificationDelivery](ctx, a.client, operation{name: "notifications.retry_delivery", method: "POST", path: "/v1/notifications/deliveries/{id}/retry", bearer: true}, input{path: []string{id}}, options)
 }
 
 // PrivacyAPI has the operations privacy.*.

@@ -3488,49 +3488,6 @@ type NotificationUnread struct {
 	UnreadCount int64 `json:"unread_count"`
 }
 
-// NotificationDelivery is part of an answer.
-type NotificationDelivery struct {
-	ID             string                      `json:"id"`
-	NotificationID *string                     `json:"notification_id"`
-	UserID         string                      `json:"user_id"`
-	Channel        NotificationDeliveryChannel `json:"channel"`
-	To             string                      `json:"to"`
-	Subject        string                      `json:"subject"`
-	// Empty for a code that was sent or waits for its gateway.
-	Text string `json:"text"`
-	// The text has a code or a secret link, and is masked: only people with a recent authentication and every right of the
-	// recipient see it.
-	Masked        bool                       `json:"masked"`
-	Status        NotificationDeliveryStatus `json:"status"`
-	Attempts      int64                      `json:"attempts"`
-	LastError     *string                    `json:"last_error"`
-	NextAttemptAt *time.Time                 `json:"next_attempt_at"`
-	CreatedAt     time.Time                  `json:"created_at"`
-	SentAt        *time.Time                 `json:"sent_at"`
-	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-	// user, and in the elements of a list, which has one for all.
-	People map[string]Person `json:"people"`
-}
-
-// NotificationDeliveryChannel is one of the values below. Later versions of the service may add values.
-type NotificationDeliveryChannel string
-
-const (
-	NotificationDeliveryChannelEmail NotificationDeliveryChannel = "email"
-	NotificationDeliveryChannelSms   NotificationDeliveryChannel = "sms"
-)
-
-// NotificationDeliveryStatus is one of the values below. Later versions of the service may add values.
-type NotificationDeliveryStatus string
-
-const (
-	NotificationDeliveryStatusQueued   NotificationDeliveryStatus = "queued"
-	NotificationDeliveryStatusSending  NotificationDeliveryStatus = "sending"
-	NotificationDeliveryStatusSent     NotificationDeliveryStatus = "sent"
-	NotificationDeliveryStatusRetrying NotificationDeliveryStatus = "retrying"
-	NotificationDeliveryStatusDead     NotificationDeliveryStatus = "dead"
-)
-
 // NotificationOpenedFrame is part of an answer.
 type NotificationOpenedFrame struct {
 	Message string `json:"message"`
@@ -3601,6 +3558,49 @@ type NotificationTriggerResult struct {
 	// How many notifications were created.
 	Recipients int64 `json:"recipients"`
 }
+
+// NotificationDelivery is part of an answer.
+type NotificationDelivery struct {
+	ID             string                      `json:"id"`
+	NotificationID *string                     `json:"notification_id"`
+	UserID         string                      `json:"user_id"`
+	Channel        NotificationDeliveryChannel `json:"channel"`
+	To             string                      `json:"to"`
+	Subject        string                      `json:"subject"`
+	// Empty for a code that was sent or waits for its gateway.
+	Text string `json:"text"`
+	// The text has a code or a secret link, and is masked: only people with a recent authentication and every right of the
+	// recipient see it.
+	Masked        bool                       `json:"masked"`
+	Status        NotificationDeliveryStatus `json:"status"`
+	Attempts      int64                      `json:"attempts"`
+	LastError     *string                    `json:"last_error"`
+	NextAttemptAt *time.Time                 `json:"next_attempt_at"`
+	CreatedAt     time.Time                  `json:"created_at"`
+	SentAt        *time.Time                 `json:"sent_at"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+// NotificationDeliveryChannel is one of the values below. Later versions of the service may add values.
+type NotificationDeliveryChannel string
+
+const (
+	NotificationDeliveryChannelEmail NotificationDeliveryChannel = "email"
+	NotificationDeliveryChannelSms   NotificationDeliveryChannel = "sms"
+)
+
+// NotificationDeliveryStatus is one of the values below. Later versions of the service may add values.
+type NotificationDeliveryStatus string
+
+const (
+	NotificationDeliveryStatusQueued   NotificationDeliveryStatus = "queued"
+	NotificationDeliveryStatusSending  NotificationDeliveryStatus = "sending"
+	NotificationDeliveryStatusSent     NotificationDeliveryStatus = "sent"
+	NotificationDeliveryStatusRetrying NotificationDeliveryStatus = "retrying"
+	NotificationDeliveryStatusDead     NotificationDeliveryStatus = "dead"
+)
 
 // PrivacyRelationship is part of an answer.
 type PrivacyRelationship struct {

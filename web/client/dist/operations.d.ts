@@ -1165,6 +1165,20 @@ export interface NotificationsMarkAllQuery {
   };
 }
 
+/** A frame of the stream. An id is a position for the option after; frames without one have none. */
+export type NotificationsStreamFrame =
+  | { event: 'open'; id: string; data: t.NotificationOpenedFrame }
+  | { event: 'message'; id: string; data: t.NotificationFrame }
+  | { event: 'close'; id: string; data: t.NotificationClosedFrame }
+  | { event: 'reset'; id: string; data: t.NotificationResetFrameData };
+
+/** A frame of the stream. An id is a position for the option after; frames without one have none. */
+export type NotificationsStreamPostFrame =
+  | { event: 'open'; id: string; data: t.NotificationOpenedFrame }
+  | { event: 'message'; id: string; data: t.NotificationFrame }
+  | { event: 'close'; id: string; data: t.NotificationClosedFrame }
+  | { event: 'reset'; id: string; data: t.NotificationResetFrameData };
+
 /** Parameters of GET /v1/notifications/deliveries. */
 export interface NotificationsDeliveriesQuery {
   /**
@@ -1196,20 +1210,6 @@ export interface NotificationsDeliveriesQuery {
     sent_at?: Filter;
   };
 }
-
-/** A frame of the stream. An id is a position for the option after; frames without one have none. */
-export type NotificationsStreamFrame =
-  | { event: 'open'; id: string; data: t.NotificationOpenedFrame }
-  | { event: 'message'; id: string; data: t.NotificationFrame }
-  | { event: 'close'; id: string; data: t.NotificationClosedFrame }
-  | { event: 'reset'; id: string; data: t.NotificationResetFrameData };
-
-/** A frame of the stream. An id is a position for the option after; frames without one have none. */
-export type NotificationsStreamPostFrame =
-  | { event: 'open'; id: string; data: t.NotificationOpenedFrame }
-  | { event: 'message'; id: string; data: t.NotificationFrame }
-  | { event: 'close'; id: string; data: t.NotificationClosedFrame }
-  | { event: 'reset'; id: string; data: t.NotificationResetFrameData };
 
 /** Parameters of GET /v1/erasures. */
 export interface PrivacyErasuresListQuery {
@@ -2468,18 +2468,6 @@ export declare class NotificationsOperations extends Group {
   /** PUT /v1/notifications/preferences: set notification preferences (not implemented). */
   setPreferences(options?: CallOptions): Promise<t.Message>;
 
-  /** GET /v1/notifications/deliveries: list e-mail and SMS deliveries. */
-  deliveries(query?: NotificationsDeliveriesQuery, options?: CallOptions): Promise<t.Page<t.NotificationDelivery>>;
-
-  /** The rows of {@link deliveries}, grouped by a field. */
-  deliveriesStacked(stack: string, query?: NotificationsDeliveriesQuery, options?: CallOptions): Promise<t.StackedPage<t.NotificationDelivery>>;
-
-  /** The rows of all pages of {@link deliveries}. */
-  allDeliveries(query?: NotificationsDeliveriesQuery, options?: CallOptions): AsyncGenerator<t.NotificationDelivery, void, undefined>;
-
-  /** POST /v1/notifications/deliveries/{id}/retry: retry a dead delivery. */
-  retryDelivery(id: string, options?: CallOptions): Promise<t.NotificationDelivery>;
-
   /**
    * GET /v1/notifications/sse: open the notification stream.
    *
@@ -2510,6 +2498,18 @@ export declare class NotificationsOperations extends Group {
 
   /** POST /v1/notifications/trigger: send a test notification. */
   trigger(input: t.NotificationTriggerInput, options?: CallOptions): Promise<t.NotificationTriggerResult>;
+
+  /** GET /v1/notifications/deliveries: list e-mail and SMS deliveries. */
+  deliveries(query?: NotificationsDeliveriesQuery, options?: CallOptions): Promise<t.Page<t.NotificationDelivery>>;
+
+  /** The rows of {@link deliveries}, grouped by a field. */
+  deliveriesStacked(stack: string, query?: NotificationsDeliveriesQuery, options?: CallOptions): Promise<t.StackedPage<t.NotificationDelivery>>;
+
+  /** The rows of all pages of {@link deliveries}. */
+  allDeliveries(query?: NotificationsDeliveriesQuery, options?: CallOptions): AsyncGenerator<t.NotificationDelivery, void, undefined>;
+
+  /** POST /v1/notifications/deliveries/{id}/retry: retry a dead delivery. */
+  retryDelivery(id: string, options?: CallOptions): Promise<t.NotificationDelivery>;
 }
 
 export declare class PrivacyRelationshipOperations extends Group {

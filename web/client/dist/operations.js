@@ -1140,6 +1140,18 @@ export class NotificationsOperations extends Group {
     return this.connection.json({ name: 'notifications.set_preferences', method: 'PUT', path: '/v1/notifications/preferences', bearer: true }, {}, options);
   }
 
+  stream(options = {}) {
+    return follow(this.connection, { name: 'notifications.stream', method: 'GET', path: '/v1/notifications/sse', bearer: true, accept: 'text/event-stream' }, {}, options);
+  }
+
+  streamPost(options = {}) {
+    return follow(this.connection, { name: 'notifications.stream_post', method: 'POST', path: '/v1/notifications/sse', bearer: true, accept: 'text/event-stream' }, {}, options);
+  }
+
+  async trigger(input, options = {}) {
+    return this.connection.json({ name: 'notifications.trigger', method: 'POST', path: '/v1/notifications/trigger', apiKey: true }, { input }, options);
+  }
+
   async deliveries(query = {}, options = {}) {
     return this.connection.json({ name: 'notifications.deliveries', method: 'GET', path: '/v1/notifications/deliveries', bearer: true }, { query }, options);
   }
@@ -1154,18 +1166,6 @@ export class NotificationsOperations extends Group {
 
   async retryDelivery(id, options = {}) {
     return this.connection.json({ name: 'notifications.retry_delivery', method: 'POST', path: `/v1/notifications/deliveries/${segment(id)}/retry`, bearer: true }, {}, options);
-  }
-
-  stream(options = {}) {
-    return follow(this.connection, { name: 'notifications.stream', method: 'GET', path: '/v1/notifications/sse', bearer: true, accept: 'text/event-stream' }, {}, options);
-  }
-
-  streamPost(options = {}) {
-    return follow(this.connection, { name: 'notifications.stream_post', method: 'POST', path: '/v1/notifications/sse', bearer: true, accept: 'text/event-stream' }, {}, options);
-  }
-
-  async trigger(input, options = {}) {
-    return this.connection.json({ name: 'notifications.trigger', method: 'POST', path: '/v1/notifications/trigger', apiKey: true }, { input }, options);
   }
 }
 

@@ -2754,37 +2754,6 @@ export interface NotificationUnread {
   unread_count: number;
 }
 
-export interface NotificationDelivery {
-  id: string;
-  notification_id: string | null;
-  user_id: string;
-  channel: NotificationDeliveryChannel;
-  to: string;
-  subject: string;
-  /** Empty for a code that was sent or waits for its gateway. */
-  text: string;
-  /**
-   * The text has a code or a secret link, and is masked: only people with a recent authentication and every right of the
-   * recipient see it.
-   */
-  masked?: boolean;
-  status: NotificationDeliveryStatus;
-  attempts: number;
-  last_error: string | null;
-  next_attempt_at: string | null;
-  created_at: string;
-  sent_at: string | null;
-  /**
-   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
-   * user, and in the elements of a list, which has one for all.
-   */
-  people?: { [name: string]: Person };
-}
-
-export type NotificationDeliveryChannel = 'email' | 'sms';
-
-export type NotificationDeliveryStatus = 'queued' | 'sending' | 'sent' | 'retrying' | 'dead';
-
 export interface NotificationOpenedFrame {
   message: string;
 }
@@ -2848,6 +2817,37 @@ export interface NotificationTriggerResult {
   /** How many notifications were created. */
   recipients?: number;
 }
+
+export interface NotificationDelivery {
+  id: string;
+  notification_id: string | null;
+  user_id: string;
+  channel: NotificationDeliveryChannel;
+  to: string;
+  subject: string;
+  /** Empty for a code that was sent or waits for its gateway. */
+  text: string;
+  /**
+   * The text has a code or a secret link, and is masked: only people with a recent authentication and every right of the
+   * recipient see it.
+   */
+  masked?: boolean;
+  status: NotificationDeliveryStatus;
+  attempts: number;
+  last_error: string | null;
+  next_attempt_at: string | null;
+  created_at: string;
+  sent_at: string | null;
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
+}
+
+export type NotificationDeliveryChannel = 'email' | 'sms';
+
+export type NotificationDeliveryStatus = 'queued' | 'sending' | 'sent' | 'retrying' | 'dead';
 
 export interface PrivacyRelationship {
   customer_id: string;
