@@ -254,6 +254,22 @@ func TestSortKey_SortsByLanguage(t *testing.T) {
 }
 
 // A word of a text must be found by each of its beginnings, except for one that ends within an umlaut of two letters.
+// An id is found by each of its beginnings, also by one that ends between the letters of what could be an umlaut.
+func TestSearchWords_FindIDsByTheirBeginnings(t *testing.T) {
+	for _, id := range []string{"01a216e7-2b04-7142-969a-e666aeaee0ae", "aeae16e7-2b04-7ae2-969a-aeeeaeeeaeae"} {
+		for _, written := range []string{id, strings.ToUpper(id), strings.ReplaceAll(id, "-", "")} {
+			for end := 4; end <= len(written); end++ {
+				found := slices.ContainsFunc(types.SearchWords(written[:end]), func(words []string) bool {
+					return len(words) == 1 && strings.HasPrefix(types.IDWords(id)[0], words[0])
+				})
+				if strings.ContainsAny(written[:end], "0123456789") && !found {
+					t.Errorf("%s: %q", written[:end], types.SearchWords(written[:end]))
+				}
+			}
+		}
+	}
+}
+
 func FuzzSearchWords(f *testing.F) {
 	for _, text := range []string{"Müller Bauer", "O'Brien-Küng", "a\x00\"*( NEAR AND", "079 123", "\u202eabc", "山田太郎", "ﬁn ǆ ẞ", "aeaeaeue"} {
 		f.Add(text)

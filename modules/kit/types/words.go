@@ -151,10 +151,14 @@ func joinedWords(text string) (words []string) {
 	return words
 }
 
-// joinedID returns the words of a text without blanks. An id, or the beginning of one, is one word.
+// joinedID returns the words of a text without blanks. An id, or the beginning of one, is one word. If it ends with "ae", the id may go on,
+// and then has no e there.
 func joinedID(field string) []string {
 	if strings.Trim(field, "0123456789abcdefABCDEF-") == "" {
 		field = strings.ReplaceAll(field, "-", "")
+		if strings.ContainsAny(field, "0123456789") && strings.HasSuffix(strings.ToLower(field), "ae") {
+			field = field[:len(field)-1]
+		}
 	}
 	return Words(field)
 }

@@ -89,7 +89,7 @@ func (h *queueTest) second(t testing.TB) *store.DB {
 // restart starts another service on the same database, as a new process would.
 func (h *queueTest) restart(o deliveries.Options) {
 	h.t.Helper()
-	h.Service = deliveries.New(h.db, o)
+	h.Service, h.nodes = deliveries.New(h.db, o), nil
 	if err := h.Start(context.Background()); err != nil {
 		h.t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func (h *queueTest) crash() {
 	if err := h.db.Close(); err != nil {
 		h.t.Fatal(err)
 	}
-	h.db = storetest.OpenAgain(h.t, o)
+	h.db, h.nodes = storetest.OpenAgain(h.t, o), nil
 }
 
 func (h *queueTest) enqueue(channel, text string) string {
