@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -169,6 +170,18 @@ func Plan(t testing.TB, db *store.DB, sql string, args ...any) []string {
 		t.Fatalf("%s: %v", sql, err)
 	}
 	return steps
+}
+
+// PlanOfNulls is [Plan] for a statement with up to nine parameters, which are all NULL.
+func PlanOfNulls(t testing.TB, db *store.DB, sql string) []string {
+	t.Helper()
+	parameters := 0
+	for n := 1; n <= 9; n++ {
+		if strings.Contains(sql, "$"+strconv.Itoa(n)) {
+			parameters = n
+		}
+	}
+	return Plan(t, db, sql, make([]any, parameters)...)
 }
 
 // masterKey is the master key of all databases on PostgreSQL, which have no directory to keep it in.

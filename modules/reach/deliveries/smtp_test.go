@@ -138,12 +138,12 @@ func TestQueue_SendsDespiteAMailServerThatIsDownRejectsOrDisconnects(t *testing.
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody, err := deliveries.NewSMTP("smtp://"+down.Addr().String(), "bank@kontor.example", time.Now, nil)
+	unreachable, err := deliveries.NewSMTP("smtp://"+down.Addr().String(), "bank@kontor.example", time.Now, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = down.Close()
-	h := newQueueTest(t, deliveries.Options{Email: nobody})
+	h := newQueueTest(t, deliveries.Options{Email: unreachable})
 	id := h.enqueue("email", "secret 012345")
 	if s := h.until(id, "retrying"); s.text == "" {
 		t.Error("the text was removed before it was sent")

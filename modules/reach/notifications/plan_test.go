@@ -26,7 +26,7 @@ func TestStatements_UseIndexes(t *testing.T) {
 	statements["of one customer"] = `SELECT id FROM notifications WHERE (deleted = FALSE) AND customer_id = $1 ORDER BY created_at DESC, id DESC LIMIT 10`
 	statements["of all"] = `SELECT id FROM notifications WHERE (deleted = FALSE) ORDER BY created_at DESC, id DESC LIMIT 10`
 	for name, statement := range statements {
-		plan := explain(t, db, statement)
+		plan := storetest.PlanOfNulls(t, db, statement)
 		for _, step := range plan {
 			whole := strings.HasPrefix(step, "SCAN notifications") || strings.Contains(step, "TEMP B-TREE FOR ORDER BY")
 			if whole && name != "of all" {
@@ -35,15 +35,6 @@ func TestStatements_UseIndexes(t *testing.T) {
 			}
 		}
 	}
-}
-
-func explain(t *testing.T, db *store.DB, statement string) []string {
-	t.Helper()
-	args := 0
-	for n := 1; strings.Contains(statement, "$"+string(rune('0'+n))); n++ {
-		args = n
-	}
-	return storetest.Plan(t, db, statement, make([]any, args)...)
 }
 
 // The sorts, searches and values of a list of all notifications must not sort or read them all.
@@ -62,7 +53,7 @@ func TestList_SortsAndFiltersUseIndexes(t *testing.T) {
 		"SELECT id" + all + " AND event <> '' ORDER BY created_at DESC, id DESC LIMIT 10 OFFSET 100000":           "USING COVERING INDEX notifications_created_at_idx",
 		"SELECT content, count(*)" + all + " AND content_low <> '' AND content_low > '' GROUP BY 1":               "USING INDEX notifications_content_idx",
 	} {
-		plan := strings.Join(explain(t, db, statement), "; ")
+		plan := strings.Join(storetest.PlanOfNulls(t, db, statement), "; ")
 		if !strings.Contains(plan, want) || strings.Contains(plan, "TEMP B-TREE FOR ORDER BY") {
 			t.Errorf("%s: %s; want %s", statement, plan, want)
 		}
