@@ -176,7 +176,9 @@ func TestVerifyStep_NamesTheFirstWrongEntry(t *testing.T) {
 		o := storetest.Options(t)
 		db := storetest.OpenAgain(t, o)
 		storetest.Audit(t, db, 10)
+		db.Close()
 		run(t, o, "DROP TRIGGER audit_entries_no_update", "DROP TRIGGER audit_entries_no_delete", c.statement)
+		db = storetest.OpenAgain(t, o)
 		var at audittrail.Position
 		var err error
 		for ended := false; !ended && err == nil; {

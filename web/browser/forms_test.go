@@ -45,6 +45,24 @@ func TestCustomers_ShowErrorsBesideTheFields(t *testing.T) {
 	v.see("Action required")
 }
 
+// A press closes the suggestions of the field that had the focus; the pressed button must not move away below the pointer.
+func TestCustomers_AreSentWhileSuggestionsAreOpen(t *testing.T) {
+	s := sharedServer(t)
+	v := signedIn(t, s, desk, s.newPerson("Administrator"))
+	v.expect("400")
+	v.open("/customers?new=1")
+	v.write(`input[name=first_name]`, "Noëmi")
+	v.write(`input[name=last_name]`, "Häfliger")
+	v.write(`input[name=email]`, "noemi@example.ch")
+	for _, text := range []string{"Switz", "Nowhere"} { // with suggestions, and with the sentence that there are none
+		v.write(`input[name="address.country"]`, text)
+		v.until(`[...document.querySelectorAll('dialog .lookup :is([role=option], [role=status])')].some((one) => one.innerText)`)
+		v.clickSlowly(`dialog button[type=submit]`)
+		v.until(`document.querySelector('[name="address.country"][aria-invalid=true]')`)
+		v.until(`!document.querySelector('dialog .lookup [role=option]')?.checkVisibility()`)
+	}
+}
+
 // customerForm opens the dialog that changes a customer and returns the customer's id.
 func customerForm(s *testServer, v *visitor, token string) (id string) {
 	s.t.Helper()

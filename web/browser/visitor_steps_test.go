@@ -35,6 +35,18 @@ func (v *visitor) click(selector string) {
 	}
 }
 
+// clickSlowly clicks an element as a person does: the page is painted between press and release.
+func (v *visitor) clickSlowly(selector string) {
+	v.t.Helper()
+	at := ask[[2]float64](v, fmt.Sprintf(`(() => { const one = document.querySelector(%q); one.scrollIntoView({ block: 'center', behavior: 'instant' });
+		const box = one.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; })()`, selector))
+	mouse := input.DispatchMouseEventParams{Type: "mousePressed", X: at[0], Y: at[1], Button: input.MouseButtonLeft, ClickCount: 1}
+	send(v, input.DispatchMouseEvent, mouse)
+	ask[bool](v, `new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(painted, 0, true))))`)
+	mouse.Type = "mouseReleased"
+	send(v, input.DispatchMouseEvent, mouse)
+}
+
 // clickText waits for a button or link with a text and clicks it.
 func (v *visitor) clickText(text string) {
 	v.t.Helper()
@@ -74,8 +86,14 @@ func (v *visitor) keys(keys string, options ...chromedp.KeyOption) {
 // key sends one event of the keyboard to the focused element.
 func (v *visitor) key(event *input.DispatchKeyEventParams) {
 	v.t.Helper()
+	send(v, input.DispatchKeyEvent, *event)
+}
+
+// send sends a command of the DevTools protocol to the page.
+func send[P any](v *visitor, command cdp.Command[P, cdp.Empty], params P) {
+	v.t.Helper()
 	v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
-		_, err := cdp.Call(ctx, tab, input.DispatchKeyEvent, *event)
+		_, err := cdp.Call(ctx, tab, command, params)
 		return chromedp.Void{}, err
 	})
 }

@@ -5,6 +5,7 @@ import { usePreferences } from '../preferences.js';
 import { Calendar } from './calendar.js';
 import { Field } from './form.js';
 import { Icon } from './icon.js';
+import { afterPress } from './press.js';
 
 /** The error for text that is no date. */
 const problem = (exact) => t('date.invalid', { sample: dateText(exact ? '2026-12-31T08:00' : '2026-12-31', exact) });
@@ -67,7 +68,7 @@ export function DateInput({ id, value, onChange, exact, raw }) {
     if (raw || !target.value || isDate(target.value, exact)) onChange(target.value);
   };
   const common = { id, 'aria-invalid': wrong ? 'true' : undefined, 'aria-describedby': wrong ? `${id}-error` : undefined };
-  return html`<${DateControl} common=${common} type=${exact ? 'datetime-local' : 'date'} onInput=${onInput} onBlur=${() => setLeft(text)}
+  return html`<${DateControl} common=${common} type=${exact ? 'datetime-local' : 'date'} onInput=${onInput} onBlur=${() => afterPress(() => setLeft(text))}
     value=${text && !isDate(text, exact) ? text : value} />
     ${wrong && html`<small class="field-error" id=${`${id}-error`}>${problem(exact)}</small>`}`;
 }

@@ -5,6 +5,7 @@ import { t } from '../i18n.js';
 import { useDebounced } from '../list.js';
 import { learnUsers, myId, nameOf, signInNameOf, usePeople } from '../people.js';
 import { ignoreHeldEnter } from './held_enter.js';
+import { afterPress } from './press.js';
 
 const SHOWN = 8;
 const isId = (text) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text.trim());
@@ -87,6 +88,7 @@ export function Combobox({
     setOpen(true);
     return search(text);
   }
+  const close = () => document.activeElement !== field.current && setOpen(false);
   const isAnswered = () => answered.current === wanted.current;
   function onKeyDown(event) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -109,7 +111,7 @@ export function Combobox({
   return html`<div class="field lookup">
     <label for=${id}>${label}</label>
     <input id=${id} ref=${field} name=${name} autocomplete="off" spellcheck=${false} ...${aria} value=${text} onInput=${onInput}
-      onFocus=${onFocus} onClick=${() => setOpen(true)} onBlur=${() => setOpen(false)} onKeyDown=${onKeyDown} />
+      onFocus=${onFocus} onClick=${() => setOpen(true)} onBlur=${() => afterPress(close)} onKeyDown=${onKeyDown} />
     <${Suggestions} id=${id} label=${listLabel} rows=${found} at=${at} hidden=${!open || !found.length} choose=${choose} />
     <small class="lookup-state" role="status">${open && state && html`
       ${state === 'none' ? t('picker.none', { text: text.trim() }) : state} ${state === 'none' && create}`}</small>
