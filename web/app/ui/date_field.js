@@ -67,8 +67,9 @@ export function DateInput({ id, value, onChange, exact, raw }) {
     setText(target.value);
     if (raw || !target.value || isDate(target.value, exact)) onChange(target.value);
   };
+  const leave = () => afterPress(() => setLeft(text));
   const common = { id, 'aria-invalid': wrong ? 'true' : undefined, 'aria-describedby': wrong ? `${id}-error` : undefined };
-  return html`<${DateControl} common=${common} type=${exact ? 'datetime-local' : 'date'} onInput=${onInput} onBlur=${() => afterPress(() => setLeft(text))}
+  return html`<${DateControl} common=${common} type=${exact ? 'datetime-local' : 'date'} onInput=${onInput} onBlur=${leave}
     value=${text && !isDate(text, exact) ? text : value} />
     ${wrong && html`<small class="field-error" id=${`${id}-error`}>${problem(exact)}</small>`}`;
 }
