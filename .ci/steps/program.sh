@@ -1,10 +1,11 @@
 # shellcheck shell=bash
 # The built program and the archives of a release.
 
-# step_build builds, once for all steps, the program, the program with the race detector, and two commands of .ci.
+# step_build builds, once for all steps, the program, the program with the race detector, and three commands of .ci.
 step_build() {
     go build -o "$KONTOR_CI_WORK/kontor" .
     (with_race_detector && go build -race -o "$KONTOR_CI_WORK/kontor-race" .)
+    go build -o "$KONTOR_CI_WORK/concurrent" .ci/concurrent.go
     go build -o "$KONTOR_CI_WORK/report" .ci/report.go
     go build -o "$KONTOR_CI_WORK/with-postgres" .ci/with_postgres.go
 }

@@ -1,23 +1,33 @@
 # shellcheck shell=bash
 # The tests of the full tier (see CONTRIBUTING.md): with the race detector, without it, and on PostgreSQL.
 
-# The race detector watches packages whose source has locks, groups of goroutines, or atomic values: others share no memory between
-# goroutines. It slows tests down several times. Left out are:
+# The race detector slows tests down several times. It watches tests that start goroutines, in packages whose source has locks, groups
+# of goroutines, or atomic values: other packages share no memory between goroutines. The programs of the tests of attacks and nodes
+# are built with it, too. Left out are:
 not_raced=(
     kontor/modules/app/treetest        # reads sources
-    kontor/modules/commands            # runs commands and programs; the tests of attacks and nodes drive one that was built with -race
+    kontor/modules/commands            # runs commands and programs
     kontor/locales                     # reads embedded texts
     kontor/web                         # reads embedded files; web/browser drives Chromium and a program
     kontor/modules/bank/invoices/qrbill     # reads files in child processes, each with one goroutine
-    kontor/modules/kit/types           # only computes
 )
 
-# Tests of watched packages that run without the race detector: they compute in one goroutine, send one request after another, or drive
-# processes and engines.
-unwatched='TestPortable_|TestDatabase_FlippedByteIsAnError|TestCheck_Agrees'
-unwatched+='|TestExplain_Agrees|TestReview_OfManyRights|TestReview_RemovesAThousand|TestTable_Rejects|TestInputs_|TestIDs_'
-unwatched+='|TestForms_|TestEvents_EveryChangeIsOne|TestImport_TheCustomersOfTheDemoComeBack|TestSignInMethods_|TestErasure_ClearsEveryTextColumn|TestErasure_OfAHugeCustomer'
-unwatched+='|TestExport_MakesTheSameBank|TestTrigger_EachScenario|TestHostile_ConfigurationsAreRejected'
+# Packages whose source starts goroutines, and the beginning of the names of further tests that the race detector watches there.
+declare -A raced_more=(
+    [kontor/modules/app]=TestScenario_ # each endpoint, beside all jobs
+    [kontor/modules/duty/screening]=Test
+    [kontor/modules/identity/auth/hashing]=Test
+    [kontor/modules/kit/sandbox]=Test
+    [kontor/modules/reach/deliveries]=Test
+    [kontor/modules/reach/notifications]=Test
+    [kontor/server]=Test
+    [kontor/server/client]=Test
+    [kontor/server/sse]=Test
+    [kontor/store/backup/continuous]=Test
+    [kontor/store/postgres]=Test
+    [kontor/store/postgres/internal/bus]=Test
+    [kontor/store/postgres/postgrestest]=Test
+)
 
 # The packages whose tests run again on PostgreSQL: their statements, locks or transactions differ by engine. The contract of an
 # engine (store/engine/enginetest) and migrations run on both engines in any case. The modules left out only create, read, change
@@ -30,18 +40,17 @@ on_postgres=(
     ./modules/reach/webhooks
 )
 
-# packages yes|no: lists the packages whose tests run with, or without, the race detector.
-packages() {
-    local shares
-    shares=$(grep -rlE --include='*.go' --exclude='*_test.go' 'sync\.(Mutex|RWMutex|WaitGroup)|atomic\.[A-Z]' modules server store web locales | xargs -n 1 dirname | sort -u)
-    go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... |
-        awk -v wanted="$1" -v left_out="${not_raced[*]}" -v shares="$shares" '
-            BEGIN { n = split(left_out, names, " "); m = split(shares, dirs, "\n"); for (i = 1; i <= m; i++) raced["kontor/" dirs[i]] = 1 }
-            {
-                answer = $1 in raced ? "yes" : "no"
-                for (i = 1; i <= n; i++) if (index($1 "/", names[i] "/") == 1) answer = "no"
-                if (answer == wanted) print $1
-            }'
+# packages: lists all packages with tests.
+packages() { go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...; }
+
+# raced: lists the packages with tests for the race detector, as the command concurrent takes them.
+raced() {
+    local name
+    grep -rlE --include='*.go' --exclude='*_test.go' 'sync\.(Mutex|RWMutex|WaitGroup)|atomic\.[A-Z]' modules server store web locales |
+        xargs -n 1 dirname | sort -u | sed 's|^|kontor/|' | grep -xF "$(packages)" |
+        grep -vE "^($(IFS='|' && echo "${not_raced[*]}"))(/|\$)" | while read -r name; do
+        echo "$name${raced_more[$name]:+=${raced_more[$name]}}"
+    done
 }
 
 # run_tests ARGUMENTS…: runs go test and prints a summary. A skipped test fails the full tier: the step install installs all tools.
@@ -60,20 +69,25 @@ run_tests() {
 
 # shellcheck disable=SC2046 # one word for each package
 step_race() {
+    local concurrent
+    concurrent=$(built concurrent)
     with_race_detector
-    KONTOR_TEST=full run_tests -race -skip "^($unwatched)" $(packages yes)
+    KONTOR_TEST=full run_tests -race -run "$("$concurrent" tests $(raced))" $("$concurrent" packages $(raced))
 }
 
+# Runs the other tests of these packages.
 # shellcheck disable=SC2046
 step_unwatched() {
-    KONTOR_TEST=full run_tests -run "^($unwatched)" $(grep -rlE --include='*_test.go' "^func ($unwatched)" modules server store |
-        xargs -n 1 dirname | sed 's|^|kontor/|' | sort -u | grep -xF "$(packages yes)")
+    local concurrent
+    concurrent=$(built concurrent)
+    KONTOR_TEST=full run_tests -skip "$("$concurrent" tests $(raced))" $("$concurrent" others $(raced))
 }
 
 # The packages that take the longest come first, and three run at a time, because they often wait.
 # shellcheck disable=SC2046
 step_tests() {
-    KONTOR_TEST=full run_tests -p 3 ./web/browser ./modules/commands/systemtest/{nodes,hostile,crash,bills} $(packages no)
+    KONTOR_TEST=full run_tests -p 3 ./web/browser ./modules/commands/systemtest/{nodes,hostile,crash,bills} \
+        $(packages | grep -vxF "$(raced | cut -d = -f 1)")
 }
 
 # Two nodes on one database run in the step race. The other tests left out compare rules of inputs and tables of the program, which no

@@ -106,7 +106,7 @@ func TestDatabase_FlippedByteIsAnError(t *testing.T) {
 	for at := 0; at < 100; at += testenv.Rounds(5, 1, 1) {
 		positions = append(positions, at) // the header of the file
 	}
-	for range testenv.Rounds(40, 300, 3000) {
+	for range testenv.Rounds(40, 60, 3000) {
 		positions = append(positions, random.IntN(len(data)))
 	}
 	failed := 0

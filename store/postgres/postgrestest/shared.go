@@ -126,7 +126,7 @@ func (s *shared) address(database string) string {
 // create creates a copy of a database without connections, and returns its name.
 func (s *shared) create(template string) (string, error) {
 	name := fmt.Sprintf("kontor_test_%d_%d", s.owner, s.count.Add(1))
-	return name, s.run("CREATE DATABASE " + name + " TEMPLATE " + template)
+	return name, s.run("CREATE DATABASE " + name + " TEMPLATE " + template + " STRATEGY file_copy") // takes half the processor time of the default
 }
 
 // run runs a statement on a connection of its own.
