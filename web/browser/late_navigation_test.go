@@ -67,6 +67,7 @@ func TestConflict_KeepsWhatIsTypedWhileTheNewerValuesLoad(t *testing.T) {
 	p.call(token, http.MethodPut, customer, changed)
 	v.save()
 	v.until(`document.querySelector('dialog [role=alert]').innerText.includes('your input is kept')`)
+	v.until(`document.querySelector('h1').innerText.includes('Brunner-Wyss')`) // The screen has read the change, and the next reading is the form's.
 	read, release := make(chan struct{}), make(chan struct{})
 	p.onNext(http.MethodGet, customer, delayResponse(read, release))
 	v.clickText("Load the newer values")
