@@ -3,8 +3,8 @@
 
 # step_build builds, once for all steps, the program, the program with the race detector, and three commands of .ci.
 step_build() {
-    go build -o "$KONTOR_CI_WORK/kontor" .
-    (with_race_detector && go build -race -o "$KONTOR_CI_WORK/kontor-race" .)
+    go build -ldflags=-w -o "$KONTOR_CI_WORK/kontor" .
+    (with_race_detector && go build -race -ldflags=-w -o "$KONTOR_CI_WORK/kontor-race" .)
     go build -o "$KONTOR_CI_WORK/concurrent" .ci/concurrent.go
     go build -o "$KONTOR_CI_WORK/report" .ci/report.go
     go build -o "$KONTOR_CI_WORK/with-postgres" .ci/with_postgres.go
