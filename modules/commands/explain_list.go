@@ -170,15 +170,6 @@ func (c qrbillCommand) Run(ctx context.Context, p Process, r *settings.Result) e
 // engineWait bounds compiling the PDF engine. It is generous, because this process has no other work.
 const engineWait = 10 * time.Minute
 
-// engineCache returns the directory that keeps the compiled PDF engine, or "" for a user without a cache directory.
-func engineCache() string {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(dir, "kontor", "pdf-engine")
-}
-
 func (l *commandLine) imports() *cobra.Command {
 	return group("import", "Import records into a running server.", l.importCustomers())
 }

@@ -271,13 +271,22 @@ func storeDir(r *settings.Result) string {
 	return r.Settings.Data.Dir
 }
 
-// cacheDir returns the directory for what can be built again; "" for none. A node need not have a directory.
+// cacheDir returns the directory for what can be built again; "" for none. A node need not have a data directory.
 func cacheDir(r *settings.Result) string {
 	dir := storeDir(r)
 	if dir == "" {
-		return ""
+		return engineCache()
 	}
 	return filepath.Join(dir, "cache")
+}
+
+// engineCache returns the directory of this user for the compiled PDF engine, or "" for a user without a cache directory.
+func engineCache() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "kontor", "pdf-engine")
 }
 
 // nodeName returns the name of this process in the list of nodes. That of a command differs from the node of the same machine.

@@ -8,6 +8,7 @@ package testenv
 
 import (
 	"bufio"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -101,6 +102,18 @@ func EngineCache() string {
 		return ""
 	}
 	return filepath.Join(dir, "kontor-tests", "pdf-engine-"+strings.Fields(after)[0])
+}
+
+// LinkEngineCache lets a server with a data directory use [EngineCache].
+func LinkEngineCache(dataDir string) error {
+	shared := EngineCache()
+	if shared == "" {
+		return nil
+	}
+	if err := errors.Join(os.MkdirAll(shared, 0o700), os.MkdirAll(dataDir, 0o700)); err != nil {
+		return err
+	}
+	return os.Symlink(shared, filepath.Join(dataDir, "cache"))
 }
 
 // Tool returns the path of a program. The test fails without it: only tests of the full tier need programs besides Go.

@@ -61,8 +61,7 @@ func TestMatrix_CollectsChanges(t *testing.T) {
 	me := s.newPerson("Administrator")
 	token := s.token(me)
 	role := s.call(token, http.MethodPost, "/v1/rbac/roles", map[string]any{"name": "Clerk " + me.login})["id"].(string)
-	v := signedIn(t, s, desk, me)
-	v.goTo("/admin/roles/" + role)
+	v := signedInAt(t, s, desk, me, "/admin/roles/"+role)
 	v.until(`document.querySelector('.matrix tbody input')`)
 	v.eval(`document.querySelector('.matrix tbody tr:nth-child(2) td input').focus()`)
 	v.keys(kb.ArrowDown)
@@ -96,8 +95,7 @@ func TestWhoSees_NamesTheReasons(t *testing.T) {
 	const name = "Nora Beglinger"
 	s.call(s.token(other), http.MethodPatch, "/v1/users/"+other.id, map[string]any{"display_name": name})
 	customer := s.newCustomer(s.token(other), "Nora", "Frei")
-	v := signedIn(t, s, desk, me)
-	v.goTo("/customers/" + customer)
+	v := signedInAt(t, s, desk, me, "/customers/"+customer)
 	v.clickText(v.text("access.who_sees"))
 	v.write(`dialog input[type=search]`, "no such name")
 	v.until(`document.querySelector('dialog').innerText.includes(` + strconv.Quote(v.text("who.nobody")) + `)`)
@@ -116,8 +114,7 @@ func TestWhoSees_NamesTheReasons(t *testing.T) {
 	v.clickText(v.text("access.check"))
 	v.until(`document.querySelector('.reasons')?.innerText.includes(` + strconv.Quote(v.text("who.relation_creator")) + `)`)
 
-	visitor := signedIn(t, s, desk, other)
-	visitor.goTo("/customers/" + customer)
+	visitor := signedInAt(t, s, desk, other, "/customers/"+customer)
 	visitor.until(`document.querySelector('main h1')?.innerText.includes('Frei')`)
 	if ask[bool](visitor, `document.body.innerText.includes(`+strconv.Quote(v.text("access.who_sees"))+`)`) {
 		t.Error("a customer has the button")
@@ -129,8 +126,7 @@ func TestWhoSees_NamesTheReasons(t *testing.T) {
 func TestUser_KeepsAChoiceWhileTheRecordIsLoaded(t *testing.T) {
 	p := newProxy(t, sharedServer(t))
 	me, other := p.newPerson("Administrator"), p.newPerson("Customer")
-	v := signedIn(t, p.testServer, desk, me)
-	v.goTo("/admin/users/" + other.id)
+	v := signedInAt(t, p.testServer, desk, me, "/admin/users/"+other.id)
 	box := func(role string) string {
 		return fmt.Sprintf(`[...document.querySelectorAll('fieldset .field.check')].find((one) => one.innerText.startsWith(%q))?.querySelector('input')`, role)
 	}
@@ -163,8 +159,7 @@ func TestAudit_ShowsChangedFields(t *testing.T) {
 	token := s.token(me)
 	customer := s.newCustomer(token, "Nora", "Frei")
 	s.call(token, http.MethodPut, "/v1/customers/"+customer, map[string]any{"last_name": "Frei-Kunz"})
-	v := signedIn(t, s, desk, me)
-	v.goTo("/admin/audit?q=" + customer)
+	v := signedInAt(t, s, desk, me, "/admin/audit?q="+customer)
 	v.until(`document.querySelectorAll('main tbody tr').length === 2 && document.querySelector('main tbody a[href="/customers/` + customer + `"]')`)
 	v.until(`document.querySelector('main tbody a[href="/customers/` + customer + `"]').innerText === 'Nora Frei-Kunz'`)
 	v.until(`/\d\d:\d\d:\d\d \S/.test(document.querySelector('main tbody time').innerText)`) // with seconds and the zone
@@ -179,8 +174,7 @@ func TestAudit_ShowsChangedFields(t *testing.T) {
 // The health screen draws what it has measured, and says it in words.
 func TestHealth_DrawsItsHistory(t *testing.T) {
 	s := sharedServer(t)
-	v := signedIn(t, s, desk, s.newPerson("Administrator"))
-	v.goTo("/admin/health")
+	v := signedInAt(t, s, desk, s.newPerson("Administrator"), "/admin/health")
 	v.until(`document.querySelectorAll('.tile').length >= 8`)
 	v.goTo("/admin/roles")
 	v.until(`document.querySelector('table.data')`)
@@ -192,8 +186,7 @@ func TestHealth_DrawsItsHistory(t *testing.T) {
 // The events of a webhook are chosen from a list.
 func TestWebhook_EventsAreChosen(t *testing.T) {
 	s := sharedServer(t)
-	v := signedIn(t, s, desk, s.newPerson("Administrator"))
-	v.goTo("/admin/webhooks")
+	v := signedInAt(t, s, desk, s.newPerson("Administrator"), "/admin/webhooks")
 	v.clickText(v.text("webhooks.new"))
 	v.until(`document.querySelectorAll('dialog[open] .event-types details').length > 5`)
 	v.eval(`[...document.querySelectorAll('dialog[open] .event-types label')].find((one) => one.innerText.includes('customers.created') ||

@@ -27,8 +27,7 @@ func TestAudit_ASignedExportIsVerifiedInTheBrowser(t *testing.T) {
 	for range 3 {
 		s.newCustomer(admin, "Änne", "Ausfuhr")
 	}
-	v := signedIn(t, s, desk, firstAdmin)
-	v.goTo("/admin/audit")
+	v := signedInAt(t, s, desk, firstAdmin, "/admin/audit")
 	v.see(v.text("audit.intact"))
 	v.eval(`const make = URL.createObjectURL; URL.createObjectURL = (blob) => { blob.text().then((text) => { window.exported = text; }); return make.call(URL, blob); }`)
 	v.clickText(v.text("audit_export.title"))
@@ -80,8 +79,7 @@ func TestAudit_ASignedExportIsVerifiedInTheBrowser(t *testing.T) {
 // Others than auditors have neither the screen nor the export.
 func TestAudit_TheExportIsForAuditors(t *testing.T) {
 	s := sharedServer(t)
-	v := signedIn(t, s, desk, s.newPerson("Advisor"))
+	v := signedInAt(t, s, desk, s.newPerson("Advisor"), "/admin/audit/verify")
 	v.expect("403")
-	v.goTo("/admin/audit/verify")
 	v.until(`document.querySelector('main .notice.bad, main .empty') && !document.querySelector('main input[type=file]')`)
 }

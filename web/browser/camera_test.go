@@ -48,8 +48,7 @@ func writeFilm(path string) error {
 
 func TestCamera_ReadsABill(t *testing.T) {
 	s := sharedServer(t)
-	v := signedIn(t, s, desk, s.newPerson("Advisor"))
-	v.open("/invoices")
+	v := signedInAt(t, s, desk, s.newPerson("Advisor"), "/invoices")
 	v.clickText("Use the camera")
 	v.until(`document.querySelector('.camera video').videoWidth === 1280`)
 	v.clickText("Take picture")
@@ -60,8 +59,7 @@ func TestCamera_ReadsABill(t *testing.T) {
 
 func TestCamera_ExplainsDeniedAccess(t *testing.T) {
 	s := sharedServer(t)
-	v := signedIn(t, s, desk, s.newPerson("Advisor"))
-	v.open("/invoices")
+	v := signedInAt(t, s, desk, s.newPerson("Advisor"), "/invoices")
 	v.eval(`navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('no', 'NotAllowedError'))`)
 	v.clickText("Use the camera")
 	v.see("Access to the camera is blocked.")

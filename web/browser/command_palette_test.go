@@ -36,8 +36,7 @@ func TestCommandPalette_OpensScreensAndRecords(t *testing.T) {
 func TestCustomer_ShowsCountriesByName(t *testing.T) {
 	s := sharedServer(t)
 	me := s.newPerson("Administrator")
-	v := signedIn(t, s, desk, me)
-	v.open("/customers/" + s.newCustomer(s.token(me), "Anna", "Müller"))
+	v := signedInAt(t, s, desk, me, "/customers/"+s.newCustomer(s.token(me), "Anna", "Müller"))
 	v.see("Switzerland")
 	v.choose(`select.language`, "it")
 	v.see("Svizzera")

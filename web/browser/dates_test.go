@@ -72,8 +72,7 @@ func TestDates_AreTypedAndShownInOneForm(t *testing.T) {
 func TestDates_WithATime(t *testing.T) {
 	s := sharedServer(t)
 	me, holder := s.newPerson("Administrator"), s.newPerson("Customer")
-	v := signedIn(t, s, desk, me)
-	v.goTo("/admin/users/" + holder.id)
+	v := signedInAt(t, s, desk, me, "/admin/users/"+holder.id)
 	const field = `fieldset .date-field input`
 	v.write(field, "2099-01-31, 25:00")
 	v.keys(kb.Tab)

@@ -29,8 +29,7 @@ func TestDocuments_AreOneStepWithTheirPhoto(t *testing.T) {
 	v.goTo("/me/documents")
 	v.see("Photo missing")
 	v.picture("photo-missing")
-	reviewer := signedIn(t, s, desk, s.newPerson("Advisor"))
-	reviewer.open("/review/" + id)
+	reviewer := signedInAt(t, s, desk, s.newPerson("Advisor"), "/review/"+id)
 	reviewer.see("No scan")
 	if cases := s.call(s.token(firstAdmin), http.MethodGet, "/v1/kyc/cases?search.ready=true&search.customer_id="+id, nil); cases["total"] != float64(0) {
 		t.Error("a case without a scan is ready")
@@ -61,8 +60,7 @@ func TestDocuments_AVerificationNeedsTheMembersOfItsLevel(t *testing.T) {
 	id := s.call(admin, http.MethodPost, "/v1/customers", map[string]any{"first_name": "No", "last_name": "Birthdate", "email": "no@example.ch"})["id"].(string)
 	s.call(admin, http.MethodPut, "/v1/customers/"+id+"/kyc", map[string]any{"documents": []any{
 		map[string]any{"type": "passport", "number": "X1", "expiry_date": "2099-01-01", "country": "CHE"}}})
-	v := signedIn(t, s, desk, s.newPerson("Advisor"))
-	v.open("/review/" + id)
+	v := signedInAt(t, s, desk, s.newPerson("Advisor"), "/review/"+id)
 	v.until(`document.querySelector('.review-grid')?.dataset.keys === 'on'`)
 	v.keys("a")
 	v.see("Date of birth: missing")

@@ -12,9 +12,8 @@ func TestAuthenticatorApp_IsTheSecondStep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := sharedServer(t)
 			me := s.newPerson("Customer")
-			v := signedIn(t, s, l, me)
+			v := signedInAt(t, s, l, me, "/profile/security")
 			v.expect("40")
-			v.goTo("/profile/security")
 			v.clickText("Add authenticator app")
 			v.examine(view{name: "proof of a change", drawn: `dialog[open] input[name=password]`})
 			v.write(`dialog[open] input[name=password]`, "not the right one")
@@ -103,12 +102,10 @@ func TestRecoveryCodes_AreReplaced(t *testing.T) {
 func TestAdministrator_RemovesTheFactorOfAUser(t *testing.T) {
 	s := sharedServer(t)
 	me := s.newPerson("Customer")
-	v := signedIn(t, s, desk, me)
+	v := signedInAt(t, s, desk, me, "/profile/security")
 	v.expect("401") // The removal ends the sessions of the user, whose stream then connects again.
-	v.goTo("/profile/security")
 	v.addApp()
-	admin := signedIn(t, s, desk, firstAdmin)
-	admin.goTo("/admin/users/" + me.id)
+	admin := signedInAt(t, s, desk, firstAdmin, "/admin/users/"+me.id)
 	admin.until(`document.querySelector('button[aria-label="Remove Authenticator app"]') && !document.querySelector('button[aria-label="Rename Authenticator app"]')`)
 	admin.until(`!document.querySelector('main').innerText.includes('Add passkey') && !document.querySelector('main').innerText.includes('New codes')`)
 	admin.click(`button[aria-label="Remove Authenticator app"]`)

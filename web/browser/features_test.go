@@ -77,8 +77,7 @@ func TestPicker_AnotherTextEndsTheChoice(t *testing.T) {
 	s := sharedServer(t)
 	me := s.newPerson("Administrator")
 	s.newCustomer(s.token(me), "Ladina", "Camenzind")
-	v := signedIn(t, s, desk, me)
-	v.goTo("/tasks?new=1")
+	v := signedInAt(t, s, desk, me, "/tasks?new=1")
 	v.write(`dialog input[name=title]`, "Call back")
 	v.write(`dialog input[name=customer_id]`, "Camenzind")
 	v.until(`document.querySelector('dialog [role=option]')?.innerText.includes('Ladina')`)
@@ -94,8 +93,7 @@ func TestPicker_AnotherTextEndsTheChoice(t *testing.T) {
 func TestPicker_EnterChoosesNoFormerSuggestion(t *testing.T) {
 	s := sharedServer(t)
 	wanted := s.newPerson("Advisor")
-	v := signedIn(t, s, desk, s.newPerson("Administrator"))
-	v.open("/chats?new=1")
+	v := signedInAt(t, s, desk, s.newPerson("Administrator"), "/chats?new=1")
 	v.click(`dialog input[role=combobox]`)
 	v.until(`document.querySelectorAll('dialog [role=option]').length > 1`)
 	v.eval(fmt.Sprintf(`const field = document.querySelector('dialog input[role=combobox]'); field.value = %q;
@@ -122,8 +120,7 @@ func TestChats_ANewMessageTakesAtMostTwoRequests(t *testing.T) {
 	send := func(text string) {
 		s.call(token, http.MethodPost, "/v1"+chat+"/messages", map[string]any{"content": text})
 	}
-	v := signedIn(t, s, desk, me)
-	v.goTo(chat)
+	v := signedInAt(t, s, desk, me, chat)
 	v.until(`document.querySelector('.connection.live') && document.querySelector('.thread .none')`)
 	v.eval(countRequests)
 	v.settle() // The requests of opening the chat do not count.

@@ -40,8 +40,7 @@ const (
 func TestFiles_EvidenceIsUploadedShownAndDeleted(t *testing.T) {
 	s := sharedServer(t)
 	me := s.newPerson("Advisor")
-	v := signedIn(t, s, desk, me)
-	v.open(s.newDocument(s.token(me)) + "/kyc")
+	v := signedInAt(t, s, desk, me, s.newDocument(s.token(me))+"/kyc")
 	v.chooseFile(fileField, samplePicture)
 	v.see("qr-only-b27-05.png has been uploaded.")
 	v.until(`document.querySelector('.files li .thumbnail canvas')?.width > 0`)
@@ -72,8 +71,7 @@ func TestFiles_EvidenceIsUploadedShownAndDeleted(t *testing.T) {
 func TestFiles_SeveralAreDroppedAtOnce(t *testing.T) {
 	s := sharedServer(t)
 	me := s.newPerson("Advisor")
-	v := signedIn(t, s, desk, me)
-	v.open(s.newDocument(s.token(me)) + "/kyc")
+	v := signedInAt(t, s, desk, me, s.newDocument(s.token(me))+"/kyc")
 	v.until(`document.querySelector('.file-drop')`)
 	v.eval(`(async () => {
 		const canvas = Object.assign(document.createElement('canvas'), { width: 40, height: 20 });
@@ -91,14 +89,12 @@ func TestFiles_OfAMessageReachTheOther(t *testing.T) {
 	s := sharedServer(t)
 	me, other := s.newPerson("Advisor"), s.newPerson("Customer")
 	chat := "/chats/" + s.call(s.token(me), http.MethodPost, "/v1/chats", map[string]any{"participants": []any{other.id}})["id"].(string)
-	v := signedIn(t, s, desk, me)
-	v.open(chat)
+	v := signedInAt(t, s, desk, me, chat)
 	v.chooseFile(`.composer input[type=file]`, samplePicture)
 	v.until(`document.querySelector('.waiting-files li') && !document.querySelector('.message')`) // It waits for Send.
 	v.click(`.composer button[type=submit]`)
 	v.until(`!document.querySelector('.waiting-files') && document.querySelector('.message .files li .thumbnail canvas')`)
-	w := signedIn(t, s, desk, other)
-	w.open(chat)
+	w := signedInAt(t, s, desk, other, chat)
 	w.until(`document.querySelector('.message .files li .thumbnail canvas')`)
 	w.click(`.message .files li button`)
 	w.until(`document.querySelector('dialog[open] .sheet canvas')?.width > 100`)
@@ -140,8 +136,7 @@ func TestFiles_OfATask(t *testing.T) {
 	token := s.token(me)
 	customer := "/customers/" + s.newCustomer(token, "Luca", "Bernasconi")
 	task := customer + "/tasks/" + s.call(token, http.MethodPost, "/v1"+customer+"/tasks", map[string]any{"title": "Sign", "category": "sign"})["id"].(string)
-	v := signedIn(t, s, look{width: 390, height: 844}, me)
-	v.open(task)
+	v := signedInAt(t, s, look{width: 390, height: 844}, me, task)
 	v.chooseFile(fileField, samplePDF)
 	v.until(`document.querySelector('.files li .thumbnail canvas')`)
 }

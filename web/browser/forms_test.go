@@ -13,9 +13,8 @@ import (
 
 func TestCustomers_ShowErrorsBesideTheFields(t *testing.T) {
 	s := sharedServer(t)
-	v := signedIn(t, s, desk, s.newPerson("Administrator"))
+	v := signedInAt(t, s, desk, s.newPerson("Administrator"), "/customers?new=1")
 	v.expect("400")
-	v.open("/customers?new=1")
 	v.write(`input[name=first_name]`, "Noëmi")
 	v.write(`input[name="address.country"]`, "QQ")
 	v.click(`dialog button[type=submit]`)
@@ -48,9 +47,8 @@ func TestCustomers_ShowErrorsBesideTheFields(t *testing.T) {
 // A press closes the suggestions of the field that had the focus; the pressed button must not move away below the pointer.
 func TestCustomers_AreSentWhileSuggestionsAreOpen(t *testing.T) {
 	s := sharedServer(t)
-	v := signedIn(t, s, desk, s.newPerson("Administrator"))
+	v := signedInAt(t, s, desk, s.newPerson("Administrator"), "/customers?new=1")
 	v.expect("400")
-	v.open("/customers?new=1")
 	v.write(`input[name=first_name]`, "Noëmi")
 	v.write(`input[name=last_name]`, "Häfliger")
 	v.write(`input[name=email]`, "noemi@example.ch")
@@ -81,10 +79,9 @@ func (v *visitor) save() {
 
 func TestSave_KeepsTheInputWhileTheServerIsUnavailable(t *testing.T) {
 	s := newServer(t)
-	v := signedIn(t, s, desk, firstAdmin)
+	v := signedInAt(t, s, desk, firstAdmin, "/customers?new=1")
 	v.expect("ERR_")
 	v.expect("503")
-	v.open("/customers?new=1")
 	v.write(`input[name=first_name]`, "Urs")
 	v.write(`input[name=last_name]`, "Kälin")
 	v.write(`input[name=email]`, "urs@example.ch")
@@ -153,9 +150,8 @@ func TestErrors_AreExplained(t *testing.T) {
 
 func TestErrors_ExplainAFileThatIsTooLarge(t *testing.T) {
 	s := sharedServer(t)
-	v := signedIn(t, s, desk, s.newPerson("Advisor"))
+	v := signedInAt(t, s, desk, s.newPerson("Advisor"), "/profile")
 	v.expect("413")
-	v.open("/profile")
 	large := filepath.Join(t.TempDir(), "large.png")
 	if err := os.WriteFile(large, make([]byte, 6<<20), 0o600); err != nil {
 		t.Fatal(err)

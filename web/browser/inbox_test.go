@@ -11,8 +11,7 @@ func TestInbox_FromTheCustomerToTheAnswer(t *testing.T) {
 	s := sharedServer(t)
 	me := s.newPerson("Customer")
 	record := s.newCustomer(s.token(me), "Nina", "Posteingang")
-	customer := signedIn(t, s, look{width: 360, height: 740}, me)
-	customer.goTo("/chats")
+	customer := signedInAt(t, s, look{width: 360, height: 740}, me, "/chats")
 	customer.clickText("Write to the bank")
 	customer.until(`location.pathname.startsWith('/chats/') && document.querySelector('h1').innerText === 'The bank'`)
 	customer.write(`#composer`, "My card is lost")
@@ -59,8 +58,7 @@ func TestChats_OpenBesideTheirList(t *testing.T) {
 		chat := s.call(s.token(me), http.MethodPost, "/v1/chats", map[string]any{"participants": []string{with.id}})["id"].(string)
 		s.call(s.token(with), http.MethodPost, "/v1/chats/"+chat+"/messages", map[string]any{"content": "Good morning from " + with.id})
 	}
-	v := signedIn(t, s, desk, me)
-	v.goTo("/chats")
+	v := signedInAt(t, s, desk, me, "/chats")
 	v.until(`document.querySelectorAll('.chats .row-link').length === 2 && document.querySelector('.chat-last').innerText.includes('` + client.id + `')`)
 	if high := ask[float64](v, `document.querySelector('.chats tbody tr').getBoundingClientRect().height`); high > 37 {
 		t.Errorf("a row is %.0f px high, want 36", high)

@@ -122,8 +122,7 @@ func TestKeyboard_MovesACardOfTheBoard(t *testing.T) {
 	me := s.newPerson("Advisor")
 	token := s.token(me)
 	task := s.call(token, http.MethodPost, "/v1/customers/"+s.newCustomer(token, "Gian", "Caduff")+"/tasks", map[string]any{"title": "Send the card", "category": "approve"})["id"].(string)
-	v := signedIn(t, s, desk, me)
-	v.open("/tasks")
+	v := signedInAt(t, s, desk, me, "/tasks")
 	v.until(`document.querySelector('.task select')`)
 	v.tabTo(`document.activeElement.matches('.task select')`)
 	v.keys(kb.ArrowDown) // opens the list without moving the card

@@ -14,8 +14,7 @@ func TestNotifications_ALateMarkLeadsNowhere(t *testing.T) {
 	me, other := p.newPerson("Advisor"), p.newPerson("Customer")
 	chat := "/chats/" + p.call(p.token(other), http.MethodPost, "/v1/chats", map[string]any{"participants": []any{me.id}})["id"].(string)
 	p.call(p.token(other), http.MethodPost, "/v1"+chat+"/messages", map[string]any{"content": "Good morning"})
-	v := signedIn(t, p.testServer, desk, me)
-	v.goTo("/notifications?event=message_received")
+	v := signedInAt(t, p.testServer, desk, me, "/notifications?event=message_received")
 	link := `document.querySelector('.inbox .unread a[href="` + chat + `"]')`
 	v.until(link)
 	marked, release := make(chan struct{}), make(chan struct{})
@@ -37,8 +36,7 @@ func TestReview_ALateDecisionLeadsNowhere(t *testing.T) {
 	for _, name := range []string{"One", "Two", "Three"} {
 		cases = append(cases, p.waitingCase(admin, "Case", name))
 	}
-	v := signedIn(t, p.testServer, desk, p.newPerson("Advisor"))
-	v.goTo("/review/" + cases[0])
+	v := signedInAt(t, p.testServer, desk, p.newPerson("Advisor"), "/review/"+cases[0])
 	v.until(`document.querySelector('.review-decision [value=rejected]')`)
 	decided, release := make(chan struct{}), make(chan struct{})
 	p.onNext(http.MethodPatch, "/v1/customers/"+cases[0]+"/kyc/status", delayResponse(decided, release))
@@ -81,9 +79,8 @@ func TestConflict_KeepsWhatIsTypedWhileTheNewerValuesLoad(t *testing.T) {
 // The answer to a former choice of options does not replace the answer to the latest one.
 func TestInvoices_ALateAnswerIsNotShown(t *testing.T) {
 	p := newProxy(t, sharedServer(t))
-	v := signedIn(t, p.testServer, desk, p.newPerson("Advisor"))
+	v := signedInAt(t, p.testServer, desk, p.newPerson("Advisor"), "/invoices")
 	v.expect("400")
-	v.goTo("/invoices")
 	read, release := make(chan struct{}), make(chan struct{})
 	p.onNext(http.MethodPost, "/v1/invoices/qrcode", delayResponse(read, release))
 	v.chooseFile(`input[type=file]`, samplePDF)
@@ -119,8 +116,7 @@ func TestMatrix_KeepsWhatIsChangedWhileItIsSaved(t *testing.T) {
 	p := newProxy(t, sharedServer(t))
 	me := p.newPerson("Administrator")
 	role := p.call(p.token(me), http.MethodPost, "/v1/rbac/roles", map[string]any{"name": "Saver " + me.login})["id"].(string)
-	v := signedIn(t, p.testServer, desk, me)
-	v.goTo("/admin/roles/" + role)
+	v := signedInAt(t, p.testServer, desk, me, "/admin/roles/"+role)
 	v.until(`document.querySelector('.matrix tbody input') && document.querySelector('details')`) // with the endpoints that permissions need
 	box := func(row string) string {
 		return `document.querySelectorAll('.matrix tbody tr:nth-child(` + row + `) td input')[1]`

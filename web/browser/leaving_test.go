@@ -11,8 +11,7 @@ import (
 // Escape and the button that closes a dialog ask before they discard what the user has typed. An untouched form closes at once.
 func TestDialogs_AskBeforeTheyDiscardInput(t *testing.T) {
 	s := sharedServer(t)
-	v := signedIn(t, s, desk, s.newPerson("Administrator"))
-	v.open("/customers?new=1")
+	v := signedInAt(t, s, desk, s.newPerson("Administrator"), "/customers?new=1")
 	v.until(`document.activeElement.name === 'first_name'`)
 	v.keys(kb.Escape)
 	v.gone(`dialog`)
@@ -64,17 +63,15 @@ func TestLists_APageBeyondTheEndLeadsToTheLast(t *testing.T) {
 	for i := range 23 {
 		s.newCustomer(token, fmt.Sprintf("Ende %02d", i), "Jenseits")
 	}
-	v := signedIn(t, s, desk, me)
-	v.open("/customers?q=Jenseits&offset=4000")
+	v := signedInAt(t, s, desk, me, "/customers?q=Jenseits&offset=4000")
 	v.until(`location.search.includes('offset=20') && document.querySelectorAll('table.data tbody tr').length === 3`)
 }
 
 // A browser gets the console's page for an address that does not exist, with 404; programs and the API get JSON.
 func TestNowhere_IsAPageForBrowsers(t *testing.T) {
 	s := sharedServer(t)
-	v := signedIn(t, s, desk, s.newPerson("Advisor"))
+	v := signedInAt(t, s, desk, s.newPerson("Advisor"), "/nowhere")
 	v.expect("404")
-	v.open("/nowhere")
 	v.see("This page does not exist")
 	for path, media := range map[string]string{"/nowhere": "text/html; charset=utf-8", "/v1/nowhere": "application/json", "/v1": "application/json"} {
 		request, err := http.NewRequest(http.MethodGet, s.url(path), nil)

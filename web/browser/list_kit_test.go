@@ -22,8 +22,7 @@ func kitList(t *testing.T, l look, name string) (*visitor, *testServer, person) 
 	for i := range 45 {
 		s.newCustomer(token, fmt.Sprintf("Kit %02d", i), name)
 	}
-	v := signedIn(t, s, l, me)
-	v.open("/customers?sort=created_at&q=" + name)
+	v := signedInAt(t, s, l, me, "/customers?sort=created_at&q="+name)
 	v.until(`document.querySelectorAll('table.data tbody tr').length === 20`)
 	return v, s, me
 }
@@ -68,8 +67,7 @@ func TestListKit_SavedViews(t *testing.T) {
 	v.write(`.menu-form input`, "My forty-five")
 	v.keys(kb.Enter)
 	v.inMenu("Views", `document.querySelector('.menu-panel li')?.innerText.includes('My forty-five')`)
-	other := signedIn(t, s, desk, me)
-	other.open("/customers")
+	other := signedInAt(t, s, desk, me, "/customers")
 	other.until(`document.querySelector('table.data')`)
 	other.clickText("My forty-five") // the tab above the list
 	other.until(`document.querySelectorAll('table.data tbody tr').length === 45 && location.search.includes('Ansicht')`)
@@ -89,8 +87,7 @@ func TestListKit_SelectsRowsAndChangesThem(t *testing.T) {
 	for i := range 8 {
 		s.call(token, http.MethodPost, "/v1/payers", map[string]any{"customer_id": customer, "name": fmt.Sprint("P", i), "company": company, "country": "CHE"})
 	}
-	v := signedIn(t, s, desk, me)
-	v.open("/payers?q=" + strings.ReplaceAll(company, " ", "+"))
+	v := signedInAt(t, s, desk, me, "/payers?q="+strings.ReplaceAll(company, " ", "+"))
 	v.until(`document.querySelectorAll('table.data tbody tr').length === 8`)
 	boxes := `[...document.querySelectorAll('tbody .select input')]`
 	v.eval(boxes + `[1].click()`)
@@ -124,8 +121,7 @@ func TestListKit_TakesCustomersIntoReview(t *testing.T) {
 		id := s.newCustomer(token, fmt.Sprint("Fall ", i), "Stapel"+me.id[:6])
 		s.call(token, http.MethodPut, "/v1/customers/"+id+"/kyc", map[string]any{"documents": []any{map[string]any{"type": "passport", "number": fmt.Sprint("X", i), "expiry_date": "2099-01-01", "country": "CHE"}}})
 	}
-	v := signedIn(t, s, desk, me)
-	v.open("/customers?q=Stapel" + me.id[:6])
+	v := signedInAt(t, s, desk, me, "/customers?q=Stapel"+me.id[:6])
 	v.until(`document.querySelectorAll('table.data tbody tr').length === 3`)
 	v.click(`thead .select input`)
 	v.clickText("Take into review")
@@ -203,8 +199,7 @@ func TestLists_SayThatRowsHaveArrived(t *testing.T) {
 	me := s.newPerson("Administrator")
 	token := s.token(me)
 	s.newCustomer(token, "Old", "Ankunft")
-	v := signedIn(t, s, desk, me)
-	v.open("/profile")
+	v := signedInAt(t, s, desk, me, "/profile")
 	v.until(`document.querySelector('main .segments')`)
 	v.eval(`const plain = window.fetch; window.fetch = async (...all) => { const answer = await plain(...all);
 		if (String(all[0]?.url ?? all[0]).includes('/v1/events?')) window.followed = true; return answer }`)

@@ -46,10 +46,9 @@ func TestOffline_IsShownAndRecovers(t *testing.T) {
 // A screen that could not be loaded does not keep the title of the former one, and loads when the network returns.
 func TestOffline_AFailedScreenHasItsOwnTitle(t *testing.T) {
 	s := sharedServer(t)
-	v := signedIn(t, s, desk, s.newPerson("Administrator"))
+	v := signedInAt(t, s, desk, s.newPerson("Administrator"), "/customers")
 	v.expect("ERR_")
 	v.expect("Failed to fetch")
-	v.open("/customers")
 	v.until(`document.querySelector('h1').innerText === 'Customers' && document.querySelector('.connection.live')`)
 	v.setOffline(true)
 	v.click(`nav a[href="/personas"]`)

@@ -12,8 +12,7 @@ func TestOwnRole_ItsHoldersCanWork(t *testing.T) {
 	me := s.newPerson("Administrator")
 	admin := s.token(me)
 	name := "Desk of " + me.login
-	v := signedIn(t, s, desk, me)
-	v.goTo("/admin/roles")
+	v := signedInAt(t, s, desk, me, "/admin/roles")
 	v.clickText("New role")
 	v.write(`dialog input[name=name]`, name)
 	v.submit(`dialog input[name=name]`)

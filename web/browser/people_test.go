@@ -85,8 +85,7 @@ func TestPeople_AreShownToCustomersWithoutSignInNames(t *testing.T) {
 	me, advisor, other := s.newPerson("Customer"), s.newPerson("Advisor"), s.newPerson("Customer")
 	s.setName(advisor, "Ruth Aebi")
 	s.call(s.token(advisor), http.MethodPost, "/v1/chats", map[string]any{"participants": []string{me.id, other.id}, "metadata": map[string]any{"title": "System administration"}})
-	v := signedIn(t, s, desk, me)
-	v.goTo("/chats")
+	v := signedInAt(t, s, desk, me, "/chats")
 	v.click(`.chats .row-link`)
 	v.until(`document.querySelector('.bench-record .page-head')?.innerText.includes('Ruth Aebi Staff')`)
 	v.until(`document.querySelector('.bench-record .page-head').innerText.includes('Unnamed user ')`)
@@ -164,8 +163,7 @@ func TestDisplayName_IsSetInEveryForm(t *testing.T) {
 	v.eval(`document.querySelector('input[name=display_name]').form.requestSubmit()`)
 	v.until(`document.querySelector('input[name=display_name][aria-invalid=true]')`) // A reserved word is rejected beside the field.
 
-	admin := signedIn(t, s, desk, firstAdmin)
-	admin.goTo("/admin/users?q=Anna+Second")
+	admin := signedInAt(t, s, desk, firstAdmin, "/admin/users?q=Anna+Second")
 	admin.until(`document.querySelector('` + userList + `')?.innerText.includes('display-name@example.ch')`) // the sign-in name beside it
 	admin.click(userList + ` .row-link`)
 	admin.until(`document.querySelector('h1').innerText.includes('Anna Second') && document.querySelector('h1 .sign-in-name') && document.querySelector('input[name=display_name]')`)
@@ -203,8 +201,7 @@ func TestIdentity_IsConfirmedByTheUserAndReviewedAgain(t *testing.T) {
 		"documents": []any{map[string]any{"type": "passport", "number": "X123", "expiry_date": "2099-01-01", "country": "CHE"}}})
 	s.call(token, http.MethodPut, "/v1/customers/"+customer, map[string]any{"last_name": "Moser", "nationality": "DEU"})
 
-	v := signedIn(t, s, desk, user)
-	v.open("/personas")
+	v := signedInAt(t, s, desk, user, "/personas")
 	v.see("Is this you?")
 	v.examine(view{name: "offers", drawn: "main .items button"})
 	v.picture("identity-offer")

@@ -13,8 +13,7 @@ func TestPickers_FindByAnyWordAndSayThatNobodyWasFound(t *testing.T) {
 	s.newCustomer(token, "Philomena", "Mülleraux")
 	colleague := s.newPerson("Advisor")
 	s.call(token, http.MethodPatch, "/v1/users/"+colleague.id, map[string]any{"display_name": "Wilhelmina Sägesser"})
-	v := signedIn(t, s, desk, me)
-	v.goTo("/tasks")
+	v := signedInAt(t, s, desk, me, "/tasks")
 	v.clickText("New task")
 	for _, typed := range []string{"Philomena", "mulleraux"} {
 		v.write(`dialog input[name=customer_id]`, typed)

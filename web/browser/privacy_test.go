@@ -16,10 +16,9 @@ func TestPrivacy_HoldExportAndErasureOfACustomer(t *testing.T) {
 	me := s.newPerson("Administrator")
 	token := s.token(me)
 	customer := s.newCustomer(token, "Reto", "Vogelsang")
-	v := signedIn(t, s, desk, me)
+	v := signedInAt(t, s, desk, me, "/customers/"+customer+"/privacy")
 	v.expect("404") // There is no hold.
 	v.expect("409")
-	v.goTo("/customers/" + customer + "/privacy")
 	v.eval(`window.offered = []; const click = HTMLAnchorElement.prototype.click;
 		HTMLAnchorElement.prototype.click = function () { if (this.download) window.offered.push(this.download); else click.call(this); }`)
 	v.clickText("Export data")
@@ -69,9 +68,8 @@ func TestPrivacy_ASecondPersonConfirmsAnEnd(t *testing.T) {
 	storetest.Tamper(t, filepath.Join(s.own.dir, "kontor.db"), "UPDATE customers SET created_at = verified_at")
 	s.start()
 	day := time.Now().UTC().AddDate(0, 0, -200).Format(time.DateOnly)
-	first := signedIn(t, s, desk, me)
+	first := signedInAt(t, s, desk, me, "/customers/"+customer+"/privacy")
 	first.expect("404") // There is no hold.
-	first.goTo("/customers/" + customer + "/privacy")
 	propose := func() {
 		first.clickText("End the relationship")
 		first.see("An end more than 90 days ago waits")
@@ -81,9 +79,8 @@ func TestPrivacy_ASecondPersonConfirmsAnEnd(t *testing.T) {
 		first.until(`document.querySelector('.proposed-end') && !document.querySelector('.confirm-end')`)
 	}
 	propose()
-	second := signedIn(t, s, look{width: 390, height: 844}, colleague)
+	second := signedInAt(t, s, look{width: 390, height: 844}, colleague, "/customers/"+customer+"/privacy")
 	second.expect("404")
-	second.goTo("/customers/" + customer + "/privacy")
 	second.see("Proposed by")
 	second.picture("end-second")
 	second.clickText("Reject the end")

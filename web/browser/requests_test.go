@@ -45,8 +45,7 @@ func TestRequests_FromAnErrorToItsReason(t *testing.T) {
 func TestRequests_AreOffByDefault(t *testing.T) {
 	s := sharedServer(t)
 	me := s.newPerson("Administrator")
-	v := signedIn(t, s, desk, me)
-	v.goTo("/admin/requests")
+	v := signedInAt(t, s, desk, me, "/admin/requests")
 	v.see("requests.keep")
 	v.expect("404")
 	v.open("/customers/0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c10")

@@ -108,8 +108,7 @@ func TestReview_ASecondPersonConfirms(t *testing.T) {
 	s := newServer(t)
 	admin := s.token(firstAdmin)
 	id := s.waitingCase(admin, "Two", "Persons")
-	first := signedIn(t, s, desk, s.newPerson("Advisor"))
-	first.open("/review/" + id)
+	first := signedInAt(t, s, desk, s.newPerson("Advisor"), "/review/"+id)
 	first.until(`document.querySelector('.review-grid')?.dataset.keys === 'on'`)
 	first.keys("a")
 	first.until(`document.querySelector('select[name=level]').value === 'basic'`) // as the documents say
@@ -134,8 +133,7 @@ func TestReview_ASecondPersonConfirms(t *testing.T) {
 
 	s.call(admin, http.MethodPut, "/v1/customers/"+id+"/kyc", map[string]any{"documents": []any{
 		map[string]any{"type": "other", "number": "Added later", "country": "CHE"}}})
-	second := signedIn(t, s, desk, s.newPerson("Advisor"))
-	second.open("/review?second_person=true")
+	second := signedInAt(t, s, desk, s.newPerson("Advisor"), "/review?second_person=true")
 	second.see("Waits for a second person")
 	second.click(`.start-review`)
 	second.see("Funds documented")
@@ -202,8 +200,7 @@ func TestReview_NothingIsDecidedTwice(t *testing.T) {
 func TestReview_KeysCanBeSwitchedOff(t *testing.T) {
 	s := newServer(t)
 	id := s.waitingCase(s.token(firstAdmin), "With", "Keys")
-	v := signedIn(t, s, desk, s.newPerson("Advisor"))
-	v.open("/review/" + id)
+	v := signedInAt(t, s, desk, s.newPerson("Advisor"), "/review/"+id)
 	v.until(`document.querySelector('.review-grid')?.dataset.keys === 'on'`)
 	v.keys("n")
 	v.until(`document.querySelector('[value=action_required]:checked')`)

@@ -21,8 +21,7 @@ func TestDuplicates_AreShownBeforeACustomerIsCreated(t *testing.T) {
 	s := newServer(t)
 	admin := s.token(firstAdmin)
 	existing := s.newCustomer(admin, "Rosmarie", "Zgraggen")
-	v := signedIn(t, s, desk, firstAdmin)
-	v.open("/customers?new=1")
+	v := signedInAt(t, s, desk, firstAdmin, "/customers?new=1")
 	v.write(`input[name=first_name]`, "Rosmary")
 	v.write(`input[name=last_name]`, "Zgragen")
 	v.write(`input[name=email]`, "rosmary@example.ch")
@@ -45,8 +44,7 @@ func TestDuplicates_AreShownBeforeACustomerIsCreated(t *testing.T) {
 
 func TestImport_IsTriedAndThenDone(t *testing.T) {
 	s := newServer(t)
-	v := signedIn(t, s, desk, firstAdmin)
-	v.open("/customers")
+	v := signedInAt(t, s, desk, firstAdmin, "/customers")
 	v.clickText("Import")
 	v.until(`location.pathname === '/imports'`)
 	v.chooseFile(`#import-file`, writeFile(t, "customers.csv", "external_id;first_name;last_name;email\r\nK-1;Nora;Weber;nora@example.ch\r\nK-2;;;none\r\n"))
@@ -65,8 +63,7 @@ func TestImport_IsTriedAndThenDone(t *testing.T) {
 
 func TestScreening_AListIsLoadedAndANameIsCompared(t *testing.T) {
 	s := newServer(t)
-	v := signedIn(t, s, desk, firstAdmin)
-	v.open("/screening/check")
+	v := signedInAt(t, s, desk, firstAdmin, "/screening/check")
 	v.write(`input[name=name]`, "Sergej Lawrow")
 	v.click(`form button[type=submit]`)
 	v.see("No list is loaded")
@@ -142,8 +139,7 @@ func TestHits_AConfirmationNeedsASecondPerson(t *testing.T) {
 	v.until(`[...document.querySelectorAll('select[name=decision] option')].map((one) => one.value).join() === 'open'`)
 	v.picture("hit-pending-dark")
 
-	second := signedIn(t, s, look{width: 360, height: 740}, s.newPerson("Advisor"))
-	second.open("/screening")
+	second := signedInAt(t, s, look{width: 360, height: 740}, s.newPerson("Advisor"), "/screening")
 	second.see("Rosmary Zgragen")
 	second.picture("hits-narrow")
 	second.clickText("Rosmarie Zgraggen")

@@ -47,6 +47,9 @@ func newProcess(dir string, stderr io.Writer, more ...string) (*process, error) 
 		return nil, err
 	}
 	p := &process{address: address, dir: dir, stderr: stderr, more: more}
+	if err := testenv.LinkEngineCache(dir); err != nil {
+		return nil, err
+	}
 	return p, p.start()
 }
 

@@ -18,9 +18,8 @@ func (v *visitor) expireToken() {
 func TestExpiredSession_KeepsTheInput(t *testing.T) {
 	s := sharedServer(t)
 	me := s.newPerson("Administrator")
-	v := signedIn(t, s, desk, me)
+	v := signedInAt(t, s, desk, me, "/customers?new=1")
 	v.expect("401")
-	v.open("/customers?new=1")
 	v.write(`input[name=first_name]`, "Sophie")
 	v.write(`input[name=last_name]`, "Rochat")
 	v.write(`input[name=email]`, "sophie@example.ch")
@@ -223,9 +222,8 @@ func TestTwoTabs_AnActionIsNotContinuedByTheNextUser(t *testing.T) {
 	for i := range payers {
 		p.call(token, http.MethodPost, "/v1/payers", map[string]any{"customer_id": customer, "name": fmt.Sprintf("Halbfertig %d %s", i, me.id), "country": "CHE"})
 	}
-	v := signedIn(t, p.testServer, desk, me)
+	v := signedInAt(t, p.testServer, desk, me, "/payers?q="+me.id)
 	v.expect("401")
-	v.goTo("/payers?q=" + me.id)
 	v.until(fmt.Sprintf(`document.querySelectorAll('table.data tbody tr').length === %d`, payers))
 	const atOnce = 4
 	arrived, release := make(chan struct{}, atOnce), make(chan struct{})

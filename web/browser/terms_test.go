@@ -25,8 +25,7 @@ func TestTerms_AreShown(t *testing.T) {
 		grant["role_id"], grant["expires_at"] = role, end
 		s.call(admin, http.MethodPost, "/v1/rbac/grants", grant)
 	}
-	v := signedIn(t, s, desk, me)
-	v.goTo("/admin/roles/" + role)
+	v := signedInAt(t, s, desk, me, "/admin/roles/"+role)
 	v.until(`document.body.innerText.split('in 3 days').length === 4`)
 	v.picture("terms_of_grants")
 	v.goTo("/admin/users/" + holder.id)
@@ -34,8 +33,7 @@ func TestTerms_AreShown(t *testing.T) {
 	v.goTo("/admin/review?user_id=" + holder.id)
 	v.see("in 3 days")
 
-	h := signedIn(t, s, desk, holder)
-	h.goTo("/profile")
+	h := signedInAt(t, s, desk, holder, "/profile")
 	h.see(name)
 	h.see("in 3 days")
 	h.picture("own_terms")

@@ -10,14 +10,31 @@ import (
 // signedIn opens the console, in English, with a user who is signed in.
 func signedIn(t *testing.T, s *testServer, l look, p person) *visitor {
 	t.Helper()
+	v := signedInAt(t, s, l, p, "/")
+	v.until(`document.querySelector('.shell h1')`)
+	return v
+}
+
+// signedInAt is like [signedIn] and opens another path than the overview, without waiting for it.
+func signedInAt(t *testing.T, s *testServer, l look, p person, path string) *visitor {
+	t.Helper()
 	v := newVisitor(t, s, l)
 	v.open("/healthz") // a page of the same origin without the console
-	v.enter(p)
+	v.keepSession(p)
+	v.open(path)
 	return v
 }
 
 // enter stores a new session in the browser and opens the console.
 func (v *visitor) enter(p person) {
+	v.t.Helper()
+	v.keepSession(p)
+	v.open("/")
+	v.until(`document.querySelector('.shell h1')`)
+}
+
+// keepSession stores a new session in the browser.
+func (v *visitor) keepSession(p person) {
 	v.t.Helper()
 	v.me = p
 	pair := v.server.signIn(p)
@@ -30,8 +47,6 @@ func (v *visitor) enter(p person) {
 	}
 	v.eval(fmt.Sprintf(`localStorage.setItem('kontor.session', %q)`, kept))
 	v.setLanguage("en")
-	v.open("/")
-	v.until(`document.querySelector('.shell h1')`)
 }
 
 // typePassword fills in and sends the sign-in form.

@@ -115,8 +115,7 @@ func TestNotifications_AreMarkedAsReadAtOnce(t *testing.T) {
 	for i := range 30 {
 		s.call(advisor, http.MethodPost, "/v1/customers/"+customer+"/notify", map[string]any{"text": fmt.Sprint("Message ", i), "user_ids": []any{me.id}})
 	}
-	v := signedIn(t, s, desk, me)
-	v.open("/notifications")
+	v := signedInAt(t, s, desk, me, "/notifications")
 	second := v.secondTab()
 	second.open("/notifications")
 	second.until(`document.querySelector('.side a[href="/notifications"] .count')`)
@@ -139,8 +138,7 @@ func TestNotifications_SelectedAreMarkedAsRead(t *testing.T) {
 	for i := range 5 {
 		s.call(advisor, http.MethodPost, "/v1/customers/"+customer+"/notify", map[string]any{"text": fmt.Sprint("Message ", i), "user_ids": []any{me.id}})
 	}
-	v := signedIn(t, s, desk, me)
-	v.open("/notifications")
+	v := signedInAt(t, s, desk, me, "/notifications")
 	v.until(`document.querySelectorAll('.inbox .unread').length >= 5`)
 	before := ask[int](v, `document.querySelectorAll('.inbox .unread').length`)
 	boxes := `[...document.querySelectorAll('.inbox .pick input')]`
@@ -168,8 +166,7 @@ func TestTasks_SelectedAreAssignedAndClosed(t *testing.T) {
 	for i := range 4 {
 		s.call(token, http.MethodPost, "/v1/customers/"+customer+"/tasks", map[string]any{"title": fmt.Sprint("Bulk ", i), "category": "sign"})
 	}
-	v := signedIn(t, s, desk, me)
-	v.goTo("/tasks")
+	v := signedInAt(t, s, desk, me, "/tasks")
 	v.clickText("As a list")
 	v.until(`location.search.includes('view=list') && document.querySelectorAll('table.data tbody tr').length === 4`)
 	boxes := `[...document.querySelectorAll('tbody .select input')]`
@@ -220,8 +217,7 @@ func TestTasks_ClosingOneCanBeUndone(t *testing.T) {
 	customer := s.newCustomer(token, "Luca", "Bernasconi")
 	task := "/customers/" + customer + "/tasks/" + s.call(token, http.MethodPost, "/v1/customers/"+customer+"/tasks", map[string]any{"title": "Call back", "category": "sign"})["id"].(string)
 	status := func() any { return s.call(token, http.MethodGet, "/v1"+task, nil)["status"] }
-	v := signedIn(t, s, desk, me)
-	v.goTo(task)
+	v := signedInAt(t, s, desk, me, task)
 	v.clickText("Complete")
 	v.see("Call back: Completed")
 	v.until(`[...document.querySelectorAll('.page-actions button')].some((one) => one.innerText === 'Complete' && one.disabled)`)
@@ -286,8 +282,7 @@ func TestTask_IsCreatedInOneDialog(t *testing.T) {
 	s.setName(other, fmt.Sprint("Zita Assigned ", registered.Add(1)))
 	name := s.call(s.token(other), http.MethodGet, "/v1/users/me", nil)["display_name"].(string)
 	customer := s.newCustomer(s.token(me), "Luca", "Bernasconi")
-	v := signedIn(t, s, desk, me)
-	v.goTo("/customers/" + customer + "/tasks")
+	v := signedInAt(t, s, desk, me, "/customers/"+customer+"/tasks")
 	v.clickText(v.text("tasks.new"))
 	v.write(form+` input[name=title]`, "Sign together")
 	v.choosePerson(form, other)
@@ -307,8 +302,7 @@ func TestCustomer_FollowsOtherPeoplesChanges(t *testing.T) {
 	me, other := s.newPerson("Advisor"), s.newPerson("Advisor")
 	token := s.token(other)
 	customer := s.newCustomer(token, "Luca", "Bernasconi")
-	v := signedIn(t, s, desk, me)
-	v.goTo("/customers/" + customer)
+	v := signedInAt(t, s, desk, me, "/customers/"+customer)
 	v.see("Bernasconi")
 	change := func(last string) {
 		s.call(token, http.MethodPut, "/v1/customers/"+customer, map[string]any{"last_name": last})
@@ -374,8 +368,7 @@ func TestHome_IsForCustomers(t *testing.T) {
 // marked and asked for before the form is sent.
 func TestMyData_HasAFormOfItsOwn(t *testing.T) {
 	s := sharedServer(t)
-	v := signedIn(t, s, look{width: 360, height: 740}, s.newPerson("Customer"))
-	v.goTo("/me/data?new=1")
+	v := signedInAt(t, s, look{width: 360, height: 740}, s.newPerson("Customer"), "/me/data?new=1")
 	v.until(fmt.Sprintf(`document.querySelector('dialog[open] h2')?.innerText === %q`, v.text("home.begin")))
 	v.until(`document.querySelectorAll('dialog[open] .needed').length === 9 && !document.querySelector('dialog[open] [name=type]')`)
 	v.click(form + ` button[type=submit]`)

@@ -18,8 +18,7 @@ func TestWorkbench_ARecordOpensBesideItsList(t *testing.T) {
 	for _, first := range []string{"Anna", "Berta", "Carla"} {
 		s.newCustomer(token, first, last)
 	}
-	v := signedIn(t, s, desk, me)
-	v.goTo("/customers?q=" + last + "")
+	v := signedInAt(t, s, desk, me, "/customers?q="+last+"")
 	v.until(`document.querySelectorAll('.row-link').length === 3 && document.querySelector('main h1').innerText === 'Customers'`)
 	name := `document.querySelector('.bench-record h1')?.innerText`
 	current := `document.querySelector('.bench-list [aria-current=page]')?.innerText`
@@ -52,8 +51,7 @@ func TestWorkbench_EditsInPlaceAndShowsActivity(t *testing.T) {
 	token := s.token(me)
 	customer := s.newCustomer(token, "Luca", "Bernasconi")
 	s.call(token, http.MethodPost, "/v1/customers/"+customer+"/tasks", map[string]any{"title": "Sign the contract", "category": "sign"})
-	v := signedIn(t, s, desk, me)
-	v.goTo("/customers/" + customer)
+	v := signedInAt(t, s, desk, me, "/customers/"+customer)
 	v.until(`document.querySelector('.stream')?.innerText.includes('Sign the contract')`)
 	v.click(`.in-place button`)
 	v.write(`.in-place-form input`, "Marco\r")

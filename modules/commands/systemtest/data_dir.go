@@ -26,12 +26,7 @@ func NewDataDir(t *testing.T) string {
 func CopyDataDir(t *testing.T, dir string) string {
 	t.Helper()
 	copied := filepath.Join(t.TempDir(), "copy")
-	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(copied, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	copyDataDir(t, dir, copied)
 	return copied
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +31,11 @@ var (
 	withRace bool
 	// workDir is the directory of what the tests of a package share, such as the program.
 	workDir string
+	// template is the data directory of a server that has started once, for the first [Start] of others.
+	template struct {
+		sync.Once
+		dir string
+	}
 )
 
 // Main runs the tests of a package that belong to the full tier.
@@ -66,6 +72,11 @@ var Binary = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv(raceBinaryEnv); path != "" && withRace {
 		return filepath.Abs(path)
 	}
+	return plainBinary()
+})
+
+// plainBinary is like [Binary], and never the program that looks for data races.
+var plainBinary = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv(binaryEnv); path != "" {
 		return filepath.Abs(path)
 	}
@@ -218,10 +229,53 @@ func (o *Output) String() string {
 	return o.data.String()
 }
 
-// Start runs a server with the secrets of the tests and without rate limits.
+// Start runs a server with the secrets of the tests and without rate limits. A data directory that does not exist is made as the
+// first start makes it.
 func Start(tb testing.TB, dir string, args ...string) *Process {
 	tb.Helper()
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		setUp(tb, dir)
+	}
 	return StartWith(tb, SecretsEnv, append([]string{"--data.dir", dir, "--rate_limits.enabled=false"}, args...)...)
+}
+
+// setUp copies the data directory of a server that has started once and stopped. A program that looks for data races would need
+// seconds for the migrations.
+func setUp(tb testing.TB, dir string) {
+	tb.Helper()
+	template.Do(func() {
+		work, err := WorkDir()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		path, err := plainBinary()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		templateDir := filepath.Join(work, "template")
+		if err := testenv.LinkEngineCache(templateDir); err != nil {
+			tb.Fatal(err)
+		}
+		p := StartProgram(tb, path, SecretsEnv, "--data.dir", templateDir)
+		if code := p.Stop(); code != 0 {
+			tb.Fatalf("exit code %d: %s", code, p.Stderr)
+		}
+		template.dir = templateDir
+	})
+	if template.dir == "" {
+		tb.Fatal("no template of a data directory")
+	}
+	copyDataDir(tb, template.dir, dir)
+}
+
+func copyDataDir(tb testing.TB, from, to string) {
+	tb.Helper()
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		tb.Fatal(err)
+	}
+	if err := os.Chmod(to, 0o700); err != nil {
+		tb.Fatal(err)
+	}
 }
 
 // StartWith runs a server on a free port and waits until it listens.
