@@ -70,7 +70,7 @@ func TestNodes_RevokeAtOnce(t *testing.T) {
 	nodes := []*systemtest.Process{startNode(t, address), startNode(t, address)}
 	for _, r := range revocations() {
 		t.Run(strings.ReplaceAll(r.name, " ", "_"), func(t *testing.T) {
-			for n := range nodeRounds(6) {
+			for n := range nodeRounds(3) {
 				a, b := nodes[n%2], nodes[1-n%2]
 				probe, revoke := r.before(t, a, b, a.Admin(), n)
 				holdsAtOnce(t, b, probe, revoke, r.want)
