@@ -19,9 +19,7 @@ declare -A raced_more=(
     [kontor/modules/identity/auth/hashing]=Test
     [kontor/modules/kit/sandbox]=Test
     [kontor/modules/reach/deliveries]=Test
-    [kontor/modules/reach/notifications]=Test
     [kontor/server]=Test
-    [kontor/server/client]=Test
     [kontor/server/sse]=Test
     [kontor/store/backup/continuous]=Test
     [kontor/store/postgres]=Test
@@ -30,13 +28,13 @@ declare -A raced_more=(
 )
 
 # The packages whose tests run again on PostgreSQL: their statements, locks or transactions differ by engine. The contract of an
-# engine (store/engine/enginetest) and migrations run on both engines in any case. The modules left out only create, read, change
-# and list records, most through kit/records and kit/list; TestScenario in modules/app calls each of their endpoints on PostgreSQL.
+# engine (store/engine/enginetest) and migrations run on both engines in any case. The modules left out create, read, change and list
+# records. Their statements are compiled and their endpoints called on PostgreSQL in modules/app (TestPortable, TestScenario).
 on_postgres=(
     ./store ./store/audittrail ./store/idempotency
     ./modules/kit/list ./modules/kit/records
-    ./modules/app ./modules/duty/audit ./modules/identity/auth ./modules/bank/chats ./modules/bank/customers ./modules/identity/directory
-    ./modules/reach/deliveries ./modules/reach/notifications ./modules/duty/privacy ./modules/duty/screening ./modules/identity/rbac ./modules/reach/search
+    ./modules/app ./modules/duty/audit ./modules/identity/auth ./modules/identity/directory
+    ./modules/reach/deliveries ./modules/reach/notifications ./modules/duty/privacy ./modules/identity/rbac ./modules/reach/search
     ./modules/reach/webhooks
 )
 

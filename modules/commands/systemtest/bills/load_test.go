@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"kontor/modules/commands/systemtest"
 	"kontor/store/testenv"
@@ -48,7 +49,9 @@ func TestHostileFiles_DoNotDisturbOthers(t *testing.T) {
 	}
 	done := make(chan struct{})
 	go func() { group.Wait(); close(done) }()
-	for served := false; !served; {
+	tick := time.NewTicker(20 * time.Millisecond) // Without a pause the reader takes a core from the attackers.
+	defer tick.Stop()
+	for served := false; !served; <-tick.C {
 		if got, err := admin.Try("GET", "/v1/users/me", ""); err != nil || got.Status != 200 {
 			t.Errorf("another user: got %d %s, %v", got.Status, got.Body, err)
 			break
