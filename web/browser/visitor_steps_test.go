@@ -19,9 +19,15 @@ func (v *visitor) open(path string) {
 	v.do(chromedp.Navigate(v.server.url(path)))
 }
 
-// click waits for the first element that matches a CSS selector and clicks it.
+// click waits until the first element that matches a CSS selector rests, and clicks it. A click goes to the place where the element was.
 func (v *visitor) click(selector string) {
 	v.t.Helper()
+	v.until(fmt.Sprintf(`await (async () => {
+		const place = () => JSON.stringify(document.querySelector(%q)?.getBoundingClientRect());
+		const before = place();
+		await new Promise((next) => setTimeout(next, 40));
+		return before && before === place();
+	})()`, selector))
 	ctx, cancel := context.WithTimeout(v.ctx, waitLimit)
 	defer cancel()
 	for {

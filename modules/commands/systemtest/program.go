@@ -229,8 +229,8 @@ func (o *Output) String() string {
 	return o.data.String()
 }
 
-// Start runs a server with the secrets of the tests and without rate limits. A data directory that does not exist is made as the
-// first start makes it.
+// Start runs a server with the secrets of the tests and without rate limits. A data directory that does not exist is a copy
+// of one that an earlier start has made: all are of one bank.
 func Start(tb testing.TB, dir string, args ...string) *Process {
 	tb.Helper()
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {

@@ -74,7 +74,7 @@ func TestContinuousBackup_RestoredCopyAndAnotherBank(t *testing.T) {
 	systemtest.ExpectSuccess(t, systemtest.Run(t, environ, "restore", vault, "--data.dir", copied))
 
 	restored := systemtest.StartWith(t, append(environ, systemtest.SecretsEnv...), "--data.dir", copied, "--rate_limits.enabled=false", "--backup.url="+vault)
-	other := systemtest.Start(t, filepath.Join(work, "other"), "--backup.url="+vault)
+	other := systemtest.StartWith(t, systemtest.SecretsEnv, "--data.dir", filepath.Join(work, "other"), "--rate_limits.enabled=false", "--backup.url="+vault)
 	createCustomers(t, restored.Admin(), 3)
 	createCustomers(t, other.Admin(), 5)
 	createCustomers(t, admin, 393)
