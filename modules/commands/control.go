@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"kontor/modules/app"
+	"kontor/server/client"
 	"kontor/server/settings"
 	"kontor/store/datadir"
 )
@@ -195,6 +196,19 @@ func serverAt(ctx context.Context, address string, s settings.Settings) (string,
 	}
 	own, origin := ownClient(listens, s.Server.OverTLS(), "", 0)
 	return origin, provenServer(own.Transport.(*http.Transport), s, listens), nil
+}
+
+// clientOf returns a client of the server that serverAt names, with the token of a flag.
+func clientOf(ctx context.Context, token, address string, s settings.Settings) (*client.Client, error) {
+	token, err := readToken(token)
+	if err != nil {
+		return nil, err
+	}
+	address, transport, err := serverAt(ctx, address, s)
+	if err != nil {
+		return nil, err
+	}
+	return client.New(address, client.WithToken(token), client.WithTransport(transport))
 }
 
 // askListening asks the server of the data directory, by its socket, where it listens. Another program may have the port of the settings

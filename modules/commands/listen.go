@@ -63,15 +63,7 @@ events by webhooks instead, see docs/webhooks.md.`,
 
 // Run follows the feed until it is interrupted.
 func (c listenCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
-	token, err := readToken(c.Token)
-	if err != nil {
-		return err
-	}
-	address, transport, err := serverAt(ctx, c.URL, r.Settings)
-	if err != nil {
-		return err
-	}
-	server, err := client.New(address, client.WithToken(token), client.WithTransport(transport))
+	server, err := clientOf(ctx, c.Token, c.URL, r.Settings)
 	if err != nil {
 		return err
 	}
