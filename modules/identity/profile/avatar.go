@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"io"
-	"mime"
-	"mime/multipart"
 	"net/http"
 	"runtime"
 	"time"
@@ -17,58 +14,43 @@ import (
 
 	"kontor/modules/kit/exif"
 	"kontor/modules/kit/sandbox"
+	"kontor/modules/kit/upload"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
 	"kontor/server/etag"
-)
-
-// multipartMedia is the media type of an upload.
-const multipartMedia = "multipart/form-data"
-
-const (
-	fileMember = "file" // name of the only member that is read
-	maxParts   = 16     // maximum number of members
-
-	// multipartOverhead is the size of boundaries and headers that is allowed in addition to the file.
-	multipartOverhead = 64 << 10
 )
 
 // filePart returns the file in a multipart body. It returns apierr.InvalidInput if there is none or more than one, and
 // apierr.PayloadTooLarge for a file of more than limit bytes. It ignores the name and type that the client states.
 func filePart(contentType string, body []byte, limit int64) ([]byte, error) {
 	if len(body) == 0 {
-		return nil, apierr.Invalid(fileMember, "invalid.required")
+		return nil, apierr.Invalid(upload.FileMember, "invalid.required")
 	}
-	_, params, err := mime.ParseMediaType(contentType)
-	if err != nil || params["boundary"] == "" {
-		return nil, apierr.Invalid(fileMember, "profile.invalid_multipart")
+	form, err := upload.NewForm(contentType, bytes.NewReader(body))
+	if form == nil && err == nil {
+		err = apierr.Invalid(upload.FileMember, "files.invalid_multipart")
 	}
-	reader := multipart.NewReader(bytes.NewReader(body), params["boundary"])
-	var file []byte
-	found := false
-	for range maxParts {
-		part, err := reader.NextPart()
-		switch {
-		case errors.Is(err, io.EOF) && len(file) == 0:
-			return nil, apierr.Invalid(fileMember, "invalid.required")
-		case errors.Is(err, io.EOF):
-			return file, nil
-		case err != nil:
-			return nil, apierr.Invalid(fileMember, "profile.invalid_multipart")
-		case part.FormName() != fileMember:
-			continue
-		case found:
-			return nil, apierr.Invalid(fileMember, "profile.one_file")
-		}
-		found = true
-		if file, err = io.ReadAll(io.LimitReader(part, limit+1)); err != nil {
-			return nil, apierr.Invalid(fileMember, "profile.invalid_multipart")
-		}
-		if int64(len(file)) > limit {
-			return nil, apierr.PayloadTooLarge.With(apierr.Args{"Max": limit})
-		}
+	if err != nil {
+		return nil, err
 	}
-	return nil, apierr.Invalid(fileMember, "profile.invalid_multipart")
+	part, err := form.File()
+	if err != nil {
+		return nil, err
+	}
+	file, err := io.ReadAll(io.LimitReader(part, limit+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case int64(len(file)) > limit:
+		return nil, apierr.PayloadTooLarge.With(apierr.Args{"Max": limit})
+	}
+	if err := form.End(); err != nil {
+		return nil, err
+	}
+	if len(file) == 0 {
+		return nil, apierr.Invalid(upload.FileMember, "invalid.required")
+	}
+	return file, nil
 }
 
 // avatarPath is the path of pictures; the name of the file follows.

@@ -17,6 +17,7 @@ import (
 
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/sandbox"
+	"kontor/modules/kit/upload"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -180,11 +181,11 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "profile.preferences.set", Method: http.MethodPut, Path: "/v1/profile/preferences",
 			Summary: "Update the caller's preferences.",
 			Faults:  []apierr.Kind{apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.SetPreferences)},
-		{Name: "profile.avatar.set", Method: http.MethodPost, Path: "/v1/profile/avatar", PeopleOnly: true, MaxBody: int(s.MaxBytes) + multipartOverhead,
+		{Name: "profile.avatar.set", Method: http.MethodPost, Path: "/v1/profile/avatar", PeopleOnly: true, MaxBody: int(s.MaxBytes) + upload.FormOverhead,
 			Summary: "Upload the caller's picture.",
 			Faults:  []apierr.Kind{apierr.InvalidFileType, apierr.InvalidImage, apierr.PayloadTooLarge, apierr.Unavailable},
 			Doc:     endpoint.Doc{Body: avatarForm{}},
-			Handle:  endpoint.Upload(http.StatusOK, []string{multipartMedia}, s.upload)},
+			Handle:  endpoint.Upload(http.StatusOK, []string{upload.FormMedia}, s.upload)},
 		{Name: "profile.avatar.remove", Method: http.MethodDelete, Path: "/v1/profile/avatar",
 			Summary: "Remove the caller's picture.",
 			Faults:  []apierr.Kind{apierr.AvatarNotFound}, Handle: endpoint.JSON(http.StatusOK, s.RemoveAvatar)},

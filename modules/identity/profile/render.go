@@ -16,6 +16,7 @@ import (
 
 	"kontor/modules/kit/exif"
 	"kontor/modules/kit/sandbox"
+	"kontor/modules/kit/upload"
 	"kontor/server/access"
 	"kontor/server/apierr"
 )
@@ -67,7 +68,7 @@ func renderAll(file []byte, o workerRequest) ([]renderedPicture, error) {
 // invalidImage returns the error for a file that cannot be used, with the key of its reason. The cause may be nil.
 func invalidImage(cause error, key string, args ...apierr.Args) error {
 	var problems apierr.Fields
-	problems.Add(fileMember, key, args...)
+	problems.Add(upload.FileMember, key, args...)
 	return &apierr.Error{Kind: apierr.InvalidImage, Fields: &problems, Cause: cause}
 }
 

@@ -33,14 +33,19 @@ type Form struct {
 // FormOf returns the form of a request, or nil if the body has another media type. It returns apierr.InvalidInput for a form without
 // a boundary.
 func FormOf(r *endpoint.Request) (*Form, error) {
-	kind, parameters, err := mime.ParseMediaType(string(r.Fiber.Request().Header.ContentType()))
+	return NewForm(string(r.Fiber.Request().Header.ContentType()), r.Body)
+}
+
+// NewForm is like [FormOf] for a body with a media type.
+func NewForm(contentType string, body io.Reader) (*Form, error) {
+	kind, parameters, err := mime.ParseMediaType(contentType)
 	switch {
 	case err != nil || kind != FormMedia:
 		return nil, nil //nolint:nilerr,nilnil // the server has checked the type
 	case parameters["boundary"] == "":
 		return nil, errMalformed()
 	}
-	return &Form{multipart.NewReader(r.Body, parameters["boundary"]), r.Body, maxParts}, nil
+	return &Form{multipart.NewReader(body, parameters["boundary"]), body, maxParts}, nil
 }
 
 func errMalformed() error { return apierr.Invalid(FileMember, "files.invalid_multipart") }
