@@ -280,13 +280,17 @@ func cacheDir(r *settings.Result) string {
 	return filepath.Join(dir, "cache")
 }
 
-// engineCache returns the directory of this user for the compiled PDF engine, or "" for a user without a cache directory.
+// engineCache returns the directory of this user for the compiled PDF engine, or "" for a user who cannot have one.
 func engineCache() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		return ""
 	}
-	return filepath.Join(dir, "kontor", "pdf-engine")
+	dir = filepath.Join(dir, "kontor", "pdf-engine")
+	if os.MkdirAll(dir, 0o700) != nil { // such as on a system that can only be read; a temporary directory serves until the stop
+		return ""
+	}
+	return dir
 }
 
 // nodeName returns the name of this process in the list of nodes. That of a command differs from the node of the same machine.

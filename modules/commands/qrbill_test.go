@@ -10,6 +10,8 @@ import (
 
 	"github.com/makiuchi-d/gozxing"
 	"github.com/makiuchi-d/gozxing/qrcode"
+
+	"kontor/modules/commands"
 )
 
 // The lines of a bill: creditor, no final creditor, amount, debtor left open, no reference.
@@ -57,4 +59,18 @@ func TestQRBill(t *testing.T) {
 		t.Errorf("exit %d, stdout %s, stderr %s", both.code, both.stdout, both.stderr)
 	}
 	expectFailure(t, run(nil, "", "qrbill"), "<files>")
+}
+
+// A user who cannot have a cache, such as on a system that can only be read, has none: each process keeps its own.
+func TestEngineCache_NeedsADirectory(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", "/dev/null")
+	if got := commands.EngineCache(); got != "" {
+		t.Errorf("got %q for a cache that cannot be created", got)
+	}
+	home := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", home)
+	got := commands.EngineCache()
+	if info, err := os.Stat(got); err != nil || !info.IsDir() || info.Mode().Perm() != 0o700 {
+		t.Errorf("got %q, %v", got, err)
+	}
 }
