@@ -1,17 +1,16 @@
 package commands
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
+	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
@@ -19,110 +18,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"kontor/server/client"
+	"kontor/server/endpoint"
 	"kontor/server/settings"
 )
-
-const (
-	logBufferBytes = 64 << 10
-	logDelay       = 200 * time.Millisecond // longest time that the buffer holds a line
-)
-
-// logBuffer buffers log lines, so that a line per request does not cost a system call per request. It writes a line after
-// at most logDelay, and at once when the buffer is full. It is safe for concurrent use.
-type logBuffer struct {
-	mu     sync.Mutex
-	out    io.Writer
-	w      *bufio.Writer
-	timer  *time.Timer
-	armed  bool
-	closed bool
-}
-
-func newLogBuffer(w io.Writer) *logBuffer {
-	b := &logBuffer{out: w, w: bufio.NewWriterSize(w, logBufferBytes)}
-	b.timer = time.AfterFunc(logDelay, b.flush)
-	b.timer.Stop() // the timer runs only while the buffer holds lines
-	return b
-}
-
-// Write implements io.Writer.
-func (b *logBuffer) Write(line []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	n, err := b.w.Write(line)
-	if err != nil || b.closed {
-		return n, b.write()
-	}
-	if !b.armed {
-		b.armed = true
-		b.timer.Reset(logDelay)
-	}
-	return n, nil
-}
-
-func (b *logBuffer) flush() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.armed = false
-	_ = b.write() // a failure to write the log cannot be logged
-}
-
-// write empties the buffer, even when writing fails: bufio keeps an error for ever, but a full disk may have free space
-// later.
-func (b *logBuffer) write() error {
-	err := b.w.Flush()
-	if err != nil {
-		b.w.Reset(b.out)
-	}
-	return err
-}
-
-// Close writes the buffered lines. Later lines are written at once.
-func (b *logBuffer) Close() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.timer.Stop()
-	b.closed = true
-	return b.write()
-}
-
-// errorFlushHandler flushes the buffer after each error: a process that is about to crash may not reach the next timer.
-type errorFlushHandler struct {
-	slog.Handler
-	flush func()
-}
-
-// Handle implements slog.Handler.
-func (h errorFlushHandler) Handle(ctx context.Context, r slog.Record) error {
-	err := h.Handler.Handle(ctx, r)
-	if r.Level >= slog.LevelError {
-		h.flush()
-	}
-	return err
-}
-
-// WithAttrs implements slog.Handler.
-func (h errorFlushHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return errorFlushHandler{h.Handler.WithAttrs(attrs), h.flush}
-}
-
-// WithGroup implements slog.Handler.
-func (h errorFlushHandler) WithGroup(name string) slog.Handler {
-	return errorFlushHandler{h.Handler.WithGroup(name), h.flush}
-}
-
-// openLog returns the logger that the settings describe. Call closeLog after the last line.
-func openLog(s settings.Log, w io.Writer) (log *slog.Logger, closeLog func() error) {
-	buffer := newLogBuffer(w)
-	options := &slog.HandlerOptions{Level: s.Level}
-	var handler slog.Handler
-	if s.Format == settings.LogText || s.Format == settings.LogAuto && isTerminal(w) {
-		handler = slog.NewTextHandler(buffer, options)
-	} else {
-		handler = slog.NewJSONHandler(buffer, options)
-	}
-	return slog.New(errorFlushHandler{handler, buffer.flush}), buffer.Close
-}
 
 type logsCommand struct {
 	URL, Token, Path, Caller, Code string
@@ -315,4 +213,109 @@ func harmless(text string) string {
 		}
 		return r
 	}, text)
+}
+
+type explainCommand struct{ URL, Token, Request string }
+
+func (l *commandLine) explainList() *cobra.Command {
+	c := &explainCommand{}
+	cmd := &cobra.Command{
+		Use: "explain <request> --token=<token>", Short: "Explain how the running server reads a list, and what takes time.",
+		Long: `The request is one of a list, such as "GET /v1/customers?sort=last_name". The
+command sends it and prints each step of the server with its time: which rows it
+counted, how it chose to read the page and why, the statement, and how the
+database runs it. It prints no rows. The token must be that of an administrator,
+whose rights decide what is read.`,
+		Example: "kontor explain --token @token 'GET /v1/notifications?search.read=false&sort=read_at'",
+		Args:    arguments(&c.Request), RunE: l.run(c),
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.URL, "url", "", "Address (`URL`) of the server; default: the one of the data directory.")
+	f.StringVar(&c.Token, "token", "", "`Token` of an administrator, or @FILE to read it from a file: other users can see flags.")
+	required(cmd, "token")
+	return cmd
+}
+
+// explainTime exceeds the time that the server gives a request.
+const explainTime = 60 * time.Second
+
+// Run sends the request and prints the explanation.
+func (c explainCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	path, err := listPath(c.Request)
+	if err != nil {
+		return err
+	}
+	token, err := readToken(c.Token)
+	if err != nil {
+		return err
+	}
+	address, transport, err := serverAt(ctx, c.URL, r.Settings)
+	if err != nil {
+		return err
+	}
+	client := &http.Client{Transport: transport, Timeout: explainTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(address, "/")+path, nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("X-Explain", "true")
+	began := time.Now()
+	answer, err := client.Do(request)
+	if err != nil {
+		return fmt.Errorf("the server did not answer: %w", errors.Unwrap(err))
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, 16<<20))
+	if err != nil {
+		return fmt.Errorf("the server did not finish its answer: %w", err)
+	}
+	took := time.Since(began)
+	var refused struct{ Code, Message string }
+	if answer.StatusCode != http.StatusOK {
+		_ = json.Unmarshal(body, &refused, json.MatchCaseInsensitiveNames(true)) // without them the status tells it
+	}
+	fmt.Fprintf(p.Stdout, "GET %s: status %d in %.1f ms\n", path, answer.StatusCode, float64(took.Microseconds())/1000)
+	if refused.Code != "" {
+		fmt.Fprintf(p.Stdout, "%s: %s\n", refused.Code, refused.Message)
+	}
+	return printSteps(p.Stdout, answer.Header.Get("X-Explanation"))
+}
+
+// listPath returns the path and query of a request of a list.
+func listPath(request string) (string, error) {
+	request = strings.TrimSpace(request)
+	if method, rest, found := strings.Cut(request, " "); found && !strings.HasPrefix(request, "/") {
+		if method != http.MethodGet {
+			return "", errors.New("only requests with GET are explained")
+		}
+		request = strings.TrimSpace(rest)
+	}
+	u, err := url.Parse(request)
+	if err != nil || u.Host != "" || u.Scheme != "" || !strings.HasPrefix(u.Path, "/") {
+		return "", errors.New(`the request must be like "GET /v1/customers?sort=last_name"; name the server with --url`)
+	}
+	u.RawQuery = strings.ReplaceAll(u.RawQuery, " ", "%20")
+	return u.RequestURI(), nil
+}
+
+// printSteps prints the steps of an explanation.
+func printSteps(to io.Writer, explanation string) error {
+	if explanation == "" {
+		return errors.New("the server explained nothing: the request must be one of a list that has a matching row, and the token that of a user or a service account with the role Administrator")
+	}
+	var steps []endpoint.Step
+	if err := json.Unmarshal([]byte(explanation), &steps); err != nil {
+		return fmt.Errorf("the explanation cannot be read: %w", err)
+	}
+	for i, s := range steps {
+		fmt.Fprintf(to, "\n%d. %s: %s, %d rows, %.1f ms\n   %s\n", i+1, s.Name, s.Plan, s.Rows, s.Milliseconds, s.Why)
+		if s.SQL != "" {
+			fmt.Fprintln(to, "   "+s.SQL)
+		}
+		for _, line := range s.Database {
+			fmt.Fprintln(to, "   > "+line)
+		}
+	}
+	return nil
 }
