@@ -2,44 +2,28 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/google/uuid"
+
+	"kontor/store/query"
 )
 
 // Scanner is a row whose columns a function reads.
-type Scanner = interface{ Scan(dest ...any) error }
+type Scanner = query.Scanner
 
 // All returns what scan returns for each row of a statement. The number of rows must be bounded.
 func All[T any](ctx context.Context, q Querier, scan func(row Scanner) (T, error), statement string, args ...any) ([]T, error) {
-	rows, err := q.Query(ctx, statement, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var found []T
-	for rows.Next() {
-		one, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, one)
-	}
-	return found, rows.Err()
+	return query.All(ctx, q, scan, statement, args...)
 }
 
 // Text reads the one text column of a row, for [All].
-func Text(row Scanner) (text string, err error) {
-	err = row.Scan(&text)
-	return text, err
-}
+func Text(row Scanner) (text string, err error) { return query.Text(row) }
 
 // pairsAtOnce is how many keys one statement of Pairs takes.
 const pairsAtOnce = 64
@@ -49,18 +33,13 @@ const pairsAtOnce = 64
 func Pairs(ctx context.Context, q Querier, statement string, keys []string) (map[string]string, error) {
 	found := make(map[string]string, len(keys))
 	for part := range slices.Chunk(keys, pairsAtOnce) {
-		rows, err := q.Query(ctx, fmt.Sprintf(statement, In(1, len(part))), AppendIn(nil, part)...)
-		if err != nil {
-			return nil, err
-		}
-		for rows.Next() {
+		err := query.Each(ctx, q, func(row Scanner) error {
 			var key, value string
-			if err := rows.Scan(&key, &value); err != nil {
-				return nil, errors.Join(err, rows.Close())
-			}
+			err := row.Scan(&key, &value)
 			found[key] = value
-		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			return err
+		}, fmt.Sprintf(statement, In(1, len(part))), AppendIn(nil, part)...)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -101,13 +80,7 @@ func EachFound[T any](ctx context.Context, db *DB, find func(q Querier) ([]T, er
 //
 // The list is portable to every engine. An empty one matches nothing. Split long lists (slices.Chunk): an engine takes
 // 32,766 parameters at most.
-func In(first, n int) string {
-	last := first + inLength(n) - 1
-	if last <= keptPlaces {
-		return places[placeAt(first) : placeAt(last+1)-len(placeSeparator)]
-	}
-	return writePlaces(first, last)
-}
+func In(first, n int) string { return query.Places(first, first+inLength(n)-1) }
 
 // AppendIn appends the values of an IN list to the arguments of a statement. It repeats the last value until the list has
 // the length that [In] gives it; repetitions do not change which rows match.
@@ -132,35 +105,6 @@ func inLength(n int) int {
 		length *= 2
 	}
 	return length
-}
-
-const (
-	placeSeparator = ", "
-	// keptPlaces is the highest placeholder in places. Lists beyond it are rare and are formatted each time.
-	keptPlaces = 999
-)
-
-// places holds the placeholders $1 to $999. Lists are cut out of it, which allocates nothing.
-var places = writePlaces(1, keptPlaces) + placeSeparator
-
-// placeAt returns where the placeholder with a number begins in places.
-func placeAt(number int) int {
-	const perDigit = len("$" + placeSeparator)
-	at := (number - 1) * (perDigit + 1)
-	return at + max(0, number-10) + max(0, number-100) // second and third digits
-}
-
-// writePlaces writes the placeholders from first to last.
-func writePlaces(first, last int) string {
-	var b strings.Builder
-	for number := first; number <= last; number++ {
-		if number > first {
-			b.WriteString(placeSeparator)
-		}
-		b.WriteByte('$')
-		b.WriteString(strconv.Itoa(number))
-	}
-	return b.String()
 }
 
 // NilID is the id of no record.
@@ -281,20 +225,10 @@ func Batches[T any](all []T) iter.Seq[[]T] {
 
 // Values returns what follows VALUES: n rows of width placeholders each, numbered after the first used ones: ($3, $4), ($5, $6).
 func Values(n, width, used int) string {
-	var b []byte
-	for row := range n {
-		if row > 0 {
-			b = append(b, ", "...)
-		}
-		b = append(b, '(')
-		for column := range width {
-			if column > 0 {
-				b = append(b, ", "...)
-			}
-			used++
-			b = strconv.AppendInt(append(b, '$'), int64(used), 10)
-		}
-		b = append(b, ')')
+	rows := make([]string, n)
+	for i := range rows {
+		rows[i] = "(" + query.Places(used+1, used+width) + ")"
+		used += width
 	}
-	return string(b)
+	return strings.Join(rows, ", ")
 }

@@ -43,12 +43,7 @@ func (db *DB) Seal(table, column, rowID string, plain []byte) (string, error) {
 
 // Unseal decrypts a value that Seal made for the same place.
 func (db *DB) Unseal(table, column, rowID, sealed string) ([]byte, error) {
-	db.Heavy("unseal")
-	plain, err := db.keys.Unseal(table, column, rowID, sealed)
-	if db.missesKey(context.Background(), err) {
-		plain, err = db.keys.Unseal(table, column, rowID, sealed)
-	}
-	return plain, err
+	return db.UnsealWith(nil, table, column, rowID, sealed)
 }
 
 // IsNewest reports whether a value is sealed with the newest key.
@@ -275,18 +270,10 @@ func (db *DB) nextSealed(ctx context.Context, c SealedColumn, after string) ([]S
 	if c.Next != nil {
 		return c.Next(ctx, newest, after, resealBatch)
 	}
-	rows, err := db.Query(ctx, c.Select, newest, after, resealBatch)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var values []SealedValue
-	for rows.Next() {
+	return All(ctx, db, func(row Scanner) (SealedValue, error) {
 		var order, rowID, sealed string
-		if err := rows.Scan(&order, &rowID, &sealed); err != nil {
-			return nil, err
-		}
-		values = append(values, SealedValue{After: order, Reseal: func(context.Context) (func(context.Context, *Tx) error, error) {
+		err := row.Scan(&order, &rowID, &sealed)
+		return SealedValue{After: order, Reseal: func(context.Context) (func(context.Context, *Tx) error, error) {
 			plain, err := db.Unseal(c.Table, c.Column, rowID, sealed)
 			if err != nil {
 				return nil, err
@@ -296,9 +283,8 @@ func (db *DB) nextSealed(ctx context.Context, c SealedColumn, after string) ([]S
 				_, err := tx.Exec(ctx, c.Update, order, sealed, resealed)
 				return err
 			}, err
-		}})
-	}
-	return values, rows.Err()
+		}}, err
+	}, c.Select, newest, after, resealBatch)
 }
 
 // sealedAnswers are the stored answers to repeated requests.

@@ -14,6 +14,7 @@ import (
 	"kontor/store/fulltext"
 	"kontor/store/migrations"
 	"kontor/store/postgres"
+	"kontor/store/query"
 	"kontor/store/sealing"
 	"kontor/store/sqlite"
 )
@@ -271,12 +272,9 @@ func (db *DB) awaitTurn(ctx context.Context, self string) error {
 
 // takeTurn takes the turn if it is free, or if force is true and the node before still has it. It returns who has it.
 func (tx *Tx) takeTurn(ctx context.Context, self string, force bool, before string) (holder string, err error) {
-	err = tx.QueryRow(ctx, engine.SelectMeta, metaExclusive).Scan(&holder)
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		return "", err
-	}
-	if err == nil && !(force && holder == before) {
-		return holder, nil
+	holder, held, err := query.Meta(ctx, tx, metaExclusive)
+	if err != nil || held && !(force && holder == before) {
+		return holder, err
 	}
 	_, err = tx.Exec(ctx, engine.UpsertMeta, metaExclusive, self)
 	return self, err

@@ -200,12 +200,6 @@ func TestIn_MatchesExactlyTheValues(t *testing.T) {
 	}
 }
 
-func TestIn_AllocatesNothing(t *testing.T) {
-	if n := testing.AllocsPerRun(100, func() { store.In(2, 64) }); n != 0 {
-		t.Errorf("%v allocations for a list of 64", n)
-	}
-}
-
 func TestQueryRow_EndsWithItsScan(t *testing.T) {
 	db := storetest.Open(t)
 	row := db.QueryRow(t.Context(), "SELECT 7")

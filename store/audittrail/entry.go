@@ -165,7 +165,7 @@ const selectEntriesAfter = `
 	LIMIT $2`
 
 // scanEntry reads an entry with its place in the chain.
-func scanEntry(rows *query.Rows) (seq int64, e row, prev, hash string, err error) {
+func scanEntry(rows query.Scanner) (seq int64, e row, prev, hash string, err error) {
 	var kind *string
 	err = rows.Scan(&seq, &e.form, &e.at, &e.actor, &e.action, &e.recType, &e.recID, &e.before, &e.after,
 		&kind, &e.origin.Session, &e.origin.Network, &e.origin.RequestID, &e.detail, &prev, &hash)

@@ -87,14 +87,8 @@ const upsertAnswer = `
 		body_hash = excluded.body_hash, status = excluded.status, body = excluded.body, etag = excluded.etag,
 		created_at = excluded.created_at, expires_at = excluded.expires_at`
 
-// Execer writes, at one moment.
-type Execer interface {
-	query.Querier
-	Exec(ctx context.Context, sql string, args ...any) (changed int64, err error)
-}
-
 // Store writes the answer of a claim. The answer must be sealed.
-func Store(ctx context.Context, tx Execer, keys *sealing.Keys, c *Claim, answer *Answer) error {
+func Store(ctx context.Context, tx query.Writer, keys *sealing.Keys, c *Claim, answer *Answer) error {
 	if answer.err != nil {
 		return answer.err
 	}
@@ -150,7 +144,7 @@ func Find(ctx context.Context, q query.Querier, keys *sealing.Keys, r Request) (
 const deleteExpired = `DELETE FROM idempotency_keys WHERE expires_at <= $1`
 
 // Purge deletes expired answers and returns how many there were.
-func Purge(ctx context.Context, tx Execer) (purged int64, err error) {
+func Purge(ctx context.Context, tx query.Writer) (purged int64, err error) {
 	return tx.Exec(ctx, deleteExpired, tx.Now())
 }
 
@@ -168,7 +162,7 @@ const forgetBatch = 100
 
 // Forget deletes stored answers of and about a record in one batch: of the caller with the id, to a path with the id, and with
 // the id in the answer. It returns the position to continue after, or an empty text at the end.
-func Forget(ctx context.Context, tx Execer, keys *sealing.Keys, id, after string) (next string, err error) {
+func Forget(ctx context.Context, tx query.Writer, keys *sealing.Keys, id, after string) (next string, err error) {
 	stored, err := readStored(ctx, tx, after)
 	if err != nil {
 		return "", err
@@ -202,21 +196,11 @@ type storedAnswer struct {
 	sealed string
 }
 
-func readStored(ctx context.Context, tx Execer, after string) ([]storedAnswer, error) {
-	rows, err := tx.Query(ctx, selectStored, after, forgetBatch)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var stored []storedAnswer
-	for rows.Next() {
-		var s storedAnswer
-		if err := rows.Scan(&s.Caller, &s.Path, &s.Key, &s.sealed); err != nil {
-			return nil, err
-		}
-		stored = append(stored, s)
-	}
-	return stored, rows.Err()
+func readStored(ctx context.Context, tx query.Writer, after string) ([]storedAnswer, error) {
+	return query.All(ctx, tx, func(row query.Scanner) (s storedAnswer, err error) {
+		err = row.Scan(&s.Caller, &s.Path, &s.Key, &s.sealed)
+		return s, err
+	}, selectStored, after, forgetBatch)
 }
 
 // Encoded is an answer in the forms in which it is digested, sent and kept for repetitions of the request. It has no name of
@@ -331,23 +315,14 @@ type Old struct {
 }
 
 // FindOld returns at most limit answers after a row that do not have the pattern of the newest key.
-func FindOld(ctx context.Context, q query.Querier, newest, after string, limit int) (found []Old, err error) {
+func FindOld(ctx context.Context, q query.Querier, newest, after string, limit int) ([]Old, error) {
 	var last [3]string
 	copy(last[:], strings.SplitN(after, "\n", len(last)))
-	rows, err := q.Query(ctx, selectOld, newest, last[0], last[1], last[2], limit)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var o Old
-		if err := rows.Scan(&o.request.Caller, &o.request.Path, &o.request.Key, &o.sealed); err != nil {
-			return nil, err
-		}
+	return query.All(ctx, q, func(row query.Scanner) (o Old, err error) {
+		err = row.Scan(&o.request.Caller, &o.request.Path, &o.request.Key, &o.sealed)
 		o.After = o.request.rowID()
-		found = append(found, o)
-	}
-	return found, rows.Err()
+		return o, err
+	}, selectOld, newest, last[0], last[1], last[2], limit)
 }
 
 // Reseal seals the answer with the newest key.
@@ -360,7 +335,7 @@ func (o *Old) Reseal(keys *sealing.Keys) error {
 }
 
 // Write stores the answer if it has not changed.
-func (o *Old) Write(ctx context.Context, tx Execer) error {
+func (o *Old) Write(ctx context.Context, tx query.Writer) error {
 	_, err := tx.Exec(ctx, updateBody, o.request.Caller, o.request.Path, o.request.Key, o.sealed, o.resealed)
 	return err
 }

@@ -199,20 +199,8 @@ func (e *Engine) explain(err error) error {
 type maintenance struct{ own }
 
 // Tables returns the names of the tables, without those of the engine.
-func (m maintenance) Tables(ctx context.Context) (names []string, err error) {
-	rows, err := query.Query(ctx, m, selectTables, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		names = append(names, name)
-	}
-	return names, rows.Err()
+func (m maintenance) Tables(ctx context.Context) ([]string, error) {
+	return query.All(ctx, query.NewView(m, 0), query.Text, selectTables)
 }
 
 // Transact runs fn. If it fails, so does the start, which undoes everything.

@@ -48,11 +48,7 @@ func (g *generation) seal(aead cipher.AEAD, table, column, rowID string, plain [
 
 // Unseal decrypts a value that Seal made for the same place.
 func (k *Keys) Unseal(table, column, rowID, sealed string) ([]byte, error) {
-	plain, err := k.open(nil, place(table, column, rowID), sealed)
-	if err != nil {
-		return nil, fmt.Errorf("unseal %s.%s: %w", table, column, err)
-	}
-	return plain, nil
+	return k.UnsealWith(nil, table, column, rowID, sealed)
 }
 
 // SealWith is Seal with a key that depends on a further secret. The value cannot be opened without that secret.

@@ -257,9 +257,7 @@ func (e *Engine) Clean(ctx context.Context) error {
 
 // CleanOldPages rewrites the pages with unused bytes that earlier versions did not clear, once for each database.
 func (e *Engine) CleanOldPages(ctx context.Context) error {
-	var done string
-	err := query.NewRow(ctx, e, engine.SelectMeta, []any{metaCleaned}).Scan(&done)
-	if err == nil || !errors.Is(err, engine.ErrNotFound) {
+	if _, done, err := query.Meta(ctx, query.NewView(e, 0), metaCleaned); err != nil || done {
 		return err
 	}
 	conn, err := connect(e.dir.File(datadir.Database), binding.ReadOnly, nil)

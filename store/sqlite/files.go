@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	lib "modernc.org/sqlite/lib"
@@ -222,16 +221,11 @@ func (f *File) Schema() (int64, error) {
 
 // Commits returns the number of the newest commit; 0 for a database from before commits were counted.
 func (f *File) Commits(ctx context.Context) (int64, error) {
-	var signed string
-	err := query.NewRow(ctx, f, engine.SelectMeta, []any{engine.MetaCommits}).Scan(&signed)
-	if errors.Is(err, engine.ErrNotFound) {
-		return 0, nil
-	}
-	if err != nil {
+	signed, known, err := query.Meta(ctx, query.NewView(f, 0), engine.MetaCommits)
+	if err != nil || !known {
 		return 0, err
 	}
-	number, _, _ := strings.Cut(signed, " ")
-	return strconv.ParseInt(number, 10, 64)
+	return commitNumber(signed)
 }
 
 // Verify compares every page with its checksum, also those that no table uses, and checks the structure of tables and
@@ -362,10 +356,8 @@ func RecordRestore(d *datadir.Directory, database, incarnation string) error {
 		return err
 	}
 	defer conn.Close()
-	var commits string
-	if err := readRow(conn, engine.SelectMeta, []any{engine.MetaCommits}, &commits); errors.Is(err, engine.ErrNotFound) {
-		return nil // from before there were marks
-	} else if err != nil {
+	commits, known, err := readMeta(conn, engine.MetaCommits)
+	if err != nil || !known { // from before there were marks
 		return err
 	}
 	return datadir.Write(d.File(RestoredName), []byte(strings.Join([]string{commits, incarnation, datadir.Identity(d.File(database))}, "\n")))
@@ -388,6 +380,6 @@ func readRestored(d *datadir.Directory) (commits, incarnation string, ok bool) {
 // isRestored reports whether a database is at the position that a restore without the key recorded in its directory.
 func isRestored(conn *binding.Conn, dir string) bool {
 	recorded, _, ok := readRestored(datadir.At(dir))
-	var commits string
-	return ok && readRow(conn, engine.SelectMeta, []any{engine.MetaCommits}, &commits) == nil && commits == recorded
+	commits, known, err := readMeta(conn, engine.MetaCommits)
+	return ok && err == nil && known && commits == recorded
 }

@@ -326,13 +326,11 @@ func parseCommits(s signer, signed string) (p position) {
 
 // readPosition reads how far a database has come, and the time of its newest audit entry.
 func readPosition(ctx context.Context, conn *binding.Conn, guard engine.Guard) (p position, newest clock.Time, err error) {
-	var commits string
-	err = readRow(conn, engine.SelectMeta, []any{engine.MetaCommits}, &commits)
-	if err == nil {
-		p = parseCommits(guard, commits)
-	} else if !errors.Is(err, engine.ErrNotFound) {
+	commits, _, err := readMeta(conn, engine.MetaCommits)
+	if err != nil {
 		return p, 0, err
 	}
+	p = parseCommits(guard, commits)
 	p.head, newest, err = guard.Anchor(ctx, source{conn})
 	return p, newest, err
 }

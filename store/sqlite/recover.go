@@ -222,14 +222,14 @@ func (l Lineage) next(name string, commits int64, file string) Lineage {
 
 // readLineage returns the lineage of a database at its start. saved is false for a new incarnation that is not in the database.
 func readLineage(conn *binding.Conn, d *datadir.Directory, commits int64) (l Lineage, saved bool, err error) {
-	var text string
-	err = readRow(conn, engine.SelectMeta, []any{engine.MetaLineage}, &text)
-	if err == nil {
+	text, known, err := readMeta(conn, engine.MetaLineage)
+	if err != nil {
+		return l, false, err
+	}
+	if known {
 		if err := json.Unmarshal([]byte(text), &l); err != nil {
 			return l, false, fmt.Errorf("%w: the lineage cannot be read: %w", engine.ErrCorrupt, err)
 		}
-	} else if !errors.Is(err, engine.ErrNotFound) {
-		return l, false, err
 	}
 	file := datadir.Identity(d.File(datadir.Database))
 	_, name, isRestored := readRestored(d)

@@ -231,20 +231,8 @@ func (s source) Prepare(_ context.Context, sql string) (engine.Statement, error)
 func (s source) Failed(err error) error { return err }
 
 // Tables returns the names of the tables.
-func (s source) Tables(ctx context.Context) (names []string, err error) {
-	rows, err := query.Query(ctx, s, selectTableNames, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		names = append(names, name)
-	}
-	return names, rows.Err()
+func (s source) Tables(ctx context.Context) ([]string, error) {
+	return query.All(ctx, query.NewView(s, 0), query.Text, selectTableNames)
 }
 
 // Transact runs fn in a write transaction on the connection.
@@ -266,6 +254,11 @@ func (s source) Transact(fn func() error) error {
 // readRow reads one row on a connection that belongs to the caller.
 func readRow(c *binding.Conn, sql string, args []any, dest ...any) error {
 	return query.NewRow(context.Background(), source{c}, sql, args).Scan(dest...)
+}
+
+// readMeta reads a row of the table meta.
+func readMeta(c *binding.Conn, name string) (value string, known bool, err error) {
+	return query.Meta(context.Background(), query.NewView(source{c}, 0), name)
 }
 
 // putMeta writes a row of the table meta.
