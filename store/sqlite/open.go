@@ -279,7 +279,7 @@ func (e *Engine) checkInBackground(ctx context.Context, path string) {
 	}
 	if errors.Is(err, engine.ErrCorrupt) {
 		err = explain(path, err)
-		e.writer.counters.damaged.Store(&err)
+		e.writer.damaged.Store(&err)
 	}
 	e.log.Error("check of the database failed", "err", err)
 }
