@@ -44,7 +44,6 @@ type DB struct {
 	digests *audittrail.Digester
 	guard   *audittrail.Guard
 	engine  engine.Engine
-	memo    memo
 	totals  totals
 	origin  func(ctx context.Context) Origin
 	audited func(seq int64) // nil: nothing follows the audit trail

@@ -250,10 +250,8 @@ func TestInTx_RejectsNestedCalls(t *testing.T) {
 			return err
 		},
 		"QueryRow": func(ctx context.Context) error { return db.QueryRow(ctx, "SELECT 1").Scan(new(int)) },
-		"Memo": func(ctx context.Context) error {
-			_, err := db.Memo(ctx, "key", nil, func() (n int64, err error) {
-				return n, db.QueryRow(ctx, "SELECT 1").Scan(&n)
-			})
+		"Count": func(ctx context.Context) error {
+			_, err := db.CountRows(ctx, "key", &store.Counting{SQL: "SELECT NULL AS value, 1 AS rows"})
 			return err
 		},
 	}

@@ -252,7 +252,6 @@ func unqualified(column string) string { return column[strings.LastIndexByte(col
 // counter counts and remembers, as *store.DB does.
 type counter interface {
 	Count(ctx context.Context, key string, c *store.Counting) ([]store.Group, error)
-	Memo(ctx context.Context, key string, tables []string, load func() (int64, error)) (int64, error)
 }
 
 // noValue is the expression of a count without groups.

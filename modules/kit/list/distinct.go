@@ -47,9 +47,10 @@ func (q *query) countValues(ctx context.Context, db Store, f *Field, matched int
 	if err != nil {
 		return 0, err
 	}
-	n, err = db.Memo(ctx, memoKey(different.sql(), different.args), plainNames(q.tables), func() (n int64, err error) {
-		return n, db.QueryRow(ctx, "SELECT count(*) FROM ("+different.sql()+") AS found", different.args...).Scan(&n)
-	})
+	all := &store.Counting{SQL: "SELECT NULL AS value, count(*) AS rows FROM (" + different.sql() + ") AS found", Args: different.args, Tables: plainNames(q.tables)}
+	if groups, err = db.Count(ctx, memoKey(all.SQL, all.Args), all); len(groups) > 0 {
+		n = groups[0].Rows
+	}
 	if done(n); err != nil {
 		return 0, fmt.Errorf("count the values of %s: %w", q.name, err)
 	}
