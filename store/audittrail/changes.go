@@ -234,7 +234,7 @@ const valuesTag = "kontor audit values 1\n"
 
 func (d *Digester) ofValues(plain []byte) string {
 	data := append(make([]byte, 0, len(valuesTag)+len(plain)), valuesTag...)
-	return hex.EncodeToString(d.answers.sum(nil, append(data, plain...))[:digestBytes])
+	return hex.EncodeToString(d.answers.Sum(nil, append(data, plain...))[:digestBytes])
 }
 
 // Changes returns what a rule finds to differ between two records. Digests of records that the trail did not encode have no

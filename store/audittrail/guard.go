@@ -65,7 +65,7 @@ func (g *Guard) Settle(ctx context.Context, m engine.Maintenance) error {
 			return g.Tampered(&Break{Reason: "the check value of the secret key is missing"})
 		}
 	} else if err := verifyHead(ctx, q, g.keys); err != nil {
-		if broken := (*Break)(nil); errors.As(err, &broken) {
+		if _, broken := errors.AsType[*Break](err); broken {
 			return g.Tampered(err)
 		}
 		return err

@@ -128,7 +128,7 @@ func (e *Evidence) Digest(r Record) (string, error) {
 
 // AnswerDigest returns the half of a digest that depends on an answer's JSON alone.
 func (e *Evidence) AnswerDigest(answer []byte) string {
-	return hex.EncodeToString(e.digests.answers.sum(nil, answer)[:digestHalf])
+	return hex.EncodeToString(e.digests.answers.Sum(nil, answer)[:digestHalf])
 }
 
 // Statement is what an audit entry says about the state of a record.

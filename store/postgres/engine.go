@@ -28,7 +28,6 @@ import (
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgproto3"
 
 	"kontor/store/clock"
 	"kontor/store/engine"
@@ -214,7 +213,6 @@ const (
 	codeUniqueViolation     = "23505"
 	codeExclusionViolation  = "23P01"
 	codeForeignKeyViolation = "23503"
-	codeAppendOnly          = "23514" // check_violation, which our triggers raise too
 	codeNoSpace             = "53100"
 	codeOutOfMemory         = "53200"
 	codeReadOnly            = "25006"
@@ -240,8 +238,7 @@ func translate(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, engine.ErrBusy) {
 		return err
 	}
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		if kind := classify(pg.Code); kind != nil {
 			return fmt.Errorf("%w: %w", kind, err)
 		}
@@ -283,25 +280,13 @@ func classify(code string) error {
 
 // isConnectionError reports whether a connection was lost or could not be made.
 func isConnectionError(err error) bool {
-	var network net.Error
-	var connect *pgconn.ConnectError
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
-		errors.As(err, &network) || errors.As(err, &connect) || errors.Is(err, errBroken)
+	_, network := errors.AsType[net.Error](err)
+	_, connect := errors.AsType[*pgconn.ConnectError](err)
+	return network || connect || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, errBroken)
 }
 
 // hasCode reports whether an error is one of PostgreSQL with one of the codes.
 func hasCode(err error, codes ...string) bool {
-	var pg *pgconn.PgError
-	if !errors.As(err, &pg) {
-		return false
-	}
-	for _, code := range codes {
-		if pg.Code == code {
-			return true
-		}
-	}
-	return false
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && slices.Contains(codes, pg.Code)
 }
-
-// errorOf returns an error that the server has sent.
-func errorOf(msg *pgproto3.ErrorResponse) error { return pgconn.ErrorResponseToPgError(msg) }

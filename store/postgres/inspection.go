@@ -30,7 +30,7 @@ func Inspect(ctx context.Context, url string) (*Inspection, error) {
 	if err != nil {
 		return nil, err
 	}
-	pg, err := a.connect(ctx, inspectionSettings)
+	pg, err := a.connect(ctx, inspectionSettings, nil)
 	if err != nil {
 		return nil, err
 	}

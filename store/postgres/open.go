@@ -37,7 +37,7 @@ func Open(ctx context.Context, c engine.Config) (engine.Engine, engine.Report, e
 	if e.address, err = parseAddress(c.URL); err != nil {
 		return nil, engine.Report{}, err
 	}
-	if e.schema, err = latestVersion(c.Migrations); err != nil {
+	if e.schema, err = engine.LatestMigration(c.Migrations); err != nil {
 		return nil, engine.Report{}, err
 	}
 	if e.primaries.memory, e.primaries.seen, err = openMemory(c.Memory, e.log); err != nil {
@@ -189,7 +189,7 @@ func (e *Engine) bringUp(ctx context.Context, m maintenance, version int64) (err
 
 // explain names the database in an error of the server or of the connection. Errors of the guard name it already.
 func (e *Engine) explain(err error) error {
-	if broken := (*unreachable)(nil); errors.As(err, &broken) || errors.Is(err, engine.ErrLoss) {
+	if _, broken := errors.AsType[*unreachable](err); broken || errors.Is(err, engine.ErrLoss) {
 		return err
 	}
 	return fmt.Errorf("%s cannot be used: %w", e.address, translate(err))

@@ -351,9 +351,6 @@ func (t *groupTally) full() bool { return t.max > 0 && len(t.groups) > t.max }
 // long. It returns one group more than c.MaxGroups when there are more. The statement also reads the number of the newest commit, which is
 // therefore that of the counted state.
 func (e *Engine) countEach(ctx context.Context, c *engine.Counting) (groups []engine.Group, at int64, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, 0, err
-	}
 	r, err := e.pool.Take(ctx)
 	if err != nil {
 		return nil, 0, err

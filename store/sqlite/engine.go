@@ -230,15 +230,10 @@ func connect(path string, mode binding.Mode, pragmas []string) (*binding.Conn, e
 
 // translate adds the kind of the error to an error of SQLite.
 func translate(err error) error {
-	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	var e *binding.Error // allocated: only here, because most calls have no error
-	if !errors.As(err, &e) {
-		return err
-	}
-	if kind := classify(e); kind != nil {
-		return fmt.Errorf("%w: %w", kind, err)
+	if e, ok := errors.AsType[*binding.Error](err); ok {
+		if kind := classify(e); kind != nil {
+			return fmt.Errorf("%w: %w", kind, err)
+		}
 	}
 	return err
 }

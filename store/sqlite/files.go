@@ -140,7 +140,7 @@ func (e *Engine) setUp(ctx context.Context) error {
 // rejectLostDatabase returns an error if a mark shows that there was a database.
 func rejectLostDatabase(d *datadir.Directory, s signer) error {
 	_, p, err := readMark(d, s)
-	if err != nil || p.commits == 0 {
+	if err != nil || p == nil || p.commits == 0 {
 		return nil //nolint:nilerr // no mark, or none that matters; a file that cannot be read is reported when it is created
 	}
 	return fmt.Errorf("%s is missing, and %s says that it held %d commits: put it back, or restore a backup into an empty directory: %w",
@@ -188,8 +188,8 @@ func hasNoLog(path string) bool {
 }
 
 func cannotOpen(err error) bool {
-	var e *binding.Error
-	return errors.As(err, &e) && (e.Primary() == lib.SQLITE_CANTOPEN || e.Primary() == lib.SQLITE_READONLY)
+	e, ok := errors.AsType[*binding.Error](err)
+	return ok && (e.Primary() == lib.SQLITE_CANTOPEN || e.Primary() == lib.SQLITE_READONLY)
 }
 
 // Path returns the path of the file.
@@ -245,7 +245,7 @@ func (f *File) Verify(ctx context.Context) (pages int64, err error) {
 
 func (f *File) verifyPages(ctx context.Context) (int64, error) {
 	pages, err := f.conn.VerifyPages(ctx)
-	if damaged := (*binding.PageError)(nil); errors.As(err, &damaged) {
+	if _, damaged := errors.AsType[*binding.PageError](err); damaged {
 		return pages, fmt.Errorf("%w: %w", engine.ErrCorrupt, err)
 	}
 	return pages, translate(err)
@@ -287,19 +287,6 @@ func (f *File) CopyTo(ctx context.Context, path string) error {
 // Close closes the file.
 func (f *File) Close() error { return f.conn.Close() }
 
-// Mark is the content of the mark beside a database.
-type Mark []byte
-
-// ReadMark reads the mark of a directory. To compare it with a database in use, read the mark first: the database holds
-// what the mark promises from then on.
-func ReadMark(d *datadir.Directory) (Mark, error) {
-	data, err := markBytes(d)
-	if errors.Is(err, errNoMark) {
-		return nil, nil
-	}
-	return data, err
-}
-
 // CompareMark compares a database, which may be in use, with a mark that was read before. The guard must have recognised the
 // database. CompareMark reports whether there is a mark, and returns an *engine.Loss, or the error of the guard for a trail
 // that is not the one that the mark names.
@@ -309,18 +296,17 @@ func CompareMark(ctx context.Context, d *datadir.Directory, m Mark, guard engine
 		return false, err
 	}
 	defer f.Close()
-	var marking *position
-	if _, p, err := parseMark(guard, m); err == nil {
-		marking = &p
-	}
+	_, marking := m.newest(guard)
 	c, err := newComparison(ctx, f.conn, f.path, guard, marking)
-	if err != nil {
-		return marking != nil, err
+	if err == nil {
+		if c.log, err = scanStillLog(f.path); err != nil {
+			err = fmt.Errorf("%w: %w", engine.ErrIO, err)
+		}
 	}
-	if c.log, err = scanStillLog(f.path); err != nil {
-		return marking != nil, fmt.Errorf("%w: %w", engine.ErrIO, err)
+	if err == nil {
+		err = c.compare()
 	}
-	return marking != nil, c.compare()
+	return marking != nil, err
 }
 
 // WriteMark writes the mark of a database that was restored.

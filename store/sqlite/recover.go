@@ -49,7 +49,7 @@ func dropCached(name string) error {
 
 // compareWithMark rejects a database that lacks acknowledged writes, unless AcceptLoss is set.
 func (e *Engine) compareWithMark(ctx context.Context, conn *binding.Conn, path string, scan binding.LogScan) error {
-	mark, err := findMark(e.dir, e.guard)
+	_, mark, err := readMark(e.dir, e.guard)
 	if err != nil {
 		return err
 	}
@@ -58,17 +58,15 @@ func (e *Engine) compareWithMark(ctx context.Context, conn *binding.Conn, path s
 		return err
 	}
 	c.log = scan
-	var loss *engine.Loss
-	switch err = c.compare(); {
-	case errors.As(err, &loss) && e.config.AcceptLoss:
+	err = c.compare()
+	loss, isLoss := errors.AsType[*engine.Loss](err)
+	switch {
+	case isLoss && e.config.AcceptLoss:
 		e.report.Loss = loss
 		return nil
-	case errors.As(err, &loss):
+	case isLoss, isStorageError(err):
 		return err
 	case err != nil:
-		if isStorageError(err) {
-			return err
-		}
 		// Going on would append to what is left of the trail, and overwrite the mark.
 		return e.guard.Tampered(err)
 	case mark == nil && c.found.commits > 0:
