@@ -213,27 +213,40 @@ type Resealed struct {
 func (db *DB) reseal(ctx context.Context, report func(Resealed)) (total int64, err error) {
 	for _, c := range db.sealed.all() {
 		progress := Resealed{Table: c.Table, Column: c.Column}
-		for after := ""; ; {
-			values, err := db.nextSealed(ctx, c, after)
-			if err != nil {
-				return total, fmt.Errorf("read values of %s.%s: %w", c.Table, c.Column, err)
-			}
-			if len(values) == 0 {
-				break
-			}
+		err := db.eachSealed(ctx, c, func(values []SealedValue) error {
 			written, err := db.resealValues(ctx, values)
 			if err != nil {
-				return total, fmt.Errorf("seal values of %s.%s: %w", c.Table, c.Column, err)
+				return fmt.Errorf("seal values of %s.%s: %w", c.Table, c.Column, err)
 			}
-			after = values[len(values)-1].After
 			if written > 0 {
 				progress.Values += written
 				total += written
 				report(progress)
 			}
+			return nil
+		})
+		if err != nil {
+			return total, err
 		}
 	}
 	return total, nil
+}
+
+// eachSealed calls f with the values of a column that are not sealed with the newest key, a batch each time.
+func (db *DB) eachSealed(ctx context.Context, c SealedColumn, f func(values []SealedValue) error) error {
+	for after := ""; ; {
+		values, err := db.nextSealed(ctx, c, after)
+		if err != nil {
+			return fmt.Errorf("read values of %s.%s: %w", c.Table, c.Column, err)
+		}
+		if len(values) == 0 {
+			return nil
+		}
+		if err := f(values); err != nil {
+			return err
+		}
+		after = values[len(values)-1].After
+	}
 }
 
 // resealValues seals values and writes them in one transaction. It returns how many there were to write.
@@ -395,16 +408,12 @@ func (db *DB) KeyState(ctx context.Context) (KeyState, error) {
 	}
 	for _, c := range db.sealed.all() {
 		found := Resealed{Table: c.Table, Column: c.Column}
-		for after := ""; ; {
-			values, err := db.nextSealed(ctx, c, after)
-			if err != nil {
-				return state, err
-			}
-			if len(values) == 0 {
-				break
-			}
+		err := db.eachSealed(ctx, c, func(values []SealedValue) error {
 			found.Values += int64(len(values))
-			after = values[len(values)-1].After
+			return nil
+		})
+		if err != nil {
+			return state, err
 		}
 		if found.Values > 0 {
 			state.Remaining = append(state.Remaining, found)

@@ -71,15 +71,14 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.leave())
 	}
-	if err := db.auditLoss(ctx, report.Loss); err != nil {
-		return nil, errors.Join(err, db.Close())
+	err = db.auditLoss(ctx, report.Loss)
+	if err == nil && db.Shared() { // another node may have changed the keys since they were read, before this one was informed
+		err = db.RenewKeys(ctx)
 	}
-	if db.Shared() { // another node may have changed the keys since they were read, before this one was informed
-		if err := db.RenewKeys(ctx); err != nil {
-			return nil, errors.Join(err, db.Close())
-		}
+	if err == nil {
+		err = db.settleKey(ctx)
 	}
-	if err := db.settleKey(ctx); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	if len(report.Unprotected) > 0 {
