@@ -163,7 +163,7 @@ const forgetBatch = 100
 // Forget deletes stored answers of and about a record in one batch: of the caller with the id, to a path with the id, and with
 // the id in the answer. It returns the position to continue after, or an empty text at the end.
 func Forget(ctx context.Context, tx query.Writer, keys *sealing.Keys, id, after string) (next string, err error) {
-	stored, err := readStored(ctx, tx, after)
+	stored, err := query.All(ctx, tx, scanStored, selectStored, after, forgetBatch)
 	if err != nil {
 		return "", err
 	}
@@ -171,7 +171,7 @@ func Forget(ctx context.Context, tx query.Writer, keys *sealing.Keys, id, after 
 		next = s.Caller + " " + s.Path + " " + s.Key
 		about := s.Caller == id || strings.Contains(s.Path, id)
 		if !about {
-			body, err := keys.Unseal("idempotency_keys", "body", s.rowID(), s.sealed)
+			body, err := keys.Unseal(sealedTable, sealedColumn, s.rowID(), s.sealed)
 			if err != nil {
 				return "", err
 			}
@@ -196,11 +196,9 @@ type storedAnswer struct {
 	sealed string
 }
 
-func readStored(ctx context.Context, tx query.Writer, after string) ([]storedAnswer, error) {
-	return query.All(ctx, tx, func(row query.Scanner) (s storedAnswer, err error) {
-		err = row.Scan(&s.Caller, &s.Path, &s.Key, &s.sealed)
-		return s, err
-	}, selectStored, after, forgetBatch)
+func scanStored(row query.Scanner) (s storedAnswer, err error) {
+	err = row.Scan(&s.Caller, &s.Path, &s.Key, &s.sealed)
+	return s, err
 }
 
 // Encoded is an answer in the forms in which it is digested, sent and kept for repetitions of the request. It has no name of
@@ -309,8 +307,7 @@ type Old struct {
 	// After identifies the row in its order.
 	After string
 
-	request  Request
-	sealed   string
+	storedAnswer
 	resealed string
 }
 
@@ -318,24 +315,23 @@ type Old struct {
 func FindOld(ctx context.Context, q query.Querier, newest, after string, limit int) ([]Old, error) {
 	var last [3]string
 	copy(last[:], strings.SplitN(after, "\n", len(last)))
-	return query.All(ctx, q, func(row query.Scanner) (o Old, err error) {
-		err = row.Scan(&o.request.Caller, &o.request.Path, &o.request.Key, &o.sealed)
-		o.After = o.request.rowID()
-		return o, err
+	return query.All(ctx, q, func(row query.Scanner) (Old, error) {
+		stored, err := scanStored(row)
+		return Old{After: stored.rowID(), storedAnswer: stored}, err
 	}, selectOld, newest, last[0], last[1], last[2], limit)
 }
 
 // Reseal seals the answer with the newest key.
 func (o *Old) Reseal(keys *sealing.Keys) error {
-	plain, err := keys.Unseal(sealedTable, sealedColumn, o.request.rowID(), o.sealed)
+	plain, err := keys.Unseal(sealedTable, sealedColumn, o.rowID(), o.sealed)
 	if err == nil {
-		o.resealed = keys.Seal(sealedTable, sealedColumn, o.request.rowID(), plain)
+		o.resealed = keys.Seal(sealedTable, sealedColumn, o.rowID(), plain)
 	}
 	return err
 }
 
 // Write stores the answer if it has not changed.
 func (o *Old) Write(ctx context.Context, tx query.Writer) error {
-	_, err := tx.Exec(ctx, updateBody, o.request.Caller, o.request.Path, o.request.Key, o.sealed, o.resealed)
+	_, err := tx.Exec(ctx, updateBody, o.Caller, o.Path, o.Key, o.sealed, o.resealed)
 	return err
 }

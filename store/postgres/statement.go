@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -368,16 +369,9 @@ func parseText(sql string) *text {
 
 // parameter returns the number of a parameter $n.
 func parameter(token string) (n int, ok bool) {
-	if len(token) < 2 || token[0] != '$' {
-		return 0, false
-	}
-	for _, c := range []byte(token[1:]) {
-		if c < '0' || c > '9' || n > 1<<16 {
-			return 0, false
-		}
-		n = 10*n + int(c-'0')
-	}
-	return n, true
+	digits, ok := strings.CutPrefix(token, "$")
+	n, err := strconv.Atoi(digits)
+	return n, ok && err == nil
 }
 
 // countInserted returns how many rows INSERT INTO … VALUES (…), … writes when it succeeds, or 0 for any other statement and
