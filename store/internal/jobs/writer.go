@@ -14,12 +14,12 @@ import (
 	"kontor/store/query"
 )
 
-const (
-	// maxGroup and MaxGroupTime bound what is committed together, so that the first job of a group does not wait for an
-	// endless stream of others.
-	maxGroup     = 512
-	MaxGroupTime = 20 * time.Millisecond
-)
+// maxGroup and MaxGroupTime bound what is committed together, so that the first job of a group does not wait for an endless
+// stream of others.
+const maxGroup = 512
+
+// MaxGroupTime is how long jobs may join a group; see maxGroup.
+const MaxGroupTime = 20 * time.Millisecond
 
 // Groups is how an engine runs and commits the jobs of a group.
 type Groups[J any] interface {
