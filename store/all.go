@@ -41,6 +41,15 @@ func Text(row Scanner) (text string, err error) {
 	return text, err
 }
 
+// Exists reports whether a statement returns a row.
+func Exists(ctx context.Context, q Querier, statement string, args ...any) (bool, error) {
+	err := q.QueryRow(ctx, statement, args...).Scan(Ignored)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // pairsAtOnce is how many keys one statement of Pairs takes.
 const pairsAtOnce = 64
 

@@ -169,19 +169,15 @@ func (s *Service) join(ctx context.Context, tx *store.Tx, c *chatState, userID s
 	if len(c.participants) >= MaxParticipants {
 		return apierr.ChatFull.With(apierr.Args{"Max": MaxParticipants})
 	}
-	before, err := readChat(ctx, tx, c.id)
-	if err != nil {
+	return chatProof.Change(ctx, tx, "chats.participants.add", c.id, func() error {
+		p := participant{userID: userID, readSeq: c.lastSeq}
+		if err := insertParticipant(ctx, tx, c.id, p, access.From(ctx).UserID); err != nil {
+			return err
+		}
+		c.participants = append(c.participants, p)
+		_, err := tx.Exec(ctx, incrementVersion, c.id)
 		return err
-	}
-	p := participant{userID: userID, readSeq: c.lastSeq}
-	if err := insertParticipant(ctx, tx, c.id, p, access.From(ctx).UserID); err != nil {
-		return err
-	}
-	c.participants = append(c.participants, p)
-	if _, err := tx.Exec(ctx, incrementVersion, c.id); err != nil {
-		return err
-	}
-	return chatProof.Audit(ctx, tx, "chats.participants.add", c.id, before)
+	})
 }
 
 // InboxInput holds the parameters of the list of threads.
@@ -361,15 +357,9 @@ func (s *Service) saveThread(ctx context.Context, tx *store.Tx, before Thread, t
 	if same := t.State == before.State && equal(t.Assignee, before.Assignee) && equal(t.SnoozedUntil, before.SnoozedUntil); same {
 		return nil
 	}
-	was, err := threadProof.Read(ctx, tx, t.ID)
-	if err != nil {
-		return err
-	}
 	t.ChangedAt, t.changedBy, t.version = tx.Now(), access.From(ctx).UserID, before.version+1
-	if err := updateThread(ctx, tx, *t); err != nil {
-		return err
-	}
-	return threadProof.Audit(ctx, tx, "chats.inbox.update", t.ID, was)
+	return threadProof.ChangeRow(ctx, tx, "chats.inbox.update", t.ID,
+		updateThreadStatement, t.ID, string(t.State), t.Assignee, t.SnoozedUntil, t.ChangedAt, t.changedBy, t.version)
 }
 
 func equal[T comparable](one, other *T) bool {

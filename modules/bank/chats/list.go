@@ -168,16 +168,16 @@ const (
 func scanChat(row records.Row) (Chat, error) {
 	var c Chat
 	var m Message
-	var kind, metadata, participants, messageType, messageMetadata string
-	err := row.Scan(&c.ID, &kind, &metadata, &c.CreatedAt, &c.UpdatedAt, &c.version, &c.takesPart, &c.readSeq, &c.UnreadCount,
-		&participants, &m.seq, &m.ID, &m.SenderID, &messageType, &m.Content, &messageMetadata, &m.CreatedAt)
+	var participants string
+	err := row.Scan(&c.ID, (*string)(&c.Type), (*[]byte)(&c.Metadata), &c.CreatedAt, &c.UpdatedAt, &c.version, &c.takesPart, &c.readSeq, &c.UnreadCount,
+		&participants, &m.seq, &m.ID, &m.SenderID, (*string)(&m.Type), &m.Content, (*[]byte)(&m.Metadata), &m.CreatedAt)
 	if err != nil {
 		return c, err
 	}
 	parsed := parseParticipants(participants)
-	c.Type, c.Metadata, c.Participants = Type(kind), jsontext.Value(metadata), userIDs(parsed)
+	c.Participants = userIDs(parsed)
 	if m.ID != "" {
-		m.ChatID, m.Type, m.Metadata, m.ReadBy = c.ID, MessageType(messageType), jsontext.Value(messageMetadata), readers(parsed, m.seq)
+		m.ChatID, m.ReadBy = c.ID, readers(parsed, m.seq)
 		c.LastMessage = &m
 	}
 	return c, nil
@@ -201,20 +201,10 @@ func selectCursors(ctx context.Context, q store.Querier, userID string, limit, o
 		condition := matching.From(len(args))
 		text, args = fmt.Sprintf(selectCursorsStatement, " AND ("+condition.SQL+")"), append(args, condition.Args...)
 	}
-	rows, err := q.Query(ctx, text, args...)
-	if err != nil {
-		return nil, fmt.Errorf("list chats: %w", err)
-	}
-	defer rows.Close()
-	var cursors []cursor
-	for rows.Next() {
-		var c cursor
-		if err := rows.Scan(&c.id, &c.at); err != nil {
-			return nil, fmt.Errorf("list chats: %w", err)
-		}
-		cursors = append(cursors, c)
-	}
-	return cursors, rows.Err()
+	return store.All(ctx, q, func(row store.Scanner) (c cursor, err error) {
+		err = row.Scan(&c.id, &c.at)
+		return c, err
+	}, text, args...)
 }
 
 // selectChats reads at most chatsAtOnce chats as the user sees them.
@@ -223,20 +213,12 @@ func selectChats(ctx context.Context, q store.Querier, userID string, cursors []
 	for i, c := range cursors {
 		ids[i], index[c.id] = c.id, i
 	}
-	rows, err := q.Query(ctx, selectChatsStatement+store.In(2, len(ids))+")", store.AppendIn([]any{userID}, ids)...)
-	if err != nil {
-		return nil, fmt.Errorf("read chats: %w", err)
-	}
-	defer rows.Close()
+	found, err := store.All(ctx, q, scanChat, selectChatsStatement+store.In(2, len(ids))+")", store.AppendIn([]any{userID}, ids)...)
 	chats := make([]Chat, len(cursors))
-	for rows.Next() {
-		c, err := scanChat(rows)
-		if err != nil {
-			return nil, fmt.Errorf("read chats: %w", err)
-		}
+	for _, c := range found {
 		chats[index[c.ID]] = c
 	}
-	return chats, rows.Err()
+	return chats, err
 }
 
 // newChat is a chat that is about to be created.
@@ -365,11 +347,6 @@ func selectThreadOf(ctx context.Context, q store.Querier, userID string) (id str
 // insertThread writes the thread of a new chat: it waits for the first message of the customer.
 func insertThread(ctx context.Context, tx *store.Tx, chatID, userID string) error {
 	_, err := tx.Exec(ctx, insertThreadStatement, chatID, userID, tx.Now())
-	return err
-}
-
-func updateThread(ctx context.Context, tx *store.Tx, t Thread) error {
-	_, err := tx.Exec(ctx, updateThreadStatement, t.ID, string(t.State), t.Assignee, t.SnoozedUntil, t.ChangedAt, t.changedBy, t.version)
 	return err
 }
 
