@@ -77,17 +77,6 @@ func (c chatState) has(userID string) bool {
 	return userID != "" && c.participant(userID).userID == userID
 }
 
-// others returns the participants except one.
-func (c chatState) others(userID string) []participant {
-	others := make([]participant, 0, len(c.participants))
-	for _, p := range c.participants {
-		if p.userID != userID {
-			others = append(others, p)
-		}
-	}
-	return others
-}
-
 func userIDs(participants []participant) []string {
 	ids := make([]string, len(participants))
 	for i, p := range participants {

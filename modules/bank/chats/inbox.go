@@ -116,7 +116,8 @@ func (s *Service) WriteToBank(ctx context.Context, _ endpoint.None) (endpoint.Re
 		if err := s.requireActive(ctx, tx, caller); err != nil {
 			return err
 		}
-		id, err := selectThreadOf(ctx, tx, caller)
+		var id string
+		err := tx.QueryRow(ctx, selectThreadOfUser, caller).Scan(&id)
 		if err == nil {
 			return s.answerBankChat(ctx, tx, id, &result)
 		}
@@ -130,7 +131,7 @@ func (s *Service) WriteToBank(ctx context.Context, _ endpoint.None) (endpoint.Re
 		if err := insertChat(ctx, tx, c, []string{caller}); err != nil {
 			return err
 		}
-		if err := insertThread(ctx, tx, c.id, caller); err != nil {
+		if _, err := tx.Exec(ctx, insertThreadStatement, c.id, caller, tx.Now()); err != nil {
 			return err
 		}
 		if err := chatProof.Audit(ctx, tx, "chats.create", c.id, nil); err != nil {
@@ -422,7 +423,7 @@ func (s *Service) AddNote(ctx context.Context, in NoteInput) (Note, error) {
 			return err
 		}
 		n.CreatedAt = tx.Now()
-		if err := insertNote(ctx, tx, n); err != nil {
+		if _, err := tx.Exec(ctx, insertNoteStatement, n.ID, n.ThreadID, n.AuthorID, n.Content, n.CreatedAt); err != nil {
 			return err
 		}
 		if err := noteProof.Audit(ctx, tx, "chats.inbox.note", n.ID, nil); err != nil {

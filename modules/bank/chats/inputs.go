@@ -204,9 +204,9 @@ func (in MessagesInput) end(ctx context.Context, q store.Querier) (int64, error)
 	case in.Before == "":
 		return afterLastMessage, nil
 	case in.beforeID == "":
-		seq, err = selectEndByTime(ctx, q, in.ID, in.beforeTime)
+		err = q.QueryRow(ctx, selectSeqByTime, in.ID, in.beforeTime).Scan(&seq)
 	default:
-		seq, err = selectEndByID(ctx, q, in.ID, in.beforeID)
+		err = q.QueryRow(ctx, selectSeq, in.beforeID, in.ID).Scan(&seq)
 	}
 	if errors.Is(err, store.ErrNotFound) {
 		return 0, apierr.Invalid("before", "invalid.unknown_record")

@@ -231,13 +231,6 @@ type newChat struct {
 	at        store.Time
 }
 
-// findPair returns the id of the direct chat of two users. There is one writer, so none is created before the transaction
-// ends.
-func findPair(ctx context.Context, q store.Querier, pair string) (id string, err error) {
-	err = q.QueryRow(ctx, selectPair, pair).Scan(&id)
-	return id, err
-}
-
 // insertChat writes a chat and its participants.
 func insertChat(ctx context.Context, tx *store.Tx, c newChat, members []string) error {
 	_, err := tx.Exec(ctx, insertChatStatement, c.id, string(c.kind), c.pair, string(c.metadata), c.at, c.createdBy)
@@ -254,11 +247,6 @@ func insertChat(ctx context.Context, tx *store.Tx, c newChat, members []string) 
 
 func insertParticipant(ctx context.Context, tx *store.Tx, chatID string, p participant, by string) error {
 	_, err := tx.Exec(ctx, insertParticipantStatement, chatID, p.userID, p.readSeq, tx.Now(), by)
-	return err
-}
-
-func deleteParticipant(ctx context.Context, tx *store.Tx, chatID, userID string) error {
-	_, err := tx.Exec(ctx, deleteParticipantStatement, chatID, userID)
 	return err
 }
 
@@ -285,6 +273,7 @@ const (
 
 	selectThreadOfUser = `SELECT chat_id FROM inbox_threads WHERE user_id = $1`
 
+	// The thread of a new chat waits for the first message of the customer.
 	insertThreadStatement = `
 		INSERT INTO inbox_threads (chat_id, user_id, state, created_at, changed_at, changed_by) VALUES ($1, $2, 'waiting', $3, $3, $2)`
 
@@ -337,22 +326,6 @@ var noteList = list.New(list.Source[Note]{
 
 func selectThread(ctx context.Context, q store.Querier, id string) (Thread, error) {
 	return scanThread(q.QueryRow(ctx, selectThreadStatement, id))
-}
-
-func selectThreadOf(ctx context.Context, q store.Querier, userID string) (id string, err error) {
-	err = q.QueryRow(ctx, selectThreadOfUser, userID).Scan(&id)
-	return id, err
-}
-
-// insertThread writes the thread of a new chat: it waits for the first message of the customer.
-func insertThread(ctx context.Context, tx *store.Tx, chatID, userID string) error {
-	_, err := tx.Exec(ctx, insertThreadStatement, chatID, userID, tx.Now())
-	return err
-}
-
-func insertNote(ctx context.Context, tx *store.Tx, n Note) error {
-	_, err := tx.Exec(ctx, insertNoteStatement, n.ID, n.ThreadID, n.AuthorID, n.Content, n.CreatedAt)
-	return err
 }
 
 // answersCustomers reports whether a user answers customers for the bank.

@@ -278,7 +278,7 @@ const selectCaseStatement = `SELECT assignee, decision_id FROM kyc_cases WHERE c
 const assignCaseStatement = `UPDATE kyc_cases SET assignee = $2, assigned_at = $3 WHERE customer_id = $1`
 
 const selectStaleAssignments = `
-	SELECT customer_id FROM kyc_cases WHERE assigned_at < $1 AND customer_id > $2 ORDER BY customer_id LIMIT $3`
+	SELECT customer_id FROM kyc_cases WHERE assigned_at < $1 ORDER BY customer_id LIMIT $2`
 
 const selectCasesAfter = `SELECT customer_id FROM kyc_cases WHERE customer_id > $1 ORDER BY customer_id LIMIT $2`
 
@@ -363,39 +363,28 @@ const caseBatch = 100
 
 // EndAssignments gives back the cases whose reviewers took them more than 24 hours ago. It runs hourly.
 func (s *Service) EndAssignments(ctx context.Context) error {
-	return s.eachCaseID(ctx, func(ctx context.Context, q store.Querier, last string) ([]string, error) {
-		return store.All(ctx, q, store.Text, selectStaleAssignments, q.Now().Add(-assignmentLife), last, caseBatch)
-	}, func(ctx context.Context, tx *store.Tx, id string) error {
+	return store.EachFound(ctx, s.db, func(q store.Querier) ([]string, error) {
+		return store.All(ctx, q, store.Text, selectStaleAssignments, q.Now().Add(-assignmentLife), caseBatch)
+	}, func(tx *store.Tx, id string) error {
 		return assignCase(ctx, tx, id, nil, "customers.kyc_assignment_end")
 	})
 }
 
 // refreshCases updates the levels and countries of open cases, because documents expire with time.
 func (s *Service) refreshCases(ctx context.Context) error {
-	return s.eachCaseID(ctx, func(ctx context.Context, q store.Querier, last string) ([]string, error) {
-		return store.All(ctx, q, store.Text, selectCasesAfter, last, caseBatch)
-	}, func(ctx context.Context, tx *store.Tx, id string) error {
-		c, err := table.GetUnchecked(ctx, tx, id)
-		if err != nil {
-			return err
-		}
-		return s.refreshCase(ctx, tx, c)
-	})
-}
-
-// eachCaseID changes the cases that next returns after an id, one transaction a batch.
-func (s *Service) eachCaseID(ctx context.Context, next func(ctx context.Context, q store.Querier, last string) ([]string, error),
-	change func(ctx context.Context, tx *store.Tx, id string) error,
-) error {
 	last := ""
 	for ctx.Err() == nil {
 		var ids []string
 		err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-			if ids, err = next(ctx, tx, last); err != nil {
+			if ids, err = store.All(ctx, tx, store.Text, selectCasesAfter, last, caseBatch); err != nil {
 				return err
 			}
 			for _, id := range ids {
-				if err := change(ctx, tx, id); err != nil {
+				c, err := table.GetUnchecked(ctx, tx, id)
+				if err == nil {
+					err = s.refreshCase(ctx, tx, c)
+				}
+				if err != nil {
 					return fmt.Errorf("change the case of %s: %w", id, err)
 				}
 			}

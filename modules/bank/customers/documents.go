@@ -197,7 +197,7 @@ func (s *Service) RunExpiry(ctx context.Context) error {
 	prepared := map[string]preparedChange{} // by customer, for one batch: digests are computed before its transaction
 	err := store.EachFound(ctx, s.db, func(q store.Querier) ([]string, error) {
 		ids, err := store.All(ctx, q, store.Text, selectExpired, types.DateOf(q.Now().Std()).String(), expiryBatch)
-		if err != nil || q != store.Querier(s.db) {
+		if err != nil || q != store.Querier(s.db) { // in the transaction
 			return ids, err
 		}
 		clear(prepared)

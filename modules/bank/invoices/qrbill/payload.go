@@ -322,8 +322,7 @@ func (e *Error) Is(target error) bool {
 
 // ReasonOf returns the reason of an Error, or "" for other errors.
 func ReasonOf(err error) Reason {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Reason
 	}
 	return ""
