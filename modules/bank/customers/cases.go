@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
+	"kontor/modules/kit/validate"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/store"
@@ -81,7 +81,9 @@ type TakeInput struct {
 }
 
 // Validate checks the ids.
-func (in *TakeInput) Validate(v *apierr.Fields) { checkCases(v, &in.CustomerIDs) }
+func (in *TakeInput) Validate(v *apierr.Fields) {
+	in.CustomerIDs = validate.IDs(v, "customer_ids", in.CustomerIDs, maxTaken)
+}
 
 // GiveBackInput names cases that the caller will not work on any more.
 type GiveBackInput struct {
@@ -89,23 +91,8 @@ type GiveBackInput struct {
 }
 
 // Validate checks the ids.
-func (in *GiveBackInput) Validate(v *apierr.Fields) { checkCases(v, &in.CustomerIDs) }
-
-func checkCases(v *apierr.Fields, ids *[]string) {
-	switch {
-	case len(*ids) == 0:
-		v.Add("customer_ids", "invalid.required")
-	case len(*ids) > maxTaken:
-		v.Add("customer_ids", "invalid.max_items", apierr.Args{"Max": maxTaken})
-	default:
-		for i, id := range *ids {
-			parsed, err := types.ParseID(id)
-			if err != nil {
-				v.Add("customer_ids."+strconv.Itoa(i), "invalid.uuid")
-			}
-			(*ids)[i] = parsed
-		}
-	}
+func (in *GiveBackInput) Validate(v *apierr.Fields) {
+	in.CustomerIDs = validate.IDs(v, "customer_ids", in.CustomerIDs, maxTaken)
 }
 
 // The outcomes of taking a case or giving it back.
@@ -246,7 +233,8 @@ func (s *Service) refreshCase(ctx context.Context, tx *store.Tx, c Customer) err
 		_, err := tx.Exec(ctx, eraseCase, c.ID)
 		return err
 	}
-	documents, err := documentValidity(ctx, tx, c.ID, nil, types.DateOf(tx.Now().Std()))
+	today := types.DateOf(tx.Now().Std())
+	documents, err := documentValidity(ctx, tx, c.ID, nil, today)
 	if err != nil {
 		return err
 	}
@@ -254,9 +242,9 @@ func (s *Service) refreshCase(ctx context.Context, tx *store.Tx, c Customer) err
 	if waits {
 		decisionID = &pending.ID
 	}
-	today := types.DateOf(tx.Now().Std())
 	ready := slices.ContainsFunc(documents, Document.hasFiles) && len(missingScans(documents, today)) == 0
-	return upsertCase(ctx, tx, c, supportedLevel(documents, today), ready, decisionID)
+	_, err = tx.Exec(ctx, upsertCaseStatement, c.ID, tx.Now(), string(supportedLevel(documents, today)), c.residence(), decisionID, ready)
+	return err
 }
 
 // residence returns the country of a customer: alpha-3, of the address or else the nationality; empty for none.
@@ -327,11 +315,6 @@ func scanCase(row records.Row) (Case, error) {
 			Reason: *d.reason, CustomerReason: *d.customerReason, ProposedAt: *d.at, ProposedBy: *d.by}
 	}
 	return c, err
-}
-
-func upsertCase(ctx context.Context, tx *store.Tx, c Customer, level Level, ready bool, decisionID *string) error {
-	_, err := tx.Exec(ctx, upsertCaseStatement, c.ID, tx.Now(), string(level), c.residence(), decisionID, ready)
-	return err
 }
 
 // heldCase is who works on a case.

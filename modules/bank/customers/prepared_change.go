@@ -147,8 +147,8 @@ func (s *Service) write(ctx context.Context, tx *store.Tx, change preparedChange
 			return err
 		}
 	}
-	if change.former != nil {
-		if err := insertIdentity(ctx, tx, c.ID, *change.former); err != nil {
+	if h := change.former; h != nil {
+		if _, err := tx.Exec(ctx, insertIdentityStatement, c.ID, h.name, h.birth, tx.Now()); err != nil {
 			return err
 		}
 	}

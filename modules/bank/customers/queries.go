@@ -301,11 +301,6 @@ func insertChange(ctx context.Context, tx *store.Tx, change preparedChange, by s
 	return changeProof.Audit(ctx, tx, "customers.kyc_change", change.entry.id, nil)
 }
 
-func insertIdentity(ctx context.Context, tx *store.Tx, customerID string, h identityHash) error {
-	_, err := tx.Exec(ctx, insertIdentityStatement, customerID, h.name, h.birth, tx.Now())
-	return err
-}
-
 // selectIdentities returns the former identities of a customer.
 func selectIdentities(ctx context.Context, q store.Querier, customerID string) ([]identityHash, error) {
 	return store.All(ctx, q, func(row store.Scanner) (h identityHash, err error) {

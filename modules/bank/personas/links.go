@@ -144,7 +144,8 @@ func (s *Service) Link(ctx context.Context, in LinkInput) (Link, error) {
 		if exists {
 			return apierr.PersonaLinkExists
 		}
-		if err := insertLink(ctx, tx, l); err != nil {
+		_, err = tx.Exec(ctx, insertLinkStatement, l.ID, l.PersonaID, l.LinkedPersonaID, l.Relation, l.acceptedAt, l.CreatedAt, l.CreatedBy)
+		if err != nil {
 			return err
 		}
 		tx.Respond(l)
@@ -178,7 +179,7 @@ func (s *Service) AcceptLink(ctx context.Context, in LinkIDInput) (Link, error) 
 		}
 		now := tx.Now()
 		accepted.acceptedAt, accepted.Status, accepted.version = &now, LinkActive, l.version+1
-		if err := acceptLink(ctx, tx, accepted); err != nil {
+		if _, err := tx.Exec(ctx, acceptLinkStatement, accepted.ID, accepted.acceptedAt, accepted.version); err != nil {
 			return err
 		}
 		return auditLink(ctx, tx, "personas.accept_link", in.ID, l)
@@ -226,7 +227,7 @@ func (s *Service) Unlink(ctx context.Context, in LinkIDInput) (endpoint.Message,
 		if err := keepLink(ctx, tx, l); err != nil {
 			return err
 		}
-		if err := deleteLink(ctx, tx, l.ID); err != nil {
+		if _, err := tx.Exec(ctx, deleteLinkStatement, l.ID); err != nil {
 			return err
 		}
 		return auditLink(ctx, tx, "personas.unlink", in.ID, l)
@@ -297,25 +298,6 @@ func scanUserLink(row records.Row) (UserLink, error) {
 	return l, err
 }
 
-func insertUserLink(ctx context.Context, tx *store.Tx, l UserLink) error {
-	_, err := tx.Exec(ctx, insertUserLinkStatement, l.ID, l.PersonaID, l.UserID, l.acceptedAt, l.CreatedAt, l.CreatedBy)
-	return err
-}
-
-func acceptUserLink(ctx context.Context, tx *store.Tx, l UserLink) error {
-	_, err := tx.Exec(ctx, acceptUserLinkStatement, l.ID, l.acceptedAt, l.version)
-	return err
-}
-
-func selectUserLink(ctx context.Context, q store.Querier, personaID, userID string) (UserLink, error) {
-	return scanUserLink(q.QueryRow(ctx, selectUserLinkStatement, personaID, userID))
-}
-
-func deleteUserLink(ctx context.Context, tx *store.Tx, id string) error {
-	_, err := tx.Exec(ctx, deleteUserLinkStatement, id)
-	return err
-}
-
 func scanLink(row records.Row) (Link, error) {
 	var l Link
 	err := row.Scan(&l.ID, &l.PersonaID, &l.LinkedPersonaID, &l.Relation, &l.acceptedAt, &l.CreatedAt, &l.CreatedBy, &l.version)
@@ -323,21 +305,6 @@ func scanLink(row records.Row) (Link, error) {
 	return l, err
 }
 
-func insertLink(ctx context.Context, tx *store.Tx, l Link) error {
-	_, err := tx.Exec(ctx, insertLinkStatement, l.ID, l.PersonaID, l.LinkedPersonaID, l.Relation, l.acceptedAt, l.CreatedAt, l.CreatedBy)
-	return err
-}
-
-func acceptLink(ctx context.Context, tx *store.Tx, l Link) error {
-	_, err := tx.Exec(ctx, acceptLinkStatement, l.ID, l.acceptedAt, l.version)
-	return err
-}
-
 func selectLink(ctx context.Context, q store.Querier, linkID, personaID string) (Link, error) {
 	return scanLink(q.QueryRow(ctx, selectLinkStatement, linkID, personaID))
-}
-
-func deleteLink(ctx context.Context, tx *store.Tx, id string) error {
-	_, err := tx.Exec(ctx, deleteLinkStatement, id)
-	return err
 }

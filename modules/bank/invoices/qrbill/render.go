@@ -69,42 +69,27 @@ func (w worker) render(j job, file []byte) (page image.Image, pages int, err err
 // renderPicture decodes a picture and returns it upright, on white and no larger than asked.
 func renderPicture(file []byte, j job) (page image.Image, err error) {
 	defer sandbox.LimitCPU(j.Limits.Time)()
-	defer func() {
-		if p := recover(); p != nil {
-			page, err = nil, errorf(DamagedFile, "%s: decoder failed: %v", j.Kind, p)
-		}
-	}()
-	c := codecs[j.Kind]
 	if j.Kind != kindJPEG && j.Kind != kindPNG {
 		return nil, &Error{Reason: UnsupportedFile, Format: j.Kind}
 	}
-	config, err := c.config(bytes.NewReader(file))
-	if err != nil {
-		return nil, decodeError(j.Kind, err)
-	}
-	depth, up := bytesPerPixel(config.ColorModel), exif.Upright
-	if j.Kind == kindJPEG {
-		header := readJPEGHeader(file)
-		depth, up = header.bytesPerPixel(config.ColorModel), header.up
-	} else if data := pngEXIF(file); data != nil {
-		up = exif.OrientationOf(data)
-	}
-	if err := j.Limits.checkPicture(config, depth); err != nil {
-		return nil, err
-	}
-	whole, err := c.decode(bytes.NewReader(file))
-	if err != nil {
-		return nil, decodeError(j.Kind, err)
-	}
-	width, height := j.Width, previewRatio*j.Width
-	if up.IsQuarterTurn() {
-		width, height = height, width
-	}
-	small := up.Turn(imaging.Fit(whole, width, height, imaging.Box))
-	white := image.NewRGBA(small.Bounds())
-	draw.Draw(white, white.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src)
-	draw.Draw(white, white.Bounds(), small, small.Bounds().Min, draw.Over)
-	return white, nil
+	err = decodeImage(file, codecs[j.Kind], j.Kind, j.Limits, func(whole image.Image) {
+		up := exif.Upright
+		if j.Kind == kindJPEG {
+			up = readJPEGHeader(file).up
+		} else if data := pngEXIF(file); data != nil {
+			up = exif.OrientationOf(data)
+		}
+		width, height := j.Width, previewRatio*j.Width
+		if up.IsQuarterTurn() {
+			width, height = height, width
+		}
+		small := up.Turn(imaging.Fit(whole, width, height, imaging.Box))
+		white := image.NewRGBA(small.Bounds())
+		draw.Draw(white, white.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src)
+		draw.Draw(white, white.Bounds(), small, small.Bounds().Min, draw.Over)
+		page = white
+	})
+	return page, err
 }
 
 // pngEXIF returns the EXIF data of a PNG, or nil (PNG, third edition, section 11.3.3.6).
