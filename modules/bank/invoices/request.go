@@ -57,11 +57,9 @@ type Options struct {
 func (o *Options) UnmarshalJSON(raw []byte) error {
 	type plain Options // without this method
 	var members plain
-	if json.Unmarshal(raw, &members) != nil {
-		*o = Options{malformed: true}
-		return nil
-	}
+	malformed := json.Unmarshal(raw, &members) != nil
 	*o = Options(members)
+	o.malformed = malformed
 	return nil
 }
 
