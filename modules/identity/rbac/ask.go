@@ -28,7 +28,7 @@ func (s *Service) Ask(ctx context.Context, asking, subject *access.Caller, check
 	var at []int
 	external := map[Check][]int{} // by type and permission
 	for i, c := range checks {
-		if id, ok := canonical(c.RecID); ok {
+		if id, err := types.ParseID(c.RecID); err == nil {
 			c.RecID = id
 		}
 		decisions[i] = denied
@@ -59,12 +59,6 @@ func (s *Service) Ask(ctx context.Context, asking, subject *access.Caller, check
 
 // MayAskAboutOthers reports whether a caller may ask what other users may do: readers of all grants could find it out themselves.
 func MayAskAboutOthers(caller *access.Caller) bool { return caller.May(access.Grants, access.ReadAll) }
-
-// canonical returns the stored form of an id of Kontor; ok is false for any other text.
-func canonical(id string) (string, bool) {
-	parsed, err := types.ParseID(id)
-	return parsed, err == nil
-}
 
 // decideExternal decides the checks at some places, which are about one permission on one record type of another application.
 func (s *Service) decideExternal(ctx context.Context, subject *access.Caller, key Check, checks []Check, places []int, decisions []Decision) error {
@@ -169,7 +163,7 @@ func (s *Service) Resources(ctx context.Context, asking, subject *access.Caller,
 // Subjects returns the ids of the active users of a kind who have a permission on a record, in their order. It leaves out users whom
 // the caller may not list, and all but the caller for those who may not ask about others.
 func (s *Service) Subjects(ctx context.Context, asking *access.Caller, kind string, c Check, after string, limit int) ([]string, error) {
-	if id, ok := canonical(c.RecID); ok {
+	if id, err := types.ParseID(c.RecID); err == nil {
 		c.RecID = externalID(id)
 	}
 	var holders, visible condition
@@ -321,14 +315,7 @@ func (s *Service) PurgeCounts(ctx context.Context) error {
 	if !s.db.Shared() {
 		return nil
 	}
-	for deleted := int64(countBatch); deleted == countBatch; {
-		err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-			deleted, err = tx.Exec(ctx, deleteCounts, s.db.Clock().Now().UnixNano(), countBatch)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.db.InBatches(ctx, countBatch, func(tx *store.Tx) (int64, error) {
+		return tx.Exec(ctx, deleteCounts, s.db.Clock().Now().UnixNano(), countBatch)
+	})
 }

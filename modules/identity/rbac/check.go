@@ -59,16 +59,14 @@ func (in *checksInput) Validate(v *apierr.Fields) {
 		return
 	}
 	for i := range in.Checks {
-		if id := &in.Checks[i].RecID; *id != "" && !isCanonical(*id) {
-			canonicalID(v, "checks."+strconv.Itoa(i)+".rec_id", id)
+		id := &in.Checks[i].RecID
+		if parsed, err := types.ParseID(*id); err == nil {
+			*id = parsed
+		} else if *id != "" {
+			v.Add("checks."+strconv.Itoa(i)+".rec_id", "invalid.uuid")
 		}
 	}
 	canonicalID(v, "user_id", &in.UserID)
-}
-
-func isCanonical(id string) bool {
-	parsed, err := types.ParseID(id)
-	return err == nil && parsed == id
 }
 
 type checkOutput struct {
@@ -92,12 +90,8 @@ func (s *Service) check(ctx context.Context, in checksInput) (checkOutput, error
 		if !caller.Administrator() {
 			return checkOutput{}, apierr.NoAccess
 		}
-		known, err := s.exists(ctx, access.Users, in.UserID)
-		if err != nil {
+		if err := s.requireUser(ctx, in.UserID); err != nil {
 			return checkOutput{}, err
-		}
-		if !known {
-			return checkOutput{}, apierr.UserNotFound
 		}
 		roles, err := s.Users.RolesOf(ctx, s.db, in.UserID)
 		if err != nil {
@@ -259,14 +253,15 @@ func recordGrants(ctx context.Context, q store.Querier, caller *access.Caller, i
 		return nil, nil
 	}
 	found := map[recordPermission]grantHolders{}
-	args := store.AppendIn(make([]any, 0, 2*(len(ids)+len(caller.Roles)+1)), ids)
-	principals := store.In(len(args)+1, len(caller.Roles)+1)
-	args = store.AppendIn(args, append(slices.Clone(caller.Roles), caller.UserID))
+	principals := principalsOf(caller)
+	args := store.AppendIn(make([]any, 0, 2*(len(ids)+len(principals))), ids)
+	asking := store.In(len(args)+1, len(principals))
+	args = store.AppendIn(args, principals)
 	// Nothing is added to the principal's id. The concatenation keeps the database from searching all grants of a
 	// principal instead of those on a few records.
 	statement := "SELECT principal_id, rec_type, permission, rec_id FROM grants WHERE rec_id IN (" + store.In(1, len(ids)) +
-		") AND principal_id || '' IN (" + principals + ")"
-	err := each(ctx, q, func(rows *store.Rows) error {
+		") AND principal_id || '' IN (" + asking + ")"
+	err := store.Each(ctx, q, func(rows store.Scanner) error {
 		var right recordPermission
 		var principal, name string
 		if err := rows.Scan(&principal, &right.recType, &name, &right.recID); err != nil {
