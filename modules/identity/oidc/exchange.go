@@ -170,14 +170,9 @@ const purgeBatch = 500
 // Purge deletes expired codes and states.
 func (s *Service) Purge(ctx context.Context) error {
 	for _, statement := range []string{purgeStates, purgeCodes} {
-		for deleted := int64(purgeBatch); deleted == purgeBatch; {
-			err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-				deleted, err = tx.Exec(ctx, statement, tx.Now(), purgeBatch)
-				return err
-			})
-			if err != nil {
-				return err
-			}
+		err := s.db.InBatches(ctx, purgeBatch, func(tx *store.Tx) (int64, error) { return tx.Exec(ctx, statement, tx.Now(), purgeBatch) })
+		if err != nil {
+			return err
 		}
 	}
 	return nil
