@@ -2,8 +2,6 @@ package auth
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -166,11 +164,9 @@ func (s *Service) IssueKey(ctx context.Context, tx *store.Tx, name string) (NewA
 func (s *Service) issueKey(ctx context.Context, tx *store.Tx, name string, limits KeyLimits) (NewAPIKey, error) {
 	scopes := strings.Join(limits.Scopes, ",")
 	id := store.NewID()
-	secret := make([]byte, keySecretBytes)
-	rand.Read(secret) // does not fail: it would end the program
 	made := NewAPIKey{
 		APIKey: APIKey{ID: id, Name: name, CreatedBy: records.Actor(ctx), Scopes: shownScopes(scopes), ExpiresAt: limits.Expires, version: 1},
-		Key:    "kontor_" + strings.ReplaceAll(id, "-", "") + "_" + base64.RawURLEncoding.EncodeToString(secret),
+		Key:    "kontor_" + strings.ReplaceAll(id, "-", "") + "_" + newSecret(keySecretBytes),
 	}
 	return made, s.insertKey(ctx, tx, &made.APIKey, scopes, made.Key)
 }

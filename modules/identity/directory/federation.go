@@ -59,12 +59,8 @@ func (s *Service) SyncRoles(ctx context.Context, tx *store.Tx, userID string, ma
 	}
 	target := slices.Clone(wanted)
 	for _, a := range now {
-		role := a.roleID
-		if !a.inForce {
-			continue
-		}
-		if !slices.Contains(managed, role) && !slices.Contains(target, role) {
-			target = append(target, role)
+		if a.inForce && !slices.Contains(managed, a.roleID) && !slices.Contains(target, a.roleID) {
+			target = append(target, a.roleID)
 		}
 	}
 	if !slices.Contains(target, access.Administrator) {
@@ -116,20 +112,7 @@ func (s *Service) CheckHeld(ctx context.Context, tx *store.Tx, roles []string) e
 	if caller.UserID == "" || caller.UserID == store.NilID {
 		return nil
 	}
-	held, err := s.RolesOf(ctx, tx, caller.UserID) // read now: roles may have changed since the request was authenticated
-	if err != nil {
-		return err
-	}
-	all := make(map[string]bool, len(held))
-	for _, role := range held {
-		all[role] = true
-	}
-	for _, role := range roles {
-		if !all[role] && !all[access.Administrator] {
-			return apierr.GrantNotHeld
-		}
-	}
-	return nil
+	return s.mayAssign(ctx, tx, caller.UserID, roles) // reads now: roles may have changed since the request was authenticated
 }
 
 // ChangeMachine changes the user of a service account. It returns apierr.RecordErased.
@@ -266,11 +249,7 @@ func (s *Service) SetRoles(ctx context.Context, login string, namesOrIDs []strin
 		if err != nil {
 			return err
 		}
-		keeps := false
-		for _, role := range wanted {
-			keeps = keeps || role == access.Administrator
-		}
-		if !keeps {
+		if !slices.Contains(wanted, access.Administrator) {
 			if err := s.keepAdministrator(ctx, tx, u); err != nil {
 				return err
 			}

@@ -339,7 +339,7 @@ func (in *inviteInput) Validate(ctx context.Context, v *apierr.Fields) {
 	in.id = checkIdentifier(v, "email", "email", Email, in.Email)
 	in.DisplayName = checkDisplayName(v, in.DisplayName)
 	if in.Language == "" {
-		in.Language = languageOf(ctx)
+		in.Language = endpoint.Language(ctx)
 	}
 	if _, err := types.ParseLanguage(in.Language); err != nil {
 		v.Add("language", "invalid.language")

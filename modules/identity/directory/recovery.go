@@ -186,20 +186,7 @@ func (s *Service) values(ctx context.Context, userID string) ([]string, error) {
 	if u.Kind == Machine {
 		return nil, apierr.ServiceAccount
 	}
-	rows, err := s.db.Query(ctx, selectValues, userID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var values []string
-	for rows.Next() {
-		var v string
-		if err := rows.Scan(&v); err != nil {
-			return nil, err
-		}
-		values = append(values, v)
-	}
-	return values, rows.Err()
+	return store.All(ctx, s.db, store.Text, selectValues, userID)
 }
 
 // replacePassword sets a password, ends all sessions except one, and deletes pending codes for a recovery. With removeNew, it

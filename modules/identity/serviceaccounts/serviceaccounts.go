@@ -10,8 +10,8 @@
 package serviceaccounts
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"log/slog"
@@ -81,16 +81,10 @@ type Service struct {
 }
 
 // New returns the module on a database. Close it when the server has stopped.
-func New(db *store.DB, users Users, auth Auth, notifier Notifier, o Options) (*Service, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	s := &Service{Options: o, db: db, users: users, auth: auth, notifier: notifier, generations: revocable.NewGenerations(db.Remembers)}
-	var err error
-	if s.texts, err = revocable.NewCache[*verified](maxCached); err == nil {
-		s.tokens, err = revocable.NewCache[*verified](maxCached)
-	}
-	return s, err
+func New(db *store.DB, users Users, auth Auth, notifier Notifier, o Options) *Service {
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	return &Service{Options: o, db: db, users: users, auth: auth, notifier: notifier, generations: revocable.NewGenerations(db.Remembers),
+		texts: revocable.NewCache[*verified](maxCached), tokens: revocable.NewCache[*verified](maxCached)}
 }
 
 // SetScopes registers the endpoints that accept tokens of service accounts. Call it before the first request.
@@ -108,7 +102,7 @@ func (s *Service) Close(ctx context.Context) error {
 	err := s.FlushUse(ctx)
 	s.texts.Close()
 	s.tokens.Close()
-	return errors.Join(err)
+	return err
 }
 
 // Records returns the relations of users to service accounts.
@@ -196,9 +190,9 @@ func (s *Service) Get(ctx context.Context, id string) (Account, error) {
 	return read(ctx, s.db, id, access.Read)
 }
 
-// List lists the accounts that the caller may read.
-func (s *Service) List(ctx context.Context, query list.Params) (list.Page[Account], error) {
-	page, err := accountList.Page(ctx, s.db, query, accountTable.Visible(access.From(ctx)))
+// list lists the accounts that the caller may read.
+func (s *Service) list(ctx context.Context, in listInput) (list.Page[Account], error) {
+	page, err := accountList.Page(ctx, s.db, in.Query, accountTable.Visible(access.From(ctx)))
 	if err != nil {
 		return page, err
 	}
@@ -248,25 +242,26 @@ func (s *Service) getForChange(ctx context.Context, tx *store.Tx, id string, wan
 	return a, endpoint.CheckMatch(ctx, a.ETag())
 }
 
-// Disable disables an account and revokes all of its tokens. Disabling it again changes nothing. It returns
+// disable disables an account and revokes all of its tokens. Disabling it again changes nothing. It returns
 // apierr.ServiceAccountNotFound, apierr.NoAccess, apierr.RecordErased and apierr.PreconditionFailed.
-func (s *Service) Disable(ctx context.Context, id string) error {
-	return s.db.InTx(ctx, func(tx *store.Tx) error {
-		if _, err := s.getForChange(ctx, tx, id, access.Delete); err != nil {
+func (s *Service) disable(ctx context.Context, in accountInput) (endpoint.Message, error) {
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		if _, err := s.getForChange(ctx, tx, in.ID, access.Delete); err != nil {
 			return err
 		}
-		tokens, err := selectTexts(ctx, tx, selectLive, id)
+		tokens, err := store.All(ctx, tx, store.Text, selectLive, in.ID)
 		if err != nil {
 			return err
 		}
 		for _, token := range tokens {
-			if err := s.revoke(ctx, tx, id, token); err != nil {
+			if err := s.revoke(ctx, tx, in.ID, token); err != nil {
 				return err
 			}
 		}
 		status := disabled
-		return s.users.Change(ctx, tx, id, nil, &status)
+		return s.users.Change(ctx, tx, in.ID, nil, &status)
 	})
+	return endpoint.Confirm(ctx, s.Texts, "service_accounts.disabled"), err
 }
 
 // CheckMayActAs checks that the caller may have done what a service account may do: [Service.Issue] would give them a token of it. It
@@ -288,7 +283,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Faults: []apierr.Kind{apierr.GrantNotHeld}, Handle: endpoint.JSON(http.StatusCreated, s.Create)},
 		{Name: "service_accounts.list", Method: http.MethodGet, Path: "/v1/service-accounts",
 			Access: access.On(access.Services, access.Read), Summary: "List service accounts.",
-			Doc: endpoint.Doc{Search: accountList.Search()}, Handle: endpoint.JSON(http.StatusOK, s.listAccounts)},
+			Doc: endpoint.Doc{Search: accountList.Search()}, Handle: endpoint.JSON(http.StatusOK, s.list)},
 		{Name: "service_accounts.get", Method: http.MethodGet, Path: one,
 			Access: access.On(access.Services, access.Read), Summary: "Get a service account.",
 			Faults: found, Handle: endpoint.JSON(http.StatusOK, s.getAccount)},
@@ -300,7 +295,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Access: access.On(access.Services, access.Delete), Assurance: endpoint.SecondFactor,
 			Summary: "Disable a service account and revoke its tokens.",
 			Faults:  []apierr.Kind{apierr.ServiceAccountNotFound, apierr.RecordErased, apierr.PreconditionFailed},
-			Handle:  endpoint.JSON(http.StatusOK, s.disableAccount)},
+			Handle:  endpoint.JSON(http.StatusOK, s.disable)},
 		{Name: "service_accounts.create_token", Method: http.MethodPost, Path: one + "/tokens", Subject: access.AccountIn("id"),
 			Access: access.On(access.Services, access.Update), Assurance: endpoint.SecondFactor, Summary: "Create a token of a service account.",
 			Faults: []apierr.Kind{apierr.ServiceAccountNotFound, apierr.ServiceAccountDisabled, apierr.GrantNotHeld, apierr.TooManyServiceTokens},
@@ -322,20 +317,12 @@ type listInput struct {
 	Query list.Params `query:"*"`
 }
 
-func (s *Service) listAccounts(ctx context.Context, in listInput) (list.Page[Account], error) {
-	return s.List(ctx, in.Query)
-}
-
 type accountInput struct {
 	ID string `path:"id"`
 }
 
 func (s *Service) getAccount(ctx context.Context, in accountInput) (Account, error) {
 	return s.Get(ctx, in.ID)
-}
-
-func (s *Service) disableAccount(ctx context.Context, in accountInput) (endpoint.Message, error) {
-	return endpoint.Confirm(ctx, s.Texts, "service_accounts.disabled"), s.Disable(ctx, in.ID)
 }
 
 type tokensInput struct {

@@ -113,24 +113,18 @@ func (s *Service) read(ctx context.Context, id string) (v *verified, hash string
 		return nil, "", apierr.AuthUnavailable.Wrap(err)
 	}
 	v = &verified{id: id, read: s.generations.Now(accountID), hashed: s.db.KeyGeneration()}
-	rows, err := s.db.Query(ctx, selectVerified, id)
-	if err != nil {
-		return nil, "", apierr.AuthUnavailable.Wrap(err)
-	}
-	defer rows.Close()
 	var scopes, networks string
 	var roles []string
 	found := false
-	for rows.Next() {
+	err = store.Each(ctx, s.db, func(row store.Scanner) error {
 		var role string
-		if err := rows.Scan(&hash, &scopes, &networks, &v.expires, &role); err != nil {
-			return nil, "", apierr.AuthUnavailable.Wrap(err)
-		}
+		err := row.Scan(&hash, &scopes, &networks, &v.expires, &role)
 		if found = true; role != "" {
 			roles = append(roles, role)
 		}
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	}, selectVerified, id)
+	if err != nil {
 		return nil, "", apierr.AuthUnavailable.Wrap(err)
 	}
 	if !found {
