@@ -340,11 +340,6 @@ func (f federatedSessions) OpenFederatedSession(ctx context.Context, tx *store.T
 // messages adapts the notifications for the modules directory and chats.
 type messages struct{ *notifications.Service }
 
-// PrepareOTP renders the message with a one-time code.
-func (s messages) PrepareOTP(m directory.OTPMessage) func(ctx context.Context, tx *store.Tx) error {
-	return s.Service.PrepareOTP(notifications.OTPMessage(m))
-}
-
 // MarkRead marks a user's notifications about a record as read.
 func (s messages) MarkRead(ctx context.Context, tx *store.Tx, userID string, t access.RecordType, recordID string) error {
 	_, err := s.MarkRecordRead(ctx, tx, userID, t.Name, recordID)
@@ -365,26 +360,6 @@ func (u users) Active(ctx context.Context, q store.Querier, ids ...string) (map[
 	return u.ActivePeople(ctx, q, ids...)
 }
 
-// FindSubject returns an active user with their roles, for the module authzen.
-func (u users) FindSubject(ctx context.Context, kind, ref string) (*access.Caller, bool, error) {
-	return u.Service.FindSubject(ctx, u.db, kind, ref)
-}
-
-// UserNames returns the oldest user name of each user, for the module authzen.
-func (u users) UserNames(ctx context.Context, ids []string) (map[string]string, error) {
-	return u.Service.UserNames(ctx, u.db, ids)
-}
-
-// Create stores the user of a service account.
-func (u users) Create(ctx context.Context, tx *store.Tx, name string, roles []string) (string, error) {
-	return u.CreateMachine(ctx, tx, name, roles)
-}
-
-// Change changes the user of a service account.
-func (u users) Change(ctx context.Context, tx *store.Tx, id string, name, status *string) error {
-	return u.ChangeMachine(ctx, tx, id, directory.MachineChange{Name: name, Status: status})
-}
-
 // CheckMayActAs checks that the caller may act as a service account, for the module webhooks. The service accounts are built before it.
 func (u users) CheckMayActAs(ctx context.Context, tx *store.Tx, id string) error {
 	return u.services.CheckMayActAs(ctx, tx, id)
@@ -397,9 +372,4 @@ func (u users) FindLogin(ctx context.Context, login string) (string, error) {
 		return "", store.ErrNotFound
 	}
 	return user.ID, err
-}
-
-// CreateFederated creates a user who signs in with the provider, for the module oidc.
-func (u users) CreateFederated(ctx context.Context, tx *store.Tx, n oidc.NewUser) (string, error) {
-	return u.Service.CreateFederated(ctx, tx, directory.FederatedUser(n))
 }

@@ -152,8 +152,7 @@ type Service struct {
 	sessions    *revocable.Cache[*session]
 	keys        *revocable.Cache[*keyEntry]
 	uses        *pendingUses
-	keyUse      sync.Map // id of an API key → *atomic.Int64 with the time of its latest use
-	rehash      sync.Map // id of an API key → rehashed, until it is written
+	keyUses     *records.Uses // of API keys
 }
 
 // Peers are what sign-in needs of modules that are built later, because they need sign-in.
@@ -179,6 +178,7 @@ func New(db *store.DB, o Options) (*Service, error) {
 		sessions:    revocable.NewCache[*session](maxTokens),
 		keys:        revocable.NewCache[*keyEntry](maxKeys),
 		uses:        newPendingUses(),
+		keyUses:     &records.Uses{Proof: keyProof, Action: "api_keys.rehash", UpdateUse: updateKeyUse, UpdateHash: updateKeyHash},
 	}
 	s.networks = newKeyedSemaphore(s.networkPlaces)
 	s.topics = s.newTopics()

@@ -122,29 +122,25 @@ type activeRow struct {
 
 // selectActive reads an active session as a caller. A pending user acts as a registrant, whatever their other roles.
 func selectActive(ctx context.Context, q store.Querier, userID, sessionID string) (active activeRow, err error) {
-	rows, err := q.Query(ctx, selectActiveSession, sessionID, userID)
-	if err != nil {
-		return activeRow{}, err
-	}
-	defer rows.Close()
 	caller := &access.Caller{UserID: userID, SessionID: sessionID}
 	active.caller = caller
 	found, pending := false, false
 	var at store.Time
 	var factorAt, since *store.Time
 	var amr Methods
-	for rows.Next() {
+	err = store.Each(ctx, q, func(row store.Scanner) error {
 		var status, role, name string
-		if err := rows.Scan(&active.expires, &active.lastUsed, &amr, &at, &factorAt, &status, &role, &name, &since); err != nil {
-			return activeRow{}, err
+		if err := row.Scan(&active.expires, &active.lastUsed, &amr, &at, &factorAt, &status, &role, &name, &since); err != nil {
+			return err
 		}
 		found, pending = true, status == "pending"
 		if role != "" {
 			caller.Roles = append(caller.Roles, role)
 			active.roleNames = append(active.roleNames, name)
 		}
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	}, selectActiveSession, sessionID, userID)
+	if err != nil {
 		return activeRow{}, err
 	}
 	if !found {

@@ -30,6 +30,7 @@ import (
 	"net/http"
 	"time"
 
+	"kontor/modules/kit/event"
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/revocable"
@@ -121,7 +122,7 @@ type Auth interface {
 // Outbox is what the directory needs from notifications.
 type Outbox interface {
 	// PrepareOTP renders a message and returns the function that stores it in the outbox.
-	PrepareOTP(m OTPMessage) func(ctx context.Context, tx *store.Tx) error
+	PrepareOTP(m event.OTPMessage) func(ctx context.Context, tx *store.Tx) error
 	// PasswordChanged notifies a user that their password was replaced.
 	PasswordChanged(ctx context.Context, tx *store.Tx, userID string) error
 	// CredentialAdded notifies a user at all older addresses that a credential was added. value is its masked value, undo the path of
@@ -129,18 +130,6 @@ type Outbox interface {
 	CredentialAdded(ctx context.Context, tx *store.Tx, userID, value, undo string) error
 	// CredentialRemoved notifies a user at all validated addresses that a credential was deleted.
 	CredentialRemoved(ctx context.Context, tx *store.Tx, userID, value string) error
-}
-
-// OTPMessage is the message that carries a one-time code.
-type OTPMessage struct {
-	UserID    string
-	Channel   string // email or sms
-	Recipient string
-	Language  string
-	Purpose   string // validation, registration, recovery, invitation, or taken for a message without a code
-	Code      string // of an invitation: the token of its link
-	Minutes   int    // validity of the code
-	Path      string // of the console's screen for the code; empty for none
 }
 
 // Options are the settings of the module. A zero value means the default.

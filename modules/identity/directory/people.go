@@ -133,7 +133,7 @@ const (
 )
 
 // FindSubject returns the active user of a kind with their roles, by id or by one of their user names. ok is false for any other text.
-func (s *Service) FindSubject(ctx context.Context, q store.Querier, kind, ref string) (caller *access.Caller, ok bool, err error) {
+func (s *Service) FindSubject(ctx context.Context, kind, ref string) (caller *access.Caller, ok bool, err error) {
 	statement, key := selectSubjectByName, ""
 	if id, err := types.ParseID(ref); err == nil {
 		statement, key = selectSubject, id
@@ -143,21 +143,21 @@ func (s *Service) FindSubject(ctx context.Context, q store.Querier, kind, ref st
 		return nil, false, nil
 	}
 	var id string
-	err = q.QueryRow(ctx, statement, key, kind).Scan(&id)
+	err = s.db.QueryRow(ctx, statement, key, kind).Scan(&id)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, false, nil
 	}
 	if err != nil {
 		return nil, false, err
 	}
-	roles, err := s.RolesOf(ctx, q, id)
+	roles, err := s.RolesOf(ctx, s.db, id)
 	return &access.Caller{UserID: id, Roles: roles}, err == nil, err
 }
 
 // UserNames returns the oldest user name of each user who has one, by id.
-func (s *Service) UserNames(ctx context.Context, q store.Querier, ids []string) (map[string]string, error) {
+func (s *Service) UserNames(ctx context.Context, ids []string) (map[string]string, error) {
 	names := map[string]string{}
-	err := store.EachOf(ctx, q, func(row store.Scanner) error {
+	err := store.EachOf(ctx, s.db, func(row store.Scanner) error {
 		var id, name string
 		if err := row.Scan(&id, &name); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"kontor/modules/kit/event"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -269,7 +270,7 @@ func (s *Service) codeWithMessage(c Credential, language, purpose, message, path
 	return code{
 		hash:    s.codeHash(c.ID, purpose, digits),
 		purpose: purpose,
-		send: s.outbox.PrepareOTP(OTPMessage{
+		send: s.outbox.PrepareOTP(event.OTPMessage{
 			UserID: c.UserID, Channel: channel(c.Type), Recipient: c.Value, Language: language,
 			Purpose: message, Code: digits, Minutes: int(s.OTPLife / time.Minute), Path: path,
 		}),

@@ -144,8 +144,7 @@ func (f Factor) onTrial(now store.Time) bool { return f.TrustedFrom != nil && no
 // changed is the event of a change to the factors of a user, rendered before its transaction. The change is a term of the
 // locale files. Names of factors are no part of it: an attacker may have chosen them.
 func (s *Service) changed(ctx context.Context, userID, change string) event.Event {
-	return s.notify.Prerender(ctx, event.Event{Kind: event.FactorChanged, Type: access.Users, RecordID: userID,
-		Recipients: []string{userID}, Args: map[string]any{"Change": change}})
+	return s.added(ctx, userID, change, "")
 }
 
 // account is a user as the library sees them.

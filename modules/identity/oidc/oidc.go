@@ -74,20 +74,12 @@ type Sessions interface {
 	EndSessions(ctx context.Context, tx *store.Tx, userID, exceptSessionID string) error
 }
 
-// NewUser is a user whom a first sign-in creates.
-type NewUser struct {
-	Email       string   // validated by the provider
-	DisplayName string   // left out if it is not well-formed
-	Language    string   // a language tag; unknown ones count as English
-	Roles       []string // ids
-}
-
 // Users is what the module needs from the directory.
 type Users interface {
 	// LoginKey returns the value_key of a credential.
 	LoginKey(value string) string
 	// CreateFederated creates an active user without a password. It returns apierr.CredentialExists.
-	CreateFederated(ctx context.Context, tx *store.Tx, n NewUser) (userID string, err error)
+	CreateFederated(ctx context.Context, tx *store.Tx, n signin.NewUser) (userID string, err error)
 	// SyncRoles gives a user those of the managed roles that are wanted, and takes the others. keptAdministrator reports that
 	// the last administrator keeps that role although it is not wanted.
 	SyncRoles(ctx context.Context, tx *store.Tx, userID string, managed, wanted []string) (keptAdministrator bool, err error)

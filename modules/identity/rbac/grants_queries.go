@@ -278,11 +278,3 @@ func (s *Service) PersonalData() []personal.Table {
 		{Name: "rate_limit_rules", Why: "It holds endpoints and numbers."},
 	}
 }
-
-// PersonalSections returns none.
-func (s *Service) PersonalSections() []personal.Section { return nil }
-
-// ErasePerson erases nothing.
-func (s *Service) ErasePerson(context.Context, *store.Tx, personal.Subject, string) (string, error) {
-	return "", nil
-}

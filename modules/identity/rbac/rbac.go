@@ -27,6 +27,7 @@ import (
 	"slices"
 
 	"kontor/modules/kit/list"
+	"kontor/modules/kit/personal"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
@@ -85,6 +86,7 @@ type Options struct {
 
 // Service manages roles, grants and rate-limit rules and answers permission checks.
 type Service struct {
+	personal.Nothing
 	Options
 	db           *store.DB
 	policy       policyLoader

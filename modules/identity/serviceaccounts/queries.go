@@ -221,11 +221,3 @@ func (s *Service) PersonalData() []personal.Table {
 		{Name: "service_tokens", Why: "Tokens belong to programs; names and networks are notes of administrators."},
 	}
 }
-
-// PersonalSections returns none.
-func (s *Service) PersonalSections() []personal.Section { return nil }
-
-// ErasePerson erases nothing.
-func (s *Service) ErasePerson(context.Context, *store.Tx, personal.Subject, string) (string, error) {
-	return "", nil
-}

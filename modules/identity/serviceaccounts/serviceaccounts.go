@@ -17,10 +17,10 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"sync"
 
 	"kontor/modules/kit/event"
 	"kontor/modules/kit/list"
+	"kontor/modules/kit/personal"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/revocable"
 	"kontor/server/access"
@@ -32,11 +32,11 @@ import (
 
 // Users is what the module needs from the directory.
 type Users interface {
-	// Create stores the user of a service account with roles, and returns its id. It returns apierr.InvalidInput for unknown
+	// CreateMachine stores the user of a service account with roles, and returns its id. It returns apierr.InvalidInput for unknown
 	// roles, and apierr.GrantNotHeld for roles that the caller does not hold.
-	Create(ctx context.Context, tx *store.Tx, name string, roles []string) (id string, err error)
-	// Change changes name and status of the user; nil stays. It returns apierr.RecordErased.
-	Change(ctx context.Context, tx *store.Tx, id string, name, status *string) error
+	CreateMachine(ctx context.Context, tx *store.Tx, name string, roles []string) (id string, err error)
+	// ChangeMachine changes name and status of the user; nil stays. It returns apierr.RecordErased.
+	ChangeMachine(ctx context.Context, tx *store.Tx, id string, name, status *string) error
 	// Administrators returns the ids of the active people with the role Administrator.
 	Administrators(ctx context.Context, q store.Querier) ([]string, error)
 }
@@ -66,6 +66,7 @@ const maxCached = 4 << 10
 
 // Service is the module.
 type Service struct {
+	personal.Nothing
 	Options
 	db       *store.DB
 	users    Users
@@ -76,14 +77,14 @@ type Service struct {
 	generations *revocable.Generations
 	texts       *revocable.Cache[*verified] // by the text of the token
 	tokens      *revocable.Cache[*verified] // by its id, for streams
-	uses        sync.Map                    // id of a token → *atomic.Int64 with the time of its latest use
-	rehash      sync.Map                    // id of a token → rehashed, until it is written
+	uses        *records.Uses               // of tokens
 }
 
 // New returns the module on a database. Close it when the server has stopped.
 func New(db *store.DB, users Users, auth Auth, notifier Notifier, o Options) *Service {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &Service{Options: o, db: db, users: users, auth: auth, notifier: notifier, generations: revocable.NewGenerations(db.Remembers),
+		uses:  &records.Uses{Proof: tokenProof, Action: "service_tokens.rehash", UpdateUse: updateUse, UpdateHash: updateHash},
 		texts: revocable.NewCache[*verified](maxCached), tokens: revocable.NewCache[*verified](maxCached)}
 }
 
@@ -152,7 +153,7 @@ func (a Account) ETag() string {
 func (s *Service) Create(ctx context.Context, in CreateInput) (Account, error) {
 	var a Account
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		id, err := s.users.Create(ctx, tx, in.Name, in.Roles)
+		id, err := s.users.CreateMachine(ctx, tx, in.Name, in.Roles)
 		if err != nil {
 			return err
 		}
@@ -208,7 +209,7 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Account, error) {
 		if a, err = s.getForChange(ctx, tx, in.ID, access.Update); err != nil {
 			return err
 		}
-		if err := s.users.Change(ctx, tx, in.ID, in.Name, in.Status); err != nil {
+		if err := s.users.ChangeMachine(ctx, tx, in.ID, in.Name, in.Status); err != nil {
 			return err
 		}
 		if in.Description != nil && *in.Description != a.Description {
@@ -259,7 +260,7 @@ func (s *Service) disable(ctx context.Context, in accountInput) (endpoint.Messag
 			}
 		}
 		status := disabled
-		return s.users.Change(ctx, tx, in.ID, nil, &status)
+		return s.users.ChangeMachine(ctx, tx, in.ID, nil, &status)
 	})
 	return endpoint.Confirm(ctx, s.Texts, "service_accounts.disabled"), err
 }

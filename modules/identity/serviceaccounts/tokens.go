@@ -32,7 +32,6 @@ const (
 
 	actionIssue  = "service_tokens.create"
 	actionRevoke = "service_tokens.revoke"
-	actionRehash = "service_tokens.rehash"
 
 	allScopes = "*"
 )
