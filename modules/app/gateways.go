@@ -20,7 +20,6 @@ import (
 	"kontor/modules/identity/authzen"
 	"kontor/modules/identity/directory"
 	"kontor/modules/identity/oidc"
-	"kontor/modules/identity/rbac"
 	"kontor/modules/identity/serviceaccounts"
 	"kontor/modules/kit/attachment"
 	"kontor/modules/kit/change"
@@ -149,44 +148,7 @@ func serveLicences(c *fiber.Ctx, path string) bool {
 
 // newAuthZEN builds the interface by which other programs ask for decisions.
 func newAuthZEN(m *Modules) *authzen.Service {
-	return authzen.New(decisions{m}, m.users(), authzen.Options{BaseURL: m.Settings.BaseURLFor(m.Settings.Server.Listen), Policy: m.Policy})
-}
-
-// decisions adapts rbac for the module authzen. The module rbac is built later.
-type decisions struct{ modules *Modules }
-
-// Ask decides questions about one subject.
-func (d decisions) Ask(ctx context.Context, asking, subject *access.Caller, questions []authzen.Question) ([]authzen.Answer, error) {
-	checks := make([]rbac.Check, len(questions))
-	for i, q := range questions {
-		checks[i] = rbac.Check(q)
-	}
-	decided, err := d.modules.RBAC.Ask(ctx, asking, subject, checks)
-	answers := make([]authzen.Answer, len(decided))
-	for i, one := range decided {
-		answers[i] = authzen.Answer(one)
-	}
-	return answers, err
-}
-
-// MayAskAboutOthers reports whether a caller may ask about other subjects.
-func (d decisions) MayAskAboutOthers(asking *access.Caller) bool {
-	return rbac.MayAskAboutOthers(asking)
-}
-
-// Subjects returns the users for whom a question is allowed.
-func (d decisions) Subjects(ctx context.Context, asking *access.Caller, kind string, q authzen.Question, after string, limit int) ([]string, error) {
-	return d.modules.RBAC.Subjects(ctx, asking, kind, rbac.Check(q), after, limit)
-}
-
-// Resources returns the records on which a subject has a permission.
-func (d decisions) Resources(ctx context.Context, asking, subject *access.Caller, recType, permission, after string, limit int) ([]string, error) {
-	return d.modules.RBAC.Resources(ctx, asking, subject, recType, permission, after, limit)
-}
-
-// Actions returns the permissions of a record type.
-func (d decisions) Actions(ctx context.Context, recType string) ([]string, error) {
-	return d.modules.RBAC.Actions(ctx, recType)
+	return authzen.New(m.RBAC, m.users(), authzen.Options{BaseURL: m.Settings.BaseURLFor(m.Settings.Server.Listen), Policy: m.Policy})
 }
 
 // newSearch builds the search over the records of all types.
@@ -265,9 +227,9 @@ type readable struct{ modules *Modules }
 
 // Readable returns which of the records the caller may read.
 func (r readable) Readable(ctx context.Context, caller *access.Caller, t access.RecordType, ids []string) (map[string]bool, error) {
-	checks := make([]rbac.Check, len(ids))
+	checks := make([]access.Check, len(ids))
 	for i, id := range ids {
-		checks[i] = rbac.Check{RecType: t.Name, Permission: access.Read.String(), RecID: id}
+		checks[i] = access.Check{RecType: t.Name, Permission: access.Read.String(), RecID: id}
 	}
 	decisions, err := r.modules.RBAC.Decide(ctx, caller, checks)
 	if err != nil {

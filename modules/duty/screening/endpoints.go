@@ -45,7 +45,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Doc:    endpoint.Doc{Body: listForm{}, Description: uploadNotes},
 			Handle: endpoint.Streamed(http.StatusCreated, []string{upload.FormMedia}, s.upload)},
 		{Name: "screening.lists", Method: http.MethodGet, Path: "/v1/screening/lists", Roles: staff, Summary: "List the lists that are in force.",
-			Doc: endpoint.Doc{Search: listOfLists.Search()}, Handle: endpoint.JSON(http.StatusOK, s.lists)},
+			Doc: endpoint.Doc{Search: listOfLists.Search()}, Handle: endpoint.JSON(http.StatusOK, s.page)},
 		{Name: "screening.drop", Method: http.MethodDelete, Path: "/v1/screening/lists/{id}", Assurance: endpoint.Fresh,
 			Subject: access.NoSubject("lists give no rights"), Summary: "Drop a list.",
 			Faults: []apierr.Kind{apierr.ScreeningListNotFound}, Handle: endpoint.JSON(http.StatusOK, s.drop)},
@@ -80,9 +80,13 @@ type listInput struct {
 	Query list.Params `query:"*"`
 }
 
-// lists returns a page of the lists.
-func (s *Service) lists(ctx context.Context, in listInput) (list.Page[List], error) {
-	page, err := listOfLists.Page(ctx, s.db, in.Query)
+func (s *Service) page(ctx context.Context, in listInput) (list.Page[List], error) {
+	return s.Lists(ctx, in.Query)
+}
+
+// Lists returns a page of the lists.
+func (s *Service) Lists(ctx context.Context, query list.Params) (list.Page[List], error) {
+	page, err := listOfLists.Page(ctx, s.db, query)
 	for i := range page.Data.Rows {
 		page.Data.Rows[i].TooOld = s.tooOld(page.Data.Rows[i])
 	}

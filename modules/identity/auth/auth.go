@@ -8,6 +8,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,15 +84,15 @@ type Options struct {
 }
 
 func (o *Options) fill() {
-	setDefault(&o.AccessToken, time.Hour)
-	setDefault(&o.RefreshToken, 24*time.Hour)
-	setDefault(&o.FreeAttempts, 5)
-	setDefault(&o.BasePause, 2*time.Second)
-	setDefault(&o.MaxPause, 900*time.Second)
-	setDefault(&o.PasswordMinLength, 12)
-	setDefault(&o.Hash, DefaultHashCost)
-	setDefault(&o.HashSlots, runtime.NumCPU())
-	setDefault(&o.Audience, "kontor-api")
+	o.AccessToken = cmp.Or(o.AccessToken, time.Hour)
+	o.RefreshToken = cmp.Or(o.RefreshToken, 24*time.Hour)
+	o.FreeAttempts = cmp.Or(o.FreeAttempts, 5)
+	o.BasePause = cmp.Or(o.BasePause, 2*time.Second)
+	o.MaxPause = cmp.Or(o.MaxPause, 900*time.Second)
+	o.PasswordMinLength = cmp.Or(o.PasswordMinLength, 12)
+	o.Hash = cmp.Or(o.Hash, DefaultHashCost)
+	o.HashSlots = cmp.Or(o.HashSlots, runtime.NumCPU())
+	o.Audience = cmp.Or(o.Audience, "kontor-api")
 	if o.LoginKey == nil {
 		o.LoginKey = func(typed string) string { return types.Fold(strings.TrimSpace(typed)) }
 	}
@@ -104,16 +105,7 @@ func (o *Options) fill() {
 	if o.Texts == nil {
 		o.Texts = keysAsTexts{}
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-}
-
-func setDefault[T comparable](value *T, standard T) {
-	var zero T
-	if *value == zero {
-		*value = standard
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 }
 
 // keysAsTexts returns keys as texts, when no texts are configured.

@@ -110,12 +110,8 @@ const maxRunning = 16
 
 // New returns the module on a database. It makes no request to the provider.
 func New(db *store.DB, sessions Sessions, users Users, outbox Outbox, o Options) *Service {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Policy == nil {
-		o.Policy = &access.Current{}
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Policy = cmp.Or(o.Policy, &access.Current{})
 	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
 	o.BaseURL = strings.TrimRight(o.BaseURL, "/")
 	s := &Service{options: o, db: db, sessions: sessions, users: users, outbox: outbox, running: make(chan struct{}, maxRunning)}

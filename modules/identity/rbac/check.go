@@ -12,26 +12,6 @@ import (
 	"kontor/store"
 )
 
-// Check asks whether a user has a permission on a record type or on one record.
-type Check struct {
-	RecType    string `json:"rec_type" doc:"Name of a record type."`
-	Permission string `json:"permission" enum:"create,read,update,delete,read_all"`
-	RecID      string `json:"rec_id" doc:"A record. Without it, or with the nil id, the check is about the type as a whole."`
-}
-
-// Decision is the answer to a check. If several sources allow it, the decision names the first in this order:
-//   - the relation to the record (owner)
-//   - a grant on the record to the user
-//   - a grant on the record to a role of the user
-//   - a grant on the type to a role of the user
-//   - a grant on the type to the user
-type Decision struct {
-	Allowed  bool   `json:"allowed"`
-	Source   string `json:"source" enum:"role,user,owner," doc:"The source of the permission; empty if it is denied."`
-	SourceID string `json:"source_id" doc:"Id of the role, the user or the record; the nil id if it is denied."`
-	Missing  bool   `json:"missing,omitzero" doc:"true if it is denied because there is no such record, for callers who could learn it from the address of the record; missing from other decisions."`
-}
-
 // The sources of a permission.
 const (
 	sourceOwner = "owner"
@@ -39,14 +19,14 @@ const (
 	sourceRole  = "role"
 )
 
-var denied = Decision{SourceID: store.NilID}
+var denied = access.Decision{SourceID: store.NilID}
 
 // maxChecks limits the checks of one request.
 const maxChecks = 1000
 
 type checksInput struct {
-	Checks []Check `json:"checks" minItems:"1" maxItems:"1000"`
-	UserID string  `json:"user_id" doc:"Check for this user instead of the caller; only for administrators."`
+	Checks []access.Check `json:"checks" minItems:"1" maxItems:"1000"`
+	UserID string         `json:"user_id" doc:"Check for this user instead of the caller; only for administrators."`
 }
 
 // Validate limits the number of checks and normalizes ids.
@@ -70,7 +50,7 @@ func (in *checksInput) Validate(v *apierr.Fields) {
 }
 
 type checkOutput struct {
-	Results []Decision `json:"results"`
+	Results []access.Decision `json:"results"`
 }
 
 // EachUser names the users whose grants allow a permission.
@@ -125,7 +105,7 @@ func (s *Service) learnsExistence(caller *access.Caller, recType string) bool {
 }
 
 // onType decides a check of a record as for the type: the answer is the same for all records without a relation or a grant of their own.
-func onType(caller *access.Caller, c Check) Decision {
+func onType(caller *access.Caller, c access.Check) access.Decision {
 	c.RecID = ""
 	known := facts{caller: caller}
 	return known.decide(parseCheck(c))
@@ -139,7 +119,7 @@ type parsedCheck struct {
 	valid      bool // type and permission exist
 }
 
-func parseCheck(c Check) parsedCheck {
+func parseCheck(c access.Check) parsedCheck {
 	t, typeKnown := access.LookupType(c.RecType)
 	permission, permissionKnown := access.ParsePermission(c.Permission)
 	q := parsedCheck{recordType: t, permission: permission, recID: c.RecID, valid: typeKnown && permissionKnown}
@@ -151,7 +131,7 @@ func parseCheck(c Check) parsedCheck {
 
 // Decide answers checks for a caller, in their order. It denies unknown types, permissions and records. It runs one query for
 // each record type and one for all grants on records.
-func (s *Service) Decide(ctx context.Context, caller *access.Caller, checks []Check) ([]Decision, error) {
+func (s *Service) Decide(ctx context.Context, caller *access.Caller, checks []access.Check) ([]access.Decision, error) {
 	parsed := make([]parsedCheck, len(checks))
 	byType := make([][]string, len(access.RecordTypes()))
 	var all []string
@@ -179,7 +159,7 @@ func (s *Service) Decide(ctx context.Context, caller *access.Caller, checks []Ch
 	if known.grants, err = recordGrants(ctx, s.db, caller, unique(all)); err != nil {
 		return nil, fmt.Errorf("grants on records: %w", err)
 	}
-	decisions := make([]Decision, len(parsed))
+	decisions := make([]access.Decision, len(parsed))
 	for i, q := range parsed {
 		decisions[i] = known.decide(q)
 	}
@@ -221,28 +201,28 @@ func (h grantHolders) with(caller *access.Caller, principal string) grantHolders
 	return h
 }
 
-func (k *facts) decide(q parsedCheck) Decision {
+func (k *facts) decide(q parsedCheck) access.Decision {
 	if !q.valid {
 		return denied
 	}
 	if q.recID != "" {
 		allowed, exists := k.relations[q.recordType.Index()][q.recID]
 		if !exists {
-			return Decision{SourceID: store.NilID, Missing: true} // also for types without records
+			return access.Decision{SourceID: store.NilID, Missing: true} // also for types without records
 		}
 		if allowed.Has(q.permission) {
-			return Decision{Allowed: true, Source: sourceOwner, SourceID: q.recID}
+			return access.Decision{Allowed: true, Source: sourceOwner, SourceID: q.recID}
 		}
 		held := k.grants[recordPermission{q.recID, q.recordType.Name, q.permission}]
 		if held.user {
-			return Decision{Allowed: true, Source: sourceUser, SourceID: k.caller.UserID}
+			return access.Decision{Allowed: true, Source: sourceUser, SourceID: k.caller.UserID}
 		}
 		if held.role != "" {
-			return Decision{Allowed: true, Source: sourceRole, SourceID: held.role}
+			return access.Decision{Allowed: true, Source: sourceRole, SourceID: held.role}
 		}
 	}
 	if source, id, ok := k.caller.Source(q.recordType, q.permission); ok {
-		return Decision{Allowed: true, Source: source, SourceID: id}
+		return access.Decision{Allowed: true, Source: source, SourceID: id}
 	}
 	return denied
 }

@@ -289,13 +289,13 @@ func (s *Service) lackingOnRecords(ctx context.Context, q store.Querier, caller,
 }
 
 // recordGrantsOf reads what grants on single records give a user and their roles.
-func recordGrantsOf(ctx context.Context, q store.Querier, holder *access.Caller) ([]Check, error) {
+func recordGrantsOf(ctx context.Context, q store.Querier, holder *access.Caller) ([]access.Check, error) {
 	principals := principalsOf(holder)
 	if len(principals) == 0 {
 		return nil, nil
 	}
 	statement := `SELECT DISTINCT rec_type, permission, rec_id FROM grants WHERE rec_id <> '' AND principal_id IN (` + store.In(1, len(principals)) + `)`
-	return store.All(ctx, q, func(row store.Scanner) (c Check, err error) {
+	return store.All(ctx, q, func(row store.Scanner) (c access.Check, err error) {
 		err = row.Scan(&c.RecType, &c.Permission, &c.RecID)
 		return c, err
 	}, statement, store.AppendIn(nil, principals)...)

@@ -191,9 +191,9 @@ func (s *Service) Get(ctx context.Context, id string) (Account, error) {
 	return read(ctx, s.db, id, access.Read)
 }
 
-// list lists the accounts that the caller may read.
-func (s *Service) list(ctx context.Context, in listInput) (list.Page[Account], error) {
-	page, err := accountList.Page(ctx, s.db, in.Query, accountTable.Visible(access.From(ctx)))
+// List lists the accounts that the caller may read.
+func (s *Service) List(ctx context.Context, query list.Params) (list.Page[Account], error) {
+	page, err := accountList.Page(ctx, s.db, query, accountTable.Visible(access.From(ctx)))
 	if err != nil {
 		return page, err
 	}
@@ -284,7 +284,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Faults: []apierr.Kind{apierr.GrantNotHeld}, Handle: endpoint.JSON(http.StatusCreated, s.Create)},
 		{Name: "service_accounts.list", Method: http.MethodGet, Path: "/v1/service-accounts",
 			Access: access.On(access.Services, access.Read), Summary: "List service accounts.",
-			Doc: endpoint.Doc{Search: accountList.Search()}, Handle: endpoint.JSON(http.StatusOK, s.list)},
+			Doc: endpoint.Doc{Search: accountList.Search()}, Handle: endpoint.JSON(http.StatusOK, s.listAccounts)},
 		{Name: "service_accounts.get", Method: http.MethodGet, Path: one,
 			Access: access.On(access.Services, access.Read), Summary: "Get a service account.",
 			Faults: found, Handle: endpoint.JSON(http.StatusOK, s.getAccount)},
@@ -316,6 +316,10 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 
 type listInput struct {
 	Query list.Params `query:"*"`
+}
+
+func (s *Service) listAccounts(ctx context.Context, in listInput) (list.Page[Account], error) {
+	return s.List(ctx, in.Query)
 }
 
 type accountInput struct {
