@@ -93,8 +93,7 @@ func (d HitDetails) EachUser(add func(id string)) {
 }
 
 const (
-	hitsTable   = "screening_hits"
-	changesType = "screening_hit_changes"
+	hitsTable = "screening_hits"
 
 	hitColumns = `id, status, score, list, entry_id, source_id, entry_name, subject_type, subject_id, subject_name, customer_id, created_at, updated_at,
 		decision, reason, proposed_at, proposed_by, decided_at, decided_by, version, settled, entry_state, subject_state, evidence`

@@ -204,9 +204,7 @@ func (s *Service) Forget(ctx context.Context, tx *store.Tx, t access.RecordType,
 	return nil
 }
 
-// sweepBatch is the number of records that one step of a sweep checks.
-const sweepBatch = 200
-
+// selectGrantedRecords reads the records that one step of a sweep checks.
 const selectGrantedRecords = `
 	SELECT DISTINCT rec_id FROM grants WHERE rec_type = $1 AND rec_id > $2 ORDER BY rec_id LIMIT 200`
 
