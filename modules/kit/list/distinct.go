@@ -30,9 +30,7 @@ func (q *query) countValues(ctx context.Context, db Store, f *Field, matched int
 	case alone && f.absent() != "":
 		c = q.apartGroups(db, f)
 	default:
-		c = q.counting(db, f.valueColumn(), q.matching)
-		c.Each = strings.Replace(c.SQL, countedRows, "", 1)
-		c.SQL += " GROUP BY 1"
+		c = q.grouping(db, f.valueColumn(), q.matching)
 	}
 	c.MaxGroups = maxDistinct
 	groups, err := countNoted(ctx, db, c)
