@@ -149,11 +149,11 @@ func serveLicences(c *fiber.Ctx, path string) bool {
 
 // newAuthZEN builds the interface by which other programs ask for decisions.
 func newAuthZEN(m *Modules) *authzen.Service {
-	return authzen.New(decisions{m}, m.users(), authzen.Options{BaseURL: m.Settings.BaseURLFor(m.Settings.Server.Listen), Policy: m.Policy})
+	return authzen.New(decisions{m.RBAC}, m.users(), authzen.Options{BaseURL: m.Settings.BaseURLFor(m.Settings.Server.Listen), Policy: m.Policy})
 }
 
-// decisions adapts rbac for the module authzen. The module rbac is built later.
-type decisions struct{ modules *Modules }
+// decisions adapts rbac for the module authzen.
+type decisions struct{ *rbac.Service }
 
 // Ask decides questions about one subject.
 func (d decisions) Ask(ctx context.Context, asking, subject *access.Caller, questions []authzen.Question) ([]authzen.Answer, error) {
@@ -161,7 +161,7 @@ func (d decisions) Ask(ctx context.Context, asking, subject *access.Caller, ques
 	for i, q := range questions {
 		checks[i] = rbac.Check(q)
 	}
-	decided, err := d.modules.RBAC.Ask(ctx, asking, subject, checks)
+	decided, err := d.Service.Ask(ctx, asking, subject, checks)
 	answers := make([]authzen.Answer, len(decided))
 	for i, one := range decided {
 		answers[i] = authzen.Answer(one)
@@ -176,17 +176,7 @@ func (d decisions) MayAskAboutOthers(asking *access.Caller) bool {
 
 // Subjects returns the users for whom a question is allowed.
 func (d decisions) Subjects(ctx context.Context, asking *access.Caller, kind string, q authzen.Question, after string, limit int) ([]string, error) {
-	return d.modules.RBAC.Subjects(ctx, asking, kind, rbac.Check(q), after, limit)
-}
-
-// Resources returns the records on which a subject has a permission.
-func (d decisions) Resources(ctx context.Context, asking, subject *access.Caller, recType, permission, after string, limit int) ([]string, error) {
-	return d.modules.RBAC.Resources(ctx, asking, subject, recType, permission, after, limit)
-}
-
-// Actions returns the permissions of a record type.
-func (d decisions) Actions(ctx context.Context, recType string) ([]string, error) {
-	return d.modules.RBAC.Actions(ctx, recType)
+	return d.Service.Subjects(ctx, asking, kind, rbac.Check(q), after, limit)
 }
 
 // newSearch builds the search over the records of all types.
