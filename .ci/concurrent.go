@@ -1,4 +1,4 @@
-// Command concurrent says which tests of some packages the race detector has to watch: those that start goroutines, also by
+// Command concurrent selects tests of some packages, for the race detector and for PostgreSQL: those that start goroutines, also by
 // functions of their package, and those whose names begin with the text behind a package and "=". The first argument says what to
 // print: "tests" prints a pattern for go test -run, "packages" the packages with such tests, and "others" those with other tests.
 //

@@ -27,16 +27,21 @@ declare -A raced_more=(
     [kontor/store/postgres/postgrestest]=Test
 )
 
-# The packages whose tests run again on PostgreSQL: their statements, locks or transactions differ by engine. The contract of an
-# engine (store/engine/enginetest) and migrations run on both engines in any case. The modules left out create, read, change and list
-# records. Their statements are compiled and their endpoints called on PostgreSQL in modules/app (TestPortable, TestScenario).
+# The packages whose tests run again on PostgreSQL, as the command concurrent takes them. Engines differ in statements, locks and
+# transactions: all tests of the packages run that build statements or write transactions of their own, and of the other modules those
+# that start goroutines. The other statements of modules are compiled and all endpoints called on PostgreSQL in modules/app
+# (TestPortable, TestScenario). The contract of an engine (store/engine/enginetest) and migrations run on both engines in any case.
+# The step soak runs all tests of modules on PostgreSQL.
 on_postgres=(
-    ./store ./store/audittrail ./store/idempotency
-    ./modules/kit/list ./modules/kit/records
-    ./modules/app ./modules/duty/audit ./modules/identity/auth ./modules/identity/directory
-    ./modules/reach/deliveries ./modules/reach/notifications ./modules/duty/privacy ./modules/identity/rbac ./modules/reach/search
-    ./modules/reach/webhooks
+    kontor/{store,store/audittrail,store/idempotency,modules/kit/list,modules/kit/records}=Test
+    kontor/modules/{app,duty/audit,duty/privacy,reach/deliveries,reach/search}=Test
+    kontor/modules/identity/rbac=TestCheck_ # statements with rights
+    kontor/modules/{identity/{auth,directory,factors,oidc,serviceaccounts},bank/{chats,customers,files,tasks},duty/screening,reach/notifications}
 )
+
+# Tests of modules that need not run on PostgreSQL: two nodes on one database run in the step race, and the others compare rules of
+# inputs and tables of the program, which no engine changes.
+not_on_postgres='^(TestNodes_|TestForms_|TestInputs_|TestIDs_|TestTable_|TestQuery_|TestHostile_Configurations)'
 
 # packages: lists all packages with tests.
 packages() { go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...; }
@@ -89,11 +94,12 @@ step_tests() {
         $(packages | grep -vxF "$(raced | cut -d = -f 1)")
 }
 
-# Two nodes on one database run in the step race. The other tests left out compare rules of inputs and tables of the program, which no
-# engine changes.
+# shellcheck disable=SC2046
 step_postgres() {
-    KONTOR_TEST_ENGINE=postgres run_tests -skip '^(TestNodes_|TestForms_|TestInputs_|TestIDs_|TestTable_|TestQuery_|TestHostile_Configurations)' \
-        "${on_postgres[@]}"
+    local concurrent
+    concurrent=$(built concurrent)
+    KONTOR_TEST_ENGINE=postgres run_tests -run "$("$concurrent" tests "${on_postgres[@]}")" -skip "$not_on_postgres" \
+        $("$concurrent" packages "${on_postgres[@]}")
 }
 
 # Runs the unit tests of the console's modules; one of them rejects circular imports.
@@ -102,11 +108,12 @@ step_console() { node --test --test-timeout=60000 web/test/; }
 # Runs the language rules of CONTRIBUTING.md alone, which is fast. The step tests includes them.
 step_words() { go test -count=1 ./modules/app/treetest -run '^TestWords_'; }
 
-# Runs the packages with random tests with many more rounds, and each fuzz target for $FUZZTIME.
+# Runs the packages with random tests with many more rounds, all tests of modules on PostgreSQL, and each fuzz target for $FUZZTIME.
 step_soak() {
     local names
     names=$(grep -rl --include='*_test.go' 'testenv\.\(Rounds\|Checks\|Runs\)' . | xargs -n 1 dirname | sort -u)
     # shellcheck disable=SC2086 # one word for each package
     KONTOR_TEST=soak run_tests -timeout 12h $names
+    KONTOR_TEST_ENGINE=postgres run_tests -skip "$not_on_postgres" ./modules/...
     make --no-print-directory fuzz FUZZTIME="${FUZZTIME:-3m}"
 }
