@@ -43,7 +43,7 @@ const closeForReset = 30 * time.Second
 // serveSandbox serves the modules. first makes an empty database the beginning of the sandbox; each runs once, before it is served.
 func serveSandbox(ctx context.Context, p Process, r *settings.Result, o openOptions, open *listeners, first, each func(*app.Modules) error) error {
 	s := &sandboxServer{kept: keptState{r.Settings.Data.Dir}, main: open.main}
-	defer s.main.Close() //nolint:errcheck // it may be closed already
+	defer s.main.Close() // it may be closed already
 	o.closing = func() time.Duration {
 		if ctx.Err() == nil {
 			return closeForReset
