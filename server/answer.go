@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"reflect"
@@ -259,9 +260,9 @@ func (s *Server) envelopeOf(lang string, e *apierr.Error) envelope {
 		body.Class, body.Retryable = "temporary", true
 	}
 	if !e.Fields.Empty() {
-		details := map[string]any{}
-		for name, value := range e.Details {
-			details[name] = value
+		details := maps.Clone(e.Details)
+		if details == nil {
+			details = map[string]any{}
 		}
 		for field, text := range e.Fields.All {
 			details[field] = s.Texts.Text(lang, text.Key, text.Args)
@@ -329,16 +330,21 @@ func (s *Server) peopleOf(ctx context.Context, body any) []byte {
 	if s.People == nil || !endpoint.MayNameUsers(body) || isNil(body) {
 		return nil
 	}
-	named := namedUsers.Get().(*userIDs)
-	defer named.free()
-	endpoint.EachUser(body, named.add)
-	if len(named.ids) == 0 {
+	var ids []string
+	seen := map[string]bool{"": true}
+	endpoint.EachUser(body, func(id string) {
+		if !seen[id] {
+			seen[id] = true
+			ids = append(ids, id)
+		}
+	})
+	if len(ids) == 0 {
 		return nil
 	}
-	people, err := s.People.People(ctx, named.ids)
+	people, err := s.People.People(ctx, ids)
 	if err == nil {
 		var object []byte
-		if object, err = encodePeople(named.ids, people); err == nil {
+		if object, err = encodePeople(ids, people); err == nil {
 			return object
 		}
 	}
@@ -390,32 +396,4 @@ func appendPeople(text, people []byte) []byte {
 	}
 	text = append(text, peopleMember...)
 	return append(append(text, people...), '}')
-}
-
-// userIDs gathers the distinct ids of an answer.
-type userIDs struct {
-	ids  []string
-	seen map[string]struct{}
-	add  func(id string) // the method insert, bound once
-}
-
-var namedUsers = sync.Pool{New: func() any {
-	u := &userIDs{seen: map[string]struct{}{}}
-	u.add = u.insert
-	return u
-}}
-
-func (u *userIDs) insert(id string) {
-	if _, known := u.seen[id]; known || id == "" {
-		return
-	}
-	u.seen[id] = struct{}{}
-	u.ids = append(u.ids, id)
-}
-
-func (u *userIDs) free() {
-	clear(u.seen)
-	clear(u.ids) // holds no strings of an answer
-	u.ids = u.ids[:0]
-	namedUsers.Put(u)
 }

@@ -315,10 +315,8 @@ func (s *Server) checkMediaType(r *call) error {
 		return apierr.UnsupportedMediaType
 	}
 	sent, _, _ := strings.Cut(string(header.ContentType()), ";")
-	for _, media := range handler.Media {
-		if strings.EqualFold(strings.TrimSpace(sent), media) {
-			return nil
-		}
+	if !slices.ContainsFunc(handler.Media, func(media string) bool { return strings.EqualFold(strings.TrimSpace(sent), media) }) {
+		return apierr.UnsupportedMediaType
 	}
-	return apierr.UnsupportedMediaType
+	return nil
 }

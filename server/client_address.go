@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -90,12 +91,7 @@ func addressBytes(address net.Addr) []byte {
 }
 
 func (s *Server) trusted(address netip.Addr) bool {
-	for _, prefix := range s.TrustedProxies {
-		if prefix.Contains(address) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
 // Rows at these paths exist for programs on this machine only, see [Server.hides].
@@ -137,10 +133,8 @@ func forwarded(header *fasthttp.RequestHeader) bool {
 		if len(name) >= len("X-Forwarded") && strings.EqualFold(string(name[:len("X-Forwarded")]), "X-Forwarded") {
 			return true
 		}
-		for _, known := range proxyHeaders {
-			if strings.EqualFold(string(name), known) {
-				return true
-			}
+		if slices.ContainsFunc(proxyHeaders, func(known string) bool { return strings.EqualFold(string(name), known) }) {
+			return true
 		}
 	}
 	return false

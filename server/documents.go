@@ -14,11 +14,11 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"kontor/locales"
+	"kontor/server/accept"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
 	"kontor/server/etag"
 	"kontor/server/openapi"
-	"kontor/web"
 )
 
 // document is the API document as it is sent.
@@ -73,9 +73,9 @@ func (s *Server) serveDocument(_ context.Context, r *endpoint.Request) error {
 	header, answer := &r.Fiber.Request().Header, r.Fiber.Response()
 	body, tag := d.plain, d.etag
 	answer.Header.Add(fiber.HeaderVary, fiber.HeaderAcceptEncoding)
-	if web.TakesGzip(listHeader(header, fiber.HeaderAcceptEncoding)) {
-		body, tag = d.gzip, d.etag+"-gzip"
-		answer.Header.Set(fiber.HeaderContentEncoding, "gzip")
+	if coding, _ := accept.Coding(listHeader(header, fiber.HeaderAcceptEncoding), accept.Gzip); coding == accept.Gzip {
+		body, tag = d.gzip, etag.ForCoding(d.etag, coding)
+		answer.Header.Set(fiber.HeaderContentEncoding, coding)
 	}
 	answer.Header.SetContentType(fiber.MIMEApplicationJSON)
 	answer.Header.Set(fiber.HeaderCacheControl, "no-cache")

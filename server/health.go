@@ -154,7 +154,7 @@ const (
 type Starting struct {
 	engine   fasthttp.Server
 	config   *tls.Config // nil: without TLS
-	listener *lentListener
+	listener *Lent
 	log      *slog.Logger
 	texts    *locales.Bundle
 	mu       sync.Mutex
@@ -173,7 +173,7 @@ type startProgress struct {
 
 // NewStarting returns the answers for a listener. Requests wait until Begin.
 func NewStarting(listener net.Listener, config *tls.Config, log *slog.Logger) *Starting {
-	s := &Starting{listener: &lentListener{Listener: listener}, config: config, log: log, texts: locales.Lazy(), ended: make(chan struct{})}
+	s := &Starting{listener: Lend(listener), config: config, log: log, texts: locales.Lazy(), ended: make(chan struct{})}
 	s.engine = fasthttp.Server{
 		StreamRequestBody: true, MaxRequestBodySize: maxStartingBody, // bodies are not read
 		Handler: s.answer, Concurrency: maxStarting, ReadTimeout: startingTimeout, WriteTimeout: startingTimeout,
@@ -232,7 +232,7 @@ func (s *Starting) Stop() {
 	defer cancel()
 	_ = s.engine.ShutdownWithContext(ctx) // what still runs has startingTimeout
 	<-s.ended
-	s.listener.free()
+	s.listener.Free()
 }
 
 // answer answers a request.
@@ -272,14 +272,20 @@ func (s *Starting) answer(c *fasthttp.RequestCtx) {
 	c.SetBody(data)
 }
 
-// lentListener is a listener that a server does not close.
-type lentListener struct {
+// Lent is a listener that a server may close while connections wait for the next server on the same address.
+type Lent struct {
 	net.Listener
+	mu      sync.RWMutex // held for reading by Accept
 	stopped atomic.Bool
 }
 
+// Lend returns a listener for one server.
+func Lend(listener net.Listener) *Lent { return &Lent{Listener: listener} }
+
 // Accept returns the next connection, until Close.
-func (l *lentListener) Accept() (net.Conn, error) {
+func (l *Lent) Accept() (net.Conn, error) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
 	if l.stopped.Load() {
 		return nil, net.ErrClosed
 	}
@@ -290,16 +296,21 @@ func (l *lentListener) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// Close ends Accept. Connections wait for the next server.
-func (l *lentListener) Close() error {
+// Close makes Accept return, and waits until it has. The address stays open.
+func (l *Lent) Close() error {
 	l.stopped.Store(true)
-	return l.limit(time.Unix(1, 0))
+	if err := l.limit(time.Unix(1, 0)); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return nil
 }
 
-// free lets others accept connections again.
-func (l *lentListener) free() { _ = l.limit(time.Time{}) } // it cannot fail after Close has not
+// Free lets others accept connections again.
+func (l *Lent) Free() { _ = l.limit(time.Time{}) } // it cannot fail after Close has not
 
-func (l *lentListener) limit(at time.Time) error {
+func (l *Lent) limit(at time.Time) error {
 	if limited, ok := l.Listener.(interface{ SetDeadline(at time.Time) error }); ok {
 		return limited.SetDeadline(at)
 	}

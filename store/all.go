@@ -6,65 +6,78 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/google/uuid"
+
+	"kontor/store/query"
 )
 
 // Scanner is a row whose columns a function reads.
-type Scanner = interface{ Scan(dest ...any) error }
+type Scanner = query.Scanner
+
+// Each calls read for each row of a statement, until it returns an error.
+func Each(ctx context.Context, q Querier, read func(row Scanner) error, statement string, args ...any) error {
+	return query.Each(ctx, q, read, statement, args...)
+}
+
+// idsAtOnce is how many ids one statement of EachOf takes.
+const idsAtOnce = 64
+
+// EachOf calls read with each row of a statement that contains %s for a list of ids. There may be any number of ids: it runs the
+// statement for some at a time.
+func EachOf(ctx context.Context, q Querier, read func(row Scanner) error, statement string, ids []string) error {
+	for part := range slices.Chunk(ids, idsAtOnce) {
+		if err := Each(ctx, q, read, fmt.Sprintf(statement, In(1, len(part))), AppendIn(nil, part)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // All returns what scan returns for each row of a statement. The number of rows must be bounded.
 func All[T any](ctx context.Context, q Querier, scan func(row Scanner) (T, error), statement string, args ...any) ([]T, error) {
-	rows, err := q.Query(ctx, statement, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var found []T
-	for rows.Next() {
-		one, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, one)
-	}
-	return found, rows.Err()
+	return query.All(ctx, q, scan, statement, args...)
 }
 
 // Text reads the one text column of a row, for [All].
-func Text(row Scanner) (text string, err error) {
-	err = row.Scan(&text)
-	return text, err
-}
+func Text(row Scanner) (text string, err error) { return query.Text(row) }
 
-// pairsAtOnce is how many keys one statement of Pairs takes.
-const pairsAtOnce = 64
+// Exists reports whether a statement returns a row.
+func Exists(ctx context.Context, q Querier, statement string, args ...any) (bool, error) {
+	err := q.QueryRow(ctx, statement, args...).Scan(Ignored)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
 
 // Pairs returns the second column of a statement by the first. The statement contains %s for the list of the keys; there may be any
 // number of them.
 func Pairs(ctx context.Context, q Querier, statement string, keys []string) (map[string]string, error) {
 	found := make(map[string]string, len(keys))
-	for part := range slices.Chunk(keys, pairsAtOnce) {
-		rows, err := q.Query(ctx, fmt.Sprintf(statement, In(1, len(part))), AppendIn(nil, part)...)
+	err := EachOf(ctx, q, func(row Scanner) error {
+		var key, value string
+		err := row.Scan(&key, &value)
+		found[key] = value
+		return err
+	}, statement, keys)
+	return found, err
+}
+
+// InBatches runs fn in one transaction after another, as long as it handles a whole batch of size rows.
+func (db *DB) InBatches(ctx context.Context, size int64, fn func(tx *Tx) (n int64, err error)) error {
+	for n := size; n == size; {
+		err := db.InTx(ctx, func(tx *Tx) (err error) {
+			n, err = fn(tx)
+			return err
+		})
 		if err != nil {
-			return nil, err
-		}
-		for rows.Next() {
-			var key, value string
-			if err := rows.Scan(&key, &value); err != nil {
-				return nil, errors.Join(err, rows.Close())
-			}
-			found[key] = value
-		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return found, nil
+	return nil
 }
 
 // EachFound calls each with every row that find returns, a batch in each transaction, until find returns none. find returns a bounded
@@ -101,13 +114,7 @@ func EachFound[T any](ctx context.Context, db *DB, find func(q Querier) ([]T, er
 //
 // The list is portable to every engine. An empty one matches nothing. Split long lists (slices.Chunk): an engine takes
 // 32,766 parameters at most.
-func In(first, n int) string {
-	last := first + inLength(n) - 1
-	if last <= keptPlaces {
-		return places[placeAt(first) : placeAt(last+1)-len(placeSeparator)]
-	}
-	return writePlaces(first, last)
-}
+func In(first, n int) string { return query.Places(first, first+inLength(n)-1) }
 
 // AppendIn appends the values of an IN list to the arguments of a statement. It repeats the last value until the list has
 // the length that [In] gives it; repetitions do not change which rows match.
@@ -134,35 +141,6 @@ func inLength(n int) int {
 	return length
 }
 
-const (
-	placeSeparator = ", "
-	// keptPlaces is the highest placeholder in places. Lists beyond it are rare and are formatted each time.
-	keptPlaces = 999
-)
-
-// places holds the placeholders $1 to $999. Lists are cut out of it, which allocates nothing.
-var places = writePlaces(1, keptPlaces) + placeSeparator
-
-// placeAt returns where the placeholder with a number begins in places.
-func placeAt(number int) int {
-	const perDigit = len("$" + placeSeparator)
-	at := (number - 1) * (perDigit + 1)
-	return at + max(0, number-10) + max(0, number-100) // second and third digits
-}
-
-// writePlaces writes the placeholders from first to last.
-func writePlaces(first, last int) string {
-	var b strings.Builder
-	for number := first; number <= last; number++ {
-		if number > first {
-			b.WriteString(placeSeparator)
-		}
-		b.WriteByte('$')
-		b.WriteString(strconv.Itoa(number))
-	}
-	return b.String()
-}
-
 // NilID is the id of no record.
 const NilID = "00000000-0000-0000-0000-000000000000"
 
@@ -187,81 +165,6 @@ func SetIDs(next func() string) (restore func()) {
 	return func() { idSource.Store(nil) }
 }
 
-// memoLimit bounds the remembered numbers. Beyond it all are forgotten, and each must be counted again.
-const memoLimit = 4096
-
-// memo remembers numbers until a commit writes to one of their tables.
-type memo struct {
-	mu      sync.Mutex
-	entries map[string]*memoEntry
-}
-
-// memoEntry is a number that is known or being loaded.
-type memoEntry struct {
-	version uint64 // of the tables, taken before the number was read
-	ready   chan struct{}
-	value   int64
-	err     error
-}
-
-// Memo returns the result of load, and remembers it under the key until a commit writes to one of the tables. Concurrent
-// callers share one load. A caller that comes after a commit never gets a number that was read before it. An error is not
-// remembered. The load uses the context of the caller that came first; if it fails, the other callers load for themselves.
-func (db *DB) Memo(ctx context.Context, key string, tables []string, load func() (int64, error)) (int64, error) {
-	version, err := db.Version(ctx, tables...)
-	if err != nil {
-		return 0, err
-	}
-	e, first := db.memo.entry(key, version)
-	if !first {
-		select {
-		case <-e.ready:
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		}
-		if e.err == nil {
-			return e.value, nil
-		}
-		return load()
-	}
-	completed := false
-	defer func() {
-		if !completed { // load panicked
-			e.err = ErrClosed
-		}
-		if e.err != nil {
-			db.memo.forget(key, e)
-		}
-		close(e.ready)
-	}()
-	e.value, e.err = load()
-	completed = true
-	return e.value, e.err
-}
-
-// entry returns the entry of this version, or a new one; then first is true and the caller must load the number.
-func (m *memo) entry(key string, version uint64) (e *memoEntry, first bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if e, ok := m.entries[key]; ok && e.version == version {
-		return e, false
-	}
-	if m.entries == nil || len(m.entries) >= memoLimit {
-		m.entries = make(map[string]*memoEntry)
-	}
-	e = &memoEntry{version: version, ready: make(chan struct{})}
-	m.entries[key] = e
-	return e, true
-}
-
-func (m *memo) forget(key string, e *memoEntry) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.entries[key] == e {
-		delete(m.entries, key)
-	}
-}
-
 // batchSizes are the numbers of rows that one statement writes. Few sizes mean few statements to compile and keep.
 var batchSizes = [...]int{128, 16, 4, 1}
 
@@ -281,20 +184,10 @@ func Batches[T any](all []T) iter.Seq[[]T] {
 
 // Values returns what follows VALUES: n rows of width placeholders each, numbered after the first used ones: ($3, $4), ($5, $6).
 func Values(n, width, used int) string {
-	var b []byte
-	for row := range n {
-		if row > 0 {
-			b = append(b, ", "...)
-		}
-		b = append(b, '(')
-		for column := range width {
-			if column > 0 {
-				b = append(b, ", "...)
-			}
-			used++
-			b = strconv.AppendInt(append(b, '$'), int64(used), 10)
-		}
-		b = append(b, ')')
+	rows := make([]string, n)
+	for i := range rows {
+		rows[i] = "(" + query.Places(used+1, used+width) + ")"
+		used += width
 	}
-	return string(b)
+	return strings.Join(rows, ", ")
 }

@@ -239,39 +239,21 @@ const (
 
 // DigestsSince returns what an upgrade has digested since an audit entry, by record type.
 func DigestsSince(ctx context.Context, q Querier, begun int64) (map[string]Digests, error) {
-	rows, err := q.Query(ctx, selectDigests, begun, DigestAction)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	found := map[string]Digests{}
-	for rows.Next() {
+	err := query.Each(ctx, q, func(row Scanner) error {
 		var recType string
 		var d Digests
-		if err := rows.Scan(&recType, &d.Last, &d.Count); err != nil {
-			return nil, err
-		}
+		err := row.Scan(&recType, &d.Last, &d.Count)
 		found[recType] = d
-	}
-	return found, rows.Err()
+		return err
+	}, selectDigests, begun, DigestAction)
+	return found, err
 }
 
 // ChangedSinceDigest returns the ids of the records of a type that have entries since an upgrade began, after which the upgrade has
 // not digested them: another version of the program has served meanwhile.
-func ChangedSinceDigest(ctx context.Context, q Querier, recType string, begun int64) (ids []string, err error) {
-	rows, err := q.Query(ctx, selectChanged, begun, recType, DigestAction)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, rows.Err()
+func ChangedSinceDigest(ctx context.Context, q Querier, recType string, begun int64) ([]string, error) {
+	return All(ctx, q, Text, selectChanged, begun, recType, DigestAction)
 }
 
 const selectLastEntry = `SELECT COALESCE(MAX(seq), 0) FROM audit_entries WHERE rec_id = $1 AND rec_type = $2`

@@ -43,12 +43,7 @@ func (db *DB) Seal(table, column, rowID string, plain []byte) (string, error) {
 
 // Unseal decrypts a value that Seal made for the same place.
 func (db *DB) Unseal(table, column, rowID, sealed string) ([]byte, error) {
-	db.Heavy("unseal")
-	plain, err := db.keys.Unseal(table, column, rowID, sealed)
-	if db.missesKey(context.Background(), err) {
-		plain, err = db.keys.Unseal(table, column, rowID, sealed)
-	}
-	return plain, err
+	return db.UnsealWith(nil, table, column, rowID, sealed)
 }
 
 // IsNewest reports whether a value is sealed with the newest key.
@@ -218,27 +213,40 @@ type Resealed struct {
 func (db *DB) reseal(ctx context.Context, report func(Resealed)) (total int64, err error) {
 	for _, c := range db.sealed.all() {
 		progress := Resealed{Table: c.Table, Column: c.Column}
-		for after := ""; ; {
-			values, err := db.nextSealed(ctx, c, after)
-			if err != nil {
-				return total, fmt.Errorf("read values of %s.%s: %w", c.Table, c.Column, err)
-			}
-			if len(values) == 0 {
-				break
-			}
+		err := db.eachSealed(ctx, c, func(values []SealedValue) error {
 			written, err := db.resealValues(ctx, values)
 			if err != nil {
-				return total, fmt.Errorf("seal values of %s.%s: %w", c.Table, c.Column, err)
+				return fmt.Errorf("seal values of %s.%s: %w", c.Table, c.Column, err)
 			}
-			after = values[len(values)-1].After
 			if written > 0 {
 				progress.Values += written
 				total += written
 				report(progress)
 			}
+			return nil
+		})
+		if err != nil {
+			return total, err
 		}
 	}
 	return total, nil
+}
+
+// eachSealed calls f with the values of a column that are not sealed with the newest key, a batch each time.
+func (db *DB) eachSealed(ctx context.Context, c SealedColumn, f func(values []SealedValue) error) error {
+	for after := ""; ; {
+		values, err := db.nextSealed(ctx, c, after)
+		if err != nil {
+			return fmt.Errorf("read values of %s.%s: %w", c.Table, c.Column, err)
+		}
+		if len(values) == 0 {
+			return nil
+		}
+		if err := f(values); err != nil {
+			return err
+		}
+		after = values[len(values)-1].After
+	}
 }
 
 // resealValues seals values and writes them in one transaction. It returns how many there were to write.
@@ -275,18 +283,10 @@ func (db *DB) nextSealed(ctx context.Context, c SealedColumn, after string) ([]S
 	if c.Next != nil {
 		return c.Next(ctx, newest, after, resealBatch)
 	}
-	rows, err := db.Query(ctx, c.Select, newest, after, resealBatch)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var values []SealedValue
-	for rows.Next() {
+	return All(ctx, db, func(row Scanner) (SealedValue, error) {
 		var order, rowID, sealed string
-		if err := rows.Scan(&order, &rowID, &sealed); err != nil {
-			return nil, err
-		}
-		values = append(values, SealedValue{After: order, Reseal: func(context.Context) (func(context.Context, *Tx) error, error) {
+		err := row.Scan(&order, &rowID, &sealed)
+		return SealedValue{After: order, Reseal: func(context.Context) (func(context.Context, *Tx) error, error) {
 			plain, err := db.Unseal(c.Table, c.Column, rowID, sealed)
 			if err != nil {
 				return nil, err
@@ -296,9 +296,8 @@ func (db *DB) nextSealed(ctx context.Context, c SealedColumn, after string) ([]S
 				_, err := tx.Exec(ctx, c.Update, order, sealed, resealed)
 				return err
 			}, err
-		}})
-	}
-	return values, rows.Err()
+		}}, err
+	}, c.Select, newest, after, resealBatch)
 }
 
 // sealedAnswers are the stored answers to repeated requests.
@@ -409,16 +408,12 @@ func (db *DB) KeyState(ctx context.Context) (KeyState, error) {
 	}
 	for _, c := range db.sealed.all() {
 		found := Resealed{Table: c.Table, Column: c.Column}
-		for after := ""; ; {
-			values, err := db.nextSealed(ctx, c, after)
-			if err != nil {
-				return state, err
-			}
-			if len(values) == 0 {
-				break
-			}
+		err := db.eachSealed(ctx, c, func(values []SealedValue) error {
 			found.Values += int64(len(values))
-			after = values[len(values)-1].After
+			return nil
+		})
+		if err != nil {
+			return state, err
 		}
 		if found.Values > 0 {
 			state.Remaining = append(state.Remaining, found)

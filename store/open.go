@@ -14,6 +14,7 @@ import (
 	"kontor/store/fulltext"
 	"kontor/store/migrations"
 	"kontor/store/postgres"
+	"kontor/store/query"
 	"kontor/store/sealing"
 	"kontor/store/sqlite"
 )
@@ -70,15 +71,14 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.leave())
 	}
-	if err := db.auditLoss(ctx, report.Loss); err != nil {
-		return nil, errors.Join(err, db.Close())
+	err = db.auditLoss(ctx, report.Loss)
+	if err == nil && db.Shared() { // another node may have changed the keys since they were read, before this one was informed
+		err = db.RenewKeys(ctx)
 	}
-	if db.Shared() { // another node may have changed the keys since they were read, before this one was informed
-		if err := db.RenewKeys(ctx); err != nil {
-			return nil, errors.Join(err, db.Close())
-		}
+	if err == nil {
+		err = db.settleKey(ctx)
 	}
-	if err := db.settleKey(ctx); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	if len(report.Unprotected) > 0 {
@@ -271,12 +271,9 @@ func (db *DB) awaitTurn(ctx context.Context, self string) error {
 
 // takeTurn takes the turn if it is free, or if force is true and the node before still has it. It returns who has it.
 func (tx *Tx) takeTurn(ctx context.Context, self string, force bool, before string) (holder string, err error) {
-	err = tx.QueryRow(ctx, engine.SelectMeta, metaExclusive).Scan(&holder)
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		return "", err
-	}
-	if err == nil && !(force && holder == before) {
-		return holder, nil
+	holder, held, err := query.Meta(ctx, tx, metaExclusive)
+	if err != nil || held && !(force && holder == before) {
+		return holder, err
 	}
 	_, err = tx.Exec(ctx, engine.UpsertMeta, metaExclusive, self)
 	return self, err

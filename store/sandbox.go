@@ -2,12 +2,12 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
 	"kontor/store/engine"
+	"kontor/store/query"
 )
 
 // metaAhead is the row of the table meta that says by how many milliseconds the clock of a sandbox is ahead.
@@ -17,19 +17,20 @@ const metaAhead = "sandbox_ahead_ms"
 // sandbox, or whose clock was never moved. Processes that write must use a clock that is as far ahead: otherwise its records are of
 // the future.
 func (db *DB) Ahead(ctx context.Context) (time.Duration, error) {
-	var text string
-	err := db.QueryRow(ctx, engine.SelectMeta, metaAhead).Scan(&text)
-	if errors.Is(err, ErrNotFound) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("read how far the clock is ahead: %w", err)
-	}
-	ms, err := strconv.ParseInt(text, 10, 64)
+	ms, err := metaNumber(ctx, db, metaAhead)
 	if err != nil {
 		return 0, fmt.Errorf("read how far the clock is ahead: %w", err)
 	}
 	return time.Duration(ms) * time.Millisecond, nil
+}
+
+// metaNumber returns the number in a row of the table meta, 0 without the row.
+func metaNumber(ctx context.Context, q Querier, name string) (int64, error) {
+	text, known, err := query.Meta(ctx, q, name)
+	if err != nil || !known {
+		return 0, err
+	}
+	return strconv.ParseInt(text, 10, 64)
 }
 
 // KeepAhead stores by how much the clock is ahead, before it is.
@@ -46,15 +47,8 @@ const metaRuns = "sandbox_runs"
 // CountRun returns the number of a new run of a sandbox: 1 for the first one in this database.
 func (db *DB) CountRun(ctx context.Context) (run int64, err error) {
 	err = db.InTx(ctx, func(tx *Tx) error {
-		var text string
-		err := tx.QueryRow(ctx, engine.SelectMeta, metaRuns).Scan(&text)
-		if err != nil && !errors.Is(err, ErrNotFound) {
+		if run, err = metaNumber(ctx, tx, metaRuns); err != nil {
 			return err
-		}
-		if run = 0; err == nil {
-			if run, err = strconv.ParseInt(text, 10, 64); err != nil {
-				return err
-			}
 		}
 		run++
 		_, err = tx.Exec(ctx, engine.UpsertMeta, metaRuns, strconv.FormatInt(run, 10))

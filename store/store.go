@@ -44,7 +44,6 @@ type DB struct {
 	digests *audittrail.Digester
 	guard   *audittrail.Guard
 	engine  engine.Engine
-	memo    memo
 	totals  totals
 	origin  func(ctx context.Context) Origin
 	audited func(seq int64) // nil: nothing follows the audit trail
@@ -55,7 +54,6 @@ type DB struct {
 	recall  atomic.Uint64 // see Tx.Recall
 	closing sync.Once
 
-	live            liveNodes
 	exclusive       sync.Mutex // held while Exclusively runs
 	keysChanged     *Topic
 	keysStale       atomic.Pointer[error] // why the present keys could not be read; nil: they are known
@@ -181,24 +179,23 @@ func (db *DB) leave() error {
 // CheckPrimary returns an error while this node refuses the database server that it reaches, because acknowledged commits are
 // missing there.
 func (db *DB) CheckPrimary(ctx context.Context) error {
-	if s, ok := db.engine.(engine.Server); ok {
-		return s.CheckPrimary(ctx)
-	}
-	return nil
+	return db.checkServer(ctx, engine.Server.CheckPrimary)
 }
 
 // CheckDurability returns an error while the configuration of the database server lets a loss of power destroy acknowledged writes.
 func (db *DB) CheckDurability(ctx context.Context) error {
-	if s, ok := db.engine.(engine.Server); ok {
-		return s.CheckDurability(ctx)
-	}
-	return nil
+	return db.checkServer(ctx, engine.Server.CheckDurability)
 }
 
 // CheckRole returns an error when the role with which this node signs in to a database server may do more than Kontor needs.
 func (db *DB) CheckRole(ctx context.Context) error {
+	return db.checkServer(ctx, engine.Server.CheckRole)
+}
+
+// checkServer checks the database server, if there is one.
+func (db *DB) checkServer(ctx context.Context, check func(engine.Server, context.Context) error) error {
 	if s, ok := db.engine.(engine.Server); ok {
-		return s.CheckRole(ctx)
+		return check(s, ctx)
 	}
 	return nil
 }
@@ -347,30 +344,19 @@ func (db *DB) Leads() bool { return db.engine.Leads() }
 // Nodes returns the processes that use the database, ordered by start. On a shared database the list may be a second old.
 func (db *DB) Nodes() []Node { return db.engine.Nodes() }
 
-// liveNodes is the number of nodes with a lease, counted at most once a second.
-type liveNodes struct {
-	count atomic.Int64
-	until atomic.Int64 // Unix nanoseconds
-}
-
 // LiveNodes returns the number of processes that use the database, this one among them. On a shared database it may be a second old,
 // so that callers may ask for each request.
 func (db *DB) LiveNodes() int {
 	if !db.Shared() {
 		return 1
 	}
-	l := &db.live
-	if now := time.Now().UnixNano(); now >= l.until.Load() || l.until.Load() > now+int64(time.Second) { // due, or the clock was set back
-		l.until.Store(now + int64(time.Second))
-		n := int64(0)
-		for _, node := range db.Nodes() {
-			if node.Live {
-				n++
-			}
+	n := 0
+	for _, node := range db.Nodes() {
+		if node.Live {
+			n++
 		}
-		l.count.Store(n)
 	}
-	return int(max(1, l.count.Load()))
+	return max(1, n)
 }
 
 // Heavy reports that the calling goroutine begins work that belongs before the transaction: rendering, encoding, encryption,

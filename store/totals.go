@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"sync"
 
@@ -204,19 +203,11 @@ func (db *DB) countPlainly(ctx context.Context, c *Counting) (groups []Group, er
 	if c.MaxGroups > 0 {
 		sql += " LIMIT " + strconv.Itoa(c.MaxGroups+1)
 	}
-	rows, err := query.Query(ctx, db.engine, sql, args)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var g Group
-		if err := rows.Scan(&g.Value, &g.Rows); err != nil {
-			return nil, fmt.Errorf("read a count: %w", err)
-		}
-		groups = append(groups, g)
-	}
-	return nonEmpty(groups), rows.Err()
+	groups, err = query.All(ctx, db, func(row Scanner) (g Group, err error) {
+		err = row.Scan(&g.Value, &g.Rows)
+		return g, err
+	}, sql, args...)
+	return nonEmpty(groups), err
 }
 
 // added returns the groups with the changes. It returns false when a number would be negative, which means that the statement

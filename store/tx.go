@@ -18,7 +18,6 @@ type Tx struct {
 	now Time
 
 	entries []audittrail.Pending
-	entry   [1]audittrail.Pending // the first of entries, which saves an allocation
 	answer  *Answer
 
 	removals [][2]string // types and ids of audit entries whose documents are removed
@@ -39,24 +38,15 @@ func (db *DB) InTx(ctx context.Context, fn func(tx *Tx) error) error {
 	if err := db.keysLost(); err != nil {
 		return err
 	}
-	var runs struct { // one allocation
-		first Tx
-		last  *Tx // of the run that was committed
-	}
+	var last *Tx // of the run that was committed
 	err := db.engine.Write(ctx, func(etx engine.Tx) error {
-		tx := &runs.first
-		if runs.last != nil { // a job that kept an earlier Tx must find it closed
-			tx = &Tx{}
-		}
-		runs.last = tx
-		*tx = Tx{db: db, tx: etx, now: db.Now()}
-		tx.entries = tx.entry[:0]
-		db.noteTime(tx.now)
-		return tx.run(ctx, fn)
+		last = &Tx{db: db, tx: etx, now: db.Now()}
+		db.noteTime(last.now)
+		return last.run(ctx, fn)
 	})
 	switch {
-	case err == nil && runs.last.answer != nil:
-		runs.last.answer.MarkAnswered(runs.last.claim, runs.last.responder)
+	case err == nil && last.answer != nil:
+		last.answer.MarkAnswered(last.claim, last.responder)
 	case errors.Is(err, ErrWrongKey) && db.Shared():
 		return errors.Join(err, db.RenewKeys(ctx)) // another node has replaced the master key
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
+
+	"kontor/server/accept"
 )
 
 // policy allows resources of our own origin only: no inline script or style, no frame, no plugin.
@@ -92,7 +94,7 @@ func (s *Site) write(c *fiber.Ctx, f file, caching string) {
 		c.Vary(fiber.HeaderAcceptEncoding)
 		if packed := f.packed(c); packed != nil {
 			body, etag = packed, strings.TrimSuffix(f.etag, `"`)+`-gzip"`
-			c.Set(fiber.HeaderContentEncoding, "gzip")
+			c.Set(fiber.HeaderContentEncoding, accept.Gzip)
 		}
 	}
 	c.Set(fiber.HeaderContentType, f.kind)
@@ -112,7 +114,7 @@ func (s *Site) write(c *fiber.Ctx, f file, caching string) {
 
 // packed returns the compressed file for a client that accepts it, otherwise nil.
 func (f file) packed(c *fiber.Ctx) []byte {
-	if !TakesGzip(acceptEncoding(c)) {
+	if coding, _ := accept.Coding(acceptEncoding(c), accept.Gzip); coding != accept.Gzip {
 		return nil
 	}
 	return f.gzip()

@@ -140,9 +140,8 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		PerHour: codesPerHour(o.Settings.RateLimits), Log: o.Log, Policy: m.Policy})
 	m.OIDC = newOIDC(m)
 	m.Factors = factors.New(db, m.Auth, m.Notifications, texts, factors.Options{BaseURL: o.Settings.Server.BaseURL, Issuer: issuer(o.Settings), Log: o.Log})
-	if m.Services, err = newServices(m); err != nil {
-		return nil, err
-	}
+	m.Services = serviceaccounts.New(m.DB, m.users(), m.Auth, m.Notifications,
+		serviceaccounts.Options{CheckHolds: m.checkHolds, Texts: m.Texts, Log: m.Log})
 	m.Personas = personas.New(db, texts)
 	m.Customers = customers.New(db, m.Notifications, m.Users, m.Personas, customers.Options{FourEyes: o.Settings.KYC.FourEyes, Texts: texts})
 	m.Payers = payers.New(db, m.Customers, texts)
@@ -333,6 +332,7 @@ func (m *Modules) Prepare(ctx context.Context) {
 func (m *Modules) Close(ctx context.Context) error {
 	m.Privacy.Close()
 	m.Screening.Close()
+	m.Users.Close()
 	var workers sync.WaitGroup
 	workers.Go(func() { m.bills.Close(ctx) })
 	workers.Go(func() { m.Profile.Close(ctx) })
@@ -402,12 +402,6 @@ func (m *Modules) keepChanges() {
 // purgeChanges deletes changed fields that are older than the setting; 0 deletes all.
 func (m *Modules) purgeChanges(ctx context.Context) error {
 	return m.DB.PurgeChangedFields(ctx, m.Settings.Audit.ChangedFields)
-}
-
-// newServices builds the service accounts.
-func newServices(m *Modules) (*serviceaccounts.Service, error) {
-	return serviceaccounts.New(m.DB, m.users(), m.Auth, m.Notifications,
-		serviceaccounts.Options{CheckHolds: m.checkHolds, Texts: m.Texts, Log: m.Log})
 }
 
 // checkHolds compares the rights of the caller with those of a user. The module rbac is built later.

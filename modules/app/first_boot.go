@@ -13,7 +13,6 @@ import (
 	"kontor/modules/developer/playground"
 	"kontor/modules/developer/requestlog"
 	"kontor/modules/identity/directory"
-	"kontor/modules/identity/rbac"
 	"kontor/server"
 	"kontor/server/access"
 	"kontor/store"
@@ -223,7 +222,7 @@ func (r rights) Look(ctx context.Context, userID string, t access.RecordType, wa
 		return false, false, err
 	}
 	caller := access.Caller{UserID: userID, Roles: roles}.WithPolicy(r.modules.Policy.Load())
-	decisions, err := r.modules.RBAC.Decide(ctx, caller, []rbac.Check{{RecType: t.Name, Permission: wanted.String(), RecID: id}})
+	decisions, err := r.modules.RBAC.Decide(ctx, caller, []access.Check{{RecType: t.Name, Permission: wanted.String(), RecID: id}})
 	if err != nil {
 		return false, false, err
 	}

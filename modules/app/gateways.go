@@ -20,7 +20,6 @@ import (
 	"kontor/modules/identity/authzen"
 	"kontor/modules/identity/directory"
 	"kontor/modules/identity/oidc"
-	"kontor/modules/identity/rbac"
 	"kontor/modules/identity/serviceaccounts"
 	"kontor/modules/kit/attachment"
 	"kontor/modules/kit/change"
@@ -149,44 +148,7 @@ func serveLicences(c *fiber.Ctx, path string) bool {
 
 // newAuthZEN builds the interface by which other programs ask for decisions.
 func newAuthZEN(m *Modules) *authzen.Service {
-	return authzen.New(decisions{m}, m.users(), authzen.Options{BaseURL: m.Settings.BaseURLFor(m.Settings.Server.Listen), Policy: m.Policy})
-}
-
-// decisions adapts rbac for the module authzen. The module rbac is built later.
-type decisions struct{ modules *Modules }
-
-// Ask decides questions about one subject.
-func (d decisions) Ask(ctx context.Context, asking, subject *access.Caller, questions []authzen.Question) ([]authzen.Answer, error) {
-	checks := make([]rbac.Check, len(questions))
-	for i, q := range questions {
-		checks[i] = rbac.Check(q)
-	}
-	decided, err := d.modules.RBAC.Ask(ctx, asking, subject, checks)
-	answers := make([]authzen.Answer, len(decided))
-	for i, one := range decided {
-		answers[i] = authzen.Answer(one)
-	}
-	return answers, err
-}
-
-// MayAskAboutOthers reports whether a caller may ask about other subjects.
-func (d decisions) MayAskAboutOthers(asking *access.Caller) bool {
-	return rbac.MayAskAboutOthers(asking)
-}
-
-// Subjects returns the users for whom a question is allowed.
-func (d decisions) Subjects(ctx context.Context, asking *access.Caller, kind string, q authzen.Question, after string, limit int) ([]string, error) {
-	return d.modules.RBAC.Subjects(ctx, asking, kind, rbac.Check(q), after, limit)
-}
-
-// Resources returns the records on which a subject has a permission.
-func (d decisions) Resources(ctx context.Context, asking, subject *access.Caller, recType, permission, after string, limit int) ([]string, error) {
-	return d.modules.RBAC.Resources(ctx, asking, subject, recType, permission, after, limit)
-}
-
-// Actions returns the permissions of a record type.
-func (d decisions) Actions(ctx context.Context, recType string) ([]string, error) {
-	return d.modules.RBAC.Actions(ctx, recType)
+	return authzen.New(m.RBAC, m.users(), authzen.Options{BaseURL: m.Settings.BaseURLFor(m.Settings.Server.Listen), Policy: m.Policy})
 }
 
 // newSearch builds the search over the records of all types.
@@ -265,9 +227,9 @@ type readable struct{ modules *Modules }
 
 // Readable returns which of the records the caller may read.
 func (r readable) Readable(ctx context.Context, caller *access.Caller, t access.RecordType, ids []string) (map[string]bool, error) {
-	checks := make([]rbac.Check, len(ids))
+	checks := make([]access.Check, len(ids))
 	for i, id := range ids {
-		checks[i] = rbac.Check{RecType: t.Name, Permission: access.Read.String(), RecID: id}
+		checks[i] = access.Check{RecType: t.Name, Permission: access.Read.String(), RecID: id}
 	}
 	decisions, err := r.modules.RBAC.Decide(ctx, caller, checks)
 	if err != nil {
@@ -340,11 +302,6 @@ func (f federatedSessions) OpenFederatedSession(ctx context.Context, tx *store.T
 // messages adapts the notifications for the modules directory and chats.
 type messages struct{ *notifications.Service }
 
-// PrepareOTP renders the message with a one-time code.
-func (s messages) PrepareOTP(m directory.OTPMessage) func(ctx context.Context, tx *store.Tx) error {
-	return s.Service.PrepareOTP(notifications.OTPMessage(m))
-}
-
 // MarkRead marks a user's notifications about a record as read.
 func (s messages) MarkRead(ctx context.Context, tx *store.Tx, userID string, t access.RecordType, recordID string) error {
 	_, err := s.MarkRecordRead(ctx, tx, userID, t.Name, recordID)
@@ -365,26 +322,6 @@ func (u users) Active(ctx context.Context, q store.Querier, ids ...string) (map[
 	return u.ActivePeople(ctx, q, ids...)
 }
 
-// FindSubject returns an active user with their roles, for the module authzen.
-func (u users) FindSubject(ctx context.Context, kind, ref string) (*access.Caller, bool, error) {
-	return u.Service.FindSubject(ctx, u.db, kind, ref)
-}
-
-// UserNames returns the oldest user name of each user, for the module authzen.
-func (u users) UserNames(ctx context.Context, ids []string) (map[string]string, error) {
-	return u.Service.UserNames(ctx, u.db, ids)
-}
-
-// Create stores the user of a service account.
-func (u users) Create(ctx context.Context, tx *store.Tx, name string, roles []string) (string, error) {
-	return u.CreateMachine(ctx, tx, name, roles)
-}
-
-// Change changes the user of a service account.
-func (u users) Change(ctx context.Context, tx *store.Tx, id string, name, status *string) error {
-	return u.ChangeMachine(ctx, tx, id, directory.MachineChange{Name: name, Status: status})
-}
-
 // CheckMayActAs checks that the caller may act as a service account, for the module webhooks. The service accounts are built before it.
 func (u users) CheckMayActAs(ctx context.Context, tx *store.Tx, id string) error {
 	return u.services.CheckMayActAs(ctx, tx, id)
@@ -397,9 +334,4 @@ func (u users) FindLogin(ctx context.Context, login string) (string, error) {
 		return "", store.ErrNotFound
 	}
 	return user.ID, err
-}
-
-// CreateFederated creates a user who signs in with the provider, for the module oidc.
-func (u users) CreateFederated(ctx context.Context, tx *store.Tx, n oidc.NewUser) (string, error) {
-	return u.Service.CreateFederated(ctx, tx, directory.FederatedUser(n))
 }

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -28,28 +27,33 @@ func (l *commandLine) apiKeys() *cobra.Command {
 	return group("apikey", "Create, list and revoke API keys.", l.createAPIKey(), l.listAPIKeys(), l.revokeAPIKey())
 }
 
-type apiKeyCreateCommand struct {
-	Name, Expires string
-	Scope         []string
-}
-
 func (l *commandLine) createAPIKey() *cobra.Command {
-	c := &apiKeyCreateCommand{}
+	var name, expires string
+	var limits auth.KeyLimits
 	cmd := &cobra.Command{
 		Use: "create <name>", Short: "Create an API key and print it; it cannot be shown again.",
 		Long:    "The name says what the key is for.\n\n" + stoppedHelp,
-		Example: `kontor apikey create "web site" --scope=users.register --expires=2027-01-31`, Args: arguments(&c.Name), RunE: l.run(c),
+		Example: `kontor apikey create "web site" --scope=users.register --expires=2027-01-31`, Args: arguments(&name),
+		// It prints only the key, so that a script can read it.
+		RunE: l.run(func(ctx context.Context, p Process, r *settings.Result) (err error) {
+			if strings.TrimSpace(name) == "" {
+				return errors.New("the name of the key is empty; enter what the key is for")
+			}
+			if limits.Expires, err = parseExpiry(expires); err != nil {
+				return err
+			}
+			return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
+				created, err := m.Auth.CreateKey(ctx, name, limits)
+				if err != nil {
+					return err
+				}
+				return p.say("%s", created.Key)
+			})
+		}),
 	}
-	cmd.Flags().StringSliceVar(&c.Scope, "scope", nil, "`Name` of an endpoint that the key may call, such as users.register; may be repeated. Default: all endpoints that accept a key.")
-	cmd.Flags().StringVar(&c.Expires, "expires", "", "`Time` of expiry, such as 2027-01-31 (UTC) or 2027-01-31T08:00:00Z. Default: never.")
+	cmd.Flags().StringSliceVar(&limits.Scopes, "scope", nil, "`Name` of an endpoint that the key may call, such as users.register; may be repeated. Default: all endpoints that accept a key.")
+	cmd.Flags().StringVar(&expires, "expires", "", "`Time` of expiry, such as 2027-01-31 (UTC) or 2027-01-31T08:00:00Z. Default: never.")
 	return cmd
-}
-
-// limits reads the flags --scope and --expires.
-func (c apiKeyCreateCommand) limits() (l auth.KeyLimits, err error) {
-	l.Scopes = c.Scope
-	l.Expires, err = parseExpiry(c.Expires)
-	return l, err
 }
 
 // parseExpiry parses the flag --expires: a date or a time. It returns nil for an empty text.
@@ -68,57 +72,29 @@ func parseExpiry(text string) (*store.Time, error) {
 	return &end, nil
 }
 
-// Run creates a key. It prints only the key, so that a script can read it.
-func (c apiKeyCreateCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
-	if strings.TrimSpace(c.Name) == "" {
-		return errors.New("the name of the key is empty; enter what the key is for")
-	}
-	limits, err := c.limits()
-	if err != nil {
-		return err
-	}
-	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
-		created, err := m.Auth.CreateKey(ctx, c.Name, limits)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintln(p.Stdout, created.Key)
-		return err
-	})
-}
-
-type apiKeyListCommand struct{ JSON bool }
-
 func (l *commandLine) listAPIKeys() *cobra.Command {
-	c := &apiKeyListCommand{}
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "List all API keys, without their secrets.", Long: stoppedHelp,
-		Example: "kontor apikey list --json", Args: arguments(), RunE: l.run(c),
+		Example: "kontor apikey list --json", Args: arguments(), RunE: l.administer(func(ctx context.Context, m *app.Modules) error {
+			keys, err := allRows(ctx, m.Auth.Keys)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return l.process.printJSON(keys)
+			}
+			table := tabwriter.NewWriter(l.process.Stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(table, "ID\tCREATED\tLAST USED\tREVOKED\tEXPIRES\tSCOPES\tNAME")
+			for _, k := range keys {
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.CreatedAt, timeOrDash(k.LastUsedAt), timeOrDash(k.RevokedAt),
+					timeOrDash(k.ExpiresAt), strings.Join(k.Scopes, ","), printable(k.Name))
+			}
+			return table.Flush()
+		}),
 	}
-	cmd.Flags().BoolVar(&c.JSON, "json", false, "Print JSON.")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "Print JSON.")
 	return cmd
-}
-
-// Run lists the keys.
-func (c apiKeyListCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
-	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
-		keys, err := allKeys(ctx, m.Auth)
-		if err != nil {
-			return err
-		}
-		if c.JSON {
-			out := json.NewEncoder(p.Stdout)
-			out.SetIndent("", "  ")
-			return out.Encode(keys)
-		}
-		table := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(table, "ID\tCREATED\tLAST USED\tREVOKED\tEXPIRES\tSCOPES\tNAME")
-		for _, k := range keys {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.CreatedAt, timeOrDash(k.LastUsedAt), timeOrDash(k.RevokedAt),
-				timeOrDash(k.ExpiresAt), strings.Join(k.Scopes, ","), printable(k.Name))
-		}
-		return table.Flush()
-	})
 }
 
 // printable quotes a name that contains control characters, which could send commands to the terminal.
@@ -139,68 +115,49 @@ func timeOrDash(t *store.Time) string {
 
 const keysPerPage = 100
 
-func allKeys(ctx context.Context, service *auth.Service) ([]auth.APIKey, error) {
-	return allRows(ctx, service.Keys)
-}
-
-type apiKeyRevokeCommand struct{ ID string }
-
 func (l *commandLine) revokeAPIKey() *cobra.Command {
-	c := &apiKeyRevokeCommand{}
+	var id string
 	return &cobra.Command{
 		Use: "revoke <id>", Short: "Revoke an API key.", Long: "\"kontor apikey list\" prints the ids of the keys.\n\n" + stoppedHelp,
-		Example: "kontor apikey revoke 01a1fb8a-2c0a-7d94-ab9c-5d46a808af71", Args: arguments(&c.ID), RunE: l.run(c),
+		Example: "kontor apikey revoke 01a1fb8a-2c0a-7d94-ab9c-5d46a808af71", Args: arguments(&id),
+		RunE: l.administer(func(ctx context.Context, m *app.Modules) error {
+			if err := m.Auth.RevokeKey(ctx, id); err != nil {
+				return err
+			}
+			return l.process.say("%s was revoked", id)
+		}),
 	}
 }
 
-// Run revokes the key.
-func (c apiKeyRevokeCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
-	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
-		if err := m.Auth.RevokeKey(ctx, c.ID); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintf(p.Stdout, "%s was revoked\n", c.ID)
-		return err
-	})
-}
-
-// serviceCommand groups the commands about service accounts. A server with a data
+// services groups the commands about service accounts. A server with a data
 // directory must be stopped, because it holds the directory.
 func (l *commandLine) services() *cobra.Command {
 	return group("service", "Create service accounts for programs, and their tokens.", l.createService(), l.listServices(), l.createToken(), l.revokeToken())
 }
 
-type serviceCreateCommand struct {
-	Name, Description string
-	Role              []string
-}
-
 func (l *commandLine) createService() *cobra.Command {
-	c := &serviceCreateCommand{}
+	var in serviceaccounts.CreateInput
 	cmd := &cobra.Command{
 		Use: "create <name>", Short: "Create a service account and print its id.", Long: "The name is that of the program.\n\n" + stoppedHelp,
-		Example: `kontor service create "Back office" --role=Advisor`, Args: arguments(&c.Name), RunE: l.run(c),
+		Example: `kontor service create "Back office" --role=Advisor`, Args: arguments(&in.Name),
+		// It prints only the id, so that a script can read it.
+		RunE: l.run(func(ctx context.Context, p Process, r *settings.Result) error {
+			if err := validated(&in); err != nil {
+				return err
+			}
+			return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
+				created, err := m.Services.Create(ctx, in)
+				if err != nil {
+					return err
+				}
+				return p.say("%s", created.ID)
+			})
+		}),
 	}
-	cmd.Flags().StringVar(&c.Description, "description", "", "`Text` that says what the program does.")
-	cmd.Flags().StringSliceVar(&c.Role, "role", nil, "`Role` of the account, by name or id; may be repeated. Default: none.")
+	cmd.Flags().StringVar(&in.Description, "description", "", "`Text` that says what the program does.")
+	cmd.Flags().StringSliceVar(&in.Roles, "role", nil, "`Role` of the account, by name or id; may be repeated. Default: none.")
 	suggest(cmd, "role", rbac.BuiltInNames()...)
 	return cmd
-}
-
-// Run creates an account. It prints only the id, so that a script can read it.
-func (c serviceCreateCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
-	in := serviceaccounts.CreateInput{Name: c.Name, Description: c.Description, Roles: c.Role}
-	if err := validated(&in); err != nil {
-		return err
-	}
-	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
-		created, err := m.Services.Create(ctx, in)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintln(p.Stdout, created.ID)
-		return err
-	})
 }
 
 // validated returns what is wrong with an input.
@@ -210,56 +167,36 @@ func validated(in interface{ Validate(v *apierr.Fields) }) error {
 	return problems.Err()
 }
 
-type serviceTokenCommand struct {
-	ID, Name, Expires string
-	Scope, Network    []string
-}
-
 func (l *commandLine) createToken() *cobra.Command {
-	c := &serviceTokenCommand{}
+	var in serviceaccounts.TokenInput
+	var expires string
 	cmd := &cobra.Command{
 		Use: "token <id>", Short: "Create a token of a service account and print it; it cannot be shown again.",
 		Long:    "\"kontor service list\" prints the ids of the accounts.\n\n" + stoppedHelp,
 		Example: "kontor service token 01a1fb8a-2c0a-7d94-ab9c-5d46a808af71 --scope=customers.list --network=192.0.2.0/24",
-		Args:    arguments(&c.ID), RunE: l.run(c),
+		Args:    arguments(&in.AccountID),
+		// It prints only the token, so that a script can read it.
+		RunE: l.run(func(ctx context.Context, p Process, r *settings.Result) (err error) {
+			if in.Expires, err = parseExpiry(expires); err != nil {
+				return err
+			}
+			if err := validated(&in); err != nil {
+				return err
+			}
+			return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
+				created, err := m.Services.Issue(ctx, in)
+				if err != nil {
+					return err
+				}
+				return p.say("%s", created.Text)
+			})
+		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.Name, "name", "Command line", "`Text` that says what the token is for.")
-	f.StringSliceVar(&c.Scope, "scope", nil, "`Name` of an endpoint that the token may call, such as customers.list; may be repeated. Default: all that the account may call.")
-	f.StringSliceVar(&c.Network, "network", nil, "`Network` from which the token is accepted, such as 192.0.2.0/24; may be repeated. Default: all.")
-	f.StringVar(&c.Expires, "expires", "", "`Time` of expiry, such as 2027-01-31 (UTC) or 2027-01-31T08:00:00Z, at most 400 days from now. Default: in 90 days.")
-	return cmd
-}
-
-// Run creates a token. It prints only the token, so that a script can read it.
-func (c serviceTokenCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
-	in := serviceaccounts.TokenInput{AccountID: c.ID, Name: c.Name, Scopes: c.Scope, Networks: c.Network}
-	var err error
-	if in.Expires, err = parseExpiry(c.Expires); err != nil {
-		return err
-	}
-	if err := validated(&in); err != nil {
-		return err
-	}
-	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
-		created, err := m.Services.Issue(ctx, in)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintln(p.Stdout, created.Text)
-		return err
-	})
-}
-
-type serviceListCommand struct{ JSON bool }
-
-func (l *commandLine) listServices() *cobra.Command {
-	c := &serviceListCommand{}
-	cmd := &cobra.Command{
-		Use: "list", Short: "List all service accounts with their tokens, without secrets.", Long: stoppedHelp,
-		Example: "kontor service list --json", Args: arguments(), RunE: l.run(c),
-	}
-	cmd.Flags().BoolVar(&c.JSON, "json", false, "Print JSON.")
+	f.StringVar(&in.Name, "name", "Command line", "`Text` that says what the token is for.")
+	f.StringSliceVar(&in.Scopes, "scope", nil, "`Name` of an endpoint that the token may call, such as customers.list; may be repeated. Default: all that the account may call.")
+	f.StringSliceVar(&in.Networks, "network", nil, "`Network` from which the token is accepted, such as 192.0.2.0/24; may be repeated. Default: all.")
+	f.StringVar(&expires, "expires", "", "`Time` of expiry, such as 2027-01-31 (UTC) or 2027-01-31T08:00:00Z, at most 400 days from now. Default: in 90 days.")
 	return cmd
 }
 
@@ -269,29 +206,32 @@ type listedAccount struct {
 	Tokens []serviceaccounts.Token `json:"tokens"`
 }
 
-// Run lists the accounts.
-func (c serviceListCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
-	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
-		accounts, err := accountsWithTokens(ctx, m.Services)
-		if err != nil {
-			return err
-		}
-		if c.JSON {
-			out := json.NewEncoder(p.Stdout)
-			out.SetIndent("", "  ")
-			return out.Encode(accounts)
-		}
-		table := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(table, "ACCOUNT\tSTATUS\tROLES\tTOKEN\tEXPIRES\tLAST USED\tREVOKED\tNETWORKS\tSCOPES\tNAME")
-		for _, a := range accounts {
-			fmt.Fprintf(table, "%s\t%s\t%s\t-\t-\t-\t-\t-\t-\t%s\n", a.ID, a.Status, printable(strings.Join(a.Roles, ",")), printable(a.Name))
-			for _, t := range a.Tokens {
-				fmt.Fprintf(table, "%s\t-\t-\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", a.ID, t.ID, t.ExpiresAt, timeOrDash(t.LastUsedAt), timeOrDash(t.RevokedAt),
-					strings.Join(t.Networks, ","), strings.Join(t.Scopes, ","), printable(t.Name))
+func (l *commandLine) listServices() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "List all service accounts with their tokens, without secrets.", Long: stoppedHelp,
+		Example: "kontor service list --json", Args: arguments(), RunE: l.administer(func(ctx context.Context, m *app.Modules) error {
+			accounts, err := accountsWithTokens(ctx, m.Services)
+			if err != nil {
+				return err
 			}
-		}
-		return table.Flush()
-	})
+			if asJSON {
+				return l.process.printJSON(accounts)
+			}
+			table := tabwriter.NewWriter(l.process.Stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(table, "ACCOUNT\tSTATUS\tROLES\tTOKEN\tEXPIRES\tLAST USED\tREVOKED\tNETWORKS\tSCOPES\tNAME")
+			for _, a := range accounts {
+				fmt.Fprintf(table, "%s\t%s\t%s\t-\t-\t-\t-\t-\t-\t%s\n", a.ID, a.Status, printable(strings.Join(a.Roles, ",")), printable(a.Name))
+				for _, t := range a.Tokens {
+					fmt.Fprintf(table, "%s\t-\t-\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", a.ID, t.ID, t.ExpiresAt, timeOrDash(t.LastUsedAt), timeOrDash(t.RevokedAt),
+						strings.Join(t.Networks, ","), strings.Join(t.Scopes, ","), printable(t.Name))
+				}
+			}
+			return table.Flush()
+		}),
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "Print JSON.")
+	return cmd
 }
 
 func accountsWithTokens(ctx context.Context, service *serviceaccounts.Service) ([]listedAccount, error) {
@@ -330,25 +270,17 @@ func allRows[T any](ctx context.Context, page func(context.Context, list.Params)
 	}
 }
 
-type serviceRevokeCommand struct{ Account, Token string }
-
 func (l *commandLine) revokeToken() *cobra.Command {
-	c := &serviceRevokeCommand{}
+	var account, token string
 	return &cobra.Command{
 		Use: "revoke <account> <token>", Short: "Revoke a token.",
 		Long:    "\"kontor service list\" prints the ids of accounts and tokens.\n\n" + stoppedHelp,
 		Example: "kontor service revoke 01a1fb8a-2c0a-7d94-ab9c-5d46a808af71 01a1fb8a-2c0a-7d94-ab9c-5d46a808af72",
-		Args:    arguments(&c.Account, &c.Token), RunE: l.run(c),
+		Args:    arguments(&account, &token), RunE: l.administer(func(ctx context.Context, m *app.Modules) error {
+			if err := m.Services.Revoke(ctx, account, token); err != nil {
+				return err
+			}
+			return l.process.say("%s was revoked", token)
+		}),
 	}
-}
-
-// Run revokes the token.
-func (c serviceRevokeCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
-	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
-		if err := m.Services.Revoke(ctx, c.Account, c.Token); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintf(p.Stdout, "%s was revoked\n", c.Token)
-		return err
-	})
 }

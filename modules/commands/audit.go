@@ -1,10 +1,10 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,111 +26,95 @@ func (l *commandLine) audit() *cobra.Command {
 	return group("audit", "Export the audit trail and verify an export.", l.exportAudit(), l.verifyAudit(), l.auditKey())
 }
 
-type auditExportCommand struct {
-	File string
-	From int64
-}
-
 func (l *commandLine) exportAudit() *cobra.Command {
-	c := &auditExportCommand{File: standardStream}
+	name := standardStream
+	var first int64
 	cmd := &cobra.Command{
 		Use: "export [<file>]", Short: "Export the audit trail as JSON Lines, with a signed head.",
 		Long:    "An existing file is rejected. Without a file, or with \"-\", the export is written\nto standard output. The server may be running.",
-		Example: "kontor audit export audit.jsonl --from=1000", Args: arguments(&c.File), RunE: l.run(c),
+		Example: "kontor audit export audit.jsonl --from=1000", Args: arguments(&name),
+		RunE: l.run(func(ctx context.Context, p Process, r *settings.Result) error {
+			return exportAudit(ctx, p, r, name, first)
+		}),
 	}
-	cmd.Flags().Int64Var(&c.From, "from", 1, "`Number` of the first entry.")
+	cmd.Flags().Int64Var(&first, "from", 1, "`Number` of the first entry.")
 	return cmd
 }
 
-// Run writes the export. It removes an incomplete file.
-func (c auditExportCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+// exportAudit writes the export. It removes an incomplete file.
+func exportAudit(ctx context.Context, p Process, r *settings.Result, name string, first int64) error {
 	p.warn(r)
 	from, err := readable(r)
 	if err != nil {
 		return err
 	}
-	if c.File == "-" {
-		_, err := inspect.ExportAudit(ctx, from, c.From, p.Stdout)
+	if name == standardStream {
+		_, err := inspect.ExportAudit(ctx, from, first, p.Stdout)
 		return err
 	}
-	file, err := os.OpenFile(c.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	entries, err := inspect.ExportAudit(ctx, from, c.From, file)
+	entries, err := inspect.ExportAudit(ctx, from, first, file)
 	if err == nil {
 		err = file.Sync()
 	}
 	if err = errors.Join(err, file.Close()); err != nil {
-		return errors.Join(err, os.Remove(c.File))
+		return errors.Join(err, os.Remove(name))
 	}
-	_, err = fmt.Fprintf(p.Stdout, "%d audit entries were exported to %s\n", entries, c.File)
-	return err
+	return p.say("%d audit entries were exported to %s", entries, name)
 }
 
-type auditVerifyCommand struct{ File, Key string }
-
 func (l *commandLine) verifyAudit() *cobra.Command {
-	c := &auditVerifyCommand{}
+	var name, key string
 	cmd := &cobra.Command{
 		Use: "verify <file>", Short: "Verify every hash and signature of an export.",
 		Long: `The file is the export; "-" reads standard input. Neither the database nor the
 master key is needed. Without --key, compare the printed key with that of the
 server: anybody can sign a file with a key of their own.`,
 		Example: `kontor audit verify audit.jsonl --key="$(ssh bank kontor audit key)"`,
-		Args:    arguments(&c.File), RunE: func(*cobra.Command, []string) error { return c.Run(l.process) },
+		Args:    arguments(&name), RunE: func(*cobra.Command, []string) error { return verifyAudit(l.process, name, key) },
 	}
-	cmd.Flags().StringVar(&c.Key, "key", "", "The public `keys` that \"kontor audit key\" prints on the server, with space between them. Default: the key in the file.")
+	cmd.Flags().StringVar(&key, "key", "", "The public `keys` that \"kontor audit key\" prints on the server, with space between them. Default: the key in the file.")
 	return cmd
 }
 
-// Run verifies the export.
-func (c auditVerifyCommand) Run(p Process) error {
-	var in io.Reader = p.Stdin
-	if c.File != "-" {
-		file, err := os.Open(c.File)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		in = file
-	}
-	report, err := audittrail.VerifyExport(in, c.Key)
+func verifyAudit(p Process, name, key string) error {
+	in, err := p.open(name)
 	if err != nil {
-		return fmt.Errorf("%s is not a valid export: %w", c.File, err)
+		return err
 	}
-	text := fmt.Sprintf("%s is valid: entries %d to %d, signed at %s", c.File, report.From, report.To, report.SignedAt)
-	if c.Key == "" {
+	defer in.Close()
+	report, err := audittrail.VerifyExport(in, key)
+	if err != nil {
+		return fmt.Errorf("%s is not a valid export: %w", name, err)
+	}
+	text := fmt.Sprintf("%s is valid: entries %d to %d, signed at %s", name, report.From, report.To, report.SignedAt)
+	if key == "" {
 		text += "\nIt is signed with the key " + report.PublicKey + ". Compare this key with the output of \"kontor audit key\" on the server."
 	}
-	_, err = fmt.Fprintln(p.Stdout, text)
-	return err
+	return p.say("%s", text)
 }
-
-type auditKeyCommand struct{}
 
 func (l *commandLine) auditKey() *cobra.Command {
 	return &cobra.Command{
 		Use: "key", Short: "Print the public keys that verify exports.",
 		Long: `The first line is the present key. After rotations of the master key, each
 former key follows on a line of its own: they verify older exports.`,
-		Example: "kontor audit key", Args: arguments(), RunE: l.run(auditKeyCommand{}),
+		Example: "kontor audit key", Args: arguments(), RunE: l.run(func(ctx context.Context, p Process, r *settings.Result) error {
+			p.warn(r)
+			from, err := readable(r)
+			if err != nil {
+				return err
+			}
+			keys, err := inspect.PublicExportKeys(ctx, from)
+			if err != nil {
+				return err
+			}
+			return p.say("%s", strings.Join(keys, "\n"))
+		}),
 	}
-}
-
-// Run prints the public keys.
-func (auditKeyCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
-	p.warn(r)
-	from, err := readable(r)
-	if err != nil {
-		return err
-	}
-	keys, err := inspect.PublicExportKeys(ctx, from)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(p.Stdout, strings.Join(keys, "\n"))
-	return err
 }
 
 // privacy returns the commands about personal data.
@@ -138,24 +122,21 @@ func (l *commandLine) privacy() *cobra.Command {
 	return group("privacy", "Export the ledger of erasures.", l.exportLedger(), l.applyLedger())
 }
 
-type privacyLedgerCommand struct{ File string }
-
 func (l *commandLine) exportLedger() *cobra.Command {
-	c := &privacyLedgerCommand{}
+	var name string
 	return &cobra.Command{
 		Use: "ledger <file>", Short: "Write the ledger of erasures to a file, to keep it with the backups.",
 		Long: `An existing file is rejected. "-" is standard output. The server may be running.
-
 The ledger holds ids and times, no personal data. After the loss of the data
 directory, pass it to "kontor restore --erasures", so that data that were erased
 after the backup are erased again. For a PostgreSQL database, pass it to
 "kontor privacy apply" after the restore.`,
-		Example: "kontor privacy ledger /backup/kontor.erasures", Args: arguments(&c.File), RunE: l.run(c),
+		Example: "kontor privacy ledger /backup/kontor.erasures", Args: arguments(&name),
+		RunE: l.run(func(ctx context.Context, p Process, r *settings.Result) error { return exportLedger(ctx, p, r, name) }),
 	}
 }
 
-// Run writes the ledger.
-func (c privacyLedgerCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+func exportLedger(ctx context.Context, p Process, r *settings.Result, name string) error {
 	p.warn(r)
 	if err := requireData(ctx, r); err != nil {
 		return err
@@ -164,18 +145,17 @@ func (c privacyLedgerCommand) Run(ctx context.Context, p Process, r *settings.Re
 	if err != nil {
 		return err
 	}
-	if c.File == "-" {
+	if name == standardStream {
 		_, err := p.Stdout.Write(ledger)
 		return err
 	}
-	if _, err := os.Lstat(c.File); err == nil {
-		return fmt.Errorf("%s exists already; name a new file", c.File)
+	if _, err := os.Lstat(name); err == nil {
+		return fmt.Errorf("%s exists already; name a new file", name)
 	}
-	if err := datadir.Write(c.File, ledger); err != nil {
-		return fmt.Errorf("%s cannot be written: %w", c.File, datadir.Cause(err))
+	if err := datadir.Write(name, ledger); err != nil {
+		return fmt.Errorf("%s cannot be written: %w", name, datadir.Cause(err))
 	}
-	_, err = fmt.Fprintf(p.Stdout, "the ledger of erasures of %s was written to %s\n", placeName(r), c.File)
-	return err
+	return p.say("the ledger of erasures of %s was written to %s", placeName(r), name)
 }
 
 // readLedger returns the ledger of erasures. A PostgreSQL database has none beside it: its table is encoded.
@@ -190,10 +170,8 @@ func readLedger(ctx context.Context, p Process, r *settings.Result) (ledger []by
 	return ledger, err
 }
 
-type privacyApplyCommand struct{ File string }
-
 func (l *commandLine) applyLedger() *cobra.Command {
-	c := &privacyApplyCommand{}
+	var name string
 	return &cobra.Command{
 		Use: "apply <file>", Short: "Repeat the erasures of a ledger in a PostgreSQL database that was restored.",
 		Long: `"kontor privacy ledger" has written the file. A backup of the database from
@@ -201,27 +179,24 @@ before an erasure still holds the data. After its restore, and before a node
 serves requests, apply the newest ledger: the data are erased again. Erasures
 that the database has are skipped. With a data directory, use
 "kontor restore --erasures" instead.`,
-		Example: "kontor privacy apply /backup/kontor.erasures", Args: arguments(&c.File), RunE: l.run(c),
+		Example: "kontor privacy apply /backup/kontor.erasures", Args: arguments(&name),
+		RunE: l.run(func(ctx context.Context, p Process, r *settings.Result) error {
+			if !isShared(r) {
+				return errors.New("a data directory has a ledger of its own, which every start applies; use \"kontor restore --erasures\"")
+			}
+			ledger, err := os.ReadFile(name)
+			if err != nil {
+				return fmt.Errorf("%s cannot be read: %w", name, datadir.Cause(err))
+			}
+			return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
+				entries, repeated, err := m.Privacy.Apply(ctx, ledger)
+				if err != nil {
+					return fmt.Errorf("%s: %w", name, err)
+				}
+				return p.say("the ledger has %d erasures; %d were repeated in %s", entries, repeated, placeName(r))
+			})
+		}),
 	}
-}
-
-// Run applies the ledger.
-func (c privacyApplyCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
-	if !isShared(r) {
-		return errors.New("a data directory has a ledger of its own, which every start applies; use \"kontor restore --erasures\"")
-	}
-	ledger, err := os.ReadFile(c.File)
-	if err != nil {
-		return fmt.Errorf("%s cannot be read: %w", c.File, datadir.Cause(err))
-	}
-	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
-		entries, repeated, err := m.Privacy.Apply(ctx, ledger)
-		if err != nil {
-			return fmt.Errorf("%s: %w", c.File, err)
-		}
-		_, err = fmt.Fprintf(p.Stdout, "the ledger has %d erasures; %d were repeated in %s\n", entries, repeated, placeName(r))
-		return err
-	})
 }
 
 // screening groups the commands about sanctions lists. A server with a data directory must be stopped, because it holds the directory.
@@ -231,81 +206,59 @@ func (l *commandLine) screening() *cobra.Command {
 
 const listsHelp = "A running server loads lists from the folder of the setting screening.dir, or over\nPOST /v1/screening/lists.\n\n" + stoppedHelp
 
-type screeningLoadCommand struct{ File, Name string }
-
 func (l *commandLine) loadList() *cobra.Command {
-	c := &screeningLoadCommand{}
+	var path, name string
 	cmd := &cobra.Command{
 		Use: "load <file>", Short: "Load a list, or replace the one of the same name.",
 		Long:    "The file is a list of SECO, the United Nations, the European Union, OFAC or\nOpenSanctions, or a folder with the files of OFAC.\n\n" + listsHelp,
-		Example: "kontor screening load consolidated-list.xml --name=SECO", Args: arguments(&c.File), RunE: l.run(c),
+		Example: "kontor screening load consolidated-list.xml --name=SECO", Args: arguments(&path),
+		RunE: l.run(func(ctx context.Context, p Process, r *settings.Result) error {
+			file, err := screening.FileAt(path, cmp.Or(name, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))))
+			if err != nil {
+				return err
+			}
+			return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
+				l, err := m.Screening.Load(ctx, file)
+				if err != nil {
+					return err
+				}
+				title := strings.TrimSpace(printable(l.Name) + " " + printable(l.Version))
+				return p.say("%s: %d entries, %d added, %d changed, %d removed", title, l.Entries, l.Added, l.Changed, l.Removed)
+			})
+		}),
 	}
-	cmd.Flags().StringVar(&c.Name, "name", "", "`Name` of the list. Default: that of the file without its extension.")
+	cmd.Flags().StringVar(&name, "name", "", "`Name` of the list. Default: that of the file without its extension.")
 	return cmd
 }
 
-// Run loads a list and prints what has changed.
-func (c screeningLoadCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
-	name := c.Name
-	if name == "" {
-		name = strings.TrimSuffix(filepath.Base(c.File), filepath.Ext(c.File))
-	}
-	file, err := screening.FileAt(c.File, name)
-	if err != nil {
-		return err
-	}
-	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
-		l, err := m.Screening.Load(ctx, file)
-		if err != nil {
-			return err
-		}
-		title := strings.TrimSpace(printable(l.Name) + " " + printable(l.Version))
-		_, err = fmt.Fprintf(p.Stdout, "%s: %d entries, %d added, %d changed, %d removed\n", title, l.Entries, l.Added, l.Changed, l.Removed)
-		return err
-	})
-}
-
-type screeningListsCommand struct{}
-
 func (l *commandLine) listLists() *cobra.Command {
 	return &cobra.Command{
-		Use: "lists", Short: "List the lists that are in force.", Long: listsHelp, Example: "kontor screening lists", Args: arguments(), RunE: l.run(screeningListsCommand{}),
+		Use: "lists", Short: "List the lists that are in force.", Long: listsHelp, Example: "kontor screening lists", Args: arguments(),
+		RunE: l.administer(func(ctx context.Context, m *app.Modules) error {
+			all, err := allRows(ctx, m.Screening.Lists)
+			if err != nil {
+				return err
+			}
+			table := tabwriter.NewWriter(l.process.Stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(table, "ID\tFORMAT\tVERSION\tENTRIES\tLOADED\tNAME")
+			for _, l := range all {
+				fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", l.ID, l.Format, printable(l.Version), l.Entries, l.LoadedAt, printable(l.Name))
+			}
+			return table.Flush()
+		}),
 	}
 }
-
-// Run lists the lists.
-func (screeningListsCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
-	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
-		all, err := allRows(ctx, m.Screening.Lists)
-		if err != nil {
-			return err
-		}
-		table := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(table, "ID\tFORMAT\tVERSION\tENTRIES\tLOADED\tNAME")
-		for _, l := range all {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", l.ID, l.Format, printable(l.Version), l.Entries, l.LoadedAt, printable(l.Name))
-		}
-		return table.Flush()
-	})
-}
-
-type screeningDropCommand struct{ ID string }
 
 func (l *commandLine) dropList() *cobra.Command {
-	c := &screeningDropCommand{}
+	var id string
 	return &cobra.Command{
 		Use: "drop <id>", Short: "Drop a list.", Long: "\"kontor screening lists\" prints the ids.\n\n" + listsHelp,
-		Example: "kontor screening drop 01a1fb8a-2c0a-7d94-ab9c-5d46a808af71", Args: arguments(&c.ID), RunE: l.run(c),
+		Example: "kontor screening drop 01a1fb8a-2c0a-7d94-ab9c-5d46a808af71", Args: arguments(&id),
+		RunE: l.administer(func(ctx context.Context, m *app.Modules) error {
+			if err := m.Screening.Drop(ctx, id); err != nil {
+				return err
+			}
+			return l.process.say("%s was dropped", printable(id))
+		}),
 	}
-}
-
-// Run drops the list.
-func (c screeningDropCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
-	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
-		if err := m.Screening.Drop(ctx, c.ID); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintf(p.Stdout, "%s was dropped\n", printable(c.ID))
-		return err
-	})
 }

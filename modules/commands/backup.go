@@ -40,7 +40,7 @@ keep it elsewhere. A restored database cannot be used without it.`,
 		Example: `kontor backup /backup/kontor-2027-01-31.backup
 kontor backup --base=/backup/sunday.backup /backup/monday.backup
 kontor backup - | ssh backup@vault.example 'cat > kontor.backup'`,
-		Args: arguments(&c.File), RunE: l.run(c),
+		Args: arguments(&c.File), RunE: l.run(c.Run),
 	}
 	f := cmd.Flags()
 	f.Var(&c.Base, "base", "Write only what has changed since this backup of the same database. A restore needs both.")
@@ -54,7 +54,7 @@ kontor backup - | ssh backup@vault.example 'cat > kontor.backup'`,
 const standardStream = "-"
 
 // Run writes the backup.
-func (c backupCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+func (c *backupCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	if c.WithKey && c.WithoutKey {
 		return errors.New("--with-key cannot be combined with --without-key; use one of them")
 	}
@@ -84,7 +84,7 @@ func (c backupCommand) Run(ctx context.Context, p Process, r *settings.Result) e
 	return err
 }
 
-func (c backupCommand) name() string {
+func (c *backupCommand) name() string {
 	if c.File == standardStream {
 		return "standard output"
 	}
@@ -165,7 +165,7 @@ command restores the backup to a temporary directory, checks all of it as
 key is that of KONTOR_SECRET_KEY, or of the data directory. The server may be
 running.`,
 		Example: "kontor backup verify s3://vault/kontor --data.dir=/var/lib/kontor\nKONTOR_SECRET_KEY=$(cat secret.key) kontor backup verify /mnt/vault",
-		Args:    arguments(&c.URL), RunE: l.run(c),
+		Args:    arguments(&c.URL), RunE: l.run(c.Run),
 	}
 	c.add(cmd.Flags())
 	cmd.Flags().Var(&c.Work, "work", "Directory for the restored database, which is deleted at the end; without it the temporary directory of the system.")
@@ -173,7 +173,7 @@ running.`,
 }
 
 // Run restores, checks and deletes.
-func (c verifyCommand) Run(ctx context.Context, p Process, r *settings.Result) (err error) {
+func (c *verifyCommand) Run(ctx context.Context, p Process, r *settings.Result) (err error) {
 	p.warn(r)
 	if c.URL == "" {
 		c.URL = r.Settings.Backup.URL
@@ -208,8 +208,7 @@ func (c verifyCommand) Run(ctx context.Context, p Process, r *settings.Result) (
 	if err != nil {
 		return fmt.Errorf("%s does not hold an intact database: %w", target, err)
 	}
-	_, err = fmt.Fprintf(p.Stdout, "%s is intact up to commit %d: %s\n", describeState(target, restored), restored.State.Commits, checked)
-	return err
+	return p.say("%s is intact up to commit %d: %s", describeState(target, restored), restored.State.Commits, checked)
 }
 
 // masterKeyOf returns the master key of the settings, or of the data directory.

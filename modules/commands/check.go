@@ -3,7 +3,6 @@ package commands
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -33,7 +32,7 @@ func (l *commandLine) check() *cobra.Command {
 record that differs from the audit trail, or the first error of the database
 itself, and exits with 1.`,
 		Example: "kontor check\nkontor check --files\nkontor check --record=payers/01a1fb8a-2c0a-7d94-ab9c-5d46a808af71 < payer.json",
-		Args:    arguments(), RunE: l.run(c),
+		Args:    arguments(), RunE: l.run(c.Run),
 	}
 	cmd.Flags().BoolVar(&c.Files, "files", false, "Also decrypt the content of all files and compare it with their digests, which reads all of it.")
 	cmd.Flags().StringVar(&c.Record, "record", "", "Check one record only, as the API returned it: its `type/id`, with its JSON on standard input.")
@@ -41,7 +40,7 @@ itself, and exits with 1.`,
 }
 
 // Run checks the database, the audit trail, and the records against the audit trail.
-func (c checkCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+func (c *checkCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	p.warn(r)
 	from, err := readable(r)
 	if err != nil {
@@ -71,8 +70,7 @@ func (c checkCommand) Run(ctx context.Context, p Process, r *settings.Result) er
 			text += fmt.Sprintf(", the content of %d files matches their digests", files)
 		}
 	}
-	_, err = fmt.Fprintf(p.Stdout, "%s is intact: %s\n", placeName(r), text)
-	return err
+	return p.say("%s is intact: %s", placeName(r), text)
 }
 
 // checkRecords compares the records with the audit trail. oldForm says that they are of an earlier version, which does not allow it.
@@ -113,7 +111,7 @@ func describeCheck(c inspect.Report, ofServer bool) string {
 const maxRecordBytes = 16 << 20
 
 // checkRecord compares a record that the API returned with the audit trail.
-func (c checkCommand) checkRecord(ctx context.Context, p Process, from inspect.Source) error {
+func (c *checkCommand) checkRecord(ctx context.Context, p Process, from inspect.Source) error {
 	proof, id, err := c.recordProof()
 	if err != nil {
 		return err
@@ -133,12 +131,11 @@ func (c checkCommand) checkRecord(ctx context.Context, p Process, from inspect.S
 	if !report.KeyChecked {
 		return errors.New("a record cannot be checked without the master key; set KONTOR_SECRET_KEY")
 	}
-	_, err = fmt.Fprintln(p.Stdout, describeRecord(c.Record, found, newest))
-	return err
+	return p.say("%s", describeRecord(c.Record, found, newest))
 }
 
 // recordProof reads the flag --record.
-func (c checkCommand) recordProof() (proof records.Proof, id string, err error) {
+func (c *checkCommand) recordProof() (proof records.Proof, id string, err error) {
 	recordType, id, ok := strings.Cut(c.Record, "/")
 	var types []string
 	for _, p := range app.Proofs() {
@@ -194,11 +191,11 @@ changes nothing, and connects to nothing.`,
 					report = settings.Report{Mistakes: mistakes}
 				}
 			}
-			show := showCheck
+			show := l.process.showCheck
 			if asJSON {
-				show = encodeCheck
+				show = l.process.encodeCheck
 			}
-			if err := show(l.process.Stdout, file, report); err != nil {
+			if err := show(file, report); err != nil {
 				return err
 			}
 			switch {
@@ -216,7 +213,7 @@ changes nothing, and connects to nothing.`,
 	return cmd
 }
 
-func encodeCheck(w io.Writer, _ string, report settings.Report) error {
+func (p Process) encodeCheck(_ string, report settings.Report) error {
 	out := settingsCheck{Valid: report.Result != nil, Mistakes: []string{}, Warnings: []string{}, Changed: []settings.Line{}, Risks: []settings.Risk{}}
 	for _, mistake := range report.Mistakes {
 		out.Mistakes = append(out.Mistakes, mistake.Error())
@@ -225,13 +222,11 @@ func encodeCheck(w io.Writer, _ string, report settings.Report) error {
 		out.Warnings, out.Changed = append(out.Warnings, report.Result.Warnings...), append(out.Changed, report.Result.Changed()...)
 		out.Risks = append(out.Risks, report.Risks...)
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(out)
+	return p.printJSON(out)
 }
 
-func showCheck(w io.Writer, file string, report settings.Report) error {
+func (p Process) showCheck(file string, report settings.Report) error {
+	w := p.Stdout
 	for _, mistake := range report.Mistakes {
 		fmt.Fprintln(w, "mistake: "+mistake.Error())
 	}
@@ -247,52 +242,37 @@ func showCheck(w io.Writer, file string, report settings.Report) error {
 	}
 	changed := report.Result.Changed()
 	if len(changed) == 0 {
-		_, err := fmt.Fprintln(w, "All settings have their defaults.")
-		return err
+		return p.say("All settings have their defaults.")
 	}
 	fmt.Fprintln(w, "These settings differ from their defaults:")
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NAME\tVALUE\tDEFAULT\tSOURCE")
 	for _, line := range changed {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", line.Name, dashed(line.Text), dashed(line.DefaultText), line.Source)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", line.Name, cmp.Or(line.Text, "-"), cmp.Or(line.DefaultText, "-"), line.Source)
 	}
 	return table.Flush()
 }
-
-// dashed returns a value for a table.
-func dashed(value string) string {
-	if value == "" {
-		return "-"
-	}
-	return value
-}
-
-type settingsCommand struct{ JSON bool }
 
 func (l *commandLine) showSettings() *cobra.Command {
-	c := &settingsCommand{}
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "settings", Short: "Show the value, the source and the meaning of every setting.",
-		Example: "kontor settings --config=/etc/kontor.yaml\nkontor settings --json", Args: arguments(), RunE: l.run(c),
+		Example: "kontor settings --config=/etc/kontor.yaml\nkontor settings --json", Args: arguments(),
+		// Secrets are masked.
+		RunE: l.run(func(_ context.Context, p Process, r *settings.Result) error {
+			p.warn(r)
+			if asJSON {
+				return p.printJSON(r.Lines())
+			}
+			table := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(table, "NAME\tVALUE\tSOURCE\tMEANING")
+			for _, l := range r.Lines() {
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", l.Name, cmp.Or(l.Text, "-"), l.Source, l.Meaning)
+			}
+			return table.Flush()
+		}),
 	}
-	cmd.Flags().BoolVar(&c.JSON, "json", false, "Print JSON.")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "Print JSON.")
 	cmd.AddCommand(l.checkSettings())
 	return cmd
-}
-
-// Run prints every setting. Secrets are masked.
-func (c settingsCommand) Run(_ context.Context, p Process, r *settings.Result) error {
-	p.warn(r)
-	if c.JSON {
-		out := json.NewEncoder(p.Stdout)
-		out.SetEscapeHTML(false)
-		out.SetIndent("", "  ")
-		return out.Encode(r.Lines())
-	}
-	table := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "NAME\tVALUE\tSOURCE\tMEANING")
-	for _, l := range r.Lines() {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", l.Name, dashed(l.Text), l.Source, l.Meaning)
-	}
-	return table.Flush()
 }

@@ -1,16 +1,18 @@
 // Package commands is the command line of Kontor: its commands, their output and their exit codes.
 //
-// Each command is a struct with its flags and arguments, whose method Run does the work. The package cobra parses the command
+// A method of commandLine makes each command, with its flags and the function that does the work. The package cobra parses the command
 // line, prints the help and completes words in shells. Every setting is a flag of every command; the flags are generated from
 // the registry in server/settings. A command that fails prints one line to standard error and exits with 1.
 package commands
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -21,6 +23,7 @@ import (
 
 	"kontor/licences"
 	"kontor/locales"
+	"kontor/modules/app"
 	"kontor/server/apierr"
 	"kontor/server/settings"
 	"kontor/store"
@@ -73,20 +76,42 @@ type commandLine struct {
 	settings map[string]*settingFlag
 }
 
-// runner is a command that needs the settings.
-type runner interface {
-	Run(ctx context.Context, p Process, r *settings.Result) error
-}
-
-// run returns the function that loads the settings and runs a command. Commands without it work with invalid settings too.
-func (l *commandLine) run(c runner) func(*cobra.Command, []string) error {
+// run returns the function that loads the settings and calls f. Commands without it work with invalid settings too.
+func (l *commandLine) run(f func(ctx context.Context, p Process, r *settings.Result) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
 		r, err := settings.Load(settings.Input{Flags: l.given(), Environ: l.process.Environ, File: l.config})
 		if err != nil {
 			return err
 		}
-		return c.Run(cmd.Context(), l.process, r)
+		return f(cmd.Context(), l.process, r)
 	}
+}
+
+// administer returns the function that calls work with the rights of an administrator, see the function of this name.
+func (l *commandLine) administer(work func(context.Context, *app.Modules) error) func(*cobra.Command, []string) error {
+	return l.run(func(ctx context.Context, p Process, r *settings.Result) error { return administer(ctx, p, r, work) })
+}
+
+// say prints a line.
+func (p Process) say(format string, args ...any) error {
+	_, err := fmt.Fprintf(p.Stdout, format+"\n", args...)
+	return err
+}
+
+// printJSON prints a value.
+func (p Process) printJSON(value any) error {
+	out := json.NewEncoder(p.Stdout)
+	out.SetEscapeHTML(false)
+	out.SetIndent("", "  ")
+	return out.Encode(value)
+}
+
+// open opens a file for reading; "-" is standard input.
+func (p Process) open(name string) (io.ReadCloser, error) {
+	if name == standardStream {
+		return io.NopCloser(p.Stdin), nil
+	}
+	return os.Open(name)
 }
 
 // root returns the program with its commands. Without the name of one, it starts the server.
@@ -196,8 +221,7 @@ var release string
 // version returns the command that prints the version, as the flag --version of every command does.
 func (l *commandLine) version() *cobra.Command {
 	return &cobra.Command{Use: "version", Short: "Print the version.", Example: "kontor version", Args: arguments(), RunE: func(*cobra.Command, []string) error {
-		_, err := fmt.Fprintln(l.process.Stdout, "kontor", Version())
-		return err
+		return l.process.say("kontor %s", Version())
 	}}
 }
 

@@ -36,7 +36,7 @@ KONTOR_SECRET_KEY for the command; put it into the directory with
 other users of the machine: set PGPASSWORD or use a password file instead.`,
 		Example: "kontor copy --from /var/lib/kontor --to postgres://kontor@db.example/kontor?sslmode=verify-full\n" +
 			"kontor copy --from postgres://kontor@db.example/kontor?sslmode=verify-full --to /var/lib/kontor-new",
-		Args: arguments(), RunE: l.run(c),
+		Args: arguments(), RunE: l.run(c.Run),
 	}
 	cmd.Flags().StringVar(&c.From, "from", "", "Data `directory`, or URL of a PostgreSQL database, that is copied.")
 	cmd.Flags().StringVar(&c.To, "to", "", "Empty PostgreSQL `database`, or empty data directory, that is filled.")
@@ -45,7 +45,7 @@ other users of the machine: set PGPASSWORD or use a password file instead.`,
 }
 
 // Run copies the database.
-func (c copyCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+func (c *copyCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	secrets := r.Settings.Secrets
 	o := transfer.Options{SecretKey: string(secrets.SecretKey), PreviousKey: string(secrets.PreviousKey), Migrations: migrations.Files}
 	var err error
@@ -58,9 +58,7 @@ func (c copyCommand) Run(ctx context.Context, p Process, r *settings.Result) err
 	if o.From.URL != "" && o.SecretKey == "" {
 		return errors.New("KONTOR_SECRET_KEY must be set to the master key of " + o.From.Name)
 	}
-	for _, w := range r.Warnings {
-		fmt.Fprintln(p.Stderr, "kontor: warning: "+w)
-	}
+	p.warn(r)
 	compared, oldForm := int64(0), error(nil)
 	o.Further = func(ctx context.Context, e *audittrail.Evidence) (err error) {
 		compared, oldForm, err = checkRecords(ctx, e)
@@ -75,7 +73,7 @@ func (c copyCommand) Run(ctx context.Context, p Process, r *settings.Result) err
 		}
 		return err
 	}
-	return c.describe(p.Stdout, o, report, describeRecords(describeCheck(report.Check, o.To.URL != ""), compared, oldForm))
+	return describeCopy(p, o, report, describeRecords(describeCheck(report.Check, o.To.URL != ""), compared, oldForm))
 }
 
 // placeOf reads a flag.
@@ -89,8 +87,8 @@ func placeOf(flag, text string) (transfer.Place, error) {
 	return transfer.Place{URL: text, Name: settings.DatabaseName(text)}, nil
 }
 
-// describe prints what was copied, and what to do next.
-func (c copyCommand) describe(out io.Writer, o transfer.Options, report transfer.Report, checked string) error {
+// describeCopy prints what was copied, and what to do next.
+func describeCopy(p Process, o transfer.Options, report transfer.Report, checked string) error {
 	lines := []string{fmt.Sprintf("%s was copied to %s: %d rows in %d tables are the same on both sides; %s",
 		o.From.Name, o.To.Name, report.Rows(), len(report.Tables), checked)}
 	if o.To.URL != "" {
@@ -103,8 +101,7 @@ func (c copyCommand) describe(out io.Writer, o transfer.Options, report transfer
 			`printf %s "$KONTOR_SECRET_KEY" | kontor key import - --data.dir=`+o.To.Dir,
 			"Do not start a node with the database any more.")
 	}
-	_, err := fmt.Fprintln(out, strings.Join(lines, "\n"))
-	return err
+	return p.say("%s", strings.Join(lines, "\n"))
 }
 
 // copyProgress prints the progress of a copy.
@@ -152,7 +149,7 @@ KONTOR_SECRET_KEY.`,
 kontor restore /backup/sunday.backup /backup/monday.backup --data.dir=/var/lib/kontor
 kontor restore --list s3://vault/kontor
 KONTOR_SECRET_KEY=$(cat secret.key) kontor restore --at=2027-01-31T08:00:00Z s3://vault/kontor --data.dir=/var/lib/kontor`,
-		Args: arguments(&c.From), RunE: l.run(c),
+		Args: arguments(&c.From), RunE: l.run(c.Run),
 	}
 	c.add(cmd.Flags())
 	cmd.Flags().BoolVar(&c.List, "list", false, "Only list the lines that a continuous backup holds, with their commits, gaps and forks. With the master key it says whose lines they are.")
@@ -161,7 +158,7 @@ KONTOR_SECRET_KEY=$(cat secret.key) kontor restore --at=2027-01-31T08:00:00Z s3:
 }
 
 // Run restores the backup.
-func (c restoreCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+func (c *restoreCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	p.warn(r)
 	if err := notShared(r, postgresBacksUp); err != nil {
 		return err
@@ -189,30 +186,24 @@ func (c restoreCommand) Run(ctx context.Context, p Process, r *settings.Result) 
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(p.Stdout, "%s was restored to %s: %s\n", what, r.Settings.Data.Dir, describeCheck(restored.Report, false)); err != nil {
-		return err
-	}
+	dir := r.Settings.Data.Dir
+	lines := []string{fmt.Sprintf("%s was restored to %s: %s", what, dir, describeCheck(restored.Report, false))}
 	if target != nil || r.Settings.Backup.URL != "" {
-		if _, err := fmt.Fprintf(p.Stdout, "It is the incarnation %s. It ships nothing to the backup.url of the server that it replaces, unless you start it with backup.line=%[1]s.\n",
-			restored.Incarnation); err != nil {
-			return err
-		}
+		lines = append(lines, fmt.Sprintf("It is the incarnation %s. It ships nothing to the backup.url of the server that it replaces, unless you start it with backup.line=%[1]s.",
+			restored.Incarnation))
 	}
 	if erased > 0 {
-		if _, err := fmt.Fprintf(p.Stdout, "The ledger has %d erasures. The next start applies those that the backup lacks, before it serves requests.\n", erased); err != nil {
-			return err
-		}
+		lines = append(lines, fmt.Sprintf("The ledger has %d erasures. The next start applies those that the backup lacks, before it serves requests.", erased))
 	}
-	if r.Settings.Secrets.SecretKey != "" && target == nil || datadir.At(r.Settings.Data.Dir).Has(datadir.Key) {
-		return nil
+	if (r.Settings.Secrets.SecretKey == "" || target != nil) && !datadir.At(dir).Has(datadir.Key) {
+		lines = append(lines, "The backup does not contain the master key. Before you start the server, put the key into place: kontor key import FILE --data.dir="+dir,
+			"Alternatively, set KONTOR_SECRET_KEY for each start.")
 	}
-	_, err = fmt.Fprintf(p.Stdout, "The backup does not contain the master key. Before you start the server, put the key into place: "+
-		"kontor key import FILE --data.dir=%s\nAlternatively, set KONTOR_SECRET_KEY for each start.\n", r.Settings.Data.Dir)
-	return err
+	return p.say("%s", strings.Join(lines, "\n"))
 }
 
 // target returns the target of a continuous backup, or nil for files.
-func (c restoreCommand) target() (continuous.Target, error) {
+func (c *restoreCommand) target() (continuous.Target, error) {
 	address := c.From[0]
 	info, err := os.Stat(address)
 	remote := strings.Contains(address, "://") || err == nil && info.IsDir()
@@ -227,7 +218,7 @@ func (c restoreCommand) target() (continuous.Target, error) {
 	return continuous.Open(address)
 }
 
-func (c restoreCommand) fromTarget(ctx context.Context, p Process, target continuous.Target, r *settings.Result) (continuous.Restored, error) {
+func (c *restoreCommand) fromTarget(ctx context.Context, p Process, target continuous.Target, r *settings.Result) (continuous.Restored, error) {
 	wanted, err := c.wanted()
 	if err != nil {
 		return continuous.Restored{}, err
@@ -275,7 +266,7 @@ func listLines(ctx context.Context, p Process, target continuous.Target, r *sett
 	return survey.Print(p.Stdout, key != "")
 }
 
-func (c restoreCommand) fromFiles(ctx context.Context, stdin io.Reader, r *settings.Result) (backup.Restored, error) {
+func (c *restoreCommand) fromFiles(ctx context.Context, stdin io.Reader, r *settings.Result) (backup.Restored, error) {
 	parts, err := c.parts(stdin)
 	if err != nil {
 		return backup.Restored{}, err
@@ -284,7 +275,7 @@ func (c restoreCommand) fromFiles(ctx context.Context, stdin io.Reader, r *setti
 }
 
 // parts returns the backups to restore.
-func (c restoreCommand) parts(stdin io.Reader) (parts []backup.Part, err error) {
+func (c *restoreCommand) parts(stdin io.Reader) (parts []backup.Part, err error) {
 	for _, name := range c.From {
 		if name != standardStream {
 			parts = append(parts, backup.FilePart(name))

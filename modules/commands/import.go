@@ -35,7 +35,7 @@ the name of the account of the token, and continues when this command is
 interrupted. Rejected rows are printed as CSV; the rest goes to standard error.
 The same file sent again continues: rows that were imported are duplicates.`,
 		Example: "kontor import customers customers.csv --token @token --dry-run\nkontor import customers customers.csv --token @token --on-duplicate=update",
-		Args:    arguments(&c.File), RunE: l.run(c),
+		Args:    arguments(&c.File), RunE: l.run(c.Run),
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.URL, "url", "", "Address (`URL`) of the server; default: the one of the data directory.")
@@ -51,7 +51,7 @@ The same file sent again continues: rows that were imported are duplicates.`,
 const importPause = 500 * time.Millisecond
 
 // Run sends the file and waits for the end of the import.
-func (c importCustomersCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+func (c *importCustomersCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	file, err := os.ReadFile(c.File)
 	if err != nil {
 		return fmt.Errorf("read the file: %w", err)
@@ -86,7 +86,7 @@ func (c importCustomersCommand) Run(ctx context.Context, p Process, r *settings.
 }
 
 // report prints how an import ended. Without a rejected row it returns nil.
-func (c importCustomersCommand) report(ctx context.Context, p Process, server *client.Client, i *client.Import) error {
+func (c *importCustomersCommand) report(ctx context.Context, p Process, server *client.Client, i *client.Import) error {
 	would := ""
 	if i.DryRun {
 		would = "dry run, nothing was changed: "

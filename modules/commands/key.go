@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,13 +23,9 @@ func (l *commandLine) key() *cobra.Command {
 	return group("key", "Rotate, export and import the master key.", l.rotateKey(), l.keyStatus(), l.exportKey(), l.importKey(), l.revokeUnused())
 }
 
-type keyExportCommand struct {
-	File  string
-	Force bool
-}
-
 func (l *commandLine) exportKey() *cobra.Command {
-	c := &keyExportCommand{}
+	var name string
+	var force bool
 	cmd := &cobra.Command{
 		Use: "export <file>", Short: "Write the master key to a file, to keep it apart from the backups.",
 		Long: `The file gets the mode 0600; an existing file is rejected. "-" is standard
@@ -41,29 +35,29 @@ With the key and a backup, anybody can read sealed values and sign in as
 anybody: keep the two apart. The command reads the data directory without
 opening the database, so that the export is not in the audit trail.`,
 		Example: "kontor key export /media/safe/kontor.key\nkontor key export - | gpg --encrypt --recipient safe > kontor.key.gpg",
-		Args:    arguments(&c.File), RunE: l.run(c),
+		Args:    arguments(&name),
+		RunE: l.run(func(ctx context.Context, p Process, r *settings.Result) error {
+			return exportKey(ctx, p, r, name, force)
+		}),
 	}
-	cmd.Flags().BoolVar(&c.Force, "force", false, "Print the key although standard output is a terminal.")
+	cmd.Flags().BoolVar(&force, "force", false, "Print the key although standard output is a terminal.")
 	return cmd
 }
 
-// Run writes the key.
-func (c keyExportCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+func exportKey(ctx context.Context, p Process, r *settings.Result, name string, force bool) error {
 	if err := notShared(r, keyIsGiven); err != nil {
 		return err
 	}
-	if c.File != "-" {
-		p.warn(r)
-		if err := backup.ExportKey(ctx, databaseOf(r), c.File); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintf(p.Stdout, "the master key of %s was exported to %s; keep it apart from the backups\n", r.Settings.Data.Dir, c.File)
-		return err
-	}
-	if isTerminal(p.Stdout) && !c.Force {
+	if name == standardStream && isTerminal(p.Stdout) && !force {
 		return errors.New("the key would appear on the terminal; name a file, redirect the output, or use --force")
 	}
 	p.warn(r)
+	if name != standardStream {
+		if err := backup.ExportKey(ctx, databaseOf(r), name); err != nil {
+			return err
+		}
+		return p.say("the master key of %s was exported to %s; keep it apart from the backups", r.Settings.Data.Dir, name)
+	}
 	text, err := backup.ReadKey(ctx, databaseOf(r))
 	if err != nil {
 		return err
@@ -72,55 +66,42 @@ func (c keyExportCommand) Run(ctx context.Context, p Process, r *settings.Result
 	return err
 }
 
-type keyImportCommand struct{ File string }
-
 func (l *commandLine) importKey() *cobra.Command {
-	c := &keyImportCommand{}
+	var name string
 	return &cobra.Command{
 		Use: "import <file>", Short: "Put the master key into a restored data directory.",
 		Long: `The file was written by "kontor key export"; "-" reads standard input. The
 server must be stopped. The key is compared with the database first: the key of
 another database is rejected. A key that is in the directory is never replaced
 by another one. The import is not in the audit trail.`,
-		Example: "kontor key import /media/safe/kontor.key --data.dir=/var/lib/kontor", Args: arguments(&c.File), RunE: l.run(c),
+		Example: "kontor key import /media/safe/kontor.key --data.dir=/var/lib/kontor", Args: arguments(&name),
+		RunE: l.run(func(ctx context.Context, p Process, r *settings.Result) error {
+			p.warn(r)
+			if err := notShared(r, keyIsGiven); err != nil {
+				return err
+			}
+			text, err := p.readKey(name)
+			if err != nil {
+				return fmt.Errorf("%s cannot be read: %w", name, datadir.Cause(err))
+			}
+			if err := backup.ImportKey(ctx, r.Settings.Data.Dir, string(text)); err != nil {
+				return err
+			}
+			return p.say("the master key was imported to %s; run \"kontor check\" before you start the server", r.Settings.Data.Dir)
+		}),
 	}
 }
 
 // maxKeyFileBytes exceeds the length of every key file.
 const maxKeyFileBytes = 4 << 10
 
-// Run imports the key.
-func (c keyImportCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
-	p.warn(r)
-	if err := notShared(r, keyIsGiven); err != nil {
-		return err
-	}
-	text, err := c.read(p)
+func (p Process) readKey(name string) ([]byte, error) {
+	file, err := p.open(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := backup.ImportKey(ctx, r.Settings.Data.Dir, text); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(p.Stdout, "the master key was imported to %s; run \"kontor check\" before you start the server\n", r.Settings.Data.Dir)
-	return err
-}
-
-func (c keyImportCommand) read(p Process) (string, error) {
-	in := p.Stdin
-	if c.File != "-" {
-		file, err := os.Open(c.File)
-		if err != nil {
-			return "", fmt.Errorf("%s cannot be read: %w", c.File, datadir.Cause(err))
-		}
-		defer file.Close()
-		in = file
-	}
-	text, err := io.ReadAll(io.LimitReader(in, maxKeyFileBytes))
-	if err != nil {
-		return "", fmt.Errorf("%s cannot be read: %w", c.File, datadir.Cause(err))
-	}
-	return string(text), nil
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, maxKeyFileBytes))
 }
 
 // keyRequest is what a command about keys or the sandbox asks of the modules, in its own process or in that of the server.
@@ -189,7 +170,6 @@ func (k keyRequest) run(ctx context.Context, m *app.Modules, answer func(control
 		} else {
 			say("a new key signs access tokens; those of the former key stay valid until they expire")
 		}
-		return nil
 	case askRevoke:
 		n, err := m.Auth.RevokeUnusedKeys(ctx, m.DB.Now().Add(-time.Duration(k.UnusedDays)*24*time.Hour))
 		say("%d API keys were revoked", n)
@@ -212,10 +192,8 @@ func (k keyRequest) run(ctx context.Context, m *app.Modules, answer func(control
 			return inWords(m, err)
 		}
 		say("%s", bytes.TrimSpace(file))
-		return nil
 	case askClock:
 		say("%s", m.DB.Now())
-		return nil
 	case askAdvance:
 		return k.moveClock(ctx, m, say)
 	case askReset, askFirst:
@@ -227,19 +205,18 @@ func (k keyRequest) run(ctx context.Context, m *app.Modules, answer func(control
 			return inWords(m, err)
 		}
 		say("resets go back to the present state; keeping it took %d ms", took.Milliseconds())
-		return nil
 	case askRounds:
 		say("%d", m.Sandbox.Rounds)
-		return nil
 	case askLink:
 		return k.makeLink(ctx, m, say)
 	case askListen:
 		say("%s", m.Settings.Server.Listen)
-		return nil
 	case askStatus:
 		return describeKeys(ctx, m, say)
+	default:
+		return fmt.Errorf("the server does not know the command %q", k.Command)
 	}
-	return fmt.Errorf("the server does not know the command %q", k.Command)
+	return nil
 }
 
 func (k keyRequest) rotate(ctx context.Context, m *app.Modules, answer func(controlAnswer), say func(string, ...any)) error {
@@ -324,12 +301,11 @@ func askKeys(ctx context.Context, p Process, r *settings.Result, request keyRequ
 		case a.Progress == nil:
 			flush()
 			fmt.Fprintln(p.Stdout, a.Text)
+			return
 		case a.Progress.Column != last.Column && last.Column != "" || a.Progress.Values-last.Values >= progressStep:
 			flush()
-			last = *a.Progress
-		default:
-			last = *a.Progress
 		}
+		last = *a.Progress
 	}
 	defer flush()
 	if !isShared(r) {
@@ -345,10 +321,9 @@ func askKeys(ctx context.Context, p Process, r *settings.Result, request keyRequ
 // progressStep is the number of values after which the progress of a column is printed.
 const progressStep = 10_000
 
-type keyRotateCommand struct{ Signing, Compromised bool }
-
 func (l *commandLine) rotateKey() *cobra.Command {
-	c := &keyRotateCommand{}
+	var signing bool
+	request := keyRequest{Command: askRotate}
 	cmd := &cobra.Command{
 		Use: "rotate", Short: "Replace the master key, or the key that signs access tokens.",
 		Long: `The server may be running. Every sealed value is sealed with new keys, and from
@@ -359,66 +334,54 @@ After an interruption, the same command or the next start continues.
 If KONTOR_SECRET_KEY holds the master key, set the new key there and the present
 one in KONTOR_SECRET_KEY_PREVIOUS. Either restart the server with both, or run
 the command with both and then restart the server with the new key.`,
-		Example: "kontor key rotate\nkontor key rotate --compromised\nkontor key rotate --signing", Args: arguments(), RunE: l.run(c),
+		Example: "kontor key rotate\nkontor key rotate --compromised\nkontor key rotate --signing", Args: arguments(),
+		RunE: l.run(func(ctx context.Context, p Process, r *settings.Result) error {
+			if signing {
+				request.Command = askSigning
+			}
+			err := askKeys(ctx, p, r, request)
+			switch {
+			case err != nil || signing:
+				return err
+			case r.Settings.Secrets.SecretKey == "":
+				return p.say("Keep the former key for as long as you keep backups from before.\nExport the new key now: kontor key export FILE")
+			}
+			return p.say("Keep the former key for as long as you keep backups from before.\n" +
+				"Start the server with the new key in KONTOR_SECRET_KEY, and without KONTOR_SECRET_KEY_PREVIOUS.")
+		}),
 	}
-	cmd.Flags().BoolVar(&c.Signing, "signing", false, "Replace only the key that signs access tokens.")
-	cmd.Flags().BoolVar(&c.Compromised, "compromised", false,
+	cmd.Flags().BoolVar(&signing, "signing", false, "Replace only the key that signs access tokens.")
+	cmd.Flags().BoolVar(&request.Compromised, "compromised", false,
 		"The former key has leaked: reject at once every access token that was issued before. Clients refresh theirs; nobody is signed out.")
 	return cmd
 }
 
-// Run rotates keys.
-func (c keyRotateCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
-	if c.Signing {
-		return askKeys(ctx, p, r, keyRequest{Command: askSigning, Compromised: c.Compromised})
-	}
-	if err := askKeys(ctx, p, r, keyRequest{Command: askRotate, Compromised: c.Compromised}); err != nil {
-		return err
-	}
-	lines := []string{"Keep the former key for as long as you keep backups from before."}
-	if r.Settings.Secrets.SecretKey == "" {
-		lines = append(lines, "Export the new key now: kontor key export FILE")
-	} else {
-		lines = append(lines, "Start the server with the new key in KONTOR_SECRET_KEY, and without KONTOR_SECRET_KEY_PREVIOUS.")
-	}
-	_, err := fmt.Fprintln(p.Stdout, strings.Join(lines, "\n"))
-	return err
-}
-
-type keyStatusCommand struct{}
-
 func (l *commandLine) keyStatus() *cobra.Command {
 	return &cobra.Command{
 		Use: "status", Short: "Show the age of the keys, and what remains of former ones.", Long: "The server may be running.",
-		Example: "kontor key status", Args: arguments(), RunE: l.run(keyStatusCommand{}),
+		Example: "kontor key status", Args: arguments(),
+		RunE: l.run(func(ctx context.Context, p Process, r *settings.Result) error {
+			return askKeys(ctx, p, r, keyRequest{Command: askStatus})
+		}),
 	}
 }
 
-// Run prints the state of the keys.
-func (keyStatusCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
-	return askKeys(ctx, p, r, keyRequest{Command: askStatus})
-}
-
-type keyRevokeUnusedCommand struct{ Days int }
-
 func (l *commandLine) revokeUnused() *cobra.Command {
-	c := &keyRevokeUnusedCommand{}
+	request := keyRequest{Command: askRevoke}
 	cmd := &cobra.Command{
 		Use: "revoke-unused --days=<n>", Short: "Revoke API keys that have not been used since a rotation.",
 		Long: `The server may be running. Only API keys that have not been used since the last
 rotation of the master key are revoked: their stored hashes are of a former key,
 which can be removed when none is left.`,
-		Example: "kontor key revoke-unused --days=90", Args: arguments(), RunE: l.run(c),
+		Example: "kontor key revoke-unused --days=90", Args: arguments(),
+		RunE: l.run(func(ctx context.Context, p Process, r *settings.Result) error {
+			if request.UnusedDays < 1 {
+				return errors.New("--days must be 1 or more")
+			}
+			return askKeys(ctx, p, r, request)
+		}),
 	}
-	cmd.Flags().IntVar(&c.Days, "days", 0, "`Days` since the last use.")
+	cmd.Flags().IntVar(&request.UnusedDays, "days", 0, "`Days` since the last use.")
 	required(cmd, "days")
 	return cmd
-}
-
-// Run revokes the keys.
-func (c keyRevokeUnusedCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
-	if c.Days < 1 {
-		return errors.New("--days must be 1 or more")
-	}
-	return askKeys(ctx, p, r, keyRequest{Command: askRevoke, UnusedDays: c.Days})
 }

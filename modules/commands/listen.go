@@ -46,7 +46,7 @@ the connection is cut. With --forward, an event that the receiver does not
 accept is sent again until it does, and later events wait. Servers deliver
 events by webhooks instead, see docs/webhooks.md.`,
 		Example: "kontor listen --token @token\nkontor listen --token @token --types 'customers.*' --forward http://localhost:3000/hooks",
-		Args:    arguments(), RunE: l.run(c),
+		Args:    arguments(), RunE: l.run(c.Run),
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.URL, "url", "", "Address (`URL`) of the server; default: the one of the data directory.")
@@ -62,7 +62,7 @@ events by webhooks instead, see docs/webhooks.md.`,
 }
 
 // Run follows the feed until it is interrupted.
-func (c listenCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+func (c *listenCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	server, err := clientOf(ctx, c.Token, c.URL, r.Settings)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (c listenCommand) Run(ctx context.Context, p Process, r *settings.Result) e
 }
 
 // follow calls use for each event.
-func (c listenCommand) follow(ctx context.Context, p Process, server *client.Client, use func(context.Context, *client.ChangeEvent) error) error {
+func (c *listenCommand) follow(ctx context.Context, p Process, server *client.Client, use func(context.Context, *client.ChangeEvent) error) error {
 	params := client.EventsListParams{After: c.After, Types: strings.Join(c.Types, ",")}
 	if c.Record {
 		params.Include = "record"
@@ -105,7 +105,7 @@ func (c listenCommand) follow(ctx context.Context, p Process, server *client.Cli
 }
 
 // printer returns a function that prints an event on one line.
-func (c listenCommand) printer(to io.Writer) func(context.Context, *client.ChangeEvent) error {
+func (c *listenCommand) printer(to io.Writer) func(context.Context, *client.ChangeEvent) error {
 	return func(_ context.Context, e *client.ChangeEvent) error {
 		if c.JSON {
 			return json.NewEncoder(to).Encode(e)
@@ -123,7 +123,7 @@ const (
 
 // forwarder returns a function that sends an event until the receiver accepts it. The address is the developer's own, so that it is
 // not restricted as those of webhooks are.
-func (c listenCommand) forwarder(p Process) (func(context.Context, *client.ChangeEvent) error, error) {
+func (c *listenCommand) forwarder(p Process) (func(context.Context, *client.ChangeEvent) error, error) {
 	if u, err := url.Parse(c.Forward); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, errors.New("--forward must be an address such as http://localhost:3000/hooks")
 	}
@@ -156,7 +156,7 @@ func (c listenCommand) forwarder(p Process) (func(context.Context, *client.Chang
 }
 
 // send sends an event once, as the server would.
-func (c listenCommand) send(ctx context.Context, to *http.Client, secret []byte, e *client.ChangeEvent) error {
+func (c *listenCommand) send(ctx context.Context, to *http.Client, secret []byte, e *client.ChangeEvent) error {
 	event := change.Event{ID: e.ID, Type: e.Type, Timestamp: store.TimeOf(e.Timestamp), RecType: e.RecType, RecID: e.RecID, Version: e.Version,
 		Action: e.Action, Actor: e.Actor, Record: e.Record}
 	body, err := event.Payload()

@@ -26,13 +26,9 @@ import (
 	"kontor/store/datadir"
 )
 
-type openCommand struct {
-	User  string
-	Print bool
-}
-
 func (l *commandLine) open() *cobra.Command {
-	c := &openCommand{}
+	var user string
+	var onlyPrint bool
 	cmd := &cobra.Command{
 		Use: "open", Short: "Open the console of the running server in a browser, signed in.",
 		Long: `The command asks the server, by the socket in its data directory, for a link
@@ -42,20 +38,22 @@ user with a second factor is asked for it. The session is in the audit trail.
 The server must be reached as localhost, without a proxy.
 
 The link is printed if no browser can be started.`,
-		Example: "kontor open\nkontor open --user anna@bank.example\nkontor open --print", Args: arguments(), RunE: l.run(c),
+		Example: "kontor open\nkontor open --user anna@bank.example\nkontor open --print", Args: arguments(),
+		RunE: l.run(func(ctx context.Context, p Process, r *settings.Result) error {
+			return openConsole(ctx, p, r, user, onlyPrint)
+		}),
 	}
-	cmd.Flags().StringVar(&c.User, "user", "", "Sign-in value or id of the `user`; default: the administrator of the first start.")
-	cmd.Flags().BoolVar(&c.Print, "print", false, "Print the link, and start no browser.")
+	cmd.Flags().StringVar(&user, "user", "", "Sign-in value or id of the `user`; default: the administrator of the first start.")
+	cmd.Flags().BoolVar(&onlyPrint, "print", false, "Print the link, and start no browser.")
 	return cmd
 }
 
-// Run asks for a link and opens it.
-func (c openCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+// openConsole asks for a link and opens it.
+func openConsole(ctx context.Context, p Process, r *settings.Result, user string, onlyPrint bool) error {
 	if err := notShared(r, "there is no socket; sign in with a password"); err != nil {
 		return err
 	}
 	p.warn(r)
-	user := c.User
 	if user == "" {
 		user = app.FirstAdmin(r.Settings.Secrets.AdminEmail)
 	}
@@ -67,12 +65,10 @@ func (c openCommand) Run(ctx context.Context, p Process, r *settings.Result) err
 	if err != nil {
 		return err
 	}
-	if !c.Print && startBrowser(ctx, p.Environ, link) == nil {
-		_, err := fmt.Fprintln(p.Stdout, "The browser opens the console.")
-		return err
+	if !onlyPrint && startBrowser(ctx, p.Environ, link) == nil {
+		return p.say("The browser opens the console.")
 	}
-	_, err = fmt.Fprintf(p.Stdout, "Open this link within a minute. It signs in %s, once:\n\n%s\n", user, link)
-	return err
+	return p.say("Open this link within a minute. It signs in %s, once:\n\n%s", user, link)
 }
 
 // startBrowser opens a link with the program that the system uses for links. The link passes through no shell. Other users of the

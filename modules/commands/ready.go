@@ -28,29 +28,29 @@ import (
 	"kontor/server/settings"
 )
 
-type readyCommand struct{ Timeout int }
-
 func (l *commandLine) ready() *cobra.Command {
-	c := &readyCommand{}
+	var timeout int
 	cmd := &cobra.Command{
 		Use: "ready", Short: "Ask the running server whether it is ready.",
 		Long: `The command asks the server of the same settings on this machine. It exits with
 0 when the server is ready, and with 1 when it is not or does not answer. It
 needs no sign-in. Health checks of containers use it.`,
-		Example: "kontor ready\nkontor ready --server.listen 127.0.0.1:9000", Args: arguments(), RunE: l.run(c),
+		Example: "kontor ready\nkontor ready --server.listen 127.0.0.1:9000", Args: arguments(),
+		RunE: l.run(func(ctx context.Context, p Process, r *settings.Result) error {
+			return askReady(ctx, p, &r.Settings.Server, timeout)
+		}),
 	}
-	cmd.Flags().IntVar(&c.Timeout, "timeout", 5, "`Seconds` to wait for the answer.")
+	cmd.Flags().IntVar(&timeout, "timeout", 5, "`Seconds` to wait for the answer.")
 	return cmd
 }
 
 const maxReadyTimeout = 3600
 
-// Run asks /readyz.
-func (c readyCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
-	if c.Timeout < 1 || c.Timeout > maxReadyTimeout {
+// askReady asks /readyz.
+func askReady(ctx context.Context, p Process, s *settings.Server, timeout int) error {
+	if timeout < 1 || timeout > maxReadyTimeout {
 		return fmt.Errorf("--timeout must be from 1 to %d", maxReadyTimeout)
 	}
-	s := &r.Settings.Server
 	if _, port, err := net.SplitHostPort(s.Listen); err == nil && port == "0" {
 		return errors.New("server.listen has port 0, so the port of the server is not known; name it with --server.listen")
 	}
@@ -58,7 +58,7 @@ func (c readyCommand) Run(ctx context.Context, p Process, r *settings.Result) er
 	if len(s.Domain) > 0 {
 		name = s.Domain[0]
 	}
-	client, origin := ownClient(s.Listen, s.OverTLS(), name, time.Duration(c.Timeout)*time.Second)
+	client, origin := ownClient(s.Listen, s.OverTLS(), name, time.Duration(timeout)*time.Second)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, origin+"/readyz", nil)
 	if err != nil {
 		return err
@@ -71,11 +71,11 @@ func (c readyCommand) Run(ctx context.Context, p Process, r *settings.Result) er
 		return fmt.Errorf("the server at %s did not answer: %w", origin, errors.Unwrap(err))
 	}
 	defer answer.Body.Close()
-	return readiness(p.Stdout, origin, answer)
+	return p.readiness(origin, answer)
 }
 
 // readiness prints that the server is ready, or returns what is missing.
-func readiness(out io.Writer, origin string, answer *http.Response) error {
+func (p Process) readiness(origin string, answer *http.Response) error {
 	const maxBody = 64 << 10
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxBody))
 	if err != nil {
@@ -93,8 +93,7 @@ func readiness(out io.Writer, origin string, answer *http.Response) error {
 		if warnings := checksWith(state.Checks, "warning"); len(warnings) > 0 {
 			text += "; warning: " + strings.Join(warnings, ", ")
 		}
-		_, err := fmt.Fprintln(out, text)
-		return err
+		return p.say("%s", text)
 	}
 	failed := checksWith(state.Checks, "failed")
 	if len(failed) == 0 {

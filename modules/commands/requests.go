@@ -41,7 +41,7 @@ console explain why a request was refused, see docs/requests.md.
 Without a token, the command asks the sandbox of the data directory by its
 socket, and reads as its first administrator.`,
 		Example: "kontor logs --follow --status 4xx\nkontor logs --token @token --path '/v1/customers/*' --json",
-		Args:    arguments(), RunE: l.run(c),
+		Args:    arguments(), RunE: l.run(c.Run),
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.URL, "url", "", "Address (`URL`) of the server; default: the one of the data directory.")
@@ -57,7 +57,7 @@ socket, and reads as its first administrator.`,
 }
 
 // Run prints the latest requests, and follows those after them.
-func (c logsCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+func (c *logsCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	params, err := c.params()
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (c logsCommand) Run(ctx context.Context, p Process, r *settings.Result) err
 }
 
 // params returns the searches of the flags.
-func (c logsCommand) params() (client.RequestsListParams, error) {
+func (c *logsCommand) params() (client.RequestsListParams, error) {
 	var statuses, classes []string
 	for _, given := range c.Status {
 		class, isClass := strings.CutSuffix(given, "xx")
@@ -138,7 +138,7 @@ func isStatus(text string) bool {
 }
 
 // earlier prints the latest requests, oldest first, and returns the number of the last one.
-func (c logsCommand) earlier(ctx context.Context, server *client.Client, params client.RequestsListParams, print func(*client.RequestlogRequest) error) (seen int64, err error) {
+func (c *logsCommand) earlier(ctx context.Context, server *client.Client, params client.RequestsListParams, print func(*client.RequestlogRequest) error) (seen int64, err error) {
 	if c.Lines == 0 {
 		return 0, nil
 	}
@@ -157,7 +157,7 @@ func (c logsCommand) earlier(ctx context.Context, server *client.Client, params 
 }
 
 // follow prints the requests of the stream, until the user interrupts it.
-func (c logsCommand) follow(ctx context.Context, p Process, server *client.Client, params client.RequestsListParams, seen int64, print func(*client.RequestlogRequest) error) error {
+func (c *logsCommand) follow(ctx context.Context, p Process, server *client.Client, params client.RequestsListParams, seen int64, print func(*client.RequestlogRequest) error) error {
 	var options []client.CallOption
 	if seen > 0 {
 		options = append(options, client.After(strconv.FormatInt(seen, 10)))
@@ -185,7 +185,7 @@ func (c logsCommand) follow(ctx context.Context, p Process, server *client.Clien
 var classColours = map[int64]string{2: "\x1b[32m", 3: "\x1b[36m", 4: "\x1b[33m", 5: "\x1b[31m"}
 
 // printer returns a function that prints a request on one line.
-func (c logsCommand) printer(to io.Writer, colour bool) func(*client.RequestlogRequest) error {
+func (c *logsCommand) printer(to io.Writer, colour bool) func(*client.RequestlogRequest) error {
 	return func(r *client.RequestlogRequest) error {
 		if c.JSON {
 			text, err := json.Marshal(r, json.Deterministic(true))
@@ -227,7 +227,7 @@ counted, how it chose to read the page and why, the statement, and how the
 database runs it. It prints no rows. The token must be that of an administrator,
 whose rights decide what is read.`,
 		Example: "kontor explain --token @token 'GET /v1/notifications?search.read=false&sort=read_at'",
-		Args:    arguments(&c.Request), RunE: l.run(c),
+		Args:    arguments(&c.Request), RunE: l.run(c.Run),
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.URL, "url", "", "Address (`URL`) of the server; default: the one of the data directory.")
@@ -240,7 +240,7 @@ whose rights decide what is read.`,
 const explainTime = 60 * time.Second
 
 // Run sends the request and prints the explanation.
-func (c explainCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+func (c *explainCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	path, err := listPath(c.Request)
 	if err != nil {
 		return err

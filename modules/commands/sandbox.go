@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"kontor/locales"
 	"kontor/modules/app"
 	"kontor/modules/developer/playground"
+	"kontor/server"
 	"kontor/server/apierr"
 	"kontor/server/settings"
 )
@@ -24,7 +24,7 @@ import (
 // the next round builds the modules again on the listener of the first. So nothing in memory is of the former data.
 type sandboxServer struct {
 	kept keptState
-	main *net.TCPListener
+	main net.Listener
 
 	mu    sync.Mutex
 	end   context.CancelFunc // ends the round
@@ -42,12 +42,8 @@ const closeForReset = 30 * time.Second
 
 // serveSandbox serves the modules. first makes an empty database the beginning of the sandbox; each runs once, before it is served.
 func serveSandbox(ctx context.Context, p Process, r *settings.Result, o openOptions, open *listeners, first, each func(*app.Modules) error) error {
-	main, ok := open.main.(*net.TCPListener)
-	if !ok {
-		return fmt.Errorf("a sandbox cannot listen on %s", open.main.Addr())
-	}
-	s := &sandboxServer{kept: keptState{r.Settings.Data.Dir}, main: main}
-	defer main.Close() //nolint:errcheck // it may be closed already
+	s := &sandboxServer{kept: keptState{r.Settings.Data.Dir}, main: open.main}
+	defer s.main.Close() // it may be closed already
 	o.closing = func() time.Duration {
 		if ctx.Err() == nil {
 			return closeForReset
@@ -96,12 +92,10 @@ func (s *sandboxServer) round(ctx context.Context, p Process, r *settings.Result
 	s.mu.Lock()
 	s.end = cancel
 	s.mu.Unlock()
-	shared := &sharedListener{TCPListener: s.main}
-	if err := s.main.SetDeadline(time.Time{}); err != nil {
-		return err
-	}
-	defer shared.Close() //nolint:errcheck // it may be closed already
-	open.main = shared
+	lent := server.Lend(s.main)
+	lent.Free()        // after the round before
+	defer lent.Close() //nolint:errcheck // it may be closed already
+	open.main = lent
 	o.sandbox.Restart, o.sandbox.Keep = s.restart, s.kept.keep
 	o.sandbox.Rounds++
 	return withModules(ctx, r, o, func(m *app.Modules) error {
@@ -123,99 +117,69 @@ func (s *sandboxServer) restart(first bool) <-chan error {
 	return s.asked.done
 }
 
-// sharedListener is a listener that may be closed while connections wait for the next one on the same address.
-type sharedListener struct {
-	*net.TCPListener
-	mu     sync.RWMutex // held for reading by Accept
-	closed bool
-}
-
-// Accept returns the next connection, or net.ErrClosed.
-func (l *sharedListener) Accept() (net.Conn, error) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	if l.closed {
-		return nil, net.ErrClosed
-	}
-	c, err := l.TCPListener.Accept()
-	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) {
-		err = net.ErrClosed
-	}
-	return c, err
-}
-
-// Close makes Accept return, and waits until it has. The address stays open.
-func (l *sharedListener) Close() error {
-	err := l.SetDeadline(time.Unix(1, 0))
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.closed = true
-	return err
-}
-
 // clock returns the commands about the clock of a sandbox.
 func (l *commandLine) clock() *cobra.Command {
 	return group("clock", "Show and move the clock of a running sandbox.", l.showClock(), l.advanceClock(), l.clockTo())
 }
 
-type clockCommand struct {
-	Command, Advance, To string
-}
-
 func (l *commandLine) showClock() *cobra.Command {
-	c := &clockCommand{Command: askClock}
-	return &cobra.Command{Use: "show", Short: "Print the time of the sandbox.", Example: "kontor clock show", Args: arguments(), RunE: l.run(c)}
+	return &cobra.Command{
+		Use: "show", Short: "Print the time of the sandbox.", Example: "kontor clock show", Args: arguments(),
+		RunE: l.run(func(ctx context.Context, p Process, r *settings.Result) error {
+			p.warn(r)
+			return p.askSandbox(ctx, r, keyRequest{Command: askClock})
+		}),
+	}
 }
 
 func (l *commandLine) advanceClock() *cobra.Command {
-	c := &clockCommand{Command: askAdvance}
+	var duration string
 	return &cobra.Command{
 		Use: "advance <duration>", Short: "Move the clock ahead, and run the jobs that were due meanwhile.",
 		Long: `A duration is 400d, 2w, 1y6mo or 12h30m, or one of ISO 8601 such as P400D. The
 command asks the sandbox by the socket in its data directory and needs no token.
 Sessions of people end with their time: sign in again.`,
-		Example: "kontor clock advance 400d", Args: arguments(&c.Advance), RunE: l.run(c),
+		Example: "kontor clock advance 400d", Args: arguments(&duration),
+		RunE: l.run(func(ctx context.Context, p Process, r *settings.Result) (err error) {
+			p.warn(r)
+			request := keyRequest{Command: askAdvance}
+			if request.Advance, err = isoDuration(duration); err != nil {
+				return err
+			}
+			return p.askSandbox(ctx, r, request)
+		}),
 	}
 }
 
 func (l *commandLine) clockTo() *cobra.Command {
-	c := &clockCommand{Command: askAdvance}
+	request := keyRequest{Command: askAdvance}
 	return &cobra.Command{
 		Use: "to <time>", Short: "Move the clock ahead to a day or a time, and run the jobs that were due meanwhile.",
-		Example: "kontor clock to 2028-01-01\nkontor clock to 2028-01-01T12:00:00Z", Args: arguments(&c.To), RunE: l.run(c),
+		Example: "kontor clock to 2028-01-01\nkontor clock to 2028-01-01T12:00:00Z", Args: arguments(&request.To),
+		RunE: l.run(func(ctx context.Context, p Process, r *settings.Result) error {
+			p.warn(r)
+			if _, err := time.Parse(time.DateOnly, request.To); err == nil {
+				request.To += "T00:00:00Z"
+			}
+			return p.askSandbox(ctx, r, request)
+		}),
 	}
-}
-
-// Run asks the sandbox.
-func (c clockCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
-	p.warn(r)
-	request := keyRequest{Command: c.Command, To: c.To}
-	if _, err := time.Parse(time.DateOnly, c.To); err == nil {
-		request.To += "T00:00:00Z"
-	}
-	if c.Advance != "" {
-		var err error
-		if request.Advance, err = isoDuration(c.Advance); err != nil {
-			return err
-		}
-	}
-	return askSandbox(ctx, p, r, request)
 }
 
 // askSandbox sends a request to the sandbox of the data directory, and prints what it answers.
-func askSandbox(ctx context.Context, p Process, r *settings.Result, request keyRequest) error {
+func (p Process) askSandbox(ctx context.Context, r *settings.Result, request keyRequest) error {
+	return askSandbox(ctx, r, request, func(a controlAnswer) { fmt.Fprintln(p.Stdout, a.Text) })
+}
+
+func askSandbox(ctx context.Context, r *settings.Result, request keyRequest, show func(controlAnswer)) error {
 	if err := notShared(r, "there is no sandbox"); err != nil {
 		return err
 	}
-	err := askServer(ctx, r.Settings.Data.Dir, request, func(a controlAnswer) { fmt.Fprintln(p.Stdout, a.Text) })
+	err := askServer(ctx, r.Settings.Data.Dir, request, show)
 	if errors.Is(err, errNoServer) {
-		err = noSandbox(r)
+		return fmt.Errorf("no sandbox is running in %s; start it with: kontor serve --sandbox --data.dir %[1]s", r.Settings.Data.Dir)
 	}
 	return err
-}
-
-func noSandbox(r *settings.Result) error {
-	return fmt.Errorf("no sandbox is running in %s; start it with: kontor serve --sandbox --data.dir %[1]s", r.Settings.Data.Dir)
 }
 
 // shortDuration is a duration as people type it; mo are months, m are minutes.
@@ -246,16 +210,12 @@ func isoDuration(text string) (string, error) {
 
 // moveClock moves the clock of the sandbox, and says what happened.
 func (k keyRequest) moveClock(ctx context.Context, m *app.Modules, say func(string, ...any)) error {
-	in := playground.Move{}
+	in := playground.Move{To: &k.To}
 	if k.Advance != "" {
-		in.Advance = &k.Advance
-	} else {
-		in.To = &k.To
+		in = playground.Move{Advance: &k.Advance}
 	}
-	var wrong apierr.Fields
-	in.Validate(&wrong)
-	err := wrong.Err()
 	var moved playground.Moved
+	err := validated(&in)
 	if err == nil {
 		moved, err = m.Playground.Advance(ctx, in)
 	}
@@ -298,18 +258,26 @@ func inWords(m *app.Modules, err error) error {
 	return errors.New(m.Texts.Text(locales.Default, key, failure.Args))
 }
 
-type resetCommand struct{ Keep, First bool }
-
 func (l *commandLine) reset() *cobra.Command {
-	c := &resetCommand{}
+	var first, keep bool
 	cmd := &cobra.Command{
 		Use: "reset", Short: "Take a running sandbox back to the state after its last seed file, or after its first start.",
 		Long: `Records, sessions and the clock become those of that state, and streams
 reconnect. The command asks the sandbox by the socket in its data directory.`,
-		Example: "kontor reset\nkontor reset --first\nkontor reset --keep", Args: arguments(), RunE: l.run(c),
+		Example: "kontor reset\nkontor reset --first\nkontor reset --keep", Args: arguments(),
+		RunE: l.run(func(ctx context.Context, p Process, r *settings.Result) error {
+			p.warn(r)
+			switch {
+			case keep:
+				return p.askSandbox(ctx, r, keyRequest{Command: askKeep})
+			case first:
+				return resetSandbox(ctx, p, r, askFirst, "the sandbox went back to the state after its first start")
+			}
+			return resetSandbox(ctx, p, r, askReset, "the sandbox went back to its kept state")
+		}),
 	}
-	cmd.Flags().BoolVar(&c.First, "first", false, "Go back to the state after the first start, also if seed files were played since.")
-	cmd.Flags().BoolVar(&c.Keep, "keep", false, "Keep the present state instead, so that resets go back to it.")
+	cmd.Flags().BoolVar(&first, "first", false, "Go back to the state after the first start, also if seed files were played since.")
+	cmd.Flags().BoolVar(&keep, "keep", false, "Keep the present state instead, so that resets go back to it.")
 	cmd.MarkFlagsMutuallyExclusive("first", "keep")
 	return cmd
 }
@@ -319,22 +287,14 @@ const (
 	resetTime  = 30 * time.Second      // for a reset
 )
 
-// Run resets the sandbox, and waits until it answers again.
-func (c resetCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
-	p.warn(r)
-	if c.Keep {
-		return askSandbox(ctx, p, r, keyRequest{Command: askKeep})
-	}
+// resetSandbox resets the sandbox, waits until it answers again, and prints the text.
+func resetSandbox(ctx context.Context, p Process, r *settings.Result, command, text string) error {
 	began := time.Now()
 	before, err := rounds(ctx, r)
 	if err != nil {
 		return err
 	}
-	request, text := keyRequest{Command: askReset}, "the sandbox went back to its kept state"
-	if c.First {
-		request.Command, text = askFirst, "the sandbox went back to the state after its first start"
-	}
-	if err := askSandbox(ctx, p, r, request); err != nil {
+	if err := p.askSandbox(ctx, r, keyRequest{Command: command}); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, resetTime)
@@ -342,8 +302,7 @@ func (c resetCommand) Run(ctx context.Context, p Process, r *settings.Result) er
 	for {
 		now, err := rounds(ctx, r)
 		if err == nil && now != before {
-			_, err = fmt.Fprintf(p.Stdout, "%s; that took %d ms\n", text, time.Since(began).Milliseconds())
-			return err
+			return p.say("%s; that took %d ms", text, time.Since(began).Milliseconds())
 		}
 		select {
 		case <-ctx.Done():
@@ -355,12 +314,6 @@ func (c resetCommand) Run(ctx context.Context, p Process, r *settings.Result) er
 
 // rounds returns the number of the sandbox's rounds, as text.
 func rounds(ctx context.Context, r *settings.Result) (text string, err error) {
-	if err := notShared(r, "there is no sandbox"); err != nil {
-		return "", err
-	}
-	err = askServer(ctx, r.Settings.Data.Dir, keyRequest{Command: askRounds}, func(a controlAnswer) { text = a.Text })
-	if errors.Is(err, errNoServer) {
-		err = noSandbox(r)
-	}
+	err = askSandbox(ctx, r, keyRequest{Command: askRounds}, func(a controlAnswer) { text = a.Text })
 	return text, err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,17 +12,12 @@ import (
 	"kontor/locales"
 	"kontor/modules/app"
 	"kontor/modules/developer/playground/seed"
-	"kontor/server/apierr"
 	"kontor/server/settings"
 )
 
-type seedCommand struct {
-	Files  []string
-	Export bool
-}
-
 func (l *commandLine) seed() *cobra.Command {
-	c := &seedCommand{}
+	var files []string
+	var export bool
 	cmd := &cobra.Command{
 		Use: "seed [<file>...]", Short: "Play seed files in a running sandbox, or write its state as one.",
 		Long: `A seed file has requests to the API as steps, in YAML or JSON; see
@@ -37,67 +31,54 @@ has a "start".
 
 --export prints the state of the sandbox as a seed file, as far as the API can
 make it.`,
-		Example: "kontor seed people.yaml customers.yaml\nkontor seed --export >bank.yaml", RunE: func(cmd *cobra.Command, files []string) error {
-			c.Files = files
-			return l.run(c)(cmd, nil)
-		},
-		Args: func(cmd *cobra.Command, files []string) error {
+		Example: "kontor seed people.yaml customers.yaml\nkontor seed --export >bank.yaml",
+		Args: func(cmd *cobra.Command, given []string) error {
+			files = given
 			switch {
-			case len(files) == 0 && !c.Export:
+			case len(files) == 0 && !export:
 				return usageError(cmd, errors.New("name a file"))
-			case len(files) > 0 && c.Export:
+			case len(files) > 0 && export:
 				return usageError(cmd, errors.New("--export prints the file; it takes none"))
 			}
 			return nil
 		},
+		RunE: l.run(func(ctx context.Context, p Process, r *settings.Result) error {
+			p.warn(r)
+			if export {
+				return p.askSandbox(ctx, r, keyRequest{Command: askExport})
+			}
+			for _, name := range files { // in their order, up to the first one that fails
+				data, err := p.seedFile(name)
+				if err == nil {
+					err = p.askSandbox(ctx, r, keyRequest{Command: askSeed, File: string(data)})
+				}
+				if err != nil {
+					return fmt.Errorf("%s: %w", name, err)
+				}
+			}
+			return nil
+		}),
 	}
-	cmd.Flags().BoolVar(&c.Export, "export", false, "Print the present state as a seed file.")
+	cmd.Flags().BoolVar(&export, "export", false, "Print the present state as a seed file.")
 	return cmd
 }
 
-// Run plays the files in their order. It stops at the first one that fails.
-func (c seedCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
-	p.warn(r)
-	if c.Export {
-		return askSandbox(ctx, p, r, keyRequest{Command: askExport})
+func (p Process) seedFile(name string) ([]byte, error) {
+	file, err := p.open(name)
+	if err != nil {
+		return nil, err
 	}
-	for _, name := range c.Files {
-		data, err := seedFile(p, name)
-		if err == nil {
-			err = askSandbox(ctx, p, r, keyRequest{Command: askSeed, File: string(data)})
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return nil
-}
-
-// seedFile reads a file, or standard input.
-func seedFile(p Process, name string) ([]byte, error) {
-	from := p.Stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close() // opened for reading
-		from = f
-	}
-	data, err := io.ReadAll(io.LimitReader(from, seed.MaxBytes+1))
+	defer file.Close() // opened for reading
+	data, err := io.ReadAll(io.LimitReader(file, seed.MaxBytes+1))
 	if err == nil && len(data) > seed.MaxBytes {
 		err = fmt.Errorf("the file is larger than %d bytes", seed.MaxBytes)
 	}
 	return data, err
 }
 
-type triggerCommand struct {
-	Scenario string
-	Set      []string
-}
-
 func (l *commandLine) trigger() *cobra.Command {
-	c := &triggerCommand{}
+	var scenario string
+	var set []string
 	cmd := &cobra.Command{
 		Use: "trigger [<scenario>]", Short: "Play a scenario in a running sandbox, or list the scenarios.",
 		Long: `A scenario makes new records and causes events, such as the verification of a
@@ -105,37 +86,25 @@ customer. The command prints what it made, and which events and calls of
 webhooks followed. It asks the sandbox by the socket in its data directory and
 needs no token.`,
 		Example: "kontor trigger\nkontor trigger kyc.approved --set customer.country=DEU",
-		Args: func(cmd *cobra.Command, words []string) error {
-			if len(words) > 1 {
-				return usageError(cmd, fmt.Errorf("unexpected argument %q", words[1]))
+		Args:    arguments(&scenario), ValidArgs: seed.Scenarios(),
+		RunE: l.run(func(ctx context.Context, p Process, r *settings.Result) error {
+			p.warn(r)
+			request := keyRequest{Command: askScenarios, Language: languageOf(p.Environ)}
+			if scenario != "" {
+				request.Command, request.Scenario, request.Set = askTrigger, scenario, map[string]string{}
 			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, words []string) error {
-			c.Scenario = strings.Join(words, "")
-			return l.run(c)(cmd, nil)
-		},
-		ValidArgs: seed.Scenarios(),
+			for _, pair := range set {
+				name, value, ok := strings.Cut(pair, "=")
+				if !ok || request.Set == nil {
+					return fmt.Errorf("--set needs a scenario and name=value, not %q", pair)
+				}
+				request.Set[name] = value
+			}
+			return p.askSandbox(ctx, r, request)
+		}),
 	}
-	cmd.Flags().StringArrayVar(&c.Set, "set", nil, "Another `name=value` than that of the scenario; may be repeated. The list shows the names.")
+	cmd.Flags().StringArrayVar(&set, "set", nil, "Another `name=value` than that of the scenario; may be repeated. The list shows the names.")
 	return cmd
-}
-
-// Run plays the scenario, or lists all.
-func (c triggerCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
-	p.warn(r)
-	request := keyRequest{Command: askScenarios, Language: languageOf(p.Environ)}
-	if c.Scenario != "" {
-		request.Command, request.Scenario, request.Set = askTrigger, c.Scenario, map[string]string{}
-	}
-	for _, pair := range c.Set {
-		name, value, ok := strings.Cut(pair, "=")
-		if !ok || request.Set == nil {
-			return fmt.Errorf("--set needs a scenario and name=value, not %q", pair)
-		}
-		request.Set[name] = value
-	}
-	return askSandbox(ctx, p, r, request)
 }
 
 // languageOf returns the language of the locale in an environment.
@@ -201,10 +170,8 @@ func (k keyRequest) listScenarios(m *app.Modules, say func(string, ...any)) erro
 // playScenario plays a scenario, and says what it made and what followed.
 func (k keyRequest) playScenario(ctx context.Context, m *app.Modules, say func(string, ...any)) error {
 	in := seed.TriggerInput{Scenario: k.Scenario, Set: k.Set}
-	var wrong apierr.Fields
-	in.Validate(&wrong)
-	err := wrong.Err()
 	var done seed.Triggered
+	err := validated(&in)
 	if err == nil {
 		done, err = m.Seed.Trigger(ctx, in)
 	}

@@ -38,14 +38,14 @@ func (l *commandLine) serve() (cmd *cobra.Command, addFlags func(*pflag.FlagSet)
 	}
 	cmd = &cobra.Command{
 		Use: "serve", Short: "Start the server. This is the default command.",
-		Example: "kontor\nkontor serve --demo\nkontor serve --sandbox\nkontor serve --config=/etc/kontor.yaml --data.dir=/var/lib/kontor", Args: arguments(), RunE: l.run(c),
+		Example: "kontor\nkontor serve --demo\nkontor serve --sandbox\nkontor serve --config=/etc/kontor.yaml --data.dir=/var/lib/kontor", Args: arguments(), RunE: l.run(c.Run),
 	}
 	addFlags(cmd.Flags())
 	return cmd, addFlags
 }
 
 // Run serves until the context ends.
-func (c serveCommand) Run(ctx context.Context, p Process, r *settings.Result) (err error) {
+func (c *serveCommand) Run(ctx context.Context, p Process, r *settings.Result) (err error) {
 	limitMemory()
 	settle := collectLess()
 	defer settle()
@@ -65,7 +65,7 @@ func (c serveCommand) Run(ctx context.Context, p Process, r *settings.Result) (e
 	return nil
 }
 
-func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, o openOptions) error {
+func (c *serveCommand) serve(ctx context.Context, p Process, r *settings.Result, o openOptions) error {
 	s := &r.Settings
 	if err := checkPaths(s); err != nil {
 		return err
@@ -107,10 +107,10 @@ func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, 
 }
 
 // inSandbox reports whether the server is a sandbox.
-func (c serveCommand) inSandbox() bool { return c.Demo || c.Sandbox || c.SandboxPublic }
+func (c *serveCommand) inSandbox() bool { return c.Demo || c.Sandbox || c.SandboxPublic }
 
 // checkReach rejects an address that other machines can reach unless a flag allows it.
-func (c serveCommand) checkReach(at net.Addr) error {
+func (c *serveCommand) checkReach(at net.Addr) error {
 	switch {
 	case settings.IsLoopback(at):
 		return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -314,7 +315,7 @@ func (b *builder) createRecentEvents(ctx context.Context) error {
 			return err
 		}
 	}
-	s, last := b.staff, len(b.customers)-1
+	s := b.staff
 	team, onboarding, support, access := &b.threads[0], &b.threads[1], &b.threads[4], &b.threads[5]
 	for _, event := range []struct {
 		ago time.Duration
@@ -327,7 +328,7 @@ func (b *builder) createRecentEvents(ctx context.Context) error {
 		{290 * time.Minute, func() error {
 			return b.sendAndMarkRead(ctx, team, []line{{3, "Good morning. The quarterly figures go out at noon, please check your verifications."}, {1, "Les miennes sont à jour."}, {0, "Meine auch, zwei sind noch in Prüfung."}})
 		}},
-		{235 * time.Minute, func() error { return b.decideNewestPending(ctx, last, "in_review") }},
+		{235 * time.Minute, func() error { return b.decideNewestPending(ctx, "in_review") }},
 		{180 * time.Minute, func() error {
 			return b.sendAndMarkRead(ctx, onboarding, []line{{1, "The translation of the Ticino deed has arrived."}, {0, "Perfect. Can you attach it and move the review on?"}, {1, "Done. It waits for your approval now."}})
 		}},
@@ -376,10 +377,9 @@ func (b *builder) sendAndMarkRead(ctx context.Context, t *thread, lines []line) 
 	return b.markRead(ctx, t)
 }
 
-// decideNewestPending sets the status of the newest pending verification among the customers up to an index.
-func (b *builder) decideNewestPending(ctx context.Context, from int, status string) error {
-	for i := from; i >= 0; i-- {
-		c := &b.customers[i]
+// decideNewestPending sets the status of the newest pending verification. The customer of today has none.
+func (b *builder) decideNewestPending(ctx context.Context, status string) error {
+	for _, c := range slices.Backward(b.customers) {
 		var found struct {
 			Status string `json:"kyc_status"`
 		}
@@ -387,7 +387,7 @@ func (b *builder) decideNewestPending(ctx context.Context, from int, status stri
 			return err
 		}
 		if found.Status == "pending" && c.advisor != b.customer {
-			return b.decide(ctx, c, status, "")
+			return b.decide(ctx, &c, status, "")
 		}
 	}
 	return nil

@@ -5,14 +5,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/valyala/fasthttp/fasthttputil"
 
 	"kontor/modules/app"
+	"kontor/modules/developer/playground/seed"
 	"kontor/store"
 )
 
@@ -23,8 +22,7 @@ type object map[string]any
 type client struct {
 	ensureSession func(context.Context, *person) error
 	client        *http.Client
-	listener      *fasthttputil.InmemoryListener
-	ended         chan struct{}
+	close         func()
 }
 
 func newClient(m *app.Modules) (*client, error) {
@@ -32,22 +30,9 @@ func newClient(m *app.Modules) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &client{listener: fasthttputil.NewInmemoryListener(), ended: make(chan struct{})}
-	c.client = &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-		return c.listener.Dial()
-	}}}
-	go func() {
-		defer close(c.ended)
-		_ = server.Serve(c.listener) // the error reports that the listener was closed
-	}()
+	c := &client{}
+	c.client, c.close = seed.Serve(server)
 	return c, nil
-}
-
-// close ends the server. It does not drain the server, which would end the streams of the modules permanently.
-func (c *client) close() {
-	c.client.CloseIdleConnections()
-	_ = c.listener.Close() // cannot fail: the listener is in memory
-	<-c.ended
 }
 
 // post sends a POST request as a user and decodes the response into result, which may be nil.

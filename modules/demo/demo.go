@@ -41,9 +41,9 @@ type builder struct {
 
 // person is a user who acts in the demo.
 type person struct {
-	id, email, name string
-	token           string
-	signedIn        time.Time // time of the newest sign-in
+	id, name string
+	token    string
+	signedIn time.Time // time of the newest sign-in
 }
 
 // customer is a customer record of the demo.
@@ -124,7 +124,7 @@ var roleNames = map[string]string{access.Advisor: "Advisor", access.Customer: "C
 
 // createUsers creates the users. The first start has created the administrator.
 func (b *builder) createUsers(ctx context.Context, key string, manifest *Manifest) error {
-	b.admin = &person{email: manifest.Admin, name: "Claire Aubry"}
+	b.admin = &person{name: "Claire Aubry"}
 	var session struct {
 		Token string `json:"access_token"`
 	}
@@ -152,7 +152,7 @@ func (b *builder) createUsers(ctx context.Context, key string, manifest *Manifes
 		if err != nil {
 			return err
 		}
-		p := &person{id: user.ID, email: s.email, name: s.name}
+		p := &person{id: user.ID, name: s.name}
 		if s.role == access.Advisor {
 			b.staff = append(b.staff, p)
 		} else {

@@ -76,8 +76,11 @@ func parseWeight(text string) float64 {
 	return weight
 }
 
-// Identity is the content coding that changes nothing.
-const Identity = "identity"
+// The content codings that the program names itself. Identity changes nothing.
+const (
+	Identity = "identity"
+	Gzip     = "gzip"
+)
 
 // Coding returns the content coding with the highest weight in Accept-Encoding; among equals the first. Codings that the header
 // does not name have the weight of *. It returns [Identity] if that has a higher weight than all offered ones, or if none of

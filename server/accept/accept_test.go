@@ -64,3 +64,15 @@ func TestCoding(t *testing.T) {
 		}
 	}
 }
+
+func FuzzCoding_TheLastWeightCounts(f *testing.F) {
+	f.Add("gzip;q=0.5, identity;q=0, *;q=0")
+	f.Fuzz(func(t *testing.T, header string) {
+		if coding, _ := accept.Coding(header+", gzip;q=0", accept.Gzip); coding == accept.Gzip {
+			t.Fatalf("%q with gzip;q=0 is sent gzip", header)
+		}
+		if coding, _ := accept.Coding(header+", gzip;q=1", accept.Gzip); coding != accept.Gzip {
+			t.Fatalf("%q with gzip;q=1 is sent plain", header)
+		}
+	})
+}

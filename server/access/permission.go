@@ -5,7 +5,10 @@
 // memory as a [Policy]. Grants on single records are checked by the statement that reads the record.
 package access
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Permission is an action on records, as a bit, so that a set of permissions is their sum.
 type Permission uint8
@@ -50,14 +53,7 @@ func (p Permission) Names() []string {
 
 // String returns the names of the permissions of a set, joined by plus signs.
 func (p Permission) String() string {
-	var text string
-	for i, name := range p.Names() {
-		if i > 0 {
-			text += "+"
-		}
-		text += name
-	}
-	return text
+	return strings.Join(p.Names(), "+")
 }
 
 // Has reports whether the set contains all wanted permissions. ReadAll counts as Read, too.

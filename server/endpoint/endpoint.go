@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"kontor/server/access"
@@ -73,11 +74,7 @@ func (e Endpoint) Check() error {
 	if e.Name == "" || e.Tag == "" || e.Summary == "" {
 		complain("name, tag and summary are required")
 	}
-	known := false
-	for _, method := range methods {
-		known = known || method == e.Method
-	}
-	if !known {
+	if !slices.Contains(methods, e.Method) {
 		complain("method %q is not served", e.Method)
 	}
 	if !strings.HasPrefix(e.Path, "/") {

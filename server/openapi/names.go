@@ -9,7 +9,7 @@ import (
 )
 
 // plain contains the packages whose types need no prefix.
-var plain = map[string]bool{"endpoint": true, "server": true, "auth": true, "rbac": true, "list": true}
+var plain = map[string]bool{"endpoint": true, "server": true, "auth": true, "rbac": true, "access": true, "list": true}
 
 // published are the modules that the document calls by another name than the package: generated clients name their types
 // after the schemas.

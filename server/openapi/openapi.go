@@ -60,19 +60,9 @@ func (b *builder) add(row endpoint.Endpoint) {
 		item = &PathItem{}
 		b.document.Paths.Set(row.Path, item)
 	}
-	operation := b.operation(row)
-	switch row.Method {
-	case http.MethodGet:
-		item.Get = operation
-	case http.MethodPost:
-		item.Post = operation
-	case http.MethodPut:
-		item.Put = operation
-	case http.MethodPatch:
-		item.Patch = operation
-	case http.MethodDelete:
-		item.Delete = operation
-	}
+	methods := map[string]**Operation{http.MethodGet: &item.Get, http.MethodPost: &item.Post, http.MethodPut: &item.Put, http.MethodPatch: &item.Patch,
+		http.MethodDelete: &item.Delete}
+	*methods[row.Method] = b.operation(row)
 }
 
 // tags returns the groups with operations, in the order of the specification.

@@ -77,12 +77,13 @@ func describe(row endpoint.Endpoint) string {
 
 // describeAssurance returns how recently callers must have authenticated, or an empty text.
 func describeAssurance(a endpoint.Assurance) string {
-	texts := map[string]string{
-		endpoint.Fresh.Level():        "an authentication within the last ten minutes",
-		endpoint.SecondFactor.Level(): "an authentication within the last ten minutes, by a second factor if the user has one",
-	}
-	text := texts[a.Level()]
-	if text == "" {
+	var text string
+	switch a.Level() {
+	case endpoint.Fresh.Level():
+		text = "an authentication within the last ten minutes"
+	case endpoint.SecondFactor.Level():
+		text = "an authentication within the last ten minutes, by a second factor if the user has one"
+	default:
 		return ""
 	}
 	if a.Condition() != "" {

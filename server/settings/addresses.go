@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -96,12 +97,7 @@ func parseURL(raw string, schemes ...string) (*url.URL, bool) {
 	if strings.HasSuffix(u.Host, ":") || (u.Port() != "" && !validPort(u.Port(), 1)) {
 		return nil, false
 	}
-	for _, s := range schemes {
-		if u.Scheme == s {
-			return u, true
-		}
-	}
-	return nil, false
+	return u, slices.Contains(schemes, u.Scheme)
 }
 
 func validPort(port string, lowest int64) bool {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"regexp"
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -12,10 +13,8 @@ import (
 const maxBankName = 60 // characters
 
 var bankName = text("name", func(raw string) (string, error) {
-	for _, r := range raw {
-		if unicode.IsControl(r) {
-			return "", errors.New("must not contain control characters")
-		}
+	if strings.ContainsFunc(raw, unicode.IsControl) {
+		return "", errors.New("must not contain control characters")
 	}
 	if n := utf8.RuneCountInString(raw); n == 0 || n > maxBankName {
 		return "", errors.New("must have 1 to 60 characters")

@@ -86,8 +86,8 @@ func (r *Result) fileRisks(name string) (risks []Risk) {
 	if name == "" || err != nil || runtime.GOOS == "windows" || info.Mode().Perm()&0o007 == 0 {
 		return nil
 	}
-	for _, s := range registry {
-		if s.secret() && r.sources[s.Name] == FromFile && s.show(&r.Settings) != "" {
+	for _, s := range rowsOf(&r.Settings) {
+		if s.secret && r.sources[s.Name] == FromFile && s.show() != "" {
 			risks = append(risks, Risk{s.Name, "Every user of this machine can read the secret in " + name + ". Use chmod 600, or the environment variable " + s.Env + "."})
 		}
 	}

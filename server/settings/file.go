@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -165,12 +166,7 @@ func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!
 
 // isGroup reports whether there are settings below name.
 func isGroup(name string) bool {
-	for _, s := range registry {
-		if strings.HasPrefix(s.Name, name+".") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(registry, func(s Setting) bool { return strings.HasPrefix(s.Name, name+".") })
 }
 
 func fileNames() []string {

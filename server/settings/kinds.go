@@ -84,13 +84,13 @@ func duration(unit time.Duration, highest int64) kind[time.Duration] {
 	}
 }
 
-func seconds(highest int64) kind[time.Duration] {
-	return duration(time.Second, highest)
-}
+func seconds(highest int64) kind[time.Duration] { return duration(time.Second, highest) }
 
-func minutes(highest int64) kind[time.Duration] {
-	return duration(time.Minute, highest)
-}
+func minutes(highest int64) kind[time.Duration] { return duration(time.Minute, highest) }
+
+func hours(highest int64) kind[time.Duration] { return duration(time.Hour, highest) }
+
+func days(highest int64) kind[time.Duration] { return duration(24*time.Hour, highest) }
 
 // orNone also accepts 0, which means no limit, or no time.
 func orNone(k kind[time.Duration], lowest, highest int64) kind[time.Duration] {
@@ -105,14 +105,6 @@ func orNone(k kind[time.Duration], lowest, highest int64) kind[time.Duration] {
 		return parse(raw)
 	}
 	return k
-}
-
-func hours(highest int64) kind[time.Duration] {
-	return duration(time.Hour, highest)
-}
-
-func days(highest int64) kind[time.Duration] {
-	return duration(24*time.Hour, highest)
 }
 
 // names parses names of letters, digits, hyphens, dots and underscores.
@@ -227,8 +219,15 @@ func fields(raw string) []string {
 	return strings.FieldsFunc(raw, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 }
 
-// list parses several values; one parses a single value. The error quotes the wrong value.
+// list parses several values; one parses a single value, and show is its form in the file. The error quotes the wrong value.
 func list[T any](name string, one func(string) (T, error), show func(T) string) kind[[]T] {
+	shown := func(vs []T) []string {
+		texts := make([]string, len(vs))
+		for i, v := range vs {
+			texts[i] = show(v)
+		}
+		return texts
+	}
 	return kind[[]T]{
 		name: name,
 		list: true,
@@ -243,19 +242,7 @@ func list[T any](name string, one func(string) (T, error), show func(T) string) 
 			}
 			return all, nil
 		},
-		show: func(vs []T) string {
-			texts := make([]string, len(vs))
-			for i, v := range vs {
-				texts[i] = show(v)
-			}
-			return strings.Join(texts, ",")
-		},
-		json: func(vs []T) any {
-			texts := make([]string, len(vs))
-			for i, v := range vs {
-				texts[i] = show(v)
-			}
-			return texts
-		},
+		show: func(vs []T) string { return strings.Join(shown(vs), ",") },
+		json: func(vs []T) any { return shown(vs) },
 	}
 }

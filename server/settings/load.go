@@ -65,7 +65,7 @@ func load(in Input) (r *Result, mistakes []error) {
 		mistakes = append(mistakes, wrong...)
 	}
 	r = &Result{Warnings: warnings, sources: map[string]Source{}}
-	for _, s := range registry {
+	for _, s := range rowsOf(&r.Settings) {
 		if err := r.resolve(s, in.Flags[s.Name], environ, fromFile); err != nil {
 			mistakes = append(mistakes, err)
 		}
@@ -86,13 +86,11 @@ func (r *Result) deriveAddresses() {
 	if len(r.Settings.Server.Domain) == 0 {
 		return
 	}
-	for name, port := range map[string]struct {
-		address *string
-		value   string
-	}{"server.listen": {&r.Settings.Server.Listen, ":443"}, "server.redirect_listen": {&r.Settings.Server.RedirectListen, ":80"}} {
-		if r.sources[name] == FromDefault {
-			*port.address = port.value
-		}
+	if r.sources["server.listen"] == FromDefault {
+		r.Settings.Server.Listen = ":443"
+	}
+	if r.sources["server.redirect_listen"] == FromDefault {
+		r.Settings.Server.RedirectListen = ":80"
 	}
 }
 
@@ -113,7 +111,7 @@ func (r *Result) resolve(s Setting, flags []string, environ map[string]string, f
 		values = append(values, given{FromFlag, "flag --" + s.Name, raw})
 	}
 	for _, g := range values {
-		if err := s.set(&r.Settings, g.raw); err != nil {
+		if err := s.set(g.raw); err != nil {
 			return s.wrong(g, err)
 		}
 		r.sources[s.Name] = g.source
@@ -124,16 +122,10 @@ func (r *Result) resolve(s Setting, flags []string, environ map[string]string, f
 // wrong returns the error line. It omits values that may contain a secret or that err already quotes.
 func (s Setting) wrong(g given, err error) error {
 	// Addresses may contain credentials, whatever the setting, and most of all when they are malformed.
-	if s.List || s.secret() || strings.ContainsAny(g.raw, "@?") || strings.Contains(g.raw, "://") {
+	if s.List || s.secret || strings.ContainsAny(g.raw, "@?") || strings.Contains(g.raw, "://") {
 		return fmt.Errorf("%s %w (%s)", s.Name, err, g.where)
 	}
 	return fmt.Errorf("%s %w, not %q (%s)", s.Name, err, shorten(g.raw), g.where)
-}
-
-// secret reports whether the type of the setting masks its value.
-func (s Setting) secret() bool {
-	_, is := s.at(&Settings{}).(*Secret)
-	return is
 }
 
 // check checks the rules that involve several settings.
@@ -224,15 +216,15 @@ type Line struct {
 // Lines returns every setting with its value in force and the source of the value, in the order of the registry.
 func (r *Result) Lines() []Line {
 	lines := make([]Line, 0, len(registry))
-	var defaults Settings
-	for _, s := range registry {
-		_ = s.set(&defaults, s.Default) // Load has accepted every default
+	defaults := rowsOf(&Settings{})
+	for i, s := range rowsOf(&r.Settings) {
+		_ = defaults[i].set(s.Default) // Load has accepted every default
 		l := Line{
 			Name:        s.Name,
-			Value:       s.value(&r.Settings),
-			Text:        s.show(&r.Settings),
+			Value:       s.value(),
+			Text:        s.show(),
 			Source:      r.sources[s.Name],
-			Default:     s.value(&defaults),
+			Default:     defaults[i].value(),
 			DefaultText: s.Default,
 			Environment: s.Env,
 			Meaning:     s.Meaning,

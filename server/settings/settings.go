@@ -319,22 +319,23 @@ type Setting struct {
 	Switch          bool // true or false
 	EnvironmentOnly bool // not available as a flag or in the file
 
-	at    func(*Settings) any
-	set   func(*Settings, string) error
-	show  func(*Settings) string
-	value func(*Settings) any
+	secret bool // its value is masked
+	set    func(raw string) error
+	show   func() string
+	value  func() any
 }
 
 // All returns the rows of the registry in their order.
-func All() []Setting { return append([]Setting(nil), registry...) }
+func All() []Setting { return slices.Clone(registry) }
 
 const envPrefix = "KONTOR_"
 
 // ConfigEnv is the environment variable with the path of the settings file, used without the flag --config.
 const ConfigEnv = envPrefix + "CONFIG"
 
-// row declares one setting: its name, kind, default, meaning and the field of its value.
-func row[T any](name string, k kind[T], def, meaning string, at func(*Settings) *T) Setting {
+// row declares one setting: the field of its value, its name, kind, default and meaning.
+func row[T any](field *T, name string, k kind[T], def, meaning string) Setting {
+	_, secret := any(field).(*Secret)
 	return Setting{
 		Name:    name,
 		Env:     envPrefix + strings.ToUpper(strings.ReplaceAll(name, ".", "_")),
@@ -344,26 +345,31 @@ func row[T any](name string, k kind[T], def, meaning string, at func(*Settings) 
 		Choices: k.choices,
 		List:    k.list,
 		Switch:  k.isSwitch,
-		at:      func(s *Settings) any { return at(s) },
-		set: func(s *Settings, raw string) error {
+		secret:  secret,
+		set: func(raw string) error {
 			v, err := k.parse(raw)
 			if err == nil {
-				*at(s) = v
+				*field = v
 			}
 			return err
 		},
-		show:  func(s *Settings) string { return k.show(*at(s)) },
-		value: func(s *Settings) any { return k.json(*at(s)) },
+		show:  func() string { return k.show(*field) },
+		value: func() any { return k.json(*field) },
 	}
 }
 
 // fromEnvironment declares a value that is available as an environment variable only.
-func fromEnvironment[T any](env string, k kind[T], meaning string, at func(*Settings) *T) Setting {
-	s := row(env, k, "", meaning, at)
+func fromEnvironment[T any](field *T, env string, k kind[T], meaning string) Setting {
+	s := row(field, env, k, "", meaning)
 	s.Env = env
 	s.EnvironmentOnly = true
 	return s
 }
 
-// registry holds the rows in the order of the help text and of the table in README.md.
-var registry = slices.Concat(serverRows, authRows, limitRows, notificationRows, otherRows, environmentRows)
+// rowsOf returns the rows of settings, in the order of the help text and of the table in README.md.
+func rowsOf(s *Settings) []Setting {
+	return slices.Concat(serverRows(s), authRows(s), limitRows(s), notificationRows(s), otherRows(s), environmentRows(s))
+}
+
+// registry holds the rows for what does not depend on values.
+var registry = rowsOf(&Settings{})

@@ -234,7 +234,7 @@ const valuesTag = "kontor audit values 1\n"
 
 func (d *Digester) ofValues(plain []byte) string {
 	data := append(make([]byte, 0, len(valuesTag)+len(plain)), valuesTag...)
-	return hex.EncodeToString(d.answers.sum(nil, append(data, plain...))[:digestBytes])
+	return hex.EncodeToString(d.answers.Sum(nil, append(data, plain...))[:digestBytes])
 }
 
 // Changes returns what a rule finds to differ between two records. Digests of records that the trail did not encode have no
@@ -334,28 +334,19 @@ type OldValue struct {
 }
 
 // FindOldValues returns at most limit values after a number that do not match the pattern of the newest key.
-func FindOldValues(ctx context.Context, q query.Querier, newest, after string, limit int) (found []OldValue, err error) {
+func FindOldValues(ctx context.Context, q query.Querier, newest, after string, limit int) (_ []OldValue, err error) {
 	from := int64(0)
 	if after != "" {
 		if from, err = strconv.ParseInt(after, 10, 64); err != nil {
 			return nil, err
 		}
 	}
-	rows, err := q.Query(ctx, selectOldValues, from, newest, limit)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var v OldValue
+	return query.All(ctx, q, func(row query.Scanner) (v OldValue, err error) {
 		var detail string
-		if err := rows.Scan(&v.Seq, &detail, &v.Sealed); err != nil {
-			return nil, err
-		}
+		err = row.Scan(&v.Seq, &detail, &v.Sealed)
 		v.Digest = ValuesDigest(detail)
-		found = append(found, v)
-	}
-	return found, rows.Err()
+		return v, err
+	}, selectOldValues, from, newest, limit)
 }
 
 // PurgeValues deletes the changed fields of entries from before a time, at most limit. It returns how many.
@@ -387,38 +378,22 @@ func PurgeValues(ctx context.Context, tx query.Querier, exec func(sql string, ar
 func VerifyValues(ctx context.Context, q query.Querier, keys *sealing.Keys) (count int64, err error) {
 	d := NewDigester(keys)
 	for last, full := int64(0), true; full; {
-		n := 0
-		err := eachValues(ctx, q, last, func(seq int64, detail, sealed string) error {
-			last = seq
+		n := int64(0)
+		err := query.Each(ctx, q, func(row query.Scanner) error {
+			var detail, sealed string
+			if err := row.Scan(&last, &detail, &sealed); err != nil {
+				return err
+			}
 			n++
-			return d.verifyValues(keys, seq, detail, sealed)
-		})
+			return d.verifyValues(keys, last, detail, sealed)
+		}, selectValuesAfter, last)
 		if err != nil {
 			return count, err
 		}
-		count += int64(n)
+		count += n
 		full = n > 0
 	}
 	return count, nil
-}
-
-func eachValues(ctx context.Context, q query.Querier, after int64, f func(seq int64, detail, sealed string) error) error {
-	rows, err := q.Query(ctx, selectValuesAfter, after)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var seq int64
-		var detail, sealed string
-		if err := rows.Scan(&seq, &detail, &sealed); err != nil {
-			return err
-		}
-		if err := f(seq, detail, sealed); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
 }
 
 func (d *Digester) verifyValues(keys *sealing.Keys, seq int64, detail, sealed string) error {

@@ -7,12 +7,10 @@
 package audittrail
 
 import (
-	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"hash"
 	"sync"
 
 	"github.com/go-json-experiment/json"
@@ -165,7 +163,7 @@ const selectEntriesAfter = `
 	LIMIT $2`
 
 // scanEntry reads an entry with its place in the chain.
-func scanEntry(rows *query.Rows) (seq int64, e row, prev, hash string, err error) {
+func scanEntry(rows query.Scanner) (seq int64, e row, prev, hash string, err error) {
 	var kind *string
 	err = rows.Scan(&seq, &e.form, &e.at, &e.actor, &e.action, &e.recType, &e.recID, &e.before, &e.after,
 		&kind, &e.origin.Session, &e.origin.Network, &e.origin.RequestID, &e.detail, &prev, &hash)
@@ -220,14 +218,14 @@ func (d Digest) Values() *Values { return d.values }
 const digestHalf = 16
 
 // Digester computes digests. It may be used by any goroutine.
-type Digester struct{ answers, rests macs }
+type Digester struct{ answers, rests sealing.MACs }
 
 // NewDigester returns a digester with the keys of a database. Digests stay under the keys of its first generation, because
 // entries cannot be changed. The database must have been recognised before the first digest.
 func NewDigester(keys *sealing.Keys) *Digester {
 	d := &Digester{}
-	d.answers.use(func() []byte { return keys.DeriveFirst("audit answer", sha256.Size) })
-	d.rests.use(func() []byte { return keys.DeriveFirst("audit rest", sha256.Size) })
+	d.answers.Key = sync.OnceValue(func() []byte { return keys.DeriveFirst("audit answer", sha256.Size) })
+	d.rests.Key = sync.OnceValue(func() []byte { return keys.DeriveFirst("audit rest", sha256.Size) })
 	return d
 }
 
@@ -257,8 +255,8 @@ func (d *Digester) ofRecord(r Record) Digest {
 		}
 	}
 	var sum [2 * sha256.Size]byte
-	half := d.answers.sum(sum[:0], answer)[:digestHalf]
-	both := d.rests.sum(half, rest)[:2*digestHalf]
+	half := d.answers.Sum(sum[:0], answer)[:digestHalf]
+	both := d.rests.Sum(half, rest)[:2*digestHalf]
 	return Digest{text: hex.EncodeToString(both), answer: answer}
 }
 
@@ -273,20 +271,4 @@ func EncodeAnswer(body any) ([]byte, error) {
 		return b.EncodedRecord()
 	}
 	return json.Marshal(body, json.Deterministic(true))
-}
-
-// macs computes HMAC-SHA-256 under one key. It keeps the prepared states, because setting up the key costs two hash blocks.
-type macs struct{ free sync.Pool }
-
-func (m *macs) use(key func() []byte) {
-	key = sync.OnceValue(key)
-	m.free.New = func() any { return hmac.New(sha256.New, key()) }
-}
-
-func (m *macs) sum(to, data []byte) []byte {
-	h := m.free.Get().(hash.Hash)
-	defer m.free.Put(h)
-	h.Reset()
-	h.Write(data)
-	return h.Sum(to)
 }

@@ -118,21 +118,13 @@ func ExportAfter(ctx context.Context, q query.Querier, keys *sealing.Keys, seq i
 
 // eachExported calls each with the entries after a sequence number.
 func eachExported(ctx context.Context, q query.Querier, after int64, limit int, each func(ExportedEntry) error) error {
-	rows, err := q.Query(ctx, selectEntriesAfter, after, limit)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		seq, e, prev, hash, err := scanEntry(rows)
+	return query.Each(ctx, q, func(row query.Scanner) error {
+		seq, e, prev, hash, err := scanEntry(row)
 		if err != nil {
 			return err
 		}
-		if err := each(e.exported(seq, prev, hash)); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+		return each(e.exported(seq, prev, hash))
+	}, selectEntriesAfter, after, limit)
 }
 
 func (e *row) exported(seq int64, prev, hash string) ExportedEntry {

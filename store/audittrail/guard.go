@@ -65,7 +65,7 @@ func (g *Guard) Settle(ctx context.Context, m engine.Maintenance) error {
 			return g.Tampered(&Break{Reason: "the check value of the secret key is missing"})
 		}
 	} else if err := verifyHead(ctx, q, g.keys); err != nil {
-		if broken := (*Break)(nil); errors.As(err, &broken) {
+		if _, broken := errors.AsType[*Break](err); broken {
 			return g.Tampered(err)
 		}
 		return err
@@ -236,13 +236,12 @@ func readPredecessor(ctx context.Context, q query.Querier, seq int64) (head, err
 // verifyEnd compares the end of the chain with the signed head. Without keys it compares the text of the head and not its
 // signature.
 func verifyEnd(ctx context.Context, q query.Querier, keys *sealing.Keys, last head) error {
-	var signed string
-	err := q.QueryRow(ctx, engine.SelectMeta, metaHead).Scan(&signed)
-	if errors.Is(err, engine.ErrNotFound) {
-		return missingHead(ctx, q, last)
-	}
+	signed, known, err := query.Meta(ctx, q, metaHead)
 	if err != nil {
 		return err
+	}
+	if !known {
+		return missingHead(ctx, q, last)
 	}
 	if isSigned(keys, last, signed) {
 		return nil
@@ -268,13 +267,9 @@ func isSigned(keys *sealing.Keys, last head, signed string) bool {
 
 // missingHead returns nil only for an empty trail of an earlier version: such databases had no head.
 func missingHead(ctx context.Context, q query.Querier, last head) error {
-	var check string
-	err := q.QueryRow(ctx, engine.SelectMeta, metaKeyCheck).Scan(&check)
-	if err != nil && !errors.Is(err, engine.ErrNotFound) {
+	check, known, err := query.Meta(ctx, q, metaKeyCheck)
+	if err != nil || known && last.seq == 0 && !strings.HasPrefix(check, boundPrefix) && !strings.HasPrefix(check, ringPrefix) {
 		return err
-	}
-	if err == nil && last.seq == 0 && !strings.HasPrefix(check, boundPrefix) && !strings.HasPrefix(check, ringPrefix) {
-		return nil
 	}
 	return &Break{Seq: last.seq, Reason: "its signed head is missing"}
 }
@@ -323,21 +318,15 @@ func oldCheck(keys *sealing.Keys) string {
 }
 
 // KeyCheckValue returns the check value of the master key of a database, or "" without one. It differs after a rotation.
-func KeyCheckValue(ctx context.Context, q query.Querier) (value string) {
-	if err := q.QueryRow(ctx, engine.SelectMeta, metaKeyCheck).Scan(&value); err != nil {
-		return ""
-	}
+func KeyCheckValue(ctx context.Context, q query.Querier) string {
+	value, _, _ := query.Meta(ctx, q, metaKeyCheck) // a database that cannot be read has none
 	return value
 }
 
 // recognise makes that candidate the master key which the database was made with, and opens its keyring.
 func recognise(ctx context.Context, q query.Querier, keys *sealing.Keys, path string) (keyState, error) {
-	var check string
-	err := q.QueryRow(ctx, engine.SelectMeta, metaKeyCheck).Scan(&check)
-	if errors.Is(err, engine.ErrNotFound) {
-		return keyUnset, nil
-	}
-	if err != nil {
+	check, known, err := query.Meta(ctx, q, metaKeyCheck)
+	if err != nil || !known {
 		return keyUnset, err
 	}
 	for candidate := range keys.Candidates() {
@@ -360,11 +349,10 @@ func recognise(ctx context.Context, q query.Querier, keys *sealing.Keys, path st
 }
 
 func loadKeyring(ctx context.Context, q query.Querier, keys *sealing.Keys) error {
-	var wrapped string
-	err := q.QueryRow(ctx, engine.SelectMeta, metaKeyring).Scan(&wrapped)
-	if err == nil {
+	wrapped, known, err := query.Meta(ctx, q, metaKeyring)
+	if known {
 		err = keys.Load(wrapped)
-	} else if errors.Is(err, engine.ErrNotFound) {
+	} else if err == nil {
 		err = errors.New("its keyring is missing")
 	}
 	if err != nil {
@@ -396,12 +384,8 @@ func explainWrongKey(ctx context.Context, q query.Querier, keys *sealing.Keys, p
 }
 
 func readFormerKeys(ctx context.Context, q query.Querier) (former []formerKey, err error) {
-	var text string
-	err = q.QueryRow(ctx, engine.SelectMeta, metaFormerKeys).Scan(&text)
-	if errors.Is(err, engine.ErrNotFound) {
-		return nil, nil
-	}
-	if err == nil {
+	text, known, err := query.Meta(ctx, q, metaFormerKeys)
+	if known {
 		err = json.Unmarshal([]byte(text), &former)
 	}
 	return former, err
@@ -409,7 +393,7 @@ func readFormerKeys(ctx context.Context, q query.Querier) (former []formerKey, e
 
 // StoreMasterKey writes the check value of a new master key and the keyring that it wraps. It fails if another process has
 // replaced the present one.
-func StoreMasterKey(ctx context.Context, tx Writer, present, next *sealing.Keys) error {
+func StoreMasterKey(ctx context.Context, tx query.Writer, present, next *sealing.Keys) error {
 	check, _, err := readKeys(ctx, tx)
 	if err != nil {
 		return err
@@ -436,7 +420,7 @@ func StoreMasterKey(ctx context.Context, tx Writer, present, next *sealing.Keys)
 }
 
 // StoreKeyring writes a keyring, wrapped by the master key.
-func StoreKeyring(ctx context.Context, tx Writer, keys *sealing.Keys, keyring sealing.Keyring) error {
+func StoreKeyring(ctx context.Context, tx query.Writer, keys *sealing.Keys, keyring sealing.Keyring) error {
 	wrapped, err := keys.Wrap(keyring)
 	if err != nil {
 		return err
@@ -453,10 +437,4 @@ func IsMasterKey(ctx context.Context, q query.Querier, key []byte) (bool, error)
 	}
 	keys, err := sealing.New(key)
 	return err == nil && (check == ringCheck(keys) || check == boundCheck(keys)), err
-}
-
-// Writer reads and writes, at one moment.
-type Writer interface {
-	query.Querier
-	Exec(ctx context.Context, sql string, args ...any) (changed int64, err error)
 }

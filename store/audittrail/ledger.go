@@ -245,23 +245,17 @@ func (l *Ledger) Follow(ctx context.Context, q query.Querier) error {
 
 // readKeys returns the check value of the master key and the wrapped keyring, or empty texts.
 func readKeys(ctx context.Context, q query.Querier) (check, wrapped string, err error) {
-	rows, err := q.Query(ctx, selectKeys)
-	if err != nil {
-		return "", "", err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err = query.Each(ctx, q, func(row query.Scanner) error {
 		var name, value string
-		if err := rows.Scan(&name, &value); err != nil {
-			return "", "", err
-		}
+		err := row.Scan(&name, &value)
 		if name == metaKeyring {
 			wrapped = value
 		} else {
 			check = value
 		}
-	}
-	return check, wrapped, rows.Err()
+		return err
+	}, selectKeys)
+	return check, wrapped, err
 }
 
 // isCheckOf reports whether a check value is that of the master key.

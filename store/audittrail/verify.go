@@ -3,7 +3,6 @@ package audittrail
 import (
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 
 	"kontor/store/clock"
@@ -51,13 +50,12 @@ func Verify(ctx context.Context, q query.Querier, keys *sealing.Keys) (entries i
 }
 
 // verifyEntry compares one row with its predecessor.
-func verifyEntry(rows *query.Rows, last head) (head, error) {
-	next := head{}
+func verifyEntry(rows query.Scanner, last head) (head, error) {
 	seq, e, prev, hash, err := scanEntry(rows)
 	if err != nil {
 		return head{}, err
 	}
-	next.seq = seq
+	next := head{seq: seq}
 	if next.seq != last.seq+1 {
 		return head{}, &Break{Seq: last.seq + 1, Reason: "it is missing"}
 	}
@@ -92,20 +90,15 @@ func VerifyStep(ctx context.Context, q query.Querier, keys *sealing.Keys, from P
 
 // verifyAfter verifies entries after the last one and moves it forward.
 func verifyAfter(ctx context.Context, q query.Querier, last *head, limit int) (verified int, err error) {
-	rows, err := q.Query(ctx, selectEntriesAfter, last.seq, limit)
-	if err != nil {
-		return 0, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		next, err := verifyEntry(rows, *last)
-		if err != nil {
-			return verified, err
+	err = query.Each(ctx, q, func(row query.Scanner) error {
+		next, err := verifyEntry(row, *last)
+		if err == nil {
+			*last = next
+			verified++
 		}
-		*last = next
-		verified++
-	}
-	return verified, rows.Err()
+		return err
+	}, selectEntriesAfter, last.seq, limit)
+	return verified, err
 }
 
 // Evidence is a database that is being checked, with the key that its audit trail was made with.
@@ -135,7 +128,7 @@ func (e *Evidence) Digest(r Record) (string, error) {
 
 // AnswerDigest returns the half of a digest that depends on an answer's JSON alone.
 func (e *Evidence) AnswerDigest(answer []byte) string {
-	return hex.EncodeToString(e.digests.answers.sum(nil, answer)[:digestHalf])
+	return hex.EncodeToString(e.digests.answers.Sum(nil, answer)[:digestHalf])
 }
 
 // Statement is what an audit entry says about the state of a record.
@@ -184,19 +177,11 @@ const selectStated = `
 func (e *Evidence) EachStated(ctx context.Context, seq int64, f func(recType, id string) error) error {
 	type stated struct{ recType, id string }
 	for {
-		rows, err := e.Query(ctx, selectStated, seq)
-		if err != nil {
-			return err
-		}
-		var page []stated
-		for rows.Next() {
-			var s stated
-			if err := rows.Scan(&seq, &s.recType, &s.id); err != nil {
-				return errors.Join(err, rows.Close())
-			}
-			page = append(page, s)
-		}
-		if err := rows.Err(); err != nil || len(page) == 0 {
+		page, err := query.All(ctx, e, func(row query.Scanner) (s stated, err error) {
+			err = row.Scan(&seq, &s.recType, &s.id)
+			return s, err
+		}, selectStated, seq)
+		if err != nil || len(page) == 0 {
 			return err
 		}
 		for _, s := range page {

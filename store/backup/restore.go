@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"kontor/store/audittrail"
 	"kontor/store/clock"
@@ -84,7 +83,7 @@ func RestoreParts(ctx context.Context, parts []Part, to inspect.Source) (Restore
 	report, err := r.run(ctx, parts, to.SecretKey)
 	if err != nil {
 		if !d.Has(datadir.Database) {
-			err = errors.Join(err, r.removeAll(), os.Remove(d.File(datadir.Lock))) // created here: the directory was empty
+			err = errors.Join(err, d.Remove(restoreFiles...), os.Remove(d.File(datadir.Lock))) // created here: the directory was empty
 		}
 		return Restored{}, fmt.Errorf("restore: %w", err)
 	}
@@ -116,27 +115,16 @@ func announce(path string) (*datadir.Directory, error) {
 // restore is a restore into a locked directory.
 type restore struct{ *datadir.Directory }
 
-// removeAll deletes the files of a restore that failed.
-func (r *restore) removeAll() error {
-	return r.Remove(append(sqlite.Files(datadir.RestoringDatabase), datadir.RestoringKey, datadir.RestoringDatabase+copySuffix, sqlite.RestoredName)...)
-}
+// restoreFiles are the files of a restore that is not complete.
+var restoreFiles = append(sqlite.Files(datadir.RestoringDatabase), datadir.RestoringKey, datadir.RestoringDatabase+copySuffix, sqlite.RestoredName)
 
 // checkEmpty returns ErrNotEmpty when a directory holds more than an interrupted restore.
 func checkEmpty(path string) error {
-	entries, err := os.ReadDir(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	name, err := datadir.Other(path, append([]string{erasures.Name}, restoreFiles...)...)
+	if err == nil && name != "" {
+		err = fmt.Errorf("%s holds %s: %w", path, name, ErrNotEmpty)
 	}
-	if err != nil {
-		return fmt.Errorf("%s cannot be read: %w", path, datadir.Cause(err))
-	}
-	ignored := append(sqlite.Files(datadir.RestoringDatabase), datadir.Lock, "lost+found", datadir.RestoringKey, datadir.RestoringDatabase+copySuffix, sqlite.RestoredName, erasures.Name)
-	for _, e := range entries {
-		if !slices.Contains(ignored, e.Name()) {
-			return fmt.Errorf("%s holds %s: %w", path, e.Name(), ErrNotEmpty)
-		}
-	}
-	return nil
+	return err
 }
 
 // run unpacks and checks the files, and then renames them: the database first, because it decides whether the restore

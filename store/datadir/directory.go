@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -203,4 +204,18 @@ func SameFile(a, b string) bool {
 	numberA, createdA, _ := strings.Cut(a, "-")
 	numberB, createdB, _ := strings.Cut(b, "-")
 	return numberA == numberB && (createdA == "" || createdB == "")
+}
+
+// Other returns the name of a file in a directory, which may be missing, that is not among the given ones; empty: there is none.
+func Other(path string, given ...string) (name string, err error) {
+	entries, err := os.ReadDir(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%s cannot be read: %w", path, Cause(err))
+	}
+	for _, e := range entries {
+		if !slices.Contains(given, e.Name()) && e.Name() != Lock && e.Name() != "lost+found" {
+			return e.Name(), nil
+		}
+	}
+	return "", nil
 }

@@ -175,12 +175,10 @@ func ignoreUnsupported(err error) error {
 
 // Cause returns the cause of a file error without its path, for messages that name the path already.
 func Cause(err error) error {
-	var e *fs.PathError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
 	}
-	var link *os.LinkError // of a rename
-	if errors.As(err, &link) {
+	if link, ok := errors.AsType[*os.LinkError](err); ok { // of a rename
 		return link.Err
 	}
 	return err

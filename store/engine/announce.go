@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"iter"
 	"os"
 	"slices"
 	"strings"
@@ -236,7 +237,7 @@ func (v *Versions) Version(tables ...string) uint64 {
 // FROM, also within WITH.
 func WrittenTables(sql string) []string {
 	var found []string
-	words := sqlWords(sql)
+	words := Words(sql)
 	for i := 0; i+1 < len(words); i++ {
 		next := i + 1
 		switch words[i] {
@@ -261,34 +262,48 @@ func WrittenTables(sql string) []string {
 	return found
 }
 
-// sqlWords returns the words of a statement in lower case, without comments and quoted values. A quoted name is a word.
-func sqlWords(sql string) []string {
-	var words []string
-	for i := 0; i < len(sql); {
-		c := sql[i]
-		switch {
-		case strings.HasPrefix(sql[i:], "--"):
-			i += lengthTo(sql[i:], "\n")
-		case strings.HasPrefix(sql[i:], "/*"):
-			i += lengthTo(sql[i:], "*/")
-		case c == '\'':
-			i += 1 + lengthTo(sql[i+1:], "'")
-		case c == '"':
-			n := lengthTo(sql[i+1:], `"`)
-			words = append(words, strings.ToLower(strings.TrimSuffix(sql[i+1:i+1+n], `"`)))
-			i += 1 + n
-		case wordByte(c):
-			n := 1
-			for i+n < len(sql) && wordByte(sql[i+n]) {
-				n++
-			}
-			words = append(words, strings.ToLower(sql[i:i+n]))
-			i += n
-		default:
-			i++
+// Words returns the words of a statement in lower case, without comments and quoted values. A quoted name is a word.
+func Words(sql string) (words []string) {
+	for token := range Tokens(sql) {
+		if c := token[0]; c == '"' || c != '$' && wordByte(c) {
+			words = append(words, strings.ToLower(strings.Trim(token, `"`)))
 		}
 	}
 	return words
+}
+
+// Tokens returns the tokens of a statement without white space and comments: words, parameters, quoted names and values
+// with their quotes, and single characters.
+func Tokens(sql string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := 0; i < len(sql); {
+			n, skip := TokenLength(sql[i:])
+			if !skip && !yield(sql[i:i+n]) {
+				return
+			}
+			i += n
+		}
+	}
+}
+
+// TokenLength returns the length of the first token of s, and whether it is white space or a comment.
+func TokenLength(s string) (n int, skip bool) {
+	c := s[0]
+	switch {
+	case c == ' ' || c == '\t' || c == '\n' || c == '\r':
+		return 1, true
+	case strings.HasPrefix(s, "--"):
+		return lengthTo(s, "\n"), true
+	case strings.HasPrefix(s, "/*"):
+		return lengthTo(s, "*/"), true
+	case c == '\'' || c == '"':
+		return 1 + lengthTo(s[1:], s[:1]), false // a doubled quote counts as two tokens, which does no harm
+	case wordByte(c):
+		for n = 1; n < len(s) && wordByte(s[n]); n++ {
+		}
+		return n, false
+	}
+	return 1, false
 }
 
 // lengthTo returns the length of s up to and including the end mark, or that of all of s.
@@ -300,7 +315,7 @@ func lengthTo(s, end string) int {
 }
 
 func wordByte(c byte) bool {
-	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
+	return c == '_' || c == '$' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
 
 // A RowWatch receives the keys of the rows of a table that commits change or delete, for caches of single rows. New rows are left

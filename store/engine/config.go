@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -247,4 +249,27 @@ func Temporary(err error) bool {
 		}
 	}
 	return false
+}
+
+// LatestMigration returns the number of the newest of the migrations.
+func LatestMigration(migrations fs.FS) (latest int64, err error) {
+	names, err := fs.Glob(migrations, "*.sql")
+	for _, name := range names {
+		n, err := MigrationNumber(name)
+		if err != nil {
+			return 0, err
+		}
+		latest = max(latest, n)
+	}
+	return latest, err
+}
+
+// MigrationNumber returns the number in the name of a migration.
+func MigrationNumber(name string) (int64, error) {
+	digits, _, _ := strings.Cut(path.Base(name), "_")
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("migration %s has no number", name)
+	}
+	return n, nil
 }

@@ -21,6 +21,7 @@ package engine
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -279,6 +280,23 @@ type TextIndex struct {
 // A TextQuery selects the rows in which all words of one of the alternatives occur.
 type TextQuery []TextWords
 
+// Expression returns the query in the language of an engine, with its operators, the mark after a prefix, and its form of a word.
+func (q TextQuery) Expression(or, and, prefix string, quote func(word string) string) string {
+	alternatives := make([]string, len(q))
+	for i, alternative := range q {
+		words := make([]string, len(alternative.Words))
+		for j, word := range alternative.Words {
+			words[j] = quote(word)
+		}
+		alternatives[i] = "(" + strings.Join(words, and)
+		if alternative.Prefix {
+			alternatives[i] += prefix
+		}
+		alternatives[i] += ")"
+	}
+	return strings.Join(alternatives, or)
+}
+
 // TextWords are words that must occur in one row, in any order. They consist of letters, digits and marks. With Prefix the last
 // one may be the beginning of a word.
 type TextWords struct {
@@ -385,6 +403,3 @@ type Counter interface {
 	// returns false when the engine does not know, or when counting would be cheaper.
 	Difference(ctx context.Context, c *Counting, at int64) (groups []Group, now int64, known bool, err error)
 }
-
-// Words returns the words of a statement in lower case, without comments and quoted values.
-func Words(sql string) []string { return sqlWords(sql) }

@@ -143,15 +143,6 @@ type Document struct {
 
 func placeholder(n int) string { return "$" + strconv.Itoa(n) }
 
-// places returns n placeholders from a number on.
-func places(first, n int) string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = placeholder(first + i)
-	}
-	return strings.Join(all, ", ")
-}
-
 // stored returns words as they are stored, each once.
 func stored(source string, words []string) string {
 	if len(words) == 0 {
@@ -252,20 +243,13 @@ func readPart(ctx context.Context, q query.Querier, source string, ids []string,
 	for i := range maxIDs {
 		args = append(args, ids[min(i, len(ids)-1)])
 	}
-	rows, err := q.Query(ctx, selectNumbers+places(2, maxIDs)+")", args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return query.Each(ctx, q, func(row query.Scanner) error {
 		var id string
 		var f found
-		if err := rows.Scan(&f.number, &id, &f.record, &f.title, &f.body); err != nil {
-			return err
-		}
+		err := row.Scan(&f.number, &id, &f.record, &f.title, &f.body)
 		known[id] = f
-	}
-	return rows.Err()
+		return err
+	}, selectNumbers+query.Places(2, maxIDs+1)+")", args...)
 }
 
 // Write writes a change in a transaction that has verified that the documents are still those that were compared.
@@ -333,28 +317,19 @@ func (s Search) Matches(ctx context.Context, q query.Querier, records []string) 
 	return all, nil
 }
 
-func (s Search) matchesOf(ctx context.Context, q query.Querier, records []string) (matches []Match, err error) {
+func (s Search) matchesOf(ctx context.Context, q query.Querier, records []string) ([]Match, error) {
 	args := make([]any, 0, maxIDs)
 	for i := range maxIDs {
 		args = append(args, records[min(i, len(records)-1)])
 	}
 	like := s.like(maxIDs)
-	sql := selectMatches + places(1, maxIDs) + ") AND (" + like.SQL + ") LIMIT " + placeholder(maxIDs+len(like.Args)+1)
-	rows, err := q.Query(ctx, sql, append(append(args, like.Args...), maxMatches)...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var m Match
+	sql := selectMatches + query.Places(1, maxIDs) + ") AND (" + like.SQL + ") LIMIT " + placeholder(maxIDs+len(like.Args)+1)
+	return query.All(ctx, q, func(row query.Scanner) (m Match, err error) {
 		var title, body string
-		if err := rows.Scan(&m.Record, &m.Source, &m.ID, &title, &body); err != nil {
-			return nil, err
-		}
+		err = row.Scan(&m.Record, &m.Source, &m.ID, &title, &body)
 		m.Title, m.Body = words(m.Source, title), words(m.Source, body)
-		matches = append(matches, m)
-	}
-	return matches, rows.Err()
+		return m, err
+	}, sql, append(append(args, like.Args...), maxMatches)...)
 }
 
 // trail is the name of the progress along the audit trail.
@@ -387,23 +362,17 @@ const (
 // ReadProgress returns the progress along the trail and of all sources. known is false for documents that were never begun.
 func ReadProgress(ctx context.Context, q query.Querier) (alongTrail Progress, sources map[string]Progress, known bool, err error) {
 	sources = map[string]Progress{}
-	rows, err := q.Query(ctx, selectProgress)
-	if err != nil {
-		return alongTrail, nil, false, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err = query.Each(ctx, q, func(row query.Scanner) error {
 		var p Progress
-		if err := rows.Scan(&p.Name, &p.Position, &p.Seq, &p.Removals, &p.Done); err != nil {
-			return alongTrail, nil, false, err
-		}
+		err := row.Scan(&p.Name, &p.Position, &p.Seq, &p.Removals, &p.Done)
 		if p.Name == trail {
 			alongTrail, known = p, true
 		} else {
 			sources[p.Name] = p
 		}
-	}
-	return alongTrail, sources, known, rows.Err()
+		return err
+	}, selectProgress)
+	return alongTrail, sources, known, err
 }
 
 // Begin records that the documents follow the trail after an entry. It does nothing if another process has begun. Sources are read

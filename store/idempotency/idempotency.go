@@ -87,14 +87,8 @@ const upsertAnswer = `
 		body_hash = excluded.body_hash, status = excluded.status, body = excluded.body, etag = excluded.etag,
 		created_at = excluded.created_at, expires_at = excluded.expires_at`
 
-// Execer writes, at one moment.
-type Execer interface {
-	query.Querier
-	Exec(ctx context.Context, sql string, args ...any) (changed int64, err error)
-}
-
 // Store writes the answer of a claim. The answer must be sealed.
-func Store(ctx context.Context, tx Execer, keys *sealing.Keys, c *Claim, answer *Answer) error {
+func Store(ctx context.Context, tx query.Writer, keys *sealing.Keys, c *Claim, answer *Answer) error {
 	if answer.err != nil {
 		return answer.err
 	}
@@ -150,7 +144,7 @@ func Find(ctx context.Context, q query.Querier, keys *sealing.Keys, r Request) (
 const deleteExpired = `DELETE FROM idempotency_keys WHERE expires_at <= $1`
 
 // Purge deletes expired answers and returns how many there were.
-func Purge(ctx context.Context, tx Execer) (purged int64, err error) {
+func Purge(ctx context.Context, tx query.Writer) (purged int64, err error) {
 	return tx.Exec(ctx, deleteExpired, tx.Now())
 }
 
@@ -168,8 +162,8 @@ const forgetBatch = 100
 
 // Forget deletes stored answers of and about a record in one batch: of the caller with the id, to a path with the id, and with
 // the id in the answer. It returns the position to continue after, or an empty text at the end.
-func Forget(ctx context.Context, tx Execer, keys *sealing.Keys, id, after string) (next string, err error) {
-	stored, err := readStored(ctx, tx, after)
+func Forget(ctx context.Context, tx query.Writer, keys *sealing.Keys, id, after string) (next string, err error) {
+	stored, err := query.All(ctx, tx, scanStored, selectStored, after, forgetBatch)
 	if err != nil {
 		return "", err
 	}
@@ -177,7 +171,7 @@ func Forget(ctx context.Context, tx Execer, keys *sealing.Keys, id, after string
 		next = s.Caller + " " + s.Path + " " + s.Key
 		about := s.Caller == id || strings.Contains(s.Path, id)
 		if !about {
-			body, err := keys.Unseal("idempotency_keys", "body", s.rowID(), s.sealed)
+			body, err := keys.Unseal(sealedTable, sealedColumn, s.rowID(), s.sealed)
 			if err != nil {
 				return "", err
 			}
@@ -202,21 +196,9 @@ type storedAnswer struct {
 	sealed string
 }
 
-func readStored(ctx context.Context, tx Execer, after string) ([]storedAnswer, error) {
-	rows, err := tx.Query(ctx, selectStored, after, forgetBatch)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var stored []storedAnswer
-	for rows.Next() {
-		var s storedAnswer
-		if err := rows.Scan(&s.Caller, &s.Path, &s.Key, &s.sealed); err != nil {
-			return nil, err
-		}
-		stored = append(stored, s)
-	}
-	return stored, rows.Err()
+func scanStored(row query.Scanner) (s storedAnswer, err error) {
+	err = row.Scan(&s.Caller, &s.Path, &s.Key, &s.sealed)
+	return s, err
 }
 
 // Encoded is an answer in the forms in which it is digested, sent and kept for repetitions of the request. It has no name of
@@ -325,42 +307,31 @@ type Old struct {
 	// After identifies the row in its order.
 	After string
 
-	request  Request
-	sealed   string
+	storedAnswer
 	resealed string
 }
 
 // FindOld returns at most limit answers after a row that do not have the pattern of the newest key.
-func FindOld(ctx context.Context, q query.Querier, newest, after string, limit int) (found []Old, err error) {
+func FindOld(ctx context.Context, q query.Querier, newest, after string, limit int) ([]Old, error) {
 	var last [3]string
 	copy(last[:], strings.SplitN(after, "\n", len(last)))
-	rows, err := q.Query(ctx, selectOld, newest, last[0], last[1], last[2], limit)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var o Old
-		if err := rows.Scan(&o.request.Caller, &o.request.Path, &o.request.Key, &o.sealed); err != nil {
-			return nil, err
-		}
-		o.After = o.request.rowID()
-		found = append(found, o)
-	}
-	return found, rows.Err()
+	return query.All(ctx, q, func(row query.Scanner) (Old, error) {
+		stored, err := scanStored(row)
+		return Old{After: stored.rowID(), storedAnswer: stored}, err
+	}, selectOld, newest, last[0], last[1], last[2], limit)
 }
 
 // Reseal seals the answer with the newest key.
 func (o *Old) Reseal(keys *sealing.Keys) error {
-	plain, err := keys.Unseal(sealedTable, sealedColumn, o.request.rowID(), o.sealed)
+	plain, err := keys.Unseal(sealedTable, sealedColumn, o.rowID(), o.sealed)
 	if err == nil {
-		o.resealed = keys.Seal(sealedTable, sealedColumn, o.request.rowID(), plain)
+		o.resealed = keys.Seal(sealedTable, sealedColumn, o.rowID(), plain)
 	}
 	return err
 }
 
 // Write stores the answer if it has not changed.
-func (o *Old) Write(ctx context.Context, tx Execer) error {
-	_, err := tx.Exec(ctx, updateBody, o.request.Caller, o.request.Path, o.request.Key, o.sealed, o.resealed)
+func (o *Old) Write(ctx context.Context, tx query.Writer) error {
+	_, err := tx.Exec(ctx, updateBody, o.Caller, o.Path, o.Key, o.sealed, o.resealed)
 	return err
 }

@@ -34,8 +34,8 @@ type Source struct {
 	Clock clock.Clock
 }
 
-// givenKeys returns the keys that the source names, or nil without one.
-func (s Source) givenKeys() (*sealing.Keys, error) {
+// GivenKeys returns the keys that the source names, or nil without one.
+func (s Source) GivenKeys() (*sealing.Keys, error) {
 	if s.SecretKey == "" {
 		return nil, nil
 	}
@@ -56,7 +56,7 @@ func (s Source) givenKeys() (*sealing.Keys, error) {
 // keys returns the keys of the database, or nil without one.
 func (s Source) keys() (*sealing.Keys, error) {
 	if s.URL != "" {
-		return s.givenKeys()
+		return s.GivenKeys()
 	}
 	return datadir.At(s.Dir).ExistingKeys(s.SecretKey, s.PreviousKey)
 }
@@ -149,7 +149,7 @@ func checkOnce(ctx context.Context, from Source, further Further) (Report, error
 
 // checkDatabase verifies a PostgreSQL database. There is no mark beside it: the server keeps what it has acknowledged.
 func checkDatabase(ctx context.Context, from Source, further Further) (report Report, err error) {
-	keys, err := from.givenKeys()
+	keys, err := from.GivenKeys()
 	if err != nil {
 		return report, err
 	}

@@ -37,11 +37,11 @@ const (
 	selectMark = `SELECT number FROM kontor_marks WHERE node = $1`
 )
 
-// commit commits the group and answers all of its callers. Failed jobs have waited too: they may have read uncommitted rows
-// of the group. Until then w.group holds the jobs, so that none is forgotten after a panic.
-func (w *writer) commit() {
-	if len(w.group) == 0 {
-		w.undo()
+// Commit commits the group and answers all of its callers. Failed jobs have waited too: they may have read uncommitted rows
+// of the group. Until then w.Group holds the jobs, so that none is forgotten after a panic.
+func (w *writer) Commit() {
+	if len(w.Group) == 0 {
+		w.Undo()
 		return
 	}
 	written := w.writtenTables()
@@ -66,38 +66,36 @@ func (w *writer) commit() {
 	}
 	if errors.Is(err, errNotCommitted) {
 		w.e.bus.Undone(announced)
-		w.retryGroup()
+		w.Retry()
 		return
 	}
 	if err != nil {
 		w.e.bus.Undone(announced)
-		w.undo()
+		w.Undo()
 		err = translate(err)
-		w.noteFailure(err)
-		w.answerGroup(err)
+		w.NoteFailure(err)
+		w.AnswerGroup(err)
 		return
 	}
 	if w.marked {
-		w.counters.synced.add(time.Since(begun))
+		w.Counters.Synced.Add(time.Since(begun))
 		w.e.primaries.saw(w.commits + 1)
 	}
-	w.countGroup()
+	w.CountGroup(w.marked)
 	if received := w.e.bus.Committed(announced); received != nil {
-		for _, j := range w.group {
-			if j.Err == nil && slices.ContainsFunc(j.tx.announcements, isStrict) {
+		for j := range w.Succeeded() {
+			if slices.ContainsFunc(j.tx.announcements, isStrict) {
 				j.received = received
 			}
 		}
 	}
-	w.answerGroup(nil)
+	w.AnswerGroup(nil)
 }
 
 // announcements returns what the jobs of the group which did not fail have announced.
 func (w *writer) announcements() (list []engine.Announcement) {
-	for _, j := range w.group {
-		if j.Err == nil {
-			list = append(list, j.tx.announcements...)
-		}
+	for j := range w.Succeeded() {
+		list = append(list, j.tx.announcements...)
 	}
 	return list
 }
@@ -137,31 +135,11 @@ func (w *writer) record(written []string, announced *bus.Group) error {
 
 // writtenTables returns the tables that the jobs of the group which did not fail have written to.
 func (w *writer) writtenTables() (written []string) {
-	for _, j := range w.group {
-		if j.Err != nil {
-			continue
-		}
-		for _, t := range j.tx.written {
-			if !slices.Contains(written, t) {
-				written = append(written, t)
-			}
-		}
+	for j := range w.Succeeded() {
+		written = append(written, j.tx.written...)
 	}
 	slices.Sort(written) // so that the statements of all groups lock rows in one order
-	return written
-}
-
-// countGroup counts the jobs of a committed group.
-func (w *writer) countGroup() {
-	for _, j := range w.group {
-		if j.Err == nil {
-			w.counters.jobs.Add(1)
-		}
-	}
-	if w.marked {
-		w.counters.commits.Add(1)
-		w.counters.failing.Store(nil)
-	}
+	return slices.Compact(written)
 }
 
 // errNotCommitted means that a transaction was lost with its connection.
@@ -186,7 +164,7 @@ func (w *writer) resolve() error {
 			}
 		}
 		if time.Now().After(until) {
-			w.log.Error("it is not known whether a group of writes was committed", "err", err, "lost", cause)
+			w.Log.Error("it is not known whether a group of writes was committed", "err", err, "lost", cause)
 			return fmt.Errorf("%w: %w", engine.ErrOutcomeUnknown, cause)
 		}
 	}
@@ -194,7 +172,7 @@ func (w *writer) resolve() error {
 
 // readMark returns the number of the last group of this process that was committed, or 0.
 func (w *writer) readMark() (found int64, err error) {
-	defer w.undo()
+	defer w.Undo()
 	w.conn.ask(beginWrite, nil)
 	w.conn.ask(lockWriters, nil)
 	err = query.NewRow(context.Background(), own{conn: w.conn}, selectMark, []any{w.e.self.ID}).Scan(&found)
@@ -204,22 +182,7 @@ func (w *writer) readMark() (found int64, err error) {
 	return found, err
 }
 
-// noteFailure remembers a failure of the storage, which makes the database unready. It ignores other failures.
-func (w *writer) noteFailure(err error) {
-	for _, kind := range []error{engine.ErrFull, engine.ErrIO, engine.ErrReadOnly, engine.ErrCorrupt, engine.ErrNewerSchema, errUnreachable} {
-		if errors.Is(err, kind) {
-			w.counters.failing.Store(&err)
-			return
-		}
-	}
-}
-
 const (
-	// maxGroup and maxGroupTime bound what is committed together, so that the first job of a group does not wait for an
-	// endless stream of others.
-	maxGroup     = 512
-	maxGroupTime = 20 * time.Millisecond
-
 	// reconnectWait is how long a group waits for a connection, for example while the server restarts.
 	reconnectWait = 3 * time.Second
 	// reconnectPause is the time between two attempts.
@@ -241,39 +204,24 @@ const (
 		FROM kontor_schema ORDER BY version DESC LIMIT 1`
 )
 
-// commitGroup runs, in one transaction, the jobs to retry and then those that wait.
-func (w *writer) commitGroup(first *job) {
-	if first != nil {
-		w.retries = append(w.retries, first)
-	}
-	w.progress.Begin(&w.progress.Writer)
-	defer w.progress.End(&w.progress.Writer)
-	if err := w.begin(); err != nil {
-		w.rejectRetries(err)
-		return
-	}
-	w.careful = len(w.retries) > 1 || w.retries[0].Runs > 0
-	begun := time.Now()
-	intact := true
-	for n := 0; intact && n < maxGroup; n++ {
-		j := w.next(begun)
-		if j == nil {
-			break
+// Begin opens the transaction of a group. While the server cannot be reached, the jobs that wait are answered too.
+func (w *writer) Begin() error {
+	err := w.begin()
+	w.NoteFailure(err)
+	for waits := w.unreachable; waits; {
+		var j *job
+		if j, waits = w.Queue.Poll(); waits {
+			w.Retries = append(w.Retries, j)
 		}
-		intact = w.run(j)
 	}
-	if intact {
-		w.commit()
-	} else {
-		w.retryGroup()
-	}
+	return translate(err)
 }
 
-// begin opens the transaction of a group. It connects if necessary, and again if the connection was lost while it was idle.
+// begin connects if necessary, and again if the connection was lost while it was idle.
 func (w *writer) begin() (err error) {
 	w.guard.Forget()
 	wait := reconnectWait
-	if w.unreachable || w.queue.Closed() { // the callers have waited long enough
+	if w.unreachable || w.Queue.Closed() { // the callers have waited long enough
 		wait = 0
 	}
 	for until := time.Now().Add(wait); ; time.Sleep(reconnectPause) {
@@ -283,7 +231,7 @@ func (w *writer) begin() (err error) {
 				return nil
 			}
 			if w.conn.broken == nil {
-				w.undo()
+				w.Undo()
 				return err
 			}
 		}
@@ -344,94 +292,38 @@ func (w *writer) open() error {
 	return nil
 }
 
-// next returns the job to run: one to retry, else one from the queue. It returns nil when the group is to be committed.
-func (w *writer) next(begun time.Time) *job {
-	if len(w.retries) > 0 {
-		j := w.retries[0]
-		w.retries = w.retries[1:]
-		return j
+// Next returns a job from the queue, unless none waits or the group has taken long.
+func (w *writer) Next(begun time.Time) (*job, bool) {
+	if time.Since(begun) > jobs.MaxGroupTime {
+		return nil, false
 	}
-	if time.Since(begun) > maxGroupTime {
-		return nil
-	}
-	select {
-	case j := <-w.queue.Waiting:
-		return j
-	default:
-		return nil
-	}
+	return w.Queue.Poll()
 }
 
-// rejectRetries answers the jobs whose transaction could not begin. While the server cannot be reached, those that wait are answered too.
-func (w *writer) rejectRetries(err error) {
-	w.noteFailure(err)
-	err = translate(err)
-	for waits := w.unreachable; waits; {
-		select {
-		case j := <-w.queue.Waiting:
-			w.retries = append(w.retries, j)
-		default:
-			waits = false
-		}
-	}
-	for _, j := range w.retries {
-		if j.Reject() {
-			j.Answer(err, w.hooks)
-		}
-	}
-	w.retries = nil
-}
-
-// retryGroup undoes a transaction that was lost: its jobs run again.
-func (w *writer) retryGroup() {
-	group := w.group
-	w.group = nil
+// Retry undoes a transaction that was lost: its jobs run again.
+func (w *writer) Retry() {
+	group := w.Group
+	w.Group = nil
 	lost := failure{}
 	if w.conn != nil {
 		lost = w.conn.failed
 	}
 	stale := slices.ContainsFunc(group, func(j *job) bool { return isStale(j.Err) }) || isStale(lost.err)
-	w.undo()
+	w.Undo()
 	if stale {
 		w.conn.reset()
 	} else if len(group) == 1 && group[0].Err != nil && lost.err == nil && w.conn.broken == nil {
-		group[0].Answer(group[0].Err, w.hooks) // it has read nothing that is uncommitted
+		w.Answer(group[0], group[0].Err) // it has read nothing that is uncommitted
 		return
 	}
-	retries := make([]*job, 0, len(group)+len(w.retries))
-	for _, j := range group {
-		if lost.owner == any(j) {
-			j.immediate = true
-		}
-		if j.Runs >= jobs.MaxRuns {
-			j.Answer(fmt.Errorf("%w: the transaction was lost, through others of its group or with the connection", engine.ErrBusy), w.hooks)
-			continue
-		}
-		retries = append(retries, j)
+	if j, ok := lost.owner.(*job); ok {
+		j.immediate = true
 	}
-	w.retries = append(retries, w.retries...)
+	w.RunAgain(group, ", through others of its group or with the connection")
 }
 
-// abandonGroup answers the jobs of the open group after the writer's goroutine ended.
-func (w *writer) abandonGroup(err error) {
-	w.undo()
-	w.answerGroup(err)
-}
-
-func (w *writer) answerGroup(err error) {
-	for _, j := range w.group {
-		if err == nil {
-			j.Answer(j.Err, w.hooks)
-		} else {
-			j.Answer(err, w.hooks)
-		}
-	}
-	clear(w.group)
-	w.group = w.group[:0]
-}
-
-// undo rolls the open transaction back, if there is one.
-func (w *writer) undo() {
+// Undo rolls the open transaction back, if there is one.
+func (w *writer) Undo() {
 	w.guard.Forget()
 	c := w.conn
 	if c == nil {

@@ -193,7 +193,7 @@ func (c *conn) handle(msg pgproto3.BackendMessage, s *statement) (row bool, err 
 	case *pgproto3.ReadyForQuery:
 		c.status = m.TxStatus
 	case *pgproto3.ErrorResponse:
-		return false, c.fail(errorOf(m))
+		return false, c.fail(pgconn.ErrorResponseToPgError(m))
 	case *pgproto3.ParseComplete:
 		r.p.text.accepted.Store(true)
 	case *pgproto3.NoData, *pgproto3.BindComplete, *pgproto3.CloseComplete, *pgproto3.EmptyQueryResponse:
@@ -246,8 +246,8 @@ func (c *conn) fail(err error) error {
 
 // isFatal reports whether the server ends the connection after an error.
 func isFatal(err error) bool {
-	var pg *pgconn.PgError
-	return errors.As(err, &pg) && (pg.SeverityUnlocalized == "FATAL" || pg.SeverityUnlocalized == "PANIC")
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (pg.SeverityUnlocalized == "FATAL" || pg.SeverityUnlocalized == "PANIC")
 }
 
 // takeFailure returns the first failure of a request whose answer no statement awaited, and forgets it.

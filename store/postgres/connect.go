@@ -90,18 +90,14 @@ func (a address) String() string {
 	return fmt.Sprintf("the database %q at %s", a.config.Database, host)
 }
 
-// connect makes a connection with settings for its session, to the first host that is a primary.
-func (a address) connect(ctx context.Context, settings map[string]string) (*pgconn.PgConn, error) {
-	return a.connectTo(ctx, settings, func(context.Context, *pgconn.PgConn) error { return nil })
-}
-
-// connectTo makes a connection to the first host that is a primary and that accept returns nil for.
-func (a address) connectTo(ctx context.Context, settings map[string]string, accept pgconn.ValidateConnectFunc) (*pgconn.PgConn, error) {
+// connect makes a connection with settings for its session, to the first host that is a primary and that accept returns nil for. Without
+// accept it accepts all.
+func (a address) connect(ctx context.Context, settings map[string]string, accept pgconn.ValidateConnectFunc) (*pgconn.PgConn, error) {
 	config := a.config.Copy()
 	maps.Copy(config.RuntimeParams, settings)
 	isPrimary := config.ValidateConnect
 	config.ValidateConnect = func(ctx context.Context, pg *pgconn.PgConn) error {
-		if err := isPrimary(ctx, pg); err != nil {
+		if err := isPrimary(ctx, pg); err != nil || accept == nil {
 			return err
 		}
 		return accept(ctx, pg)
@@ -115,16 +111,13 @@ func (a address) connectTo(ctx context.Context, settings map[string]string, acce
 
 // explain says in one line why there is no connection.
 func (a address) explain(err error) error {
-	cause := err
-	var pg *pgconn.PgError
-	var network *net.OpError
-	switch {
-	case errors.As(err, &pg):
-		cause = errors.New(pg.Message)
-	case errors.As(err, &network):
-		cause = network.Err
+	text := err.Error()
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		text = pg.Message
+	} else if network, ok := errors.AsType[*net.OpError](err); ok {
+		text = network.Err.Error()
 	}
-	text := strings.Join(strings.Fields(cause.Error()), " ")
+	text = strings.Join(strings.Fields(text), " ")
 	return &unreachable{address: a.String(), text: text, cause: err}
 }
 

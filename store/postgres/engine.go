@@ -26,15 +26,11 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgproto3"
 
 	"kontor/store/clock"
 	"kontor/store/engine"
-	"kontor/store/internal/jobs"
-	"kontor/store/internal/probe"
 	"kontor/store/internal/readers"
 	"kontor/store/postgres/internal/bus"
 	"kontor/store/query"
@@ -80,11 +76,9 @@ func (e *Engine) start(ctx context.Context, c *conn) (err error) {
 	if e.clock == nil {
 		e.clock = e.bus.Clock()
 	}
-	w := &writer{
-		e: e, log: e.log, guard: e.guard, conn: c, queue: jobs.NewQueue[*job](), ended: make(chan struct{}),
-		progress: jobs.Progress{Start: time.Now()},
-	}
-	w.hooks = jobs.NewHooks(e.log, &w.progress)
+	w := &writer{e: e, guard: e.guard, conn: c}
+	w.Init(e.log, w)
+	w.Unreachable = errUnreachable
 	e.writer = w
 	n := e.config.Readers
 	if n == 0 {
@@ -94,9 +88,9 @@ func (e *Engine) start(ctx context.Context, c *conn) (err error) {
 	for i := range all {
 		all[i] = newReader(e)
 	}
-	e.pool = readers.New(all, w.rejectRead)
+	e.pool = readers.New(all, w.RejectRead)
 	e.serves.Store(true)
-	go w.goroutine.Loop(w.serve, w.abandonGroup, w.log)
+	w.Start()
 	return nil
 }
 
@@ -114,7 +108,7 @@ func (e *Engine) Close() error {
 	var err error
 	e.closing.Do(func() {
 		e.writer.close()
-		e.writer.hooks.Close()
+		e.writer.Hooks.Close()
 		err = e.bus.Close()
 		e.pool.Close()
 		e.primaries.memory.close()
@@ -176,67 +170,15 @@ func (e *Engine) Nodes() []engine.Node { return e.bus.Nodes() }
 // Clock returns the clock that the database was opened with, or that of the server.
 func (e *Engine) Clock() clock.Clock { return e.clock }
 
-// counters count the engine's work.
-type counters struct {
-	jobs, commits atomic.Uint64
-	failing       atomic.Pointer[error] // of the storage; nil after a commit that succeeded
-	synced        timing
-}
-
-// timing counts how often something was done, and how long it took.
-type timing struct{ count, total, last atomic.Int64 }
-
-func (t *timing) add(d time.Duration) {
-	t.count.Add(1)
-	t.total.Add(int64(d))
-	t.last.Store(int64(d))
-}
-
-func (t *timing) read() engine.Timing {
-	return engine.Timing{Count: t.count.Load(), Total: time.Duration(t.total.Load()), Last: time.Duration(t.last.Load())}
-}
-
 // Stats returns the present counts. The log and its checkpoints are the server's.
 func (e *Engine) Stats() engine.Stats {
-	w := e.writer
-	working, _ := w.progress.Oldest()
-	return engine.Stats{
-		Writes:  w.counters.jobs.Load(),
-		Commits: w.counters.commits.Load(),
-		Refused: w.queue.Refused(),
-		Queued:  len(w.queue.Waiting),
-		Readers: e.pool.Waiting(),
-		Revoked: e.pool.Revocations(),
-		Working: working,
-		Stalled: working > jobs.StallAfter,
-		Sync:    w.counters.synced.read(),
-	}
+	s := e.writer.Stats()
+	s.Readers, s.Revoked = e.pool.Waiting(), e.pool.Revocations()
+	return s
 }
-
-// readyWait is how long Ready waits for a read and for a write of its own. A probe that fails says more than one that does
-// not return.
-const readyWait = 3 * time.Second
 
 // Ready reports whether the database can read and write, and whether writes make progress.
-func (e *Engine) Ready(ctx context.Context) error {
-	if err := e.writer.progress.Stalled(); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, readyWait)
-	defer cancel()
-	var one int
-	if err := query.NewRow(ctx, e, "SELECT 1", nil).Scan(&one); err != nil {
-		return err
-	}
-	if e.writer.counters.failing.Load() == nil {
-		return nil
-	}
-	err := probe.Write(ctx, e)
-	if errors.Is(err, engine.ErrBusy) && !errors.Is(err, errUnreachable) {
-		return nil // other jobs write
-	}
-	return err
-}
+func (e *Engine) Ready(ctx context.Context) error { return e.writer.Ready(ctx, e) }
 
 // Statements returns the prepared statements of callers.
 func (e *Engine) Statements(ctx context.Context) ([]string, error) {
@@ -271,7 +213,6 @@ const (
 	codeUniqueViolation     = "23505"
 	codeExclusionViolation  = "23P01"
 	codeForeignKeyViolation = "23503"
-	codeAppendOnly          = "23514" // check_violation, which our triggers raise too
 	codeNoSpace             = "53100"
 	codeOutOfMemory         = "53200"
 	codeReadOnly            = "25006"
@@ -297,8 +238,7 @@ func translate(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, engine.ErrBusy) {
 		return err
 	}
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		if kind := classify(pg.Code); kind != nil {
 			return fmt.Errorf("%w: %w", kind, err)
 		}
@@ -340,25 +280,13 @@ func classify(code string) error {
 
 // isConnectionError reports whether a connection was lost or could not be made.
 func isConnectionError(err error) bool {
-	var network net.Error
-	var connect *pgconn.ConnectError
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
-		errors.As(err, &network) || errors.As(err, &connect) || errors.Is(err, errBroken)
+	_, network := errors.AsType[net.Error](err)
+	_, connect := errors.AsType[*pgconn.ConnectError](err)
+	return network || connect || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, errBroken)
 }
 
 // hasCode reports whether an error is one of PostgreSQL with one of the codes.
 func hasCode(err error, codes ...string) bool {
-	var pg *pgconn.PgError
-	if !errors.As(err, &pg) {
-		return false
-	}
-	for _, code := range codes {
-		if pg.Code == code {
-			return true
-		}
-	}
-	return false
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && slices.Contains(codes, pg.Code)
 }
-
-// errorOf returns an error that the server has sent.
-func errorOf(msg *pgproto3.ErrorResponse) error { return pgconn.ErrorResponseToPgError(msg) }

@@ -30,7 +30,7 @@ func Inspect(ctx context.Context, url string) (*Inspection, error) {
 	if err != nil {
 		return nil, err
 	}
-	pg, err := a.connect(ctx, inspectionSettings)
+	pg, err := a.connect(ctx, inspectionSettings, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,10 @@ func (i *Inspection) verifyReferences(ctx context.Context) error {
 	} else if !errors.Is(err, engine.ErrNotFound) {
 		return i.explain(err)
 	}
-	references, err := i.references(ctx)
+	references, err := query.All(ctx, query.NewView(i, 0), func(row query.Scanner) (r reference, err error) {
+		err = row.Scan(&r.name, &r.table, &r.parent, &r.equal, &r.present)
+		return r, err
+	}, selectReferences)
 	if err != nil {
 		return i.explain(err)
 	}
@@ -160,22 +163,6 @@ func (i *Inspection) verifyReferences(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func (i *Inspection) references(ctx context.Context) (all []reference, err error) {
-	rows, err := query.Query(ctx, i, selectReferences, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var r reference
-		if err := rows.Scan(&r.name, &r.table, &r.parent, &r.equal, &r.present); err != nil {
-			return nil, err
-		}
-		all = append(all, r)
-	}
-	return all, rows.Err()
 }
 
 // quoteName quotes the name of a table for a statement.

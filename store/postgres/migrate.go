@@ -1,14 +1,13 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"path"
-	"sort"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -87,10 +86,9 @@ func readMigrations(files fs.FS, after int64) (found []migration, err error) {
 		return nil, err
 	}
 	for _, name := range names {
-		digits, _, _ := strings.Cut(path.Base(name), "_")
-		version, err := strconv.ParseInt(digits, 10, 64)
+		version, err := engine.MigrationNumber(name)
 		if err != nil {
-			return nil, fmt.Errorf("migration %s has no number", name)
+			return nil, err
 		}
 		if version <= after {
 			continue
@@ -103,17 +101,8 @@ func readMigrations(files fs.FS, after int64) (found []migration, err error) {
 		up, _, _ = strings.Cut(up, "-- +goose Down")
 		found = append(found, migration{version: version, name: name, sql: up})
 	}
-	sort.Slice(found, func(i, j int) bool { return found[i].version < found[j].version })
+	slices.SortFunc(found, func(a, b migration) int { return cmp.Compare(a.version, b.version) })
 	return found, nil
-}
-
-// latestVersion returns the number of the newest migration.
-func latestVersion(files fs.FS) (int64, error) {
-	all, err := readMigrations(files, 0)
-	if err != nil || len(all) == 0 {
-		return 0, err
-	}
-	return all[len(all)-1].version, nil
 }
 
 // migrate applies the migrations after a version, in the transaction of the start.
@@ -141,7 +130,7 @@ func portable(sql string) string {
 	var b strings.Builder
 	before := ""
 	for i := 0; i < len(sql); {
-		n, skip := tokenLength(sql[i:])
+		n, skip := engine.TokenLength(sql[i:])
 		token := sql[i : i+n]
 		i += n
 		switch {
@@ -262,24 +251,8 @@ func (e *Engine) Texts() engine.TextSearch {
 
 // matchExpression returns a query in the language of tsquery. Words are quoted, so that none is an operator.
 func matchExpression(q engine.TextQuery) string {
-	var b strings.Builder
-	for i, alternative := range q {
-		if i > 0 {
-			b.WriteString(" | ")
-		}
-		b.WriteByte('(')
-		for j, word := range alternative.Words {
-			if j > 0 {
-				b.WriteString(" & ")
-			}
-			b.WriteString("'" + strings.NewReplacer("'", "''", `\`, `\\`).Replace(word) + "'")
-		}
-		if alternative.Prefix {
-			b.WriteString(":*")
-		}
-		b.WriteByte(')')
-	}
-	return b.String()
+	quoted := strings.NewReplacer("'", "''", `\`, `\\`)
+	return q.Expression(" | ", " & ", ":*", func(word string) string { return "'" + quoted.Replace(word) + "'" })
 }
 
 // ErrCopying says that a copy to the database is not complete.
@@ -296,7 +269,7 @@ func CreateSchema(ctx context.Context, url string, migrations fs.FS, appendOnly 
 	if e.address, err = parseAddress(url); err != nil {
 		return err
 	}
-	if e.schema, err = latestVersion(migrations); err != nil {
+	if e.schema, err = engine.LatestMigration(migrations); err != nil {
 		return err
 	}
 	c, err := e.connectWriter(ctx)

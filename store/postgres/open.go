@@ -37,7 +37,7 @@ func Open(ctx context.Context, c engine.Config) (engine.Engine, engine.Report, e
 	if e.address, err = parseAddress(c.URL); err != nil {
 		return nil, engine.Report{}, err
 	}
-	if e.schema, err = latestVersion(c.Migrations); err != nil {
+	if e.schema, err = engine.LatestMigration(c.Migrations); err != nil {
 		return nil, engine.Report{}, err
 	}
 	if e.primaries.memory, e.primaries.seen, err = openMemory(c.Memory, e.log); err != nil {
@@ -189,7 +189,7 @@ func (e *Engine) bringUp(ctx context.Context, m maintenance, version int64) (err
 
 // explain names the database in an error of the server or of the connection. Errors of the guard name it already.
 func (e *Engine) explain(err error) error {
-	if broken := (*unreachable)(nil); errors.As(err, &broken) || errors.Is(err, engine.ErrLoss) {
+	if _, broken := errors.AsType[*unreachable](err); broken || errors.Is(err, engine.ErrLoss) {
 		return err
 	}
 	return fmt.Errorf("%s cannot be used: %w", e.address, translate(err))
@@ -199,20 +199,8 @@ func (e *Engine) explain(err error) error {
 type maintenance struct{ own }
 
 // Tables returns the names of the tables, without those of the engine.
-func (m maintenance) Tables(ctx context.Context) (names []string, err error) {
-	rows, err := query.Query(ctx, m, selectTables, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		names = append(names, name)
-	}
-	return names, rows.Err()
+func (m maintenance) Tables(ctx context.Context) ([]string, error) {
+	return query.All(ctx, query.NewView(m, 0), query.Text, selectTables)
 }
 
 // Transact runs fn. If it fails, so does the start, which undoes everything.

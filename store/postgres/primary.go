@@ -142,7 +142,7 @@ func (r refusal) Unwrap() []error { return []error{errUnreachable, r.Loss} }
 
 // connect makes a connection to a server that has everything that this node has seen. With several hosts it tries the others, too.
 func (e *Engine) connect(ctx context.Context, settings map[string]string) (*pgconn.PgConn, error) {
-	pg, err := e.address.connectTo(ctx, settings, e.verify)
+	pg, err := e.address.connect(ctx, settings, e.verify)
 	if loss, ok := errors.AsType[*engine.Loss](err); ok {
 		return nil, refusal{loss}
 	}
@@ -238,7 +238,7 @@ func (e *Engine) moved() {
 // read asks a server what it is.
 func (p *primaries) read(ctx context.Context, pg *pgconn.PgConn) (h history, err error) {
 	found, err := ask(ctx, pg, fmt.Sprintf(selectServer, p.server()))
-	if refused := (*pgconn.PgError)(nil); errors.As(err, &refused) && !p.plain.Load() {
+	if _, refused := errors.AsType[*pgconn.PgError](err); refused && !p.plain.Load() {
 		p.plain.Store(true)
 		found, err = ask(ctx, pg, fmt.Sprintf(selectServer, p.server()))
 	}

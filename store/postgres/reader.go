@@ -131,9 +131,6 @@ func (r *reader) release() {
 
 // Prepare takes a reader from the pool. Closing the statement releases the reader.
 func (e *Engine) Prepare(ctx context.Context, sql string) (engine.Statement, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	r, err := e.pool.Take(ctx)
 	if err != nil {
 		return nil, err
@@ -211,9 +208,6 @@ type view struct {
 // View calls fn with a source whose statements see one state of the database. The transaction begins together with its first
 // statement.
 func (e *Engine) View(ctx context.Context, fn func(engine.Source) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	r, err := e.pool.Take(ctx)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -356,7 +357,7 @@ func (t *texts) get(sql string) *text {
 func parseText(sql string) *text {
 	t := &text{sql: sql, written: engine.WrittenTables(sql)}
 	var tokens []string
-	for token := range tokensOf(sql) {
+	for token := range engine.Tokens(sql) {
 		if n, ok := parameter(token); ok {
 			t.args = max(t.args, n)
 		}
@@ -368,16 +369,9 @@ func parseText(sql string) *text {
 
 // parameter returns the number of a parameter $n.
 func parameter(token string) (n int, ok bool) {
-	if len(token) < 2 || token[0] != '$' {
-		return 0, false
-	}
-	for _, c := range []byte(token[1:]) {
-		if c < '0' || c > '9' || n > 1<<16 {
-			return 0, false
-		}
-		n = 10*n + int(c-'0')
-	}
-	return n, true
+	digits, ok := strings.CutPrefix(token, "$")
+	n, err := strconv.Atoi(digits)
+	return n, ok && err == nil
 }
 
 // countInserted returns how many rows INSERT INTO … VALUES (…), … writes when it succeeds, or 0 for any other statement and
@@ -405,50 +399,4 @@ func countInserted(tokens []string) (rows int64) {
 		}
 	}
 	return rows
-}
-
-// tokensOf returns the tokens of a statement without white space and comments: words, parameters, quoted names and values
-// with their quotes, and single characters.
-func tokensOf(sql string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for i := 0; i < len(sql); {
-			n, skip := tokenLength(sql[i:])
-			if !skip && !yield(sql[i:i+n]) {
-				return
-			}
-			i += n
-		}
-	}
-}
-
-// tokenLength returns the length of the first token of s, and whether it is white space or a comment.
-func tokenLength(s string) (n int, skip bool) {
-	c := s[0]
-	switch {
-	case c == ' ' || c == '\t' || c == '\n' || c == '\r':
-		return 1, true
-	case strings.HasPrefix(s, "--"):
-		return lengthTo(s, "\n"), true
-	case strings.HasPrefix(s, "/*"):
-		return lengthTo(s, "*/"), true
-	case c == '\'' || c == '"':
-		return 1 + lengthTo(s[1:], s[:1]), false // a doubled quote counts as two tokens, which does no harm
-	case wordByte(c):
-		for n = 1; n < len(s) && wordByte(s[n]); n++ {
-		}
-		return n, false
-	}
-	return 1, false
-}
-
-// lengthTo returns the length of s up to and including the end mark, or that of all of s.
-func lengthTo(s, end string) int {
-	if n := strings.Index(s, end); n >= 0 {
-		return n + len(end)
-	}
-	return len(s)
-}
-
-func wordByte(c byte) bool {
-	return c == '_' || c == '$' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }

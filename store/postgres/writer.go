@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
 	"slices"
 
 	"kontor/store/engine"
@@ -17,29 +15,17 @@ type job struct {
 	immediate bool // a statement failed whose result was not waited for: the next run waits for all, so that the error appears where it belongs
 
 	received <-chan struct{} // closed when all nodes have received what the job has announced strictly; nil: nothing to wait for
-
-	firstTx tx // of the first run, so that most jobs need no further allocation
 }
 
-// writer owns the connection that writes. One goroutine runs the jobs of all callers of this process, one after another, and
-// commits them in groups. The groups of all processes follow one another.
+// writer owns the connection that writes. It commits the jobs of all callers of this process in groups. The groups of all
+// processes follow one another.
 type writer struct {
-	e        *Engine
-	log      *slog.Logger
-	guard    engine.Guard
-	conn     *conn // nil or broken until the next group connects
-	queue    *jobs.Queue[*job]
-	hooks    *jobs.Hooks
-	progress jobs.Progress
-	ended    chan struct{} // closed when the last job is answered
+	jobs.Writer[*job]
+	e     *Engine
+	guard engine.Guard
+	conn  *conn // nil or broken until the next group connects
 
-	goroutine jobs.Goroutine
-	counters  counters
-
-	group       []*job // of the open transaction
-	retries     []*job // jobs whose transaction was lost; the next group begins with them
 	unreachable bool   // the last attempt to connect failed
-	careful     bool   // each job of the group has a savepoint
 	end         result // of the ledger's EndStatement, read with the beginning of the group
 	mark        int64  // number of this process's last group that wrote
 	marked      bool   // the group has a mark
@@ -48,19 +34,8 @@ type writer struct {
 
 // Write puts a job into the queue and waits for its outcome.
 func (e *Engine) Write(ctx context.Context, fn func(engine.Tx) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	w := e.writer
-	if err := jobs.RejectWrite(&w.goroutine, w.hooks); err != nil {
-		return err
-	}
 	j := &job{}
-	j.Init(ctx, fn)
-	if err := w.queue.Add(j); err != nil {
-		return err
-	}
-	if err := j.Wait(); err != nil {
+	if err := e.writer.Write(ctx, j, fn); err != nil {
 		return err
 	}
 	if j.received != nil {
@@ -70,52 +45,23 @@ func (e *Engine) Write(ctx context.Context, fn func(engine.Tx) error) error {
 }
 
 // InJob reports whether the calling goroutine runs a job.
-func (e *Engine) InJob() bool { return e.writer.goroutine.IsCurrent() }
-
-// rejectRead returns ErrNested within a job.
-func (w *writer) rejectRead() error { return jobs.RejectRead(&w.goroutine) }
-
-// serve runs the next group. It reports false once the queue is closed and empty.
-func (w *writer) serve() (more bool) {
-	if len(w.retries) > 0 {
-		w.commitGroup(nil)
-		return true
-	}
-	j, more := w.queue.Next()
-	if !more {
-		close(w.ended)
-		return false
-	}
-	w.commitGroup(j)
-	return true
-}
+func (e *Engine) InJob() bool { return e.writer.InJob() }
 
 // close waits until every accepted job is answered.
 func (w *writer) close() {
-	w.queue.Close()
-	<-w.ended
+	w.Close()
 	if w.conn != nil {
 		w.conn.close()
 	}
 }
 
-// run runs a job. It reports whether the transaction is intact: it holds the writes of the jobs before, and none of a failed
-// job.
+// Run runs a job.
 //
 // A job that fails after it has written, or through a statement, loses the transaction of the whole group. Its jobs run again,
 // each with a savepoint.
-func (w *writer) run(j *job) (intact bool) {
-	if ok, err := j.Begin(); !ok {
-		if err != nil {
-			j.Answer(err, w.hooks)
-		}
-		return true
-	}
-	defer j.Ended()
-	w.group = append(w.group, j)
-	w.progress.Begin(&w.progress.Writer)
+func (w *writer) Run(j *job) (intact bool) {
 	w.runOnce(j)
-	if w.careful && w.conn.broken == nil && w.conn.failed.owner == any(j) {
+	if w.UseSavepoints && w.conn.broken == nil && w.conn.failed.owner == any(j) {
 		w.conn.takeFailure()
 		j.immediate = true
 		if !w.undoJob() {
@@ -130,7 +76,7 @@ func (w *writer) run(j *job) (intact bool) {
 		return false
 	case j.Err == nil:
 		return true
-	case w.careful:
+	case w.UseSavepoints:
 		return w.undoJob()
 	}
 	return c.status == 'T' && !j.tx.wrote
@@ -140,27 +86,23 @@ func (w *writer) run(j *job) (intact bool) {
 func (w *writer) runOnce(j *job) {
 	c := w.conn
 	w.guard.Save()
-	if w.careful {
+	if w.UseSavepoints {
 		c.ask(savepoint, nil)
 	}
 	position := c.position()
-	j.tx = &j.firstTx
-	if j.tx.writer != nil { // an earlier Tx that the function has kept must stay closed
-		j.tx = &tx{}
-	}
-	j.tx.start(w, j)
+	j.tx = &tx{Tx: jobs.Tx{Job: &j.Job}, writer: w, job: j, written: make([]string, 0, usualTables)}
 	j.Err = j.Call(j.tx)
-	j.tx.ended = true
+	j.tx.Ended = true
 	c.closeStatements()
 	if j.Err != nil {
 		w.guard.Restore()
-		w.noteFailure(j.Err)
+		w.NoteFailure(j.Err)
 		if c.withdraw(position) { // nothing that the job wrote was sent
 			j.tx.wrote = false
 		}
 		return
 	}
-	if w.careful && c.broken == nil {
+	if w.UseSavepoints && c.broken == nil {
 		c.ask(release, j)
 		_ = c.exchange() // its failures are in the connection
 		if c.failed.err != nil || c.broken != nil {
@@ -168,6 +110,9 @@ func (w *writer) runOnce(j *job) {
 		}
 	}
 }
+
+// usualTables is the number of tables for whose list a transaction needs one allocation.
+const usualTables = 8
 
 const (
 	savepoint  = "SAVEPOINT job"
@@ -210,32 +155,18 @@ func (c *conn) withdraw(to position) bool {
 
 // tx is the transaction of one run of a job. It implements engine.Tx.
 type tx struct {
+	jobs.Tx
 	writer        *writer
 	job           *job
-	immediate     bool  // no statement is deferred
-	err           error // of the first statement that failed
-	ended         bool
 	wrote         bool
 	written       []string // tables
 	announcements []engine.Announcement
-
-	// The first elements of the list, so that most transactions need no further allocation.
-	writtenSpace [8]string
-}
-
-// begin prepares a new transaction.
-func (t *tx) start(w *writer, j *job) {
-	t.writer, t.job, t.immediate = w, j, j.immediate
-	t.written = t.writtenSpace[:0]
 }
 
 // Prepare returns a statement. The context does not interrupt it: that would end the transaction of the whole group.
 func (t *tx) Prepare(_ context.Context, sql string) (engine.Statement, error) {
-	if t.ended {
-		return nil, fmt.Errorf("transaction: %w", engine.ErrClosed)
-	}
-	if t.err != nil {
-		return nil, fmt.Errorf("transaction failed before: %w", t.err)
+	if err := t.Open(); err != nil {
+		return nil, err
 	}
 	s := t.writer.conn.statement(sql, t)
 	if sql == t.writer.guard.EndStatement() {
@@ -243,20 +174,6 @@ func (t *tx) Prepare(_ context.Context, sql string) (engine.Statement, error) {
 	}
 	return s, nil
 }
-
-// Failed records the error of a statement: the transaction accepts no further ones.
-func (t *tx) Failed(err error) error {
-	if err != nil && t.err == nil {
-		t.err = err
-	}
-	return err
-}
-
-// Err returns the error of the first statement that failed.
-func (t *tx) Err() error { return t.err }
-
-// AfterCommit registers a function to call after the commit.
-func (t *tx) AfterCommit(f func()) { t.job.Hooks = append(t.job.Hooks, f) }
 
 // Announce registers an announcement.
 func (t *tx) Announce(a engine.Announcement) {
@@ -269,10 +186,10 @@ func (t *tx) Announce(a engine.Announcement) {
 // begin runs a statement. One whose result is known if it succeeds is sent later, together with one whose result is not.
 func (t *tx) begin(s *statement) (more bool, err error) {
 	switch {
-	case t.ended:
+	case t.Ended:
 		return false, engine.ErrClosed
-	case t.err != nil:
-		return false, t.err
+	case t.Err() != nil:
+		return false, t.Err()
 	}
 	if s.known != nil {
 		s.p, s.kept, s.complete = s.known.p, s.known.rows, true
@@ -285,7 +202,7 @@ func (t *tx) begin(s *statement) (more bool, err error) {
 			t.written = append(t.written, table)
 		}
 	}
-	if known.inserts == 0 || t.immediate {
+	if known.inserts == 0 || t.job.immediate {
 		return s.start()
 	}
 	s.changed = known.inserts

@@ -6,8 +6,11 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
+	"strings"
 
 	"kontor/store/clock"
 	"kontor/store/engine"
@@ -21,6 +24,70 @@ type Querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) *Row
 	// Now returns the time by the store's clock. In a transaction and in a view it stays the same.
 	Now() clock.Time
+}
+
+// Writer reads and writes, at one moment. *store.Tx implements it.
+type Writer interface {
+	Querier
+	Exec(ctx context.Context, sql string, args ...any) (changed int64, err error)
+}
+
+// Scanner is a row whose columns a function reads.
+type Scanner = interface{ Scan(dest ...any) error }
+
+// Each calls read for each row of a statement, until it returns an error.
+func Each(ctx context.Context, q Querier, read func(row Scanner) error, statement string, args ...any) error {
+	rows, err := q.Query(ctx, statement, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := read(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// All returns what scan returns for each row of a statement. The number of rows must be bounded.
+func All[T any](ctx context.Context, q Querier, scan func(row Scanner) (T, error), statement string, args ...any) (found []T, err error) {
+	err = Each(ctx, q, func(row Scanner) error {
+		one, err := scan(row)
+		found = append(found, one)
+		return err
+	}, statement, args...)
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// Text reads the one text column of a row, for [All].
+func Text(row Scanner) (text string, err error) {
+	err = row.Scan(&text)
+	return text, err
+}
+
+// Meta returns the value of a row of the table meta. known is false without such a row.
+func Meta(ctx context.Context, q Querier, name string) (value string, known bool, err error) {
+	err = q.QueryRow(ctx, engine.SelectMeta, name).Scan(&value)
+	if errors.Is(err, engine.ErrNotFound) {
+		return "", false, nil
+	}
+	return value, err == nil, err
+}
+
+// Places returns the placeholders from first to last: "$2, $3, $4".
+func Places(first, last int) string {
+	var b strings.Builder
+	for number := first; number <= last; number++ {
+		if number > first {
+			b.WriteString(", ")
+		}
+		b.WriteString("$" + strconv.Itoa(number))
+	}
+	return b.String()
 }
 
 // Rows steps through the result of a query. It belongs to one goroutine.

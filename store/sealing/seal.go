@@ -48,11 +48,7 @@ func (g *generation) seal(aead cipher.AEAD, table, column, rowID string, plain [
 
 // Unseal decrypts a value that Seal made for the same place.
 func (k *Keys) Unseal(table, column, rowID, sealed string) ([]byte, error) {
-	plain, err := k.open(nil, place(table, column, rowID), sealed)
-	if err != nil {
-		return nil, fmt.Errorf("unseal %s.%s: %w", table, column, err)
-	}
-	return plain, nil
+	return k.UnsealWith(nil, table, column, rowID, sealed)
 }
 
 // SealWith is Seal with a key that depends on a further secret. The value cannot be opened without that secret.
@@ -163,7 +159,7 @@ var signing = []string{keyedPrefix + "mark", keyedPrefix + "commits", keyedPrefi
 type secret struct {
 	root    []byte
 	kept    map[string][]byte // by purpose
-	macs    sync.Map          // purpose → *macs, for keyed
+	macs    sync.Map          // purpose → *MACs, for keyed
 	sealing []byte            // nil when no values are sealed with it any more
 	aead    cipher.AEAD
 }
@@ -213,25 +209,28 @@ func (s *secret) derive(purpose string, n int) []byte {
 func (s *secret) keyed(purpose string, data []byte) []byte {
 	found, ok := s.macs.Load(purpose)
 	if !ok {
-		found, _ = s.macs.LoadOrStore(purpose, &macs{key: s.derive(keyedPrefix+purpose, sha256.Size)})
+		key := s.derive(keyedPrefix+purpose, sha256.Size)
+		found, _ = s.macs.LoadOrStore(purpose, &MACs{Key: func() []byte { return key }})
 	}
-	return found.(*macs).sum(data)
+	return found.(*MACs).Sum(make([]byte, 0, sha256.Size), data)
 }
 
-// macs computes HMAC-SHA-256 under one key. It keeps what was computed of the key alone, which is half of the work for short data.
-type macs struct {
-	key  []byte
+// MACs computes HMAC-SHA-256 under one key. It keeps what was computed of the key alone, which is half of the work for short data. It
+// may be used by any goroutine.
+type MACs struct {
+	Key  func() []byte
 	free sync.Pool // of hash.Hash
 }
 
-func (m *macs) sum(data []byte) []byte {
+// Sum appends the HMAC of data.
+func (m *MACs) Sum(to, data []byte) []byte {
 	h, ok := m.free.Get().(hash.Hash)
 	if !ok {
-		h = hmac.New(sha256.New, m.key)
+		h = hmac.New(sha256.New, m.Key())
 	}
 	defer m.free.Put(h)
 	h.Write(data)
-	sum := h.Sum(make([]byte, 0, sha256.Size))
+	sum := h.Sum(to)
 	h.Reset()
 	return sum
 }

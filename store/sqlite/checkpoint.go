@@ -10,6 +10,7 @@ import (
 
 	"kontor/store/datadir"
 	"kontor/store/engine"
+	"kontor/store/internal/jobs"
 	"kontor/store/query"
 	"kontor/store/sqlite/internal/binding"
 )
@@ -52,19 +53,19 @@ type checkpointer struct {
 	requests chan chan struct{}
 	waiting  []chan struct{}
 
-	wake    chan struct{}
-	stop    chan struct{}
-	ended   chan struct{}
-	counted *counters
+	wake   chan struct{}
+	stop   chan struct{}
+	ended  chan struct{}
+	copies jobs.Timing // checkpoints that succeeded
 }
 
-func newCheckpointer(path string, log *slog.Logger, disk *disk, mark *mark, logLimit int64, counted *counters) (*checkpointer, error) {
+func newCheckpointer(path string, log *slog.Logger, disk *disk, mark *mark, logLimit int64) (*checkpointer, error) {
 	conn, err := connect(path, binding.ReadWrite, writerPragmas)
 	if err != nil {
 		return nil, err
 	}
 	c := &checkpointer{
-		log: log, disk: disk, mark: mark, conn: conn, limit: logLimit, counted: counted,
+		log: log, disk: disk, mark: mark, conn: conn, limit: logLimit,
 		requests: make(chan chan struct{}),
 		wake:     make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
 	}
@@ -204,8 +205,7 @@ func (c *checkpointer) copy(conn *binding.Conn) bool {
 		return false
 	}
 	c.copied.Store(int64(copied))
-	c.counted.checkpoints.Add(1)
-	c.counted.checkpointed.add(time.Since(begun))
+	c.copies.Add(time.Since(begun))
 	return true
 }
 
@@ -257,9 +257,7 @@ func (e *Engine) Clean(ctx context.Context) error {
 
 // CleanOldPages rewrites the pages with unused bytes that earlier versions did not clear, once for each database.
 func (e *Engine) CleanOldPages(ctx context.Context) error {
-	var done string
-	err := query.NewRow(ctx, e, engine.SelectMeta, []any{metaCleaned}).Scan(&done)
-	if err == nil || !errors.Is(err, engine.ErrNotFound) {
+	if _, done, err := query.Meta(ctx, query.NewView(e, 0), metaCleaned); err != nil || done {
 		return err
 	}
 	conn, err := connect(e.dir.File(datadir.Database), binding.ReadOnly, nil)

@@ -99,27 +99,24 @@ func (e *Engine) Difference(ctx context.Context, c *engine.Counting, at int64) (
 
 // readGroups runs a statement of a plan: its columns are the commit, a value and a number of rows.
 func (e *Engine) readGroups(ctx context.Context, sql string, args []any) (groups []engine.Group, at int64, err error) {
-	rows, err := query.Query(ctx, e, sql, args)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err = query.Each(ctx, query.NewView(e, 0), func(row query.Scanner) error {
 		var commits string
 		var g engine.Group
 		var n *int64
-		if err := rows.Scan(&commits, &g.Value, &n); err != nil {
-			return nil, 0, err
-		}
-		if at, err = commitNumber(commits); err != nil {
-			return nil, 0, err
+		if err := row.Scan(&commits, &g.Value, &n); err != nil {
+			return err
 		}
 		if n != nil {
 			g.Rows = *n
 			groups = append(groups, g)
 		}
+		at, err = commitNumber(commits)
+		return err
+	}, sql, args...)
+	if err != nil {
+		return nil, 0, err
 	}
-	return groups, at, rows.Err()
+	return groups, at, nil
 }
 
 // commitNumber returns the number in the signed text of the newest commit.
@@ -354,9 +351,6 @@ func (t *groupTally) full() bool { return t.max > 0 && len(t.groups) > t.max }
 // long. It returns one group more than c.MaxGroups when there are more. The statement also reads the number of the newest commit, which is
 // therefore that of the counted state.
 func (e *Engine) countEach(ctx context.Context, c *engine.Counting) (groups []engine.Group, at int64, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, 0, err
-	}
 	r, err := e.pool.Take(ctx)
 	if err != nil {
 		return nil, 0, err

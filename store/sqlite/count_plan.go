@@ -42,7 +42,7 @@ type countPlans struct {
 // maxPlans bounds the kept plans. Beyond it all are forgotten.
 const maxPlans = 1000
 
-const selectColumns = `SELECT name FROM pragma_table_info($1) ORDER BY cid`
+const selectColumns = `SELECT lower(name) FROM pragma_table_info($1) ORDER BY cid`
 
 // withCommit reads the number of the newest commit beside the rows of a statement, also when there are none.
 const (
@@ -100,19 +100,8 @@ func (p *countPlans) columnsOf(ctx context.Context, e *Engine, table string) ([]
 	if found != nil {
 		return found, nil
 	}
-	rows, err := query.Query(ctx, e, selectColumns, []any{table})
+	found, err := query.All(ctx, query.NewView(e, 0), query.Text, selectColumns, table)
 	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		found = append(found, strings.ToLower(name))
-	}
-	if err := rows.Err(); err != nil {
 		return nil, err
 	}
 	p.mu.Lock()

@@ -18,19 +18,14 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"syscall"
-	"time"
 
 	lib "modernc.org/sqlite/lib"
 
 	"kontor/store/clock"
 	"kontor/store/datadir"
 	"kontor/store/engine"
-	"kontor/store/internal/jobs"
-	"kontor/store/internal/probe"
 	"kontor/store/internal/readers"
-	"kontor/store/query"
 	"kontor/store/sqlite/internal/binding"
 )
 
@@ -77,44 +72,40 @@ func (e *Engine) start(conn *binding.Conn, found position, lineage Lineage, save
 		e.watches.note(r)
 	})
 	w := &writer{
-		log: e.log, clock: e.clock, conn: conn, disk: e.disk, guard: e.guard, versions: &e.versions, touches: &e.touches, watches: &e.watches,
-		position: found, lineage: lineage, lineageSaved: saved, progress: jobs.Progress{Start: time.Now()},
-		queue: jobs.NewQueue[*job](), ended: make(chan struct{}),
+		clock: e.clock, conn: conn, disk: e.disk, guard: e.guard, versions: &e.versions, touches: &e.touches, watches: &e.watches,
+		position: found, lineage: lineage, lineageSaved: saved,
 	}
+	w.Init(e.log, w)
 	e.rollback = func(r *reader) error { return runKept(r.conn, rollback) }
-	pool, err := e.openPool(path, w.rejectNestedRead)
+	pool, err := e.openPool(path, w.RejectRead)
 	if err != nil {
 		return fmt.Errorf("open %s for reading: %w", path, err)
 	}
-	if e.removeListener, err = binding.OnDamage(path, pageDamaged(&w.counters, e.log)); err != nil {
+	if e.removeListener, err = binding.OnDamage(path, w.pageDamaged); err != nil {
 		pool.Close()
 		return err
 	}
-	w.checkpoints, err = newCheckpointer(path, e.log, e.disk, e.mark, e.config.LogLimit, &w.counters)
+	w.checkpoints, err = newCheckpointer(path, e.log, e.disk, e.mark, e.config.LogLimit)
 	if err != nil {
 		pool.Close()
 		return fmt.Errorf("open %s for checkpoints: %w", path, err)
 	}
-	w.syncer, err = openSyncer(path, e.disk, e.mark, &w.counters, &w.progress, w.answer)
+	w.syncer, err = openSyncer(path, e.disk, e.mark, &w.Counters.Synced, &w.Progress, w.Answer)
 	if err != nil {
 		w.checkpoints.close()
 		pool.Close()
 		return fmt.Errorf("open the log of %s: %w", path, err)
 	}
-	w.hooks = jobs.NewHooks(e.log, &w.progress)
 	e.pool, e.writer = pool, w
-	go w.goroutine.Loop(w.serve, w.abandonGroup, w.log)
+	w.Start()
 	return nil
 }
 
-// pageDamaged returns a function that makes the database unready. A damaged page is never used, but more
-// pages may be damaged.
-func pageDamaged(c *counters, log *slog.Logger) func(*binding.PageError) {
-	return func(page *binding.PageError) {
-		err := fmt.Errorf("%w: %w; restore a backup", engine.ErrCorrupt, page)
-		if c.damaged.CompareAndSwap(nil, &err) {
-			log.Error("the database is damaged", "err", page)
-		}
+// pageDamaged makes the database unready. A damaged page is never used, but more pages may be damaged.
+func (w *writer) pageDamaged(page *binding.PageError) {
+	err := fmt.Errorf("%w: %w; restore a backup", engine.ErrCorrupt, page)
+	if w.damaged.CompareAndSwap(nil, &err) {
+		w.Log.Error("the database is damaged", "err", page)
 	}
 }
 
@@ -124,9 +115,9 @@ func (e *Engine) Close() error {
 	e.closing.Do(func() {
 		e.stopBackground()
 		e.background.Wait()
-		e.writer.close()
+		e.writer.Close()
 		err = e.writer.syncer.close()
-		e.writer.hooks.Close()
+		e.writer.Hooks.Close()
 		e.writer.checkpoints.close()
 		e.pool.Close()
 		err = errors.Join(err, e.closeFiles())
@@ -239,15 +230,10 @@ func connect(path string, mode binding.Mode, pragmas []string) (*binding.Conn, e
 
 // translate adds the kind of the error to an error of SQLite.
 func translate(err error) error {
-	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	var e *binding.Error // allocated: only here, because most calls have no error
-	if !errors.As(err, &e) {
-		return err
-	}
-	if kind := classify(e); kind != nil {
-		return fmt.Errorf("%w: %w", kind, err)
+	if e, ok := errors.AsType[*binding.Error](err); ok {
+		if kind := classify(e); kind != nil {
+			return fmt.Errorf("%w: %w", kind, err)
+		}
 	}
 	return err
 }
@@ -309,82 +295,20 @@ func isReadOnlyFileSystem(err error) bool { return errors.Is(err, syscall.EROFS)
 var ownStatements = []string{beginWrite, beginRead, commit, rollback, savepoint, release, rollbackTo,
 	selectTables, selectVersion, selectTableNames, selectWordsParts, selectHasRows, pragmaCheck}
 
-// counters count the engine's work.
-type counters struct {
-	jobs, commits, checkpoints atomic.Uint64
-
-	failing atomic.Pointer[error] // of the storage; nil after a commit that succeeded
-	damaged atomic.Pointer[error] // set once and never cleared
-
-	synced, checkpointed timing
-}
-
-// timing counts how often something was done, and how long it took.
-type timing struct{ count, total, last atomic.Int64 }
-
-func (t *timing) add(d time.Duration) {
-	t.count.Add(1)
-	t.total.Add(int64(d))
-	t.last.Store(int64(d))
-}
-
-func (t *timing) read() engine.Timing {
-	return engine.Timing{Count: t.count.Load(), Total: time.Duration(t.total.Load()), Last: time.Duration(t.last.Load())}
-}
-
 // Stats returns the present counts.
 func (e *Engine) Stats() engine.Stats {
-	w := e.writer
-	c := &w.counters
-	working, _ := w.progress.Oldest()
-	return engine.Stats{
-		Writes:      c.jobs.Load(),
-		Commits:     c.commits.Load(),
-		Refused:     w.queue.Refused(),
-		Checkpoints: c.checkpoints.Load(),
-		Queued:      len(w.queue.Waiting),
-		Readers:     e.pool.Waiting(),
-		Revoked:     e.pool.Revocations(),
-		Working:     working,
-		Stalled:     working > jobs.StallAfter,
-
-		LogBytes:     w.syncer.logBytes(),
-		LogUncopied:  w.checkpoints.uncopied(),
-		LogLimit:     w.checkpoints.limit,
-		LogOverLimit: w.checkpoints.over.Load(),
-		Sync:         c.synced.read(),
-		Checkpoint:   c.checkpointed.read(),
-	}
+	c := e.writer.checkpoints
+	s := e.writer.Stats()
+	s.Readers, s.Revoked = e.pool.Waiting(), e.pool.Revocations()
+	s.Checkpoint = c.copies.Read()
+	s.Checkpoints = uint64(s.Checkpoint.Count)
+	s.LogBytes, s.LogUncopied, s.LogLimit, s.LogOverLimit = e.writer.syncer.logBytes(), c.uncopied(), c.limit, c.over.Load()
+	return s
 }
-
-// readyWait is how long Ready waits for a read and for a write of its own. A probe that fails says more than one that does
-// not return.
-const readyWait = 3 * time.Second
 
 // Ready reports whether the database can read and write, and whether writes make progress.
 func (e *Engine) Ready(ctx context.Context) error {
-	if err := e.writer.progress.Stalled(); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, readyWait)
-	defer cancel()
-	for _, permanent := range []*atomic.Pointer[error]{&e.writer.counters.damaged, &e.disk.failure} {
-		if err := permanent.Load(); err != nil {
-			return *err
-		}
-	}
-	var one int
-	if err := query.NewRow(ctx, e, "SELECT 1", nil).Scan(&one); err != nil {
-		return err
-	}
-	if e.writer.counters.failing.Load() == nil {
-		return nil
-	}
-	err := probe.Write(ctx, e)
-	if errors.Is(err, engine.ErrBusy) {
-		return nil // other jobs write
-	}
-	return err
+	return e.writer.Ready(ctx, e, &e.writer.damaged, &e.disk.failure)
 }
 
 // Statements returns the compiled statements of callers.
@@ -410,13 +334,6 @@ func (e *Engine) Statements(ctx context.Context) ([]string, error) {
 	}
 	slices.Sort(texts)
 	return slices.Compact(texts), nil
-}
-
-func appendMissing[T comparable](list []T, v T) []T {
-	if slices.Contains(list, v) {
-		return list
-	}
-	return append(list, v)
 }
 
 // Explain asks for the query plan, whose first columns are numbers.

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	lib "modernc.org/sqlite/lib"
@@ -141,7 +140,7 @@ func (e *Engine) setUp(ctx context.Context) error {
 // rejectLostDatabase returns an error if a mark shows that there was a database.
 func rejectLostDatabase(d *datadir.Directory, s signer) error {
 	_, p, err := readMark(d, s)
-	if err != nil || p.commits == 0 {
+	if err != nil || p == nil || p.commits == 0 {
 		return nil //nolint:nilerr // no mark, or none that matters; a file that cannot be read is reported when it is created
 	}
 	return fmt.Errorf("%s is missing, and %s says that it held %d commits: put it back, or restore a backup into an empty directory: %w",
@@ -189,8 +188,8 @@ func hasNoLog(path string) bool {
 }
 
 func cannotOpen(err error) bool {
-	var e *binding.Error
-	return errors.As(err, &e) && (e.Primary() == lib.SQLITE_CANTOPEN || e.Primary() == lib.SQLITE_READONLY)
+	e, ok := errors.AsType[*binding.Error](err)
+	return ok && (e.Primary() == lib.SQLITE_CANTOPEN || e.Primary() == lib.SQLITE_READONLY)
 }
 
 // Path returns the path of the file.
@@ -222,16 +221,11 @@ func (f *File) Schema() (int64, error) {
 
 // Commits returns the number of the newest commit; 0 for a database from before commits were counted.
 func (f *File) Commits(ctx context.Context) (int64, error) {
-	var signed string
-	err := query.NewRow(ctx, f, engine.SelectMeta, []any{engine.MetaCommits}).Scan(&signed)
-	if errors.Is(err, engine.ErrNotFound) {
-		return 0, nil
-	}
-	if err != nil {
+	signed, known, err := query.Meta(ctx, query.NewView(f, 0), engine.MetaCommits)
+	if err != nil || !known {
 		return 0, err
 	}
-	number, _, _ := strings.Cut(signed, " ")
-	return strconv.ParseInt(number, 10, 64)
+	return commitNumber(signed)
 }
 
 // Verify compares every page with its checksum, also those that no table uses, and checks the structure of tables and
@@ -251,7 +245,7 @@ func (f *File) Verify(ctx context.Context) (pages int64, err error) {
 
 func (f *File) verifyPages(ctx context.Context) (int64, error) {
 	pages, err := f.conn.VerifyPages(ctx)
-	if damaged := (*binding.PageError)(nil); errors.As(err, &damaged) {
+	if _, damaged := errors.AsType[*binding.PageError](err); damaged {
 		return pages, fmt.Errorf("%w: %w", engine.ErrCorrupt, err)
 	}
 	return pages, translate(err)
@@ -293,19 +287,6 @@ func (f *File) CopyTo(ctx context.Context, path string) error {
 // Close closes the file.
 func (f *File) Close() error { return f.conn.Close() }
 
-// Mark is the content of the mark beside a database.
-type Mark []byte
-
-// ReadMark reads the mark of a directory. To compare it with a database in use, read the mark first: the database holds
-// what the mark promises from then on.
-func ReadMark(d *datadir.Directory) (Mark, error) {
-	data, err := markBytes(d)
-	if errors.Is(err, errNoMark) {
-		return nil, nil
-	}
-	return data, err
-}
-
 // CompareMark compares a database, which may be in use, with a mark that was read before. The guard must have recognised the
 // database. CompareMark reports whether there is a mark, and returns an *engine.Loss, or the error of the guard for a trail
 // that is not the one that the mark names.
@@ -315,18 +296,17 @@ func CompareMark(ctx context.Context, d *datadir.Directory, m Mark, guard engine
 		return false, err
 	}
 	defer f.Close()
-	var marking *position
-	if _, p, err := parseMark(guard, m); err == nil {
-		marking = &p
-	}
+	_, marking := m.newest(guard)
 	c, err := newComparison(ctx, f.conn, f.path, guard, marking)
-	if err != nil {
-		return marking != nil, err
+	if err == nil {
+		if c.log, err = scanStillLog(f.path); err != nil {
+			err = fmt.Errorf("%w: %w", engine.ErrIO, err)
+		}
 	}
-	if c.log, err = scanStillLog(f.path); err != nil {
-		return marking != nil, fmt.Errorf("%w: %w", engine.ErrIO, err)
+	if err == nil {
+		err = c.compare()
 	}
-	return marking != nil, c.compare()
+	return marking != nil, err
 }
 
 // WriteMark writes the mark of a database that was restored.
@@ -362,10 +342,8 @@ func RecordRestore(d *datadir.Directory, database, incarnation string) error {
 		return err
 	}
 	defer conn.Close()
-	var commits string
-	if err := readRow(conn, engine.SelectMeta, []any{engine.MetaCommits}, &commits); errors.Is(err, engine.ErrNotFound) {
-		return nil // from before there were marks
-	} else if err != nil {
+	commits, known, err := readMeta(conn, engine.MetaCommits)
+	if err != nil || !known { // from before there were marks
 		return err
 	}
 	return datadir.Write(d.File(RestoredName), []byte(strings.Join([]string{commits, incarnation, datadir.Identity(d.File(database))}, "\n")))
@@ -388,6 +366,6 @@ func readRestored(d *datadir.Directory) (commits, incarnation string, ok bool) {
 // isRestored reports whether a database is at the position that a restore without the key recorded in its directory.
 func isRestored(conn *binding.Conn, dir string) bool {
 	recorded, _, ok := readRestored(datadir.At(dir))
-	var commits string
-	return ok && readRow(conn, engine.SelectMeta, []any{engine.MetaCommits}, &commits) == nil && commits == recorded
+	commits, known, err := readMeta(conn, engine.MetaCommits)
+	return ok && err == nil && known && commits == recorded
 }

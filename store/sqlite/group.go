@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -15,93 +14,45 @@ import (
 	"kontor/store/sqlite/internal/binding"
 )
 
-const (
-	// maxGroup and maxGroupTime bound what is committed together, so that the first job of a group does not wait for an
-	// endless stream of others.
-	maxGroup     = 512
-	maxGroupTime = 20 * time.Millisecond
-	// enoughJobs is the size from which a group does not wait for more jobs, once the syncer is idle.
-	enoughJobs = 32
-)
+// enoughJobs is the size from which a group does not wait for more jobs, once the syncer is idle.
+const enoughJobs = 32
 
-// commitGroup runs, in one transaction, the jobs to retry and then those that wait.
-func (w *writer) commitGroup(first *job) {
-	if first != nil {
-		w.retries = append(w.retries, first)
+// Begin opens the transaction of a group.
+func (w *writer) Begin() error {
+	err := w.disk.err()
+	if err == nil {
+		w.changed = w.conn.TotalChanged()
+		w.touches.begin(w.position.commits)
+		err = runKept(w.conn, beginWrite)
 	}
-	w.progress.Begin(&w.progress.Writer)
-	defer w.progress.End(&w.progress.Writer)
-	if err := w.begin(); err != nil {
-		w.rejectRetries(err)
-		return
-	}
-	defer w.watches.end() // also after a panic
-	w.useSavepoints = len(w.retries) > 1 || w.retries[0].Runs > 0
-	begun := time.Now()
-	intact := true
-	for n := 0; intact && n < maxGroup; n++ {
-		j := w.next(begun)
-		if j == nil {
-			break
-		}
-		intact = w.run(j)
-	}
-	if intact {
-		w.commit()
-	} else {
-		w.retryGroup()
-	}
-}
-
-// begin opens the transaction of a group.
-func (w *writer) begin() error {
-	if err := w.disk.err(); err != nil {
-		return err
-	}
-	w.changed = w.conn.TotalChanged()
-	w.touches.begin(w.position.commits)
-	if err := runKept(w.conn, beginWrite); err != nil {
+	if err != nil {
+		w.NoteFailure(err)
 		return err
 	}
 	w.watches.begin()
 	return nil
 }
 
-// next returns the job to run: one to retry, else one from the queue. It returns nil when the group is to be committed:
-// when the syncer is idle and no job waits, or the group has enough jobs.
-func (w *writer) next(begun time.Time) *job {
-	if len(w.retries) > 0 {
-		j := w.retries[0]
-		w.retries = w.retries[1:]
-		return j
-	}
-	if len(w.group) >= enoughJobs || time.Since(begun) > maxGroupTime {
+// Next returns a job from the queue. The group is to be committed when the syncer is idle and no job waits, or the group has enough
+// jobs.
+func (w *writer) Next(begun time.Time) (*job, bool) {
+	if len(w.Group) >= enoughJobs || time.Since(begun) > jobs.MaxGroupTime {
 		if w.syncerIdle() {
-			return nil
+			return nil, false
 		}
 	}
-	if j := w.nextWaiting(); j != nil {
-		return j
+	if j, ok := w.Queue.Poll(); ok {
+		return j, true
 	}
 	runtime.Gosched() // callers who are about to write do so now: a quarter more writes a second, in fewer groups
-	if j := w.nextWaiting(); j != nil || w.spare != nil {
-		return j
+	if j, ok := w.Queue.Poll(); ok || w.spare != nil {
+		return j, ok
 	}
 	select {
-	case j := <-w.queue.Waiting:
-		return j
+	case j := <-w.Queue.Waiting:
+		return j, true
 	case w.spare = <-w.syncer.idle:
-		return nil
-	}
-}
-
-// nextWaiting returns a job from the queue, or nil if none waits.
-func (w *writer) nextWaiting() *job {
-	select {
-	case j := <-w.queue.Waiting:
-		return j
-	default:
-		return nil
+		return nil, false
 	}
 }
 
@@ -116,24 +67,12 @@ func (w *writer) syncerIdle() bool {
 	return w.spare != nil
 }
 
-// rejectRetries answers the jobs whose transaction could not begin.
-func (w *writer) rejectRetries(err error) {
-	w.noteFailure(err)
-	for _, j := range w.retries {
-		if j.Reject() {
-			w.answer(j, err)
-		}
-	}
-	w.retries = nil
-}
-
-// commit commits the group and passes it to the syncer, which answers all of its callers. Failed jobs wait too: they may
-// have read uncommitted rows of the group. Until then w.group holds the jobs, so that none is forgotten after a panic.
-func (w *writer) commit() {
-	if len(w.group) == 0 {
-		if err := runKept(w.conn, rollback); err != nil {
-			w.noteFailure(err)
-		}
+// Commit commits the group and passes it to the syncer, which answers all of its callers. Failed jobs wait too: they may
+// have read uncommitted rows of the group. Until then w.Group holds the jobs, so that none is forgotten after a panic.
+func (w *writer) Commit() {
+	if len(w.Group) == 0 {
+		w.NoteFailure(runKept(w.conn, rollback))
+		w.watches.end()
 		return
 	}
 	next, err := w.recordPosition()
@@ -146,11 +85,10 @@ func (w *writer) commit() {
 	}
 	if err != nil {
 		w.touches.withdraw(w.position.commits + 1)
-		w.undo()
-		w.watches.end()
+		w.Undo()
 		err = w.disk.prefer(err)
-		w.noteFailure(err)
-		w.answerGroup(err)
+		w.NoteFailure(err)
+		w.AnswerGroup(err)
 		return
 	}
 	w.watches.end()
@@ -193,19 +131,10 @@ func (w *writer) recordPosition() (position, error) {
 
 // countGroup counts the jobs of a committed group and returns the tables that they wrote to.
 func (w *writer) countGroup() (written []*engine.Table) {
-	for _, j := range w.group {
-		if j.Err != nil {
-			continue
-		}
-		w.counters.jobs.Add(1)
-		for _, t := range j.tx.written {
-			written = appendMissing(written, t)
-		}
+	for j := range w.Succeeded() {
+		written = addMissing(written, j.tx.written)
 	}
-	if len(written) > 0 {
-		w.counters.commits.Add(1)
-		w.counters.failing.Store(nil)
-	}
+	w.CountGroup(len(written) > 0)
 	return written
 }
 
@@ -214,63 +143,31 @@ func (w *writer) passToSyncer(wrote bool) {
 	if w.spare == nil {
 		w.spare = <-w.syncer.idle
 	}
-	done := w.group
-	w.group, w.spare = w.spare, nil
+	done := w.Group
+	w.Group, w.spare = w.spare, nil
 	w.syncer.groups <- committed{jobs: done, wrote: wrote, position: w.position}
 }
 
-// retryGroup handles a transaction that was lost with a failed job: the other jobs run again.
-func (w *writer) retryGroup() {
-	group := w.group
-	w.group = nil
-	w.undo()
-	for _, j := range group {
-		if j.Runs >= jobs.MaxRuns {
-			w.answer(j, fmt.Errorf("%w: the transaction was lost because others of its group failed", engine.ErrBusy))
-			continue
-		}
-		w.retries = append(w.retries, j)
-	}
+// Retry handles a transaction that was lost with a failed job: the other jobs run again.
+func (w *writer) Retry() {
+	group := w.Group
+	w.Group = nil
+	w.Undo()
+	w.RunAgain(group, " because others of its group failed")
 }
 
-// abandonGroup answers the jobs of the open group after the writer's goroutine ended.
-func (w *writer) abandonGroup(err error) {
-	w.conn.ResetAll()
-	w.undo()
-	w.answerGroup(err)
-}
-
-func (w *writer) answerGroup(err error) {
-	for _, j := range w.group {
-		w.answer(j, err)
-	}
-	clear(w.group)
-	w.group = w.group[:0]
-}
-
-// undo rolls the open transaction back, if there is one.
-func (w *writer) undo() {
+// Undo rolls the open transaction back, if there is one.
+func (w *writer) Undo() {
+	defer w.watches.end()
 	w.guard.Forget()
 	w.onCommit = nil
+	w.conn.ResetAll()
 	if w.conn.InTransaction() {
 		if err := runKept(w.conn, rollback); err != nil && w.disk.err() == nil {
-			w.log.Error("rollback failed", "err", err)
+			w.Log.Error("rollback failed", "err", err)
 		}
 	}
 }
-
-// noteFailure remembers a failure of the storage, which makes the database unready. It ignores other failures.
-func (w *writer) noteFailure(err error) {
-	for _, kind := range []error{engine.ErrFull, engine.ErrIO, engine.ErrReadOnly, engine.ErrCorrupt} {
-		if errors.Is(err, kind) {
-			w.counters.failing.Store(&err)
-			return
-		}
-	}
-}
-
-// answer lets the caller of a job continue, after the job's after-commit functions.
-func (w *writer) answer(j *job, err error) { j.Answer(err, w.hooks) }
 
 // syncer makes commits durable beside the writer: while it syncs the log of one group, the writer runs the jobs of the
 // next. No caller is answered before its write is synced.
@@ -280,7 +177,7 @@ type syncer struct {
 	file     *os.File // the write-ahead log
 	flush    func(*os.File) error
 	answer   func(*job, error)
-	counters *counters
+	synced   *jobs.Timing
 	progress *jobs.Progress
 
 	groups chan committed
@@ -297,13 +194,13 @@ type committed struct {
 }
 
 // openSyncer opens the log of a database. answer is called for each job of a group, in order.
-func openSyncer(path string, disk *disk, mark *mark, counted *counters, progress *jobs.Progress, answer func(*job, error)) (*syncer, error) {
+func openSyncer(path string, disk *disk, mark *mark, synced *jobs.Timing, progress *jobs.Progress, answer func(*job, error)) (*syncer, error) {
 	file, err := os.OpenFile(path+logSuffix, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
 	s := &syncer{
-		disk: disk, mark: mark, file: file, flush: datadir.SyncFile, answer: answer, counters: counted, progress: progress,
+		disk: disk, mark: mark, file: file, flush: datadir.SyncFile, answer: answer, synced: synced, progress: progress,
 		groups: make(chan committed), idle: make(chan []*job, 1), ended: make(chan struct{}),
 	}
 	s.idle <- make([]*job, 0, enoughJobs)
@@ -339,7 +236,7 @@ func (s *syncer) sync(group committed) error {
 	if err != nil {
 		return s.disk.fail(fmt.Errorf("sync %s: %w", s.file.Name(), datadir.Cause(err)))
 	}
-	s.counters.synced.add(time.Since(begun))
+	s.synced.Add(time.Since(begun))
 	if err := s.mark.write(group.position); err != nil && !isFull(err) {
 		return s.disk.fail(err)
 	}

@@ -99,56 +99,44 @@ func decodeMark(s signer, b []byte) (generation uint64, p position, ok bool) {
 	return v[0], p, true
 }
 
-// errNoMark says that there is no mark, or none that can be read with the key.
-var errNoMark = errors.New("there is no mark")
+// Mark is the content of the mark beside a database.
+type Mark []byte
 
-// readMark reads the mark of a directory. It returns errNoMark when no slot is complete.
-func readMark(d *datadir.Directory, s signer) (generation uint64, p position, err error) {
-	data, err := markBytes(d)
-	if err != nil {
-		return 0, p, err
-	}
-	return parseMark(s, data)
-}
-
-// markBytes reads the file of the mark.
-func markBytes(d *datadir.Directory) ([]byte, error) {
+// ReadMark reads the mark of a directory; nil is none. To compare it with a database in use, read the mark first: the database
+// holds what the mark promises from then on.
+func ReadMark(d *datadir.Directory) (Mark, error) {
 	data, err := os.ReadFile(d.File(MarkName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errNoMark
+		return nil, nil
 	}
 	return data, err
 }
 
-// parseMark returns the newest complete slot.
-func parseMark(s signer, data []byte) (generation uint64, p position, err error) {
-	found := false
-	for at := 0; at < len(data) && at <= markSlot; at += markSlot {
-		if g, q, ok := decodeMark(s, data[at:]); ok && (!found || g > generation) {
-			generation, p, found = g, q, true
-		}
+// readMark returns the position in the mark of a directory; nil when there is none, or none that can be read with the key.
+func readMark(d *datadir.Directory, s signer) (generation uint64, p *position, err error) {
+	data, err := ReadMark(d)
+	if err != nil {
+		return 0, nil, err
 	}
-	if !found {
-		return 0, p, errNoMark
-	}
+	generation, p = data.newest(s)
 	return generation, p, nil
 }
 
-// findMark returns the position in the mark, or nil when there is none.
-func findMark(d *datadir.Directory, s signer) (*position, error) {
-	_, p, err := readMark(d, s)
-	if errors.Is(err, errNoMark) {
-		return nil, nil
+// newest returns the newest complete slot, or nil.
+func (m Mark) newest(s signer) (generation uint64, p *position) {
+	for at := 0; at < len(m) && at <= markSlot; at += markSlot {
+		if g, q, ok := decodeMark(s, m[at:]); ok && (p == nil || g > generation) {
+			generation, p = g, &q
+		}
 	}
-	return &p, err
+	return generation, p
 }
 
 // openMark opens the mark file, or creates it, and writes the position into it. The previous position must have been
 // compared before.
 func openMark(d *datadir.Directory, s signer, p position) (*mark, error) {
-	generation, _, err := readMark(d, s)
-	fresh := errors.Is(err, errNoMark)
-	if err != nil && !fresh {
+	generation, before, err := readMark(d, s)
+	if err != nil {
 		return nil, err
 	}
 	file, err := os.OpenFile(d.File(MarkName), os.O_RDWR|os.O_CREATE, datadir.FileMode)
@@ -156,7 +144,7 @@ func openMark(d *datadir.Directory, s signer, p position) (*mark, error) {
 		return nil, fmt.Errorf("data directory %s cannot be written: %w", d.Path(), datadir.Cause(err))
 	}
 	m := &mark{signer: s, file: file, generation: generation}
-	if err = m.write(p); err == nil && fresh {
+	if err = m.write(p); err == nil && before == nil {
 		// Both slots at once: later writes need no more space.
 		if err = m.write(p); err == nil {
 			err = m.sync()
@@ -326,13 +314,11 @@ func parseCommits(s signer, signed string) (p position) {
 
 // readPosition reads how far a database has come, and the time of its newest audit entry.
 func readPosition(ctx context.Context, conn *binding.Conn, guard engine.Guard) (p position, newest clock.Time, err error) {
-	var commits string
-	err = readRow(conn, engine.SelectMeta, []any{engine.MetaCommits}, &commits)
-	if err == nil {
-		p = parseCommits(guard, commits)
-	} else if !errors.Is(err, engine.ErrNotFound) {
+	commits, _, err := readMeta(conn, engine.MetaCommits)
+	if err != nil {
 		return p, 0, err
 	}
+	p = parseCommits(guard, commits)
 	p.head, newest, err = guard.Anchor(ctx, source{conn})
 	return p, newest, err
 }

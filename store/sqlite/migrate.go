@@ -8,9 +8,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pressly/goose/v3"
@@ -21,24 +19,6 @@ import (
 	"kontor/store/query"
 	"kontor/store/sqlite/internal/binding"
 )
-
-// latestVersion returns the number of the newest migration.
-func latestVersion(migrations fs.FS) (int64, error) {
-	names, err := fs.Glob(migrations, "*.sql")
-	if err != nil {
-		return 0, err
-	}
-	var latest int64
-	for _, name := range names {
-		digits, _, _ := strings.Cut(filepath.Base(name), "_")
-		n, err := strconv.ParseInt(digits, 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("migration %s has no number", name)
-		}
-		latest = max(latest, n)
-	}
-	return latest, nil
-}
 
 const (
 	selectTableNames = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' AND name NOT LIKE 'kontor\_words%' ESCAPE '\' AND name <> 'goose_db_version'`
@@ -90,8 +70,8 @@ func migrate(ctx context.Context, path string, migrations fs.FS) error {
 
 // translateDriver is [translate] for errors of the driver that goose uses, which lack the error number of the system.
 func translateDriver(err error) error {
-	var e *driver.Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*driver.Error](err)
+	if !ok {
 		return err
 	}
 	if kind := classify(&binding.Error{Code: e.Code()}); kind != nil {
@@ -147,7 +127,7 @@ func ContinueLoader(d *datadir.Directory, migrations fs.FS) (*Loader, error) {
 	if err != nil {
 		return nil, err
 	}
-	latest, err := latestVersion(migrations)
+	latest, err := engine.LatestMigration(migrations)
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -194,9 +174,6 @@ func (l *Loader) Finish() error {
 
 // Close closes the database, whose log it copies into the file. A second Close does nothing.
 func (l *Loader) Close() error { return translate(l.conn.Close()) }
-
-// LatestSchema returns the number of the newest migration.
-func LatestSchema(migrations fs.FS) (int64, error) { return latestVersion(migrations) }
 
 // trigger protects an append-only table. Triggers are written differently for every engine, so they are no migration.
 type trigger struct{ name, sql string }
@@ -344,22 +321,5 @@ func (e *Engine) Texts() engine.TextSearch {
 
 // matchExpression returns a query in the language of FTS5. Words are quoted, so that none is an operator.
 func matchExpression(q engine.TextQuery) string {
-	var b strings.Builder
-	for i, alternative := range q {
-		if i > 0 {
-			b.WriteString(" OR ")
-		}
-		b.WriteByte('(')
-		for j, word := range alternative.Words {
-			if j > 0 {
-				b.WriteString(" AND ")
-			}
-			b.WriteString(`"` + strings.ReplaceAll(word, `"`, `""`) + `"`)
-		}
-		if alternative.Prefix {
-			b.WriteString(" *")
-		}
-		b.WriteByte(')')
-	}
-	return b.String()
+	return q.Expression(" OR ", " AND ", " *", func(word string) string { return `"` + strings.ReplaceAll(word, `"`, `""`) + `"` })
 }

@@ -125,7 +125,7 @@ func (e *Engine) prepareDatabase(
 	if err != nil {
 		return false, nil, explain(path, err)
 	}
-	latest, err := latestVersion(e.config.Migrations)
+	latest, err := engine.LatestMigration(e.config.Migrations)
 	if err != nil {
 		return false, nil, err
 	}
@@ -193,8 +193,8 @@ func explainStorage(path string, err error) error {
 }
 
 func isStorageError(err error) bool {
-	var e *binding.Error
-	return errors.As(err, &e) || errors.Is(err, engine.ErrCorrupt)
+	_, isSQLite := errors.AsType[*binding.Error](err)
+	return isSQLite || errors.Is(err, engine.ErrCorrupt)
 }
 
 // checkBriefly checks the database for as long as a start may wait. done reports whether the check was completed.
@@ -223,7 +223,7 @@ func (e *Engine) checkBriefly(ctx context.Context, path string, scan binding.Log
 
 // closedInOrder reports whether the mark says that all of the database is in its file.
 func (e *Engine) closedInOrder(scan binding.LogScan) bool {
-	mark, err := findMark(e.dir, e.guard)
+	_, mark, err := readMark(e.dir, e.guard)
 	return err == nil && mark != nil && mark.clean && scan.Bytes == 0
 }
 
@@ -279,7 +279,7 @@ func (e *Engine) checkInBackground(ctx context.Context, path string) {
 	}
 	if errors.Is(err, engine.ErrCorrupt) {
 		err = explain(path, err)
-		e.writer.counters.damaged.Store(&err)
+		e.writer.damaged.Store(&err)
 	}
 	e.log.Error("check of the database failed", "err", err)
 }

@@ -86,9 +86,6 @@ func (r *reader) Close() {
 
 // Prepare takes a reader from the pool and compiles a statement on it. Closing the statement releases the reader.
 func (e *Engine) Prepare(ctx context.Context, sql string) (engine.Statement, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	r, err := e.pool.Take(ctx)
 	if err != nil {
 		return nil, err
@@ -110,9 +107,6 @@ type view struct{ reader *reader } // nil after the end
 
 // View calls fn with a source whose statements see one state of the database. The log cannot start again while it runs.
 func (e *Engine) View(ctx context.Context, fn func(engine.Source) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	r, err := e.pool.Take(ctx)
 	if err != nil {
 		return err

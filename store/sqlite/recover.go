@@ -49,7 +49,7 @@ func dropCached(name string) error {
 
 // compareWithMark rejects a database that lacks acknowledged writes, unless AcceptLoss is set.
 func (e *Engine) compareWithMark(ctx context.Context, conn *binding.Conn, path string, scan binding.LogScan) error {
-	mark, err := findMark(e.dir, e.guard)
+	_, mark, err := readMark(e.dir, e.guard)
 	if err != nil {
 		return err
 	}
@@ -58,17 +58,15 @@ func (e *Engine) compareWithMark(ctx context.Context, conn *binding.Conn, path s
 		return err
 	}
 	c.log = scan
-	var loss *engine.Loss
-	switch err = c.compare(); {
-	case errors.As(err, &loss) && e.config.AcceptLoss:
+	err = c.compare()
+	loss, isLoss := errors.AsType[*engine.Loss](err)
+	switch {
+	case isLoss && e.config.AcceptLoss:
 		e.report.Loss = loss
 		return nil
-	case errors.As(err, &loss):
+	case isLoss, isStorageError(err):
 		return err
 	case err != nil:
-		if isStorageError(err) {
-			return err
-		}
 		// Going on would append to what is left of the trail, and overwrite the mark.
 		return e.guard.Tampered(err)
 	case mark == nil && c.found.commits > 0:
@@ -222,14 +220,14 @@ func (l Lineage) next(name string, commits int64, file string) Lineage {
 
 // readLineage returns the lineage of a database at its start. saved is false for a new incarnation that is not in the database.
 func readLineage(conn *binding.Conn, d *datadir.Directory, commits int64) (l Lineage, saved bool, err error) {
-	var text string
-	err = readRow(conn, engine.SelectMeta, []any{engine.MetaLineage}, &text)
-	if err == nil {
+	text, known, err := readMeta(conn, engine.MetaLineage)
+	if err != nil {
+		return l, false, err
+	}
+	if known {
 		if err := json.Unmarshal([]byte(text), &l); err != nil {
 			return l, false, fmt.Errorf("%w: the lineage cannot be read: %w", engine.ErrCorrupt, err)
 		}
-	} else if !errors.Is(err, engine.ErrNotFound) {
-		return l, false, err
 	}
 	file := datadir.Identity(d.File(datadir.Database))
 	_, name, isRestored := readRestored(d)

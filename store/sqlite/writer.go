@@ -2,9 +2,8 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
 	"slices"
+	"sync/atomic"
 
 	"kontor/store/clock"
 	"kontor/store/engine"
@@ -17,14 +16,12 @@ import (
 type job struct {
 	jobs.Job
 	tx *tx // of the last run
-
-	firstTx tx // of the first run, so that most jobs need no further allocation
 }
 
-// writer owns the connection that writes. One goroutine runs the jobs of all callers, one after another, and commits them in
-// groups. The syncer makes each commit durable and answers the callers.
+// writer owns the connection that writes. It commits the jobs of all callers in groups. The syncer makes each commit durable
+// and answers the callers.
 type writer struct {
-	log      *slog.Logger
+	jobs.Writer[*job]
 	clock    clock.Clock
 	conn     *binding.Conn
 	disk     *disk
@@ -32,134 +29,72 @@ type writer struct {
 	versions *engine.Versions
 	touches  *touches
 	watches  *watches
-	queue    *jobs.Queue[*job]
-	ended    chan struct{} // closed when the last job is answered
-	hooks    *jobs.Hooks
 
 	position     position // of the newest commit
 	lineage      Lineage
 	lineageSaved bool  // false: the next commit saves it
 	changed      int64 // rows that the connection had changed when the group began
 
-	goroutine jobs.Goroutine
-	progress  jobs.Progress
-
-	group         []*job // of the open transaction
-	useSavepoints bool   // for each job of the group
-	retries       []*job // jobs whose transaction was lost; the next group begins with them
-	onCommit      func() // called once, between the commit of the group and the next transaction; see Recorder
+	onCommit func() // called once, between the commit of the group and the next transaction; see Recorder
 	// spare is the list for the next group. Holding it means that the syncer is idle.
 	spare []*job
 
 	syncer      *syncer
 	checkpoints *checkpointer
-	counters    counters
+	damaged     atomic.Pointer[error] // set once and never cleared
 }
 
 // Write puts a job into the queue and waits for its outcome.
 func (e *Engine) Write(ctx context.Context, fn func(engine.Tx) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	w := e.writer
-	if err := jobs.RejectWrite(&w.goroutine, w.hooks); err != nil {
-		return err
-	}
-	j := &job{}
-	j.Init(ctx, fn)
-	if err := w.queue.Add(j); err != nil {
-		return err
-	}
-	return j.Wait()
+	return e.writer.Write(ctx, &job{}, fn)
 }
 
 // InJob reports whether the calling goroutine runs a job.
-func (e *Engine) InJob() bool { return e.writer.goroutine.IsCurrent() }
+func (e *Engine) InJob() bool { return e.writer.InJob() }
 
-// rejectNestedRead returns ErrNested within a job.
-func (w *writer) rejectNestedRead() error { return jobs.RejectRead(&w.goroutine) }
-
-// serve runs the next group. It reports false once the queue is closed and empty.
-func (w *writer) serve() (more bool) {
-	if len(w.retries) > 0 {
-		w.commitGroup(nil)
-		return true
-	}
-	j, more := w.queue.Next()
-	if !more {
-		close(w.ended)
-		return false
-	}
-	w.commitGroup(j)
-	return true
-}
-
-// close waits until every accepted job is answered.
-func (w *writer) close() {
-	w.queue.Close()
-	<-w.ended
-}
-
-// run runs a job. It reports whether the transaction is intact: it holds the writes of the jobs before, and none of a failed
-// job.
+// Run runs a job.
 //
 // A job that fails after it has written loses the transaction of the whole group. A savepoint for each job would undo it
 // alone, but copies the changed pages at every write, and jobs that fail nearly always do so before they write. After a
 // loss the other jobs run once more, each with a savepoint.
-func (w *writer) run(j *job) (intact bool) {
-	if ok, err := j.Begin(); !ok {
-		if err != nil {
-			w.answer(j, err)
-		}
-		return true
-	}
-	defer j.Ended()
-	w.group = append(w.group, j)
+func (w *writer) Run(j *job) (intact bool) {
 	w.guard.Save()
 	changed := w.conn.TotalChanged()
-	w.progress.Begin(&w.progress.Writer)
-	if j.Err = w.setSavepoint(); j.Err == nil {
-		j.tx = &j.firstTx
-		if j.Runs > 1 { // an earlier Tx that the function has kept must stay closed
-			j.tx = &tx{}
-		}
-		j.tx.begin(j, w.versions, w.conn)
+	if j.Err = w.withSavepoint(savepoint); j.Err == nil {
+		j.tx = &tx{Tx: jobs.Tx{Job: &j.Job}, versions: w.versions, conn: w.conn, written: make([]*engine.Table, 0, usualTables)}
 		if j.Err = j.Call(j.tx); j.Err == nil {
-			j.Err = w.releaseSavepoint()
+			j.Err = w.withSavepoint(release)
 		}
-		j.tx.ended = true
+		j.tx.Ended = true
 		w.conn.ResetAll()
 	}
 	if j.Err == nil {
 		return true
 	}
 	w.guard.Restore()
-	w.noteFailure(j.Err)
+	w.NoteFailure(j.Err)
 	intact = w.conn.InTransaction()
-	if w.useSavepoints {
+	if w.UseSavepoints {
 		intact = intact && runKept(w.conn, rollbackTo) == nil && runKept(w.conn, release) == nil
 	} else {
 		intact = intact && w.conn.TotalChanged() == changed
 	}
 	if !intact {
-		w.group = w.group[:len(w.group)-1]
-		w.answer(j, j.Err)
+		w.Group = w.Group[:len(w.Group)-1]
+		w.Answer(j, j.Err)
 	}
 	return intact
 }
 
-func (w *writer) setSavepoint() error {
-	if !w.useSavepoints {
-		return nil
-	}
-	return runKept(w.conn, savepoint)
-}
+// usualTables is the number of tables for whose list a transaction needs one allocation.
+const usualTables = 8
 
-func (w *writer) releaseSavepoint() error {
-	if !w.useSavepoints {
+// withSavepoint runs a statement about the savepoint of a job, if it has one.
+func (w *writer) withSavepoint(statement string) error {
+	if !w.UseSavepoints {
 		return nil
 	}
-	return runKept(w.conn, release)
+	return runKept(w.conn, statement)
 }
 
 // statement implements engine.Statement. There is one for each compiled statement of a connection, kept with it.
@@ -231,20 +166,8 @@ func (s source) Prepare(_ context.Context, sql string) (engine.Statement, error)
 func (s source) Failed(err error) error { return err }
 
 // Tables returns the names of the tables.
-func (s source) Tables(ctx context.Context) (names []string, err error) {
-	rows, err := query.Query(ctx, s, selectTableNames, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		names = append(names, name)
-	}
-	return names, rows.Err()
+func (s source) Tables(ctx context.Context) ([]string, error) {
+	return query.All(ctx, query.NewView(s, 0), query.Text, selectTableNames)
 }
 
 // Transact runs fn in a write transaction on the connection.
@@ -268,6 +191,11 @@ func readRow(c *binding.Conn, sql string, args []any, dest ...any) error {
 	return query.NewRow(context.Background(), source{c}, sql, args).Scan(dest...)
 }
 
+// readMeta reads a row of the table meta.
+func readMeta(c *binding.Conn, name string) (value string, known bool, err error) {
+	return query.Meta(context.Background(), query.NewView(source{c}, 0), name)
+}
+
 // putMeta writes a row of the table meta.
 func putMeta(c *binding.Conn, name, value string) error {
 	_, err := query.Exec(context.Background(), source{c}, engine.UpsertMeta, []any{name, value})
@@ -288,31 +216,17 @@ func runKept(c *binding.Conn, sql string) error {
 
 // tx is the transaction of one run of a job. It implements engine.Tx.
 type tx struct {
-	job      *job
+	jobs.Tx
 	versions *engine.Versions
 	conn     *binding.Conn
-	err      error // of the first statement that failed
-	ended    bool
 	written  []*engine.Table
-
-	// The first elements of the list, so that most transactions need no further allocation.
-	writtenSpace [8]*engine.Table
-}
-
-// begin prepares a new transaction.
-func (t *tx) begin(j *job, versions *engine.Versions, conn *binding.Conn) {
-	t.job, t.versions, t.conn = j, versions, conn
-	t.written = t.writtenSpace[:0]
 }
 
 // Prepare compiles a statement and records the tables that it writes to. The context does not interrupt the statement: that
 // would end the transaction of the whole group.
 func (t *tx) Prepare(_ context.Context, sql string) (engine.Statement, error) {
-	if t.ended {
-		return nil, fmt.Errorf("transaction: %w", engine.ErrClosed)
-	}
-	if t.err != nil {
-		return nil, fmt.Errorf("transaction failed before: %w", t.err)
+	if err := t.Open(); err != nil {
+		return nil, err
 	}
 	s, err := prepare(t.conn, sql)
 	if err != nil {
@@ -321,27 +235,19 @@ func (t *tx) Prepare(_ context.Context, sql string) (engine.Statement, error) {
 	if !s.parsed {
 		s.written, s.parsed = t.versions.Written(sql), true
 	}
-	for _, table := range s.written {
-		if !slices.Contains(t.written, table) {
-			t.written = append(t.written, table)
-		}
-	}
+	t.written = addMissing(t.written, s.written)
 	return s, nil
 }
 
-// Failed records the error of a statement: the transaction accepts no further ones.
-func (t *tx) Failed(err error) error {
-	if err != nil && t.err == nil {
-		t.err = err
+// addMissing adds the elements of another list that a list does not have.
+func addMissing[T comparable](list, others []T) []T {
+	for _, v := range others {
+		if !slices.Contains(list, v) {
+			list = append(list, v)
+		}
 	}
-	return err
+	return list
 }
-
-// Err returns the error of the first statement that failed.
-func (t *tx) Err() error { return t.err }
-
-// AfterCommit registers a function to call after the commit.
-func (t *tx) AfterCommit(f func()) { t.job.Hooks = append(t.job.Hooks, f) }
 
 // Announce registers the receivers of this process: there are no other nodes.
 func (t *tx) Announce(a engine.Announcement) {

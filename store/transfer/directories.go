@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"slices"
 
 	"kontor/store/audittrail"
-	"kontor/store/clock"
 	"kontor/store/datadir"
+	"kontor/store/engine"
 	"kontor/store/erasures"
 	"kontor/store/inspect"
 	"kontor/store/query"
@@ -125,7 +123,7 @@ func (s *directorySource) checkErasures(ctx context.Context) error {
 
 // checkSchema returns ErrOtherSchema unless the source has the newest schema.
 func checkSchema(o *Options, schema int64) error {
-	latest, err := sqlite.LatestSchema(o.Migrations)
+	latest, err := engine.LatestMigration(o.Migrations)
 	if err != nil {
 		return err
 	}
@@ -162,21 +160,11 @@ type directoryTarget struct {
 }
 
 func newDirectoryTarget(o *Options) (*directoryTarget, error) {
-	key, err := sealing.ParseMasterKey(o.SecretKey)
+	keys, err := inspect.Source{SecretKey: o.SecretKey, PreviousKey: o.PreviousKey}.GivenKeys()
 	if err != nil {
-		return nil, fmt.Errorf("KONTOR_SECRET_KEY: %w", err)
-	}
-	t := &directoryTarget{options: o}
-	masters := [][]byte{key}
-	if o.PreviousKey != "" {
-		if key, err = sealing.ParseMasterKey(o.PreviousKey); err != nil {
-			return nil, fmt.Errorf("KONTOR_SECRET_KEY_PREVIOUS: %w", err)
-		}
-		masters = append(masters, key)
-	}
-	if t.keys, err = sealing.New(masters[0], masters[1:]...); err != nil {
 		return nil, err
 	}
+	t := &directoryTarget{options: o, keys: keys}
 	if err := checkEmpty(o.To.Dir); err != nil {
 		return nil, err
 	}
@@ -188,20 +176,11 @@ func newDirectoryTarget(o *Options) (*directoryTarget, error) {
 
 // checkEmpty returns ErrNotEmpty when a directory holds more than an interrupted copy.
 func checkEmpty(path string) error {
-	entries, err := os.ReadDir(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	name, err := datadir.Other(path, sqlite.Files(datadir.CopyingDatabase)...)
+	if err == nil && name != "" {
+		err = fmt.Errorf("%s: %w", filepath.Join(path, name), ErrNotEmpty)
 	}
-	if err != nil {
-		return fmt.Errorf("%s cannot be read: %w", path, datadir.Cause(err))
-	}
-	ignored := append(sqlite.Files(datadir.CopyingDatabase), datadir.Lock, "lost+found")
-	for _, e := range entries {
-		if !slices.Contains(ignored, e.Name()) {
-			return fmt.Errorf("%s: %w", filepath.Join(path, e.Name()), ErrNotEmpty)
-		}
-	}
-	return nil
+	return err
 }
 
 // begin creates the database, or continues with it. A copy of another source begins again, because nothing of it was usable.
@@ -234,7 +213,7 @@ func (t *directoryTarget) begin(ctx context.Context, identity string) (resumed b
 }
 
 func (t *directoryTarget) insert(ctx context.Context, to *table, batch [][]any) error {
-	sql := "INSERT INTO " + quoted(to.name) + " (" + names(to.columns, "") + ") VALUES (" + parameters(len(to.columns)) + ")"
+	sql := "INSERT INTO " + quoted(to.name) + " (" + names(to.columns, "") + ") VALUES (" + query.Places(1, len(to.columns)) + ")"
 	return t.loader.Transact(func() error {
 		for _, row := range batch {
 			if _, err := query.Exec(ctx, t.loader, sql, row); err != nil {
@@ -266,11 +245,7 @@ func (t *directoryTarget) finish(ctx context.Context) (report inspect.Report, er
 		return report, err
 	}
 	guard := audittrail.NewGuard(t.keys, t.dir.File(datadir.Database))
-	return report, sqlite.WriteMark(ctx, t.dir, guard, t.now())
-}
-
-func (t *directoryTarget) now() clock.Time {
-	return inspect.Source{Clock: t.options.Clock}.Now()
+	return report, sqlite.WriteMark(ctx, t.dir, guard, inspect.Source{Clock: t.options.Clock}.Now())
 }
 
 // Close releases the directory.

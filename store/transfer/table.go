@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"kontor/store/engine"
+	"kontor/store/query"
 )
 
 // class is the kind of the values of a column.
@@ -93,14 +94,6 @@ func names(columns []column, end string) string {
 
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-func parameters(n int) string {
-	list := make([]string, n)
-	for i := range n {
-		list[i] = fmt.Sprintf("$%d", i+1)
-	}
-	return strings.Join(list, ", ")
-}
-
 // from returns the end of a statement that selects the rows that are copied, after a key whose columns are its arguments.
 func (t *table) from(after []any) string {
 	conditions := []string{"TRUE"}
@@ -108,7 +101,7 @@ func (t *table) from(after []any) string {
 		conditions = append(conditions, t.where)
 	}
 	if after != nil {
-		conditions = append(conditions, "("+names(t.key, "")+") > ("+parameters(len(after))+")")
+		conditions = append(conditions, "("+names(t.key, "")+") > ("+query.Places(1, len(after))+")")
 	}
 	return " FROM " + quoted(t.name) + " WHERE " + strings.Join(conditions, " AND ")
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -60,7 +59,7 @@ func parseParticipants(text string) []participant {
 		participants = append(participants, participant{userID: text[:idLength], readSeq: seq})
 		text = rest
 	}
-	sort.Slice(participants, func(i, j int) bool { return participants[i].userID < participants[j].userID })
+	slices.SortFunc(participants, func(a, b participant) int { return strings.Compare(a.userID, b.userID) })
 	return participants
 }
 
@@ -76,17 +75,6 @@ func (c chatState) participant(userID string) participant {
 
 func (c chatState) has(userID string) bool {
 	return userID != "" && c.participant(userID).userID == userID
-}
-
-// others returns the participants except one.
-func (c chatState) others(userID string) []participant {
-	others := make([]participant, 0, len(c.participants))
-	for _, p := range c.participants {
-		if p.userID != userID {
-			others = append(others, p)
-		}
-	}
-	return others
 }
 
 func userIDs(participants []participant) []string {
@@ -118,8 +106,12 @@ const messagesAtOnce = 64
 func (s *Service) FrameMessages(ctx context.Context, q store.Querier, userID string, ids []string) (map[string]event.ChatMessage, error) {
 	found := make(map[string]event.ChatMessage, len(ids))
 	for part := range slices.Chunk(ids, messagesAtOnce) {
-		if err := readFrameMessages(ctx, q, userID, part, found); err != nil {
+		messages, err := store.All(ctx, q, scanFrameMessage, selectFrameMessages+store.In(2, len(part))+")", store.AppendIn([]any{userID}, part)...)
+		if err != nil {
 			return nil, fmt.Errorf("read messages for frames: %w", err)
+		}
+		for _, m := range messages {
+			found[m.ID] = m.forFrame()
 		}
 	}
 	return found, nil
@@ -130,22 +122,6 @@ const selectFrameMessages = `
 	FROM chat_messages m
 	JOIN chat_participants p ON p.chat_id = m.chat_id AND p.user_id = $1
 	WHERE m.id IN (`
-
-func readFrameMessages(ctx context.Context, q store.Querier, userID string, ids []string, found map[string]event.ChatMessage) error {
-	rows, err := q.Query(ctx, selectFrameMessages+store.In(2, len(ids))+")", store.AppendIn([]any{userID}, ids)...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		m, err := scanFrameMessage(rows)
-		if err != nil {
-			return err
-		}
-		found[m.ID] = m.forFrame()
-	}
-	return rows.Err()
-}
 
 const (
 	selectMessagesByID = `SELECT id, chat_id, sender_id, type, content, created_at FROM chat_messages WHERE id IN (`
@@ -171,27 +147,18 @@ func (s *Service) ReadableMessages(ctx context.Context, q store.Querier, ids []s
 		}
 	}
 	for part := range slices.Chunk(slices.Collect(maps.Keys(readers)), messagesAtOnce) {
-		if err := readReaders(ctx, q, part, readers); err != nil {
+		_, err := store.All(ctx, q, func(row store.Scanner) (user string, err error) {
+			var chat string
+			if err = row.Scan(&chat, &user); err == nil {
+				readers[chat][user] = true
+			}
+			return user, err
+		}, selectReaders+store.In(1, len(part))+")", store.AppendIn(nil, part)...)
+		if err != nil {
 			return nil, fmt.Errorf("read the participants of chats: %w", err)
 		}
 	}
 	return found, nil
-}
-
-func readReaders(ctx context.Context, q store.Querier, chats []string, readers map[string]map[string]bool) error {
-	rows, err := q.Query(ctx, selectReaders+store.In(1, len(chats))+")", store.AppendIn(nil, chats)...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var chat, user string
-		if err := rows.Scan(&chat, &user); err != nil {
-			return err
-		}
-		readers[chat][user] = true
-	}
-	return rows.Err()
 }
 
 func scanFrameMessage(row store.Scanner) (m Message, err error) {

@@ -161,7 +161,8 @@ func (s *Service) existing(ctx context.Context, tx *store.Tx, c newChat) (*Chat,
 	if c.pair == nil {
 		return nil, nil
 	}
-	id, err := findPair(ctx, tx, *c.pair)
+	var id string
+	err := tx.QueryRow(ctx, selectPair, *c.pair).Scan(&id) // there is one writer, so none is created before the transaction ends
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
 	}

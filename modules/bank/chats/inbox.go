@@ -116,7 +116,8 @@ func (s *Service) WriteToBank(ctx context.Context, _ endpoint.None) (endpoint.Re
 		if err := s.requireActive(ctx, tx, caller); err != nil {
 			return err
 		}
-		id, err := selectThreadOf(ctx, tx, caller)
+		var id string
+		err := tx.QueryRow(ctx, selectThreadOfUser, caller).Scan(&id)
 		if err == nil {
 			return s.answerBankChat(ctx, tx, id, &result)
 		}
@@ -130,7 +131,7 @@ func (s *Service) WriteToBank(ctx context.Context, _ endpoint.None) (endpoint.Re
 		if err := insertChat(ctx, tx, c, []string{caller}); err != nil {
 			return err
 		}
-		if err := insertThread(ctx, tx, c.id, caller); err != nil {
+		if _, err := tx.Exec(ctx, insertThreadStatement, c.id, caller, tx.Now()); err != nil {
 			return err
 		}
 		if err := chatProof.Audit(ctx, tx, "chats.create", c.id, nil); err != nil {
@@ -169,19 +170,15 @@ func (s *Service) join(ctx context.Context, tx *store.Tx, c *chatState, userID s
 	if len(c.participants) >= MaxParticipants {
 		return apierr.ChatFull.With(apierr.Args{"Max": MaxParticipants})
 	}
-	before, err := readChat(ctx, tx, c.id)
-	if err != nil {
+	return chatProof.Change(ctx, tx, "chats.participants.add", c.id, func() error {
+		p := participant{userID: userID, readSeq: c.lastSeq}
+		if err := insertParticipant(ctx, tx, c.id, p, access.From(ctx).UserID); err != nil {
+			return err
+		}
+		c.participants = append(c.participants, p)
+		_, err := tx.Exec(ctx, incrementVersion, c.id)
 		return err
-	}
-	p := participant{userID: userID, readSeq: c.lastSeq}
-	if err := insertParticipant(ctx, tx, c.id, p, access.From(ctx).UserID); err != nil {
-		return err
-	}
-	c.participants = append(c.participants, p)
-	if _, err := tx.Exec(ctx, incrementVersion, c.id); err != nil {
-		return err
-	}
-	return chatProof.Audit(ctx, tx, "chats.participants.add", c.id, before)
+	})
 }
 
 // InboxInput holds the parameters of the list of threads.
@@ -361,15 +358,9 @@ func (s *Service) saveThread(ctx context.Context, tx *store.Tx, before Thread, t
 	if same := t.State == before.State && equal(t.Assignee, before.Assignee) && equal(t.SnoozedUntil, before.SnoozedUntil); same {
 		return nil
 	}
-	was, err := threadProof.Read(ctx, tx, t.ID)
-	if err != nil {
-		return err
-	}
 	t.ChangedAt, t.changedBy, t.version = tx.Now(), access.From(ctx).UserID, before.version+1
-	if err := updateThread(ctx, tx, *t); err != nil {
-		return err
-	}
-	return threadProof.Audit(ctx, tx, "chats.inbox.update", t.ID, was)
+	return threadProof.ChangeRow(ctx, tx, "chats.inbox.update", t.ID,
+		updateThreadStatement, t.ID, string(t.State), t.Assignee, t.SnoozedUntil, t.ChangedAt, t.changedBy, t.version)
 }
 
 func equal[T comparable](one, other *T) bool {
@@ -432,7 +423,7 @@ func (s *Service) AddNote(ctx context.Context, in NoteInput) (Note, error) {
 			return err
 		}
 		n.CreatedAt = tx.Now()
-		if err := insertNote(ctx, tx, n); err != nil {
+		if _, err := tx.Exec(ctx, insertNoteStatement, n.ID, n.ThreadID, n.AuthorID, n.Content, n.CreatedAt); err != nil {
 			return err
 		}
 		if err := noteProof.Audit(ctx, tx, "chats.inbox.note", n.ID, nil); err != nil {

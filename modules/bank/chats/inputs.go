@@ -96,32 +96,12 @@ type CreateInput struct {
 
 // Validate checks ids and metadata. Whether the users exist is checked in the transaction.
 func (in *CreateInput) Validate(v *apierr.Fields) {
-	in.participants = checkIDs(v, "participants", in.Participants)
+	in.participants = validate.IDs(v, "participants", in.Participants, MaxParticipants)
 	in.metadata = jsontext.Value(validate.MetadataUpTo(v, "metadata", in.Metadata, maxMetadata))
 	var known struct {
 		Support jsontext.Value `json:"support"`
 	}
 	in.support = json.Unmarshal(in.metadata, &known) == nil && string(known.Support) == "true"
-}
-
-// checkIDs returns the ids in their stored form.
-func checkIDs(v *apierr.Fields, field string, ids []string) []string {
-	if len(ids) == 0 {
-		v.Add(field, "invalid.required")
-	}
-	if len(ids) > MaxParticipants {
-		v.Add(field, "invalid.max_items", apierr.Args{"Max": MaxParticipants})
-		return nil
-	}
-	checked := make([]string, 0, len(ids))
-	for i, id := range ids {
-		id, err := types.ParseID(id)
-		if err != nil {
-			v.Add(field+"."+strconv.Itoa(i), "invalid.uuid")
-		}
-		checked = append(checked, id)
-	}
-	return checked
 }
 
 // AddInput identifies users to add: several as participants, or a single one as userId or, as the path of a removal, user_id.
@@ -141,7 +121,7 @@ func (in *AddInput) Validate(v *apierr.Fields) {
 			in.Participants = append(in.Participants, id)
 		}
 	}
-	in.participants = checkIDs(v, "participants", in.Participants)
+	in.participants = validate.IDs(v, "participants", in.Participants, MaxParticipants)
 }
 
 // RemoveInput identifies a participant of a chat.
@@ -204,9 +184,9 @@ func (in MessagesInput) end(ctx context.Context, q store.Querier) (int64, error)
 	case in.Before == "":
 		return afterLastMessage, nil
 	case in.beforeID == "":
-		seq, err = selectEndByTime(ctx, q, in.ID, in.beforeTime)
+		err = q.QueryRow(ctx, selectSeqByTime, in.ID, in.beforeTime).Scan(&seq)
 	default:
-		seq, err = selectEndByID(ctx, q, in.ID, in.beforeID)
+		err = q.QueryRow(ctx, selectSeq, in.beforeID, in.ID).Scan(&seq)
 	}
 	if errors.Is(err, store.ErrNotFound) {
 		return 0, apierr.Invalid("before", "invalid.unknown_record")

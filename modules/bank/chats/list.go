@@ -168,16 +168,16 @@ const (
 func scanChat(row records.Row) (Chat, error) {
 	var c Chat
 	var m Message
-	var kind, metadata, participants, messageType, messageMetadata string
-	err := row.Scan(&c.ID, &kind, &metadata, &c.CreatedAt, &c.UpdatedAt, &c.version, &c.takesPart, &c.readSeq, &c.UnreadCount,
-		&participants, &m.seq, &m.ID, &m.SenderID, &messageType, &m.Content, &messageMetadata, &m.CreatedAt)
+	var participants string
+	err := row.Scan(&c.ID, (*string)(&c.Type), (*[]byte)(&c.Metadata), &c.CreatedAt, &c.UpdatedAt, &c.version, &c.takesPart, &c.readSeq, &c.UnreadCount,
+		&participants, &m.seq, &m.ID, &m.SenderID, (*string)(&m.Type), &m.Content, (*[]byte)(&m.Metadata), &m.CreatedAt)
 	if err != nil {
 		return c, err
 	}
 	parsed := parseParticipants(participants)
-	c.Type, c.Metadata, c.Participants = Type(kind), jsontext.Value(metadata), userIDs(parsed)
+	c.Participants = userIDs(parsed)
 	if m.ID != "" {
-		m.ChatID, m.Type, m.Metadata, m.ReadBy = c.ID, MessageType(messageType), jsontext.Value(messageMetadata), readers(parsed, m.seq)
+		m.ChatID, m.ReadBy = c.ID, readers(parsed, m.seq)
 		c.LastMessage = &m
 	}
 	return c, nil
@@ -201,20 +201,10 @@ func selectCursors(ctx context.Context, q store.Querier, userID string, limit, o
 		condition := matching.From(len(args))
 		text, args = fmt.Sprintf(selectCursorsStatement, " AND ("+condition.SQL+")"), append(args, condition.Args...)
 	}
-	rows, err := q.Query(ctx, text, args...)
-	if err != nil {
-		return nil, fmt.Errorf("list chats: %w", err)
-	}
-	defer rows.Close()
-	var cursors []cursor
-	for rows.Next() {
-		var c cursor
-		if err := rows.Scan(&c.id, &c.at); err != nil {
-			return nil, fmt.Errorf("list chats: %w", err)
-		}
-		cursors = append(cursors, c)
-	}
-	return cursors, rows.Err()
+	return store.All(ctx, q, func(row store.Scanner) (c cursor, err error) {
+		err = row.Scan(&c.id, &c.at)
+		return c, err
+	}, text, args...)
 }
 
 // selectChats reads at most chatsAtOnce chats as the user sees them.
@@ -223,20 +213,12 @@ func selectChats(ctx context.Context, q store.Querier, userID string, cursors []
 	for i, c := range cursors {
 		ids[i], index[c.id] = c.id, i
 	}
-	rows, err := q.Query(ctx, selectChatsStatement+store.In(2, len(ids))+")", store.AppendIn([]any{userID}, ids)...)
-	if err != nil {
-		return nil, fmt.Errorf("read chats: %w", err)
-	}
-	defer rows.Close()
+	found, err := store.All(ctx, q, scanChat, selectChatsStatement+store.In(2, len(ids))+")", store.AppendIn([]any{userID}, ids)...)
 	chats := make([]Chat, len(cursors))
-	for rows.Next() {
-		c, err := scanChat(rows)
-		if err != nil {
-			return nil, fmt.Errorf("read chats: %w", err)
-		}
+	for _, c := range found {
 		chats[index[c.ID]] = c
 	}
-	return chats, rows.Err()
+	return chats, err
 }
 
 // newChat is a chat that is about to be created.
@@ -247,13 +229,6 @@ type newChat struct {
 	metadata  jsontext.Value
 	createdBy string
 	at        store.Time
-}
-
-// findPair returns the id of the direct chat of two users. There is one writer, so none is created before the transaction
-// ends.
-func findPair(ctx context.Context, q store.Querier, pair string) (id string, err error) {
-	err = q.QueryRow(ctx, selectPair, pair).Scan(&id)
-	return id, err
 }
 
 // insertChat writes a chat and its participants.
@@ -272,11 +247,6 @@ func insertChat(ctx context.Context, tx *store.Tx, c newChat, members []string) 
 
 func insertParticipant(ctx context.Context, tx *store.Tx, chatID string, p participant, by string) error {
 	_, err := tx.Exec(ctx, insertParticipantStatement, chatID, p.userID, p.readSeq, tx.Now(), by)
-	return err
-}
-
-func deleteParticipant(ctx context.Context, tx *store.Tx, chatID, userID string) error {
-	_, err := tx.Exec(ctx, deleteParticipantStatement, chatID, userID)
 	return err
 }
 
@@ -303,6 +273,7 @@ const (
 
 	selectThreadOfUser = `SELECT chat_id FROM inbox_threads WHERE user_id = $1`
 
+	// The thread of a new chat waits for the first message of the customer.
 	insertThreadStatement = `
 		INSERT INTO inbox_threads (chat_id, user_id, state, created_at, changed_at, changed_by) VALUES ($1, $2, 'waiting', $3, $3, $2)`
 
@@ -355,27 +326,6 @@ var noteList = list.New(list.Source[Note]{
 
 func selectThread(ctx context.Context, q store.Querier, id string) (Thread, error) {
 	return scanThread(q.QueryRow(ctx, selectThreadStatement, id))
-}
-
-func selectThreadOf(ctx context.Context, q store.Querier, userID string) (id string, err error) {
-	err = q.QueryRow(ctx, selectThreadOfUser, userID).Scan(&id)
-	return id, err
-}
-
-// insertThread writes the thread of a new chat: it waits for the first message of the customer.
-func insertThread(ctx context.Context, tx *store.Tx, chatID, userID string) error {
-	_, err := tx.Exec(ctx, insertThreadStatement, chatID, userID, tx.Now())
-	return err
-}
-
-func updateThread(ctx context.Context, tx *store.Tx, t Thread) error {
-	_, err := tx.Exec(ctx, updateThreadStatement, t.ID, string(t.State), t.Assignee, t.SnoozedUntil, t.ChangedAt, t.changedBy, t.version)
-	return err
-}
-
-func insertNote(ctx context.Context, tx *store.Tx, n Note) error {
-	_, err := tx.Exec(ctx, insertNoteStatement, n.ID, n.ThreadID, n.AuthorID, n.Content, n.CreatedAt)
-	return err
 }
 
 // answersCustomers reports whether a user answers customers for the bank.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -101,12 +102,7 @@ func (s *Service) write(ctx context.Context, tx *store.Tx, c chatState, m *Messa
 		return err
 	}
 	auditMessage(ctx, tx, *m)
-	recipients := make([]string, 0, len(c.participants))
-	for _, p := range c.participants {
-		if p.userID != m.SenderID {
-			recipients = append(recipients, p.userID)
-		}
-	}
+	recipients := slices.DeleteFunc(userIDs(c.participants), func(id string) bool { return id == m.SenderID })
 	message := m.forFrame()
 	return s.notifications.Notify(ctx, tx, event.Event{
 		Kind: event.MessageReceived, Type: access.Chats, RecordID: m.ChatID, Recipients: recipients, ChatMessage: &message,
@@ -264,16 +260,6 @@ func selectMessages(ctx context.Context, q store.Querier, chatID string, end int
 		messages = append(messages, m)
 	}
 	return messages, rows.Err()
-}
-
-func selectEndByID(ctx context.Context, q store.Querier, chatID, id string) (seq int64, err error) {
-	err = q.QueryRow(ctx, selectSeq, id, chatID).Scan(&seq)
-	return seq, err
-}
-
-func selectEndByTime(ctx context.Context, q store.Querier, chatID string, t store.Time) (seq int64, err error) {
-	err = q.QueryRow(ctx, selectSeqByTime, chatID, t).Scan(&seq)
-	return seq, err
 }
 
 const selectChatsOf = `SELECT id, chat_id FROM chat_messages WHERE id IN (%s)`

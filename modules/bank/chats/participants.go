@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json"
@@ -94,18 +95,14 @@ func (s *Service) RemoveParticipant(ctx context.Context, in RemoveInput) (endpoi
 		if !c.has(in.UserID) {
 			return apierr.ChatParticipantNotFound
 		}
-		before, err := readChat(ctx, tx, c.id)
+		err = chatProof.Change(ctx, tx, "chats.participants.remove", c.id, func() error {
+			if _, err := tx.Exec(ctx, deleteParticipantStatement, c.id, in.UserID); err != nil {
+				return err
+			}
+			c.participants = slices.DeleteFunc(c.participants, func(p participant) bool { return p.userID == in.UserID })
+			return s.writeSystemMessage(ctx, tx, c, event, in.UserID)
+		})
 		if err != nil {
-			return err
-		}
-		if err := deleteParticipant(ctx, tx, c.id, in.UserID); err != nil {
-			return err
-		}
-		c.participants = c.others(in.UserID)
-		if err := s.writeSystemMessage(ctx, tx, c, event, in.UserID); err != nil {
-			return err
-		}
-		if err := chatProof.Audit(ctx, tx, "chats.participants.remove", c.id, before); err != nil {
 			return err
 		}
 		// Mark the removed user's notifications about the chat as read: their links no longer work.
@@ -206,8 +203,9 @@ type ListedMessage struct {
 	People people `json:"people" doc:"The sender, and the user whom a system message is about, by id."`
 }
 
-// peopleOf looks up the users whom the elements of an array name, all at once, and calls set with those of each element.
-func peopleOf[T endpoint.NamesUsers](ctx context.Context, directory directory, elements []T, set func(i int, named people)) error {
+// peopleOf looks up the users whom the elements of an array name, all at once, and returns those of each element.
+func peopleOf[T endpoint.NamesUsers](ctx context.Context, directory directory, elements []T) ([]people, error) {
+	all := make([]people, len(elements))
 	var ids []string
 	seen := map[string]bool{}
 	for _, element := range elements {
@@ -219,40 +217,39 @@ func peopleOf[T endpoint.NamesUsers](ctx context.Context, directory directory, e
 		})
 	}
 	if len(ids) == 0 {
-		return nil
+		return all, nil
 	}
 	known, err := directory.People(ctx, ids)
 	if err != nil {
-		return fmt.Errorf("look up the users of a list: %w", err)
+		return all, fmt.Errorf("look up the users of a list: %w", err)
 	}
 	for i, element := range elements {
-		named := people{}
+		all[i] = people{}
 		element.EachUser(func(id string) {
 			if person, ok := known[id]; ok {
-				named[id] = person
+				all[i][id] = person
 			}
 		})
-		set(i, named)
 	}
-	return nil
+	return all, nil
 }
 
 // listChats adds the people to the chats of a list.
 func (s *Service) listChats(ctx context.Context, chats []Chat) ([]ListedChat, error) {
+	named, err := peopleOf(ctx, s.directory, chats)
 	listed := make([]ListedChat, len(chats))
 	for i, c := range chats {
-		listed[i].Chat = c
+		listed[i] = ListedChat{c, named[i]}
 	}
-	err := peopleOf(ctx, s.directory, chats, func(i int, named people) { listed[i].People = named })
 	return listed, err
 }
 
 // listMessages adds the people to the messages of a list.
 func (s *Service) listMessages(ctx context.Context, messages []Message) ([]ListedMessage, error) {
+	named, err := peopleOf(ctx, s.directory, messages)
 	listed := make([]ListedMessage, len(messages))
 	for i, m := range messages {
-		listed[i].Message = m
+		listed[i] = ListedMessage{m, named[i]}
 	}
-	err := peopleOf(ctx, s.directory, messages, func(i int, named people) { listed[i].People = named })
 	return listed, err
 }

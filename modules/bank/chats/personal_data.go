@@ -2,7 +2,6 @@ package chats
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -98,38 +97,20 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 	}
 	return personal.Run(ctx, tx, cursor,
 		personal.EachID(selectNotesAbout, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
-			before, err := noteProof.Read(ctx, tx, id)
-			if err != nil {
-				return err
-			}
-			if _, err := tx.Exec(ctx, eraseNote, id); err != nil {
-				return err
-			}
-			return noteProof.Audit(ctx, tx, personal.Action, id, before)
+			return noteProof.ChangeRow(ctx, tx, personal.Action, id, eraseNote, id)
 		}),
 		personal.EachID(selectUnerasedMessages, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
-			before, err := messageProof.Read(ctx, tx, id)
-			if err != nil {
+			return messageProof.Change(ctx, tx, personal.Action, id, func() error {
+				var chatID string
+				if err := tx.QueryRow(ctx, eraseMessage, id).Scan(&chatID); err != nil {
+					return err
+				}
+				_, err := tx.Exec(ctx, incrementVersion, chatID)
 				return err
-			}
-			var chatID string
-			if err := tx.QueryRow(ctx, eraseMessage, id).Scan(&chatID); err != nil {
-				return err
-			}
-			if _, err := tx.Exec(ctx, incrementVersion, chatID); err != nil {
-				return err
-			}
-			return messageProof.Audit(ctx, tx, personal.Action, id, before)
+			})
 		}),
 		personal.EachID(selectChatsWithMetadata, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
-			before, err := chatProof.Read(ctx, tx, id)
-			if err != nil {
-				return err
-			}
-			if _, err := tx.Exec(ctx, eraseChat, id); err != nil {
-				return err
-			}
-			return chatProof.Audit(ctx, tx, personal.Action, id, before)
+			return chatProof.ChangeRow(ctx, tx, personal.Action, id, eraseChat, id)
 		}))
 }
 
@@ -168,31 +149,23 @@ type storedChat struct {
 type joinedUser struct {
 	At store.Time `json:"at"`
 	By string     `json:"by"`
+
+	userID string
 }
 
 func readChat(ctx context.Context, q store.Querier, id string) (store.Record, error) {
 	c := Chat{Participants: []string{}}
 	var s storedChat
-	var kind string
-	err := q.QueryRow(ctx, selectProvenChat, id).Scan(&c.ID, &kind, (*[]byte)(&c.Metadata), &c.CreatedAt, &s.Pair, &s.CreatedBy)
+	err := q.QueryRow(ctx, selectProvenChat, id).Scan(&c.ID, (*string)(&c.Type), (*[]byte)(&c.Metadata), &c.CreatedAt, &s.Pair, &s.CreatedBy)
 	if err != nil {
 		return store.Record{}, err
 	}
-	c.Type = Type(kind)
-	rows, err := q.Query(ctx, selectJoined, id)
-	if err != nil {
-		return store.Record{}, fmt.Errorf("read participants: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var userID string
-		var j joinedUser
-		if err := rows.Scan(&userID, &j.At, &j.By); err != nil {
-			return store.Record{}, fmt.Errorf("read participant: %w", err)
-		}
-		c.Participants, s.Joined = append(c.Participants, userID), append(s.Joined, j)
-	}
-	return store.Record{Answer: c, Stored: s}, rows.Err()
+	s.Joined, err = store.All(ctx, q, func(row store.Scanner) (j joinedUser, err error) {
+		err = row.Scan(&j.userID, &j.At, &j.By)
+		c.Participants = append(c.Participants, j.userID)
+		return j, err
+	}, selectJoined, id)
+	return store.Record{Answer: c, Stored: s}, err
 }
 
 // messageProof covers messages. A system message is digested with the key of its text.
@@ -205,9 +178,7 @@ const selectProvenMessage = `
 
 func readMessage(ctx context.Context, q store.Querier, id string) (store.Record, error) {
 	var m Message
-	var kind string
-	err := q.QueryRow(ctx, selectProvenMessage, id).Scan(&m.ID, &m.ChatID, &m.SenderID, &kind, &m.Content, (*[]byte)(&m.Metadata), &m.CreatedAt, &m.seq)
-	m.Type = MessageType(kind)
+	err := q.QueryRow(ctx, selectProvenMessage, id).Scan(&m.ID, &m.ChatID, &m.SenderID, (*string)(&m.Type), &m.Content, (*[]byte)(&m.Metadata), &m.CreatedAt, &m.seq)
 	return auditedMessage(m), err
 }
 

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
+	"kontor/modules/kit/validate"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/store"
@@ -81,7 +81,9 @@ type TakeInput struct {
 }
 
 // Validate checks the ids.
-func (in *TakeInput) Validate(v *apierr.Fields) { checkCases(v, &in.CustomerIDs) }
+func (in *TakeInput) Validate(v *apierr.Fields) {
+	in.CustomerIDs = validate.IDs(v, "customer_ids", in.CustomerIDs, maxTaken)
+}
 
 // GiveBackInput names cases that the caller will not work on any more.
 type GiveBackInput struct {
@@ -89,23 +91,8 @@ type GiveBackInput struct {
 }
 
 // Validate checks the ids.
-func (in *GiveBackInput) Validate(v *apierr.Fields) { checkCases(v, &in.CustomerIDs) }
-
-func checkCases(v *apierr.Fields, ids *[]string) {
-	switch {
-	case len(*ids) == 0:
-		v.Add("customer_ids", "invalid.required")
-	case len(*ids) > maxTaken:
-		v.Add("customer_ids", "invalid.max_items", apierr.Args{"Max": maxTaken})
-	default:
-		for i, id := range *ids {
-			parsed, err := types.ParseID(id)
-			if err != nil {
-				v.Add("customer_ids."+strconv.Itoa(i), "invalid.uuid")
-			}
-			(*ids)[i] = parsed
-		}
-	}
+func (in *GiveBackInput) Validate(v *apierr.Fields) {
+	in.CustomerIDs = validate.IDs(v, "customer_ids", in.CustomerIDs, maxTaken)
 }
 
 // The outcomes of taking a case or giving it back.
@@ -246,7 +233,8 @@ func (s *Service) refreshCase(ctx context.Context, tx *store.Tx, c Customer) err
 		_, err := tx.Exec(ctx, eraseCase, c.ID)
 		return err
 	}
-	documents, err := documentValidity(ctx, tx, c.ID, nil, types.DateOf(tx.Now().Std()))
+	today := types.DateOf(tx.Now().Std())
+	documents, err := documentValidity(ctx, tx, c.ID, nil, today)
 	if err != nil {
 		return err
 	}
@@ -254,9 +242,9 @@ func (s *Service) refreshCase(ctx context.Context, tx *store.Tx, c Customer) err
 	if waits {
 		decisionID = &pending.ID
 	}
-	today := types.DateOf(tx.Now().Std())
 	ready := slices.ContainsFunc(documents, Document.hasFiles) && len(missingScans(documents, today)) == 0
-	return upsertCase(ctx, tx, c, supportedLevel(documents, today), ready, decisionID)
+	_, err = tx.Exec(ctx, upsertCaseStatement, c.ID, tx.Now(), string(supportedLevel(documents, today)), c.residence(), decisionID, ready)
+	return err
 }
 
 // residence returns the country of a customer: alpha-3, of the address or else the nationality; empty for none.
@@ -278,7 +266,7 @@ const selectCaseStatement = `SELECT assignee, decision_id FROM kyc_cases WHERE c
 const assignCaseStatement = `UPDATE kyc_cases SET assignee = $2, assigned_at = $3 WHERE customer_id = $1`
 
 const selectStaleAssignments = `
-	SELECT customer_id FROM kyc_cases WHERE assigned_at < $1 AND customer_id > $2 ORDER BY customer_id LIMIT $3`
+	SELECT customer_id FROM kyc_cases WHERE assigned_at < $1 ORDER BY customer_id LIMIT $2`
 
 const selectCasesAfter = `SELECT customer_id FROM kyc_cases WHERE customer_id > $1 ORDER BY customer_id LIMIT $2`
 
@@ -329,11 +317,6 @@ func scanCase(row records.Row) (Case, error) {
 	return c, err
 }
 
-func upsertCase(ctx context.Context, tx *store.Tx, c Customer, level Level, ready bool, decisionID *string) error {
-	_, err := tx.Exec(ctx, upsertCaseStatement, c.ID, tx.Now(), string(level), c.residence(), decisionID, ready)
-	return err
-}
-
 // heldCase is who works on a case.
 type heldCase struct{ assignee, decisionID *string }
 
@@ -363,39 +346,28 @@ const caseBatch = 100
 
 // EndAssignments gives back the cases whose reviewers took them more than 24 hours ago. It runs hourly.
 func (s *Service) EndAssignments(ctx context.Context) error {
-	return s.eachCaseID(ctx, func(ctx context.Context, q store.Querier, last string) ([]string, error) {
-		return store.All(ctx, q, store.Text, selectStaleAssignments, q.Now().Add(-assignmentLife), last, caseBatch)
-	}, func(ctx context.Context, tx *store.Tx, id string) error {
+	return store.EachFound(ctx, s.db, func(q store.Querier) ([]string, error) {
+		return store.All(ctx, q, store.Text, selectStaleAssignments, q.Now().Add(-assignmentLife), caseBatch)
+	}, func(tx *store.Tx, id string) error {
 		return assignCase(ctx, tx, id, nil, "customers.kyc_assignment_end")
 	})
 }
 
 // refreshCases updates the levels and countries of open cases, because documents expire with time.
 func (s *Service) refreshCases(ctx context.Context) error {
-	return s.eachCaseID(ctx, func(ctx context.Context, q store.Querier, last string) ([]string, error) {
-		return store.All(ctx, q, store.Text, selectCasesAfter, last, caseBatch)
-	}, func(ctx context.Context, tx *store.Tx, id string) error {
-		c, err := table.GetUnchecked(ctx, tx, id)
-		if err != nil {
-			return err
-		}
-		return s.refreshCase(ctx, tx, c)
-	})
-}
-
-// eachCaseID changes the cases that next returns after an id, one transaction a batch.
-func (s *Service) eachCaseID(ctx context.Context, next func(ctx context.Context, q store.Querier, last string) ([]string, error),
-	change func(ctx context.Context, tx *store.Tx, id string) error,
-) error {
 	last := ""
 	for ctx.Err() == nil {
 		var ids []string
 		err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-			if ids, err = next(ctx, tx, last); err != nil {
+			if ids, err = store.All(ctx, tx, store.Text, selectCasesAfter, last, caseBatch); err != nil {
 				return err
 			}
 			for _, id := range ids {
-				if err := change(ctx, tx, id); err != nil {
+				c, err := table.GetUnchecked(ctx, tx, id)
+				if err == nil {
+					err = s.refreshCase(ctx, tx, c)
+				}
+				if err != nil {
 					return fmt.Errorf("change the case of %s: %w", id, err)
 				}
 			}

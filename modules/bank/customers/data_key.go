@@ -120,8 +120,6 @@ func (s *Service) prepareKey(ctx context.Context, id string) error {
 // A rotation of the master key seals the numbers of documents and the changes of identities again. Digests in the audit trail
 // cover the hashes of numbers and the sealed changes, so that each new value has an audit entry.
 
-const resealAction = "keys.reseal"
-
 const (
 	selectOldDocuments = `
 		SELECT id, customer_id, type, number_key, number_sealed FROM kyc_documents
@@ -142,18 +140,10 @@ const (
 
 // oldDocuments returns documents whose numbers are not sealed with the newest key.
 func (s *Service) oldDocuments(ctx context.Context, newest, after string, limit int) ([]store.SealedValue, error) {
-	rows, err := s.db.Query(ctx, selectOldDocuments, newest, after, limit)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var values []store.SealedValue
-	for rows.Next() {
+	return store.All(ctx, s.db, func(row store.Scanner) (store.SealedValue, error) {
 		var id, customerID, kind, key, sealed string
-		if err := rows.Scan(&id, &customerID, &kind, &key, &sealed); err != nil {
-			return nil, err
-		}
-		values = append(values, store.SealedValue{After: id, Reseal: func(ctx context.Context) (func(context.Context, *store.Tx) error, error) {
+		err := row.Scan(&id, &customerID, &kind, &key, &sealed)
+		return store.SealedValue{After: id, Reseal: func(ctx context.Context) (func(context.Context, *store.Tx) error, error) {
 			dataKey, err := s.readKey(ctx, s.db, customerID)
 			if err != nil {
 				return nil, err
@@ -167,25 +157,16 @@ func (s *Service) oldDocuments(ctx context.Context, newest, after string, limit 
 			return func(ctx context.Context, tx *store.Tx) error {
 				return replaceProven(ctx, tx, documentProof, id, updateNumber, id, sealed, newKey, resealed)
 			}, err
-		}})
-	}
-	return values, rows.Err()
+		}}, err
+	}, selectOldDocuments, newest, after, limit)
 }
 
 // oldChanges returns entries of the KYC history that are not sealed with the newest key.
 func (s *Service) oldChanges(ctx context.Context, newest, after string, limit int) ([]store.SealedValue, error) {
-	rows, err := s.db.Query(ctx, selectOldChanges, newest, after, limit)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var values []store.SealedValue
-	for rows.Next() {
+	return store.All(ctx, s.db, func(row store.Scanner) (store.SealedValue, error) {
 		var id, customerID, sealed string
-		if err := rows.Scan(&id, &customerID, &sealed); err != nil {
-			return nil, err
-		}
-		values = append(values, store.SealedValue{After: id, Reseal: func(ctx context.Context) (func(context.Context, *store.Tx) error, error) {
+		err := row.Scan(&id, &customerID, &sealed)
+		return store.SealedValue{After: id, Reseal: func(ctx context.Context) (func(context.Context, *store.Tx) error, error) {
 			dataKey, err := s.readKey(ctx, s.db, customerID)
 			if err != nil {
 				return nil, err
@@ -199,9 +180,8 @@ func (s *Service) oldChanges(ctx context.Context, newest, after string, limit in
 			return func(ctx context.Context, tx *store.Tx) error {
 				return replaceProven(ctx, tx, changeProof, id, updateChanges, id, sealed, resealed)
 			}, err
-		}})
-	}
-	return values, rows.Err()
+		}}, err
+	}, selectOldChanges, newest, after, limit)
 }
 
 // replaceProven runs an update and writes the audit entry of its record, if the record still has the old value.
@@ -217,7 +197,7 @@ func replaceProven(ctx context.Context, tx *store.Tx, proof records.Proof, id, u
 	if err != nil || changed == 0 {
 		return err
 	}
-	return proof.Audit(ctx, tx, resealAction, id, was)
+	return proof.Audit(ctx, tx, "keys.reseal", id, was)
 }
 
 // currentDocument returns the document sealed with the newest key, in case a rotation has begun since it was sealed.

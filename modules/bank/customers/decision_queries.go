@@ -89,20 +89,7 @@ func selectDecision(ctx context.Context, q store.Querier, customerID, id string)
 
 // selectDecisions returns the newest decisions of a customer that needed a second person.
 func selectDecisions(ctx context.Context, q store.Querier, customerID string) ([]PendingDecision, error) {
-	rows, err := q.Query(ctx, selectDecisionsStatement, customerID)
-	if err != nil {
-		return nil, fmt.Errorf("read decisions: %w", err)
-	}
-	defer rows.Close()
-	decisions := []PendingDecision{}
-	for rows.Next() {
-		d, err := scanDecision(rows)
-		if err != nil {
-			return nil, fmt.Errorf("read decision: %w", err)
-		}
-		decisions = append(decisions, d)
-	}
-	return decisions, rows.Err()
+	return store.All(ctx, q, scanDecision, selectDecisionsStatement, customerID)
 }
 
 func insertDecision(ctx context.Context, tx *store.Tx, d PendingDecision) error {
@@ -130,19 +117,14 @@ func selectExclusion(ctx context.Context, q store.Querier, decisionID, userID st
 
 // updateDecision closes a pending decision. It returns apierr.DecisionNotPending for another one.
 func updateDecision(ctx context.Context, tx *store.Tx, d PendingDecision) error {
-	was, err := readDecision(ctx, tx, d.ID)
-	if err != nil {
+	return decisionProof.Change(ctx, tx, "customers.kyc_decision_"+string(d.State), d.ID, func() error {
+		changed, err := tx.Exec(ctx, updateDecisionStatement, d.ID, string(d.State), d.ClosedAt, d.ClosedBy, d.ClosingReason)
+		if err == nil && changed == 0 { // another transaction was faster
+			now, err := scanDecision(tx.QueryRow(ctx, selectDecisionRecord, d.ID))
+			return cmp.Or(err, error(apierr.DecisionNotPending.Detail("state", now.State)))
+		}
 		return err
-	}
-	changed, err := tx.Exec(ctx, updateDecisionStatement, d.ID, string(d.State), d.ClosedAt, d.ClosedBy, d.ClosingReason)
-	if err != nil {
-		return err
-	}
-	if changed == 0 { // another transaction was faster
-		now, err := scanDecision(tx.QueryRow(ctx, selectDecisionRecord, d.ID))
-		return cmp.Or(err, error(apierr.DecisionNotPending.Detail("state", now.State)))
-	}
-	return decisionProof.Audit(ctx, tx, "customers.kyc_decision_"+string(d.State), d.ID, was)
+	})
 }
 
 func selectReviewers(ctx context.Context, q store.Querier, except string) ([]string, error) {
@@ -329,12 +311,5 @@ func (s *Service) void(ctx context.Context, tx *store.Tx, c Customer, d PendingD
 
 // markChanged stores that there is something new since a decision was proposed.
 func markChanged(ctx context.Context, tx *store.Tx, d PendingDecision) error {
-	was, err := readDecision(ctx, tx, d.ID)
-	if err != nil {
-		return err
-	}
-	if _, err := tx.Exec(ctx, markChangedStatement, d.ID, tx.Now()); err != nil {
-		return err
-	}
-	return decisionProof.Audit(ctx, tx, "customers.kyc_decision_changed", d.ID, was)
+	return decisionProof.ChangeRow(ctx, tx, "customers.kyc_decision_changed", d.ID, markChangedStatement, d.ID, tx.Now())
 }

@@ -3,9 +3,10 @@ package customers
 import (
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
+	"strings"
 
 	"kontor/modules/kit/attachment"
 	"kontor/modules/kit/event"
@@ -75,35 +76,32 @@ func hashedNumber(kind DocumentType, number string) []byte {
 // documentValidity returns types and expiry dates of a customer's documents, without their numbers. It includes the submitted
 // documents, which replace stored documents with the same number.
 func documentValidity(ctx context.Context, q store.Querier, customerID string, submitted []sealedDocument, today types.Date) ([]Document, error) {
-	rows, err := q.Query(ctx, selectValidity, customerID)
+	type key struct {
+		kind            DocumentType
+		number, country string
+	}
+	documents := map[key]Document{}
+	_, err := store.All(ctx, q, func(row store.Scanner) (d Document, err error) {
+		var k key
+		err = row.Scan(&d.ID, (*string)(&d.Type), &k.number, &k.country, &d.ExpiryDate, &d.files)
+		k.kind = d.Type
+		documents[k] = d
+		return d, err
+	}, selectValidity, customerID)
 	if err != nil {
 		return nil, fmt.Errorf("read documents: %w", err)
 	}
-	defer rows.Close()
-	type key struct{ kind, number, country string }
-	documents := map[key]Document{}
-	for rows.Next() {
-		var d Document
-		var k key
-		if err := rows.Scan(&d.ID, &k.kind, &k.number, &k.country, &d.ExpiryDate, &d.files); err != nil {
-			return nil, fmt.Errorf("read document: %w", err)
-		}
-		d.Type = DocumentType(k.kind)
-		documents[k] = d
-	}
 	for _, s := range submitted {
 		for _, older := range s.olderKeys {
-			delete(documents, key{string(s.kind), older, s.countryKey})
+			delete(documents, key{s.kind, older, s.countryKey})
 		}
-		documents[key{string(s.kind), s.numberKey, s.countryKey}] = Document{ID: s.id, Type: s.kind, ExpiryDate: s.expiryDate}
+		documents[key{s.kind, s.numberKey, s.countryKey}] = Document{ID: s.id, Type: s.kind, ExpiryDate: s.expiryDate}
 	}
-	all := make([]Document, 0, len(documents))
-	for _, d := range documents {
-		d.Expired = !d.validOn(today)
-		all = append(all, d)
+	all := slices.SortedFunc(maps.Values(documents), func(a, b Document) int { return strings.Compare(a.ID, b.ID) })
+	for i := range all {
+		all[i].Expired = !all[i].validOn(today)
 	}
-	sort.Slice(all, func(i, j int) bool { return all[i].ID < all[j].ID })
-	return all, rows.Err()
+	return all, nil
 }
 
 // maxStored limits the documents of a customer, because one answer contains all of them.
@@ -131,30 +129,21 @@ func (s *Service) documents(ctx context.Context, q store.Querier, customerID str
 	if err != nil {
 		return nil, err
 	}
-	rows, err := q.Query(ctx, selectDocuments, customerID)
+	documents, err := store.All(ctx, q, func(row store.Scanner) (d Document, err error) {
+		var sealed, key string
+		err = row.Scan(&d.ID, (*string)(&d.Type), &sealed, &key, &d.Country, &d.ExpiryDate, &d.CreatedAt, &d.files)
+		if err == nil && sealed != "" { // not erased
+			var number []byte
+			number, err = s.open(dataKey, documentsTable, numberColumn, customerID+"/"+key, sealed)
+			d.Number = string(number)
+		}
+		d.Expired = !d.validOn(today)
+		return d, err
+	}, selectDocuments, customerID)
 	if err != nil {
 		return nil, fmt.Errorf("read documents: %w", err)
 	}
-	defer rows.Close()
-	documents := []Document{}
-	for rows.Next() {
-		var d Document
-		var kind, sealed, key string
-		if err := rows.Scan(&d.ID, &kind, &sealed, &key, &d.Country, &d.ExpiryDate, &d.CreatedAt, &d.files); err != nil {
-			return nil, fmt.Errorf("read document: %w", err)
-		}
-		if sealed != "" { // not erased
-			number, err := s.open(dataKey, documentsTable, numberColumn, customerID+"/"+key, sealed)
-			if err != nil {
-				return nil, fmt.Errorf("unseal document %s: %w", d.ID, err)
-			}
-			d.Number = string(number)
-		}
-		d.Type = DocumentType(kind)
-		d.Expired = !d.validOn(today)
-		documents = append(documents, d)
-	}
-	return documents, rows.Err()
+	return append([]Document{}, documents...), nil
 }
 
 const selectDocumentOf = `SELECT 1 FROM kyc_documents WHERE id = $1 AND customer_id = $2`
@@ -180,7 +169,7 @@ func (s *Service) AllowFile(ctx context.Context, q store.Querier, target attachm
 		return apierr.RecordErased
 	}
 	if wanted == access.Create {
-		exists, err := found(ctx, q, selectDocumentOf, target.Record, target.Parent)
+		exists, err := store.Exists(ctx, q, selectDocumentOf, target.Record, target.Parent)
 		if err == nil && !exists {
 			err = apierr.FileRecordNotFound
 		}
@@ -192,21 +181,11 @@ func (s *Service) AllowFile(ctx context.Context, q store.Querier, target attachm
 	if file.UploadedBy != access.From(ctx).UserID {
 		return apierr.NoAccess
 	}
-	decided, err := found(ctx, q, selectDecidedSince, c.ID, file.CreatedAt)
+	decided, err := store.Exists(ctx, q, selectDecidedSince, c.ID, file.CreatedAt)
 	if err == nil && (decided || c.KYCStatus == InReview) {
 		err = apierr.FileLocked
 	}
 	return err
-}
-
-// found reports whether a statement has a row.
-func found(ctx context.Context, q store.Querier, statement string, args ...any) (bool, error) {
-	var one int
-	err := q.QueryRow(ctx, statement, args...).Scan(&one)
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // expiryBatch is the number of customers or documents that one transaction of the daily job changes.
@@ -215,20 +194,22 @@ const expiryBatch = 100
 // RunExpiry expires verified customers whose last valid identity document has expired. It also notifies the creators of
 // customers, once for each document that expires soon, and updates the levels of open cases. It runs daily; it may run at any time and repeatedly.
 func (s *Service) RunExpiry(ctx context.Context) error {
-	today := types.DateOf(s.db.Now().Std())
 	prepared := map[string]preparedChange{} // by customer, for one batch: digests are computed before its transaction
-	prepare := func(ids []string) error {
+	err := store.EachFound(ctx, s.db, func(q store.Querier) ([]string, error) {
+		ids, err := store.All(ctx, q, store.Text, selectExpired, types.DateOf(q.Now().Std()).String(), expiryBatch)
+		if err != nil || q != store.Querier(s.db) { // in the transaction
+			return ids, err
+		}
 		clear(prepared)
 		for _, id := range ids {
-			before, err := table.GetUnchecked(ctx, s.db, id)
+			before, err := table.GetUnchecked(ctx, q, id)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			prepared[id] = s.prepareExpiry(before)
 		}
-		return nil
-	}
-	expire := func(ctx context.Context, tx *store.Tx, id string) error {
+		return ids, nil
+	}, func(tx *store.Tx, id string) error {
 		before, err := table.GetUnchecked(ctx, tx, id)
 		if err != nil {
 			return err
@@ -238,53 +219,21 @@ func (s *Service) RunExpiry(ctx context.Context) error {
 			change = s.prepareExpiry(before)
 		}
 		return s.write(ctx, tx, change)
-	}
-	if err := s.inBatches(ctx, today, selectExpired, prepare, expire); err != nil {
+	})
+	if err != nil {
 		return fmt.Errorf("expire customers: %w", err)
 	}
 	if err := s.refreshCases(ctx); err != nil {
 		return fmt.Errorf("update the open cases: %w", err)
 	}
-	if err := s.inBatches(ctx, today.AddDays(expiringSoonDays), selectExpiring, nil, s.warnExpiring); err != nil {
+	until := types.DateOf(s.db.Now().Std()).AddDays(expiringSoonDays).String()
+	err = store.EachFound(ctx, s.db, func(q store.Querier) ([]string, error) {
+		return store.All(ctx, q, store.Text, selectExpiring, until, types.DateOf(q.Now().Std()).String(), expiryBatch)
+	}, func(tx *store.Tx, id string) error { return s.warnExpiring(ctx, tx, id) })
+	if err != nil {
 		return fmt.Errorf("warn of expiring documents: %w", err)
 	}
 	return nil
-}
-
-// inBatches applies change to the rows that a statement finds, one transaction a batch, until no rows are left. If prepare is
-// not nil, inBatches calls it before each transaction.
-func (s *Service) inBatches(ctx context.Context, day types.Date, statement string, prepare func(ids []string) error,
-	change func(ctx context.Context, tx *store.Tx, id string) error,
-) error {
-	for ctx.Err() == nil {
-		if prepare != nil {
-			ids, err := selectIDs(ctx, s.db, statement, day.String(), types.DateOf(s.db.Now().Std()).String(), expiryBatch)
-			if err != nil {
-				return err
-			}
-			if err := prepare(ids); err != nil {
-				return err
-			}
-		}
-		found := 0
-		err := s.db.InTx(ctx, func(tx *store.Tx) error {
-			ids, err := selectIDs(ctx, tx, statement, day.String(), types.DateOf(tx.Now().Std()).String(), expiryBatch)
-			if err != nil {
-				return err
-			}
-			found = len(ids)
-			for _, id := range ids {
-				if err := change(ctx, tx, id); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil || found < expiryBatch {
-			return err
-		}
-	}
-	return ctx.Err()
 }
 
 // prepareExpiry prepares the expiry of a customer's verification.
@@ -296,8 +245,8 @@ func (s *Service) prepareExpiry(before Customer) preparedChange {
 
 // warnExpiring marks a document as warned about and notifies the creator of its customer.
 func (s *Service) warnExpiring(ctx context.Context, tx *store.Tx, documentID string) error {
-	customerID, documentType, expiry, err := markWarned(ctx, tx, documentID)
-	if err != nil {
+	var customerID, documentType, expiry string
+	if err := tx.QueryRow(ctx, markWarnedStatement, documentID, tx.Now()).Scan(&customerID, &documentType, &expiry); err != nil {
 		return err
 	}
 	c, err := table.GetUnchecked(ctx, tx, customerID)

@@ -277,12 +277,9 @@ func (c Customer) nameKeys() []string {
 // FillNameKeys computes the keys of customers that were written since the last search for duplicates. It does nothing in a bank that
 // has never searched. It may be interrupted and run again.
 func (s *Service) FillNameKeys(ctx context.Context) error {
-	begun, err := store.All(ctx, s.db, store.Text, selectAnyKey)
-	if err != nil || len(begun) == 0 {
-		return err
-	}
-	for more := true; more && err == nil; {
-		more, err = s.fillNameKeys(ctx)
+	begun, err := store.Exists(ctx, s.db, selectAnyKey)
+	if err == nil && begun {
+		_, err = s.keyed(ctx)
 	}
 	return err
 }
@@ -290,11 +287,11 @@ func (s *Service) FillNameKeys(ctx context.Context) error {
 // keyed reports whether all customers have their keys. It computes the missing ones until the context ends.
 func (s *Service) keyed(ctx context.Context) (bool, error) {
 	for {
-		missing, err := store.All(ctx, s.db, store.Text, selectAnyUnkeyed)
-		if err != nil || len(missing) == 0 {
+		missing, err := store.Exists(ctx, s.db, selectAnyUnkeyed)
+		if err != nil || !missing {
 			return err == nil, err
 		}
-		if _, err = s.fillNameKeys(context.WithoutCancel(ctx)); err != nil {
+		if err := s.fillNameKeys(context.WithoutCancel(ctx)); err != nil {
 			return false, err
 		}
 		if ctx.Err() != nil {
@@ -303,9 +300,9 @@ func (s *Service) keyed(ctx context.Context) (bool, error) {
 	}
 }
 
-// fillNameKeys computes the keys of the next batch. more reports whether there may be another.
-func (s *Service) fillNameKeys(ctx context.Context) (more bool, err error) {
-	err = s.db.InTx(ctx, func(tx *store.Tx) error {
+// fillNameKeys computes the keys of the next batch.
+func (s *Service) fillNameKeys(ctx context.Context) error {
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		found, err := store.All(ctx, tx, func(row store.Scanner) (c Customer, err error) {
 			err = row.Scan(&c.ID, &c.Type, &c.FirstName, &c.LastName, &c.DateOfBirth, &c.version, &c.ErasedAt)
 			return c, err
@@ -318,13 +315,12 @@ func (s *Service) fillNameKeys(ctx context.Context) (more bool, err error) {
 				return err
 			}
 		}
-		more = len(found) == keyBatch
 		return nil
 	})
 	if err != nil {
-		return false, fmt.Errorf("write the keys of names: %w", err)
+		return fmt.Errorf("write the keys of names: %w", err)
 	}
-	return more, nil
+	return nil
 }
 
 func writeNameKeys(ctx context.Context, tx *store.Tx, c Customer) error {

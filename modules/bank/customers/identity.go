@@ -85,7 +85,7 @@ func (s *Service) rejectTakeover(ctx context.Context, q store.Querier, after Cus
 	if !mayReview(caller) {
 		return nil
 	}
-	decided, err := hasDecided(ctx, q, after.ID, caller.UserID)
+	decided, err := store.Exists(ctx, q, hasDecidedStatement, after.ID, caller.UserID)
 	if err != nil || !decided {
 		return err
 	}

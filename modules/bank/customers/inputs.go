@@ -150,36 +150,33 @@ func (in *UpdateInput) Validate(ctx context.Context, v *apierr.Fields) {
 		"type": in.Type.Given, "first_name": in.FirstName.Given, "last_name": in.LastName.Given, "email": in.Email.Given, "phone": in.Phone.Given,
 		"date_of_birth": in.DateOfBirth.Given, "nationality": in.Nationality.Given, "address": in.Address.Given, "metadata": in.Metadata.Given,
 	}
-	alone := CreateInput{
-		Type:        in.Type.Or(Business), // which may have no first name
-		FirstName:   in.FirstName.Or(""),
-		LastName:    in.LastName.Or(""),
-		Email:       in.Email.Or(""),
-		Phone:       in.Phone.Or(""),
-		DateOfBirth: in.DateOfBirth.Or(""),
-		Nationality: in.Nationality.Or(""),
-		Address:     in.Address.Or(nil),
-		Metadata:    in.Metadata.Or(nil),
-	}
+	alone := in.over(CreateInput{Type: Business}) // which may have no first name
 	var problems apierr.Fields
 	alone.check(&problems, types.DateOf(endpoint.Of(ctx).Now.UTC()))
 	validate.Given(v, &problems, given)
 }
 
+// over returns the data of a customer with the members that are given.
+func (in *UpdateInput) over(c CreateInput) CreateInput {
+	return CreateInput{
+		Type:        in.Type.Or(c.Type),
+		FirstName:   in.FirstName.Or(c.FirstName),
+		LastName:    in.LastName.Or(c.LastName),
+		Email:       in.Email.Or(c.Email),
+		Phone:       in.Phone.Or(c.Phone),
+		DateOfBirth: in.DateOfBirth.Or(c.DateOfBirth),
+		Nationality: in.Nationality.Or(c.Nationality),
+		Address:     in.Address.Or(c.Address),
+		Metadata:    in.Metadata.Or(c.Metadata),
+	}
+}
+
 // apply returns the customer with the changes. It checks all members by the rules for a new customer, because the rules depend
 // on each other.
-func (in UpdateInput) apply(before Customer, today types.Date) (Customer, error) {
-	merged := CreateInput{
-		Type:        in.Type.Or(before.Type),
-		FirstName:   in.FirstName.Or(before.FirstName),
-		LastName:    in.LastName.Or(before.LastName),
-		Email:       in.Email.Or(before.Email),
-		Phone:       in.Phone.Or(types.EmptyIfNil(before.Phone)),
-		DateOfBirth: in.DateOfBirth.Or(before.DateOfBirth.String()),
-		Nationality: in.Nationality.Or(types.EmptyIfNil(before.Nationality)),
-		Address:     in.Address.Or(before.Address),
-		Metadata:    in.Metadata.Or(before.Metadata),
-	}
+func (in *UpdateInput) apply(before Customer, today types.Date) (Customer, error) {
+	merged := in.over(CreateInput{Type: before.Type, FirstName: before.FirstName, LastName: before.LastName, Email: before.Email,
+		Phone: types.EmptyIfNil(before.Phone), DateOfBirth: before.DateOfBirth.String(), Nationality: types.EmptyIfNil(before.Nationality),
+		Address: before.Address, Metadata: before.Metadata})
 	var problems apierr.Fields
 	c := merged.check(&problems, today)
 	c.ID, c.KYCStatus, c.VerificationLevel, c.CreatedAt = before.ID, before.KYCStatus, before.VerificationLevel, before.CreatedAt

@@ -5,7 +5,6 @@ import (
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/personal"
-	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/store"
@@ -148,40 +147,24 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 	return personal.Run(ctx, tx, cursor,
 		personal.Once(func(ctx context.Context, tx *store.Tx) error { return s.eraseRecord(ctx, tx, subject.ID) }),
 		personal.EachID(selectUnerasedDocuments, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
-			return eraseProven(ctx, tx, documentProof, id, eraseDocument, id, tx.Now())
+			return documentProof.ChangeRow(ctx, tx, personal.Action, id, eraseDocument, id, tx.Now())
 		}),
 		personal.EachID(selectUnerasedChanges, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
-			return eraseProven(ctx, tx, changeProof, id, eraseChange, id)
+			return changeProof.ChangeRow(ctx, tx, personal.Action, id, eraseChange, id)
 		}),
 		personal.EachID(selectUnerasedDecisions, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
-			return s.eraseDecision(ctx, tx, id)
+			return decisionProof.Change(ctx, tx, personal.Action, id, func() error { return execEach(ctx, tx, id, deleteExclusions, eraseDecision) })
 		}))
 }
 
-// eraseProven runs an update that erases a record, and writes its audit entry.
-func eraseProven(ctx context.Context, tx *store.Tx, proof records.Proof, id, update string, args ...any) error {
-	was, err := proof.Read(ctx, tx, id)
-	if err != nil {
-		return err
-	}
-	if _, err := tx.Exec(ctx, update, args...); err != nil {
-		return err
-	}
-	return proof.Audit(ctx, tx, personal.Action, id, was)
-}
-
-// eraseDecision erases the texts of a decision, and who was excluded from it.
-func (s *Service) eraseDecision(ctx context.Context, tx *store.Tx, id string) error {
-	was, err := readDecision(ctx, tx, id)
-	if err != nil {
-		return err
-	}
-	for _, statement := range []string{deleteExclusions, eraseDecision} {
+// execEach runs statements with one id.
+func execEach(ctx context.Context, tx *store.Tx, id string, statements ...string) error {
+	for _, statement := range statements {
 		if _, err := tx.Exec(ctx, statement, id); err != nil {
 			return err
 		}
 	}
-	return decisionProof.Audit(ctx, tx, personal.Action, id, was)
+	return nil
 }
 
 func (s *Service) eraseRecord(ctx context.Context, tx *store.Tx, id string) error {
@@ -189,10 +172,8 @@ func (s *Service) eraseRecord(ctx context.Context, tx *store.Tx, id string) erro
 	if err != nil || before.Erased() {
 		return err
 	}
-	for _, statement := range []string{deleteKeyStatement, deleteIdentities, deleteFormerAddresses, eraseCase, deleteNameKeys, deleteDistinctions} {
-		if _, err := tx.Exec(ctx, statement, id); err != nil {
-			return err
-		}
+	if err := execEach(ctx, tx, id, deleteKeyStatement, deleteIdentities, deleteFormerAddresses, eraseCase, deleteNameKeys, deleteDistinctions); err != nil {
+		return err
 	}
 	if _, err := tx.Exec(ctx, eraseCustomer, id, tx.Now(), personal.Actor(ctx)); err != nil {
 		return err

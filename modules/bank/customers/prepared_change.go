@@ -67,7 +67,7 @@ func (s *Service) prepareVerification(before, after Customer, action string, why
 	after = s.nextVersion(before, after)
 	change := preparedChange{before: before, after: after, verification: true,
 		audits: []auditRecord{s.auditRecord(action, before, after)}}
-	if before.KYCStatus != after.KYCStatus || before.VerificationLevel != after.VerificationLevel || !sameTime(before.verifiedAt, after.verifiedAt) {
+	if !before.verifiedAs(after) {
 		change.entry = &historyEntry{id: store.NewID(), reason: why.reason, decisionID: why.decisionID}
 		if why.decisionID != nil {
 			change.entry.reason = why.forCustomer
@@ -82,7 +82,11 @@ func (s *Service) auditRecord(action string, before, after Customer) auditRecord
 	return auditRecord{action, was, s.db.DigestChange(access.Customers.Name, was, s.db.Digest(audited(after)))}
 }
 
-func sameTime(a, b *store.Time) bool { return a == b || a != nil && b != nil && *a == *b }
+// verifiedAs reports whether the verification of two states of a customer is the same.
+func (c Customer) verifiedAs(other Customer) bool {
+	a, b := c.verifiedAt, other.verifiedAt
+	return c.KYCStatus == other.KYCStatus && c.VerificationLevel == other.VerificationLevel && (a == b || a != nil && b != nil && *a == *b)
+}
 
 const (
 	changesTable  = "kyc_changes"
@@ -143,8 +147,8 @@ func (s *Service) write(ctx context.Context, tx *store.Tx, change preparedChange
 			return err
 		}
 	}
-	if change.former != nil {
-		if err := insertIdentity(ctx, tx, c.ID, *change.former); err != nil {
+	if h := change.former; h != nil {
+		if _, err := tx.Exec(ctx, insertIdentityStatement, c.ID, h.name, h.birth, tx.Now()); err != nil {
 			return err
 		}
 	}
@@ -233,12 +237,10 @@ func (s *Service) rejectOpenHits(ctx context.Context, tx *store.Tx, change prepa
 
 // verifies reports whether the customer becomes verified, is verified again or gets another level, now or once it is confirmed.
 func (change preparedChange) verifies() bool {
-	before, after := change.before, change.after
 	if d := change.proposal; d != nil && d.verifies() {
 		return true
 	}
-	return after.KYCStatus == Verified &&
-		(before.KYCStatus != Verified || before.VerificationLevel != after.VerificationLevel || !sameTime(before.verifiedAt, after.verifiedAt))
+	return change.after.KYCStatus == Verified && !change.before.verifiedAs(change.after)
 }
 
 // hits returns the hits of a customer for reviewers; none for other callers.

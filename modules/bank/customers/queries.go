@@ -2,7 +2,6 @@ package customers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -249,18 +248,17 @@ const insertFormerAddress = `
 	INSERT INTO customer_addresses (customer_id, digest, until) VALUES ($1, $2, $3)
 	ON CONFLICT (customer_id, digest) DO UPDATE SET until = excluded.until`
 
-// selectExpired finds verified customers that have identity documents, all of which expired before the day $2. It does not
-// use $1; it has the same parameters as selectExpiring.
+// selectExpired finds verified customers that have identity documents, all of which expired before the day $1.
 const selectExpired = `
 	SELECT c.id FROM customers c
-	WHERE c.kyc_status = 'verified' AND $1 <> ''
+	WHERE c.kyc_status = 'verified'
 		AND EXISTS (SELECT 1 FROM kyc_documents d
 			WHERE d.customer_id = c.id AND d.type IN ('passport', 'identity_card', 'residence_permit', 'driving_licence'))
 		AND NOT EXISTS (SELECT 1 FROM kyc_documents d
 			WHERE d.customer_id = c.id AND d.type IN ('passport', 'identity_card', 'residence_permit', 'driving_licence')
-				AND (d.expiry_date IS NULL OR d.expiry_date >= $2))
+				AND (d.expiry_date IS NULL OR d.expiry_date >= $1))
 	ORDER BY c.created_at, c.id
-	LIMIT $3`
+	LIMIT $2`
 
 // selectExpiring finds documents that expire from the day $2 on and before the day $1, and that have no warning yet.
 const selectExpiring = `
@@ -303,36 +301,12 @@ func insertChange(ctx context.Context, tx *store.Tx, change preparedChange, by s
 	return changeProof.Audit(ctx, tx, "customers.kyc_change", change.entry.id, nil)
 }
 
-func hasDecided(ctx context.Context, q store.Querier, customerID, userID string) (bool, error) {
-	var one int
-	err := q.QueryRow(ctx, hasDecidedStatement, customerID, userID).Scan(&one)
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-func insertIdentity(ctx context.Context, tx *store.Tx, customerID string, h identityHash) error {
-	_, err := tx.Exec(ctx, insertIdentityStatement, customerID, h.name, h.birth, tx.Now())
-	return err
-}
-
 // selectIdentities returns the former identities of a customer.
 func selectIdentities(ctx context.Context, q store.Querier, customerID string) ([]identityHash, error) {
-	rows, err := q.Query(ctx, selectIdentitiesStatement, customerID)
-	if err != nil {
-		return nil, fmt.Errorf("read former identities: %w", err)
-	}
-	defer rows.Close()
-	var former []identityHash
-	for rows.Next() {
-		var h identityHash
-		if err := rows.Scan(&h.name, &h.birth); err != nil {
-			return nil, fmt.Errorf("read former identity: %w", err)
-		}
-		former = append(former, h)
-	}
-	return former, rows.Err()
+	return store.All(ctx, q, func(row store.Scanner) (h identityHash, err error) {
+		err = row.Scan(&h.name, &h.birth)
+		return h, err
+	}, selectIdentitiesStatement, customerID)
 }
 
 func selectChanges(ctx context.Context, q store.Querier, customerID string) ([]Change, error) {
@@ -345,33 +319,9 @@ func selectChanges(ctx context.Context, q store.Querier, customerID string) ([]C
 
 func scanChange(row store.Scanner) (Change, error) {
 	var c Change
-	var from, to, level string
-	err := row.Scan(&c.id, &from, &to, &level, &c.Reason, &c.ChangedAt, &c.ChangedBy, &c.sealed, &c.decisionID, &c.internal)
-	c.From, c.To, c.VerificationLevel = Status(from), Status(to), Level(level)
+	err := row.Scan(&c.id, (*string)(&c.From), (*string)(&c.To), (*string)(&c.VerificationLevel), &c.Reason, &c.ChangedAt, &c.ChangedBy, &c.sealed,
+		&c.decisionID, &c.internal)
 	return c, err
-}
-
-// selectIDs runs a statement of the daily job.
-func selectIDs(ctx context.Context, q store.Querier, statement, until, today string, limit int) ([]string, error) {
-	rows, err := q.Query(ctx, statement, until, today, limit)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var ids []string
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, rows.Err()
-}
-
-func markWarned(ctx context.Context, tx *store.Tx, id string) (customerID, kind, expiry string, err error) {
-	err = tx.QueryRow(ctx, markWarnedStatement, id, tx.Now()).Scan(&customerID, &kind, &expiry)
-	return customerID, kind, expiry, err
 }
 
 // Proofs declares how the audit trail reads the records of this module. Not covered are the columns updated_by of customers,
@@ -448,11 +398,9 @@ type storedDocument struct {
 
 func readDocument(ctx context.Context, q store.Querier, id string) (store.Record, error) {
 	var d Document
-	var kind string
 	var s storedDocument
-	err := q.QueryRow(ctx, selectDocument, id).Scan(&d.ID, &kind, &d.Country, &d.ExpiryDate, &d.CreatedAt,
+	err := q.QueryRow(ctx, selectDocument, id).Scan(&d.ID, (*string)(&d.Type), &d.Country, &d.ExpiryDate, &d.CreatedAt,
 		&s.CustomerID, &s.NumberKey, &s.CountryKey, &s.CreatedBy, &s.UpdatedAt)
-	d.Type = DocumentType(kind)
 	return store.Record{Answer: d, Stored: s}, err
 }
 
@@ -475,8 +423,8 @@ const selectChange = `
 
 func readChange(ctx context.Context, q store.Querier, id string) (store.Record, error) {
 	var c Change
-	var from, to, level, customerID, changes string
-	err := q.QueryRow(ctx, selectChange, id).Scan(&from, &to, &level, &c.Reason, &c.ChangedAt, &c.ChangedBy, &customerID, &changes, &c.decisionID)
-	c.From, c.To, c.VerificationLevel = Status(from), Status(to), Level(level)
+	var customerID, changes string
+	err := q.QueryRow(ctx, selectChange, id).Scan((*string)(&c.From), (*string)(&c.To), (*string)(&c.VerificationLevel), &c.Reason, &c.ChangedAt, &c.ChangedBy,
+		&customerID, &changes, &c.decisionID)
 	return store.Record{Answer: c, Stored: map[string]any{"customer_id": customerID, "changes": changes, "decision_id": c.decisionID}}, err
 }

@@ -127,7 +127,7 @@ func New(db *store.DB, holders map[attachment.Kind]attachment.Holder, o Options)
 }
 
 // allow asks the module of the record.
-func (s *Service) allow(ctx context.Context, q store.Querier, target attachment.Target, wanted permission, file *attachment.File) error {
+func (s *Service) allow(ctx context.Context, q store.Querier, target attachment.Target, wanted access.Permission, file *attachment.File) error {
 	return s.holders[target.Kind].AllowFile(ctx, q, target, wanted, file)
 }
 

@@ -32,12 +32,7 @@ type oneInput struct {
 	ID string `path:"id"`
 }
 
-type customerInput struct {
-	ID     string `path:"id"`
-	Before string `query:"before" format:"uuid" doc:"Id of a file: return older ones."`
-}
-
-type chatInput struct {
+type parentInput struct {
 	ID     string `path:"id"`
 	Before string `query:"before" format:"uuid" doc:"Id of a file: return older ones."`
 }
@@ -53,12 +48,12 @@ func (s *Service) get(ctx context.Context, in oneInput) (StoredFile, error) {
 }
 
 // ofCustomer returns the evidence of a customer: the files of all documents.
-func (s *Service) ofCustomer(ctx context.Context, in customerInput) (Files, error) {
+func (s *Service) ofCustomer(ctx context.Context, in parentInput) (Files, error) {
 	return s.ofParent(ctx, attachment.Target{Kind: attachment.Document, Parent: in.ID}, in.Before)
 }
 
 // ofChat returns the files of all messages of a chat.
-func (s *Service) ofChat(ctx context.Context, in chatInput) (Files, error) {
+func (s *Service) ofChat(ctx context.Context, in parentInput) (Files, error) {
 	return s.ofParent(ctx, attachment.Target{Kind: attachment.Message, Parent: in.ID}, in.Before)
 }
 
@@ -95,8 +90,6 @@ func listed(found []StoredFile) Files {
 	}
 	return Files{Files: found[:min(len(found), maxListed)], HasMore: len(found) > maxListed}
 }
-
-type permission = access.Permission
 
 const columns = `
 	id, record_type, record_id, parent_id, name, media_type, size, sha256, status, uploaded_by, created_at, account_id, charged, chunks, key_sealed`
@@ -152,7 +145,7 @@ func scanFile(row store.Scanner) (f StoredFile, err error) {
 }
 
 // find reads a file if the caller has a permission on its record. Files that are not ready exist for their uploader only.
-func (s *Service) find(ctx context.Context, q store.Querier, id string, wanted permission) (StoredFile, error) {
+func (s *Service) find(ctx context.Context, q store.Querier, id string, wanted access.Permission) (StoredFile, error) {
 	f, err := scanFile(q.QueryRow(ctx, selectOne, id))
 	if errors.Is(err, store.ErrNotFound) {
 		return StoredFile{}, apierr.FileNotFound

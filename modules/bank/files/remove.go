@@ -121,12 +121,7 @@ func (s *Service) Start(ctx context.Context) error {
 const endOfTime store.Time = math.MaxInt64
 
 func (s *Service) abandon(ctx context.Context, before store.Time) error {
-	var one int
-	err := s.db.QueryRow(ctx, selectAbandoned, before).Scan(&one)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
+	if found, err := store.Exists(ctx, s.db, selectAbandoned, before); err != nil || !found {
 		return err
 	}
 	return s.db.InTx(ctx, func(tx *store.Tx) error {

@@ -89,15 +89,19 @@ func (s *Service) apiError(lang string, err error) error {
 	}
 	invalid := s.invalidInput(lang, problem.Reason, problem.Format)
 	if len(problem.Findings) > 0 {
-		list := make([]Warning, 0, len(problem.Findings))
-		for _, f := range problem.Findings {
-			w := findingWarning(f)
-			w.Message = s.describe(lang, w)
-			list = append(list, w)
-		}
-		invalid = invalid.Detail("violations", list)
+		invalid = invalid.Detail("violations", s.violations(lang, problem))
 	}
 	return invalid
+}
+
+// violations returns the findings of an error with their texts in a language; nil for none.
+func (s *Service) violations(lang string, problem *qrbill.Error) (all []Warning) {
+	for _, f := range problem.Findings {
+		w := findingWarning(f)
+		w.Message = s.describe(lang, w)
+		all = append(all, w)
+	}
+	return all
 }
 
 // invalidInput returns the error invalid_input with a reason and its explanation.
@@ -208,11 +212,7 @@ func (s *Service) readFile(ctx context.Context, in io.Reader, name string, optio
 	if problem, ok := errors.AsType[*qrbill.Error](err); ok {
 		answer.Error.Reason = string(problem.Reason)
 		answer.Error.Message = s.explain(commandLanguage, problem.Reason, problem.Format)
-		for _, f := range problem.Findings {
-			w := findingWarning(f)
-			w.Message = s.describe(commandLanguage, w)
-			answer.Error.Violations = append(answer.Error.Violations, w)
-		}
+		answer.Error.Violations = s.violations(commandLanguage, problem)
 	}
 	return answer
 }
@@ -224,8 +224,7 @@ func loadFile(in io.Reader, name string, maxBytes int) ([]byte, error) {
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		var path *fs.PathError
-		if errors.As(err, &path) {
+		if path, ok := errors.AsType[*fs.PathError](err); ok {
 			err = path.Err
 		}
 		return nil, err

@@ -55,23 +55,11 @@ type Options struct {
 // UnmarshalJSON sets malformed when a field has the wrong type, so that Read reports it with the error code of this
 // request. It ignores unknown fields. Names of fields are case-sensitive.
 func (o *Options) UnmarshalJSON(raw []byte) error {
-	var members struct {
-		Page           *int  `json:"page"`
-		ValidateFormat *bool `json:"validate_format"`
-		Keep           *bool `json:"keep"`
-	}
-	if o.malformed = json.Unmarshal(raw, &members) != nil; o.malformed {
-		return nil
-	}
-	if members.Page != nil {
-		o.Page = *members.Page
-	}
-	if members.Keep != nil {
-		o.Keep = *members.Keep
-	}
-	if members.ValidateFormat != nil {
-		o.ValidateFormat = *members.ValidateFormat
-	}
+	type plain Options // without this method
+	var members plain
+	malformed := json.Unmarshal(raw, &members) != nil
+	*o = Options(members)
+	o.malformed = malformed
 	return nil
 }
 

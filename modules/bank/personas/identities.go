@@ -43,6 +43,7 @@ const insertNameStatement = `
 	ON CONFLICT (persona_id, first_name_key, last_name_key, date_of_birth, renamed_by) DO UPDATE SET
 		until = excluded.until, by_staff = excluded.by_staff`
 
+// selectOthersStatement selects the accepted links of a persona to all users except one.
 const selectOthersStatement = `
 	SELECT ` + userLinkColumns + ` FROM persona_users
 	WHERE persona_id = $1 AND user_id <> $2 AND accepted_at IS NOT NULL`
@@ -84,9 +85,9 @@ func keepNames(ctx context.Context, tx *store.Tx, before, after Persona) error {
 	if staff || samePerson(before, after) {
 		return nil
 	}
-	others, err := otherUserLinks(ctx, tx, before.ID, caller.UserID)
+	others, err := store.All(ctx, tx, scanUserLink, selectOthersStatement, before.ID, caller.UserID)
 	if err != nil {
-		return err
+		return fmt.Errorf("read users of a persona: %w", err)
 	}
 	for _, l := range others {
 		if err := keepUser(ctx, tx, before.ID, l.UserID); err != nil {
@@ -102,29 +103,6 @@ func keepNames(ctx context.Context, tx *store.Tx, before, after Persona) error {
 
 func samePerson(a, b Persona) bool {
 	return types.PersonKey(a.FirstName, a.LastName) == types.PersonKey(b.FirstName, b.LastName) && a.DateOfBirth == b.DateOfBirth
-}
-
-// otherUserLinks returns the accepted links of a persona to all users except one.
-func otherUserLinks(ctx context.Context, q store.Querier, personaID, userID string) ([]UserLink, error) {
-	rows, err := q.Query(ctx, selectOthersStatement, personaID, userID)
-	if err != nil {
-		return nil, fmt.Errorf("read users of a persona: %w", err)
-	}
-	defer rows.Close()
-	var links []UserLink
-	for rows.Next() {
-		l, err := scanUserLink(rows)
-		if err != nil {
-			return nil, fmt.Errorf("read user of a persona: %w", err)
-		}
-		links = append(links, l)
-	}
-	return links, rows.Err()
-}
-
-func keepIdentity(ctx context.Context, tx *store.Tx, personaID, userID string) error {
-	_, err := tx.Exec(ctx, keepIdentityStatement, personaID, userID, tx.Now())
-	return err
 }
 
 // Ended links stay as evidence of who is related: it counts when a second person decides about a customer, and it does not matter who
@@ -154,7 +132,7 @@ const (
 
 // keepUser stores who a user is by a persona before that link ends: the identities, and the persona.
 func keepUser(ctx context.Context, tx *store.Tx, personaID, userID string) error {
-	if err := keepIdentity(ctx, tx, personaID, userID); err != nil {
+	if _, err := tx.Exec(ctx, keepIdentityStatement, personaID, userID, tx.Now()); err != nil {
 		return err
 	}
 	_, err := tx.Exec(ctx, keepUserStatement, personaID, userID, tx.Now())
@@ -174,9 +152,8 @@ func keepLink(ctx context.Context, tx *store.Tx, l Link) error {
 // or had, the names and date of birth of the caller. So whatever decides who is related also decides what a caller may not change.
 func isOwn(ctx context.Context, q store.Querier, personaIDs ...string) (bool, error) {
 	for _, id := range personaIDs {
-		found, err := store.All(ctx, q, store.Text, isOwnStatement, access.From(ctx).UserID, id)
-		if len(found) > 0 || err != nil {
-			return err == nil, err
+		if own, err := store.Exists(ctx, q, isOwnStatement, access.From(ctx).UserID, id); own || err != nil {
+			return own, err
 		}
 	}
 	return false, nil

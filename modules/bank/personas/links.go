@@ -13,12 +13,14 @@ import (
 	"kontor/store"
 )
 
-// relations are the relations of one persona to another, with their inverses. A relation whose inverse is listed, too, can be
-// created from either side.
-var relations = []struct {
-	relation, inverse string
-	trust             bool // the persona may act or decide for the other one
-}{
+// relation is a relation of one persona to another, with its inverse.
+type relation struct {
+	name, inverse string
+	trust         bool // the persona may act or decide for the other one
+}
+
+// relations are all relations. One whose inverse is listed, too, can be created from either side.
+var relations = []relation{
 	{"spouse", "spouse", false},
 	{"parent", "child", false},
 	{"child", "parent", false},
@@ -29,31 +31,14 @@ var relations = []struct {
 	{"other", "other", false},
 }
 
-func relationNames() []string {
-	names := make([]string, len(relations))
-	for i, r := range relations {
-		names[i] = r.relation
-	}
-	return names
-}
-
-func inverse(relation string) string {
+// relationOf returns a relation by its name.
+func relationOf(name string) (found relation) {
 	for _, r := range relations {
-		if r.relation == relation {
-			return r.inverse
+		if r.name == name {
+			found = r
 		}
 	}
-	return ""
-}
-
-// carriesTrust reports whether one persona may act or decide for the other by a relation.
-func carriesTrust(relation string) bool {
-	for _, r := range relations {
-		if r.relation == relation {
-			return r.trust
-		}
-	}
-	return false
+	return found
 }
 
 // The directions of a link, seen from one of its personas.
@@ -86,7 +71,7 @@ func (l Link) EachUser(add func(id string)) { add(l.CreatedBy) }
 
 // seenFrom returns the link as seen from one of its personas.
 func (l Link) seenFrom(personaID string) Link {
-	l.InverseRelation, l.Direction = inverse(l.Relation), outgoing
+	l.InverseRelation, l.Direction = relationOf(l.Relation).inverse, outgoing
 	if l.PersonaID != personaID {
 		l.Direction = incoming
 	}
@@ -106,7 +91,11 @@ func (in *LinkInput) Validate(v *apierr.Fields) {
 	if in.LinkedPersonaID != "" && in.LinkedPersonaID == in.ID {
 		v.Add("linked_persona_id", "personas.link_to_itself")
 	}
-	validate.OneOf(v, "relation", in.Relation, relationNames()...)
+	var names []string
+	for _, r := range relations {
+		names = append(names, r.name)
+	}
+	validate.OneOf(v, "relation", in.Relation, names...)
 }
 
 // LinkIDInput identifies a link of a persona.
@@ -136,7 +125,7 @@ func (s *Service) Link(ctx context.Context, in LinkInput) (Link, error) {
 	caller := access.From(ctx)
 	l := Link{ID: store.NewID(), PersonaID: in.ID, LinkedPersonaID: in.LinkedPersonaID, Relation: in.Relation,
 		CreatedBy: caller.UserID, CreatedAt: s.db.Now(), version: 1}
-	if isStaff(caller) || !carriesTrust(l.Relation) {
+	if isStaff(caller) || !relationOf(l.Relation).trust {
 		l.acceptedAt = &l.CreatedAt
 	}
 	l.Status = statusOf(l.acceptedAt)
@@ -148,14 +137,15 @@ func (s *Service) Link(ctx context.Context, in LinkInput) (Link, error) {
 		if _, err := personas.Get(ctx, tx, in.LinkedPersonaID, access.Read); err != nil {
 			return err
 		}
-		exists, err := linkExists(ctx, tx, l)
+		exists, err := store.Exists(ctx, tx, linkExistsStatement, l.PersonaID, l.LinkedPersonaID, l.Relation, l.InverseRelation)
 		if err != nil {
 			return err
 		}
 		if exists {
 			return apierr.PersonaLinkExists
 		}
-		if err := insertLink(ctx, tx, l); err != nil {
+		_, err = tx.Exec(ctx, insertLinkStatement, l.ID, l.PersonaID, l.LinkedPersonaID, l.Relation, l.acceptedAt, l.CreatedAt, l.CreatedBy)
+		if err != nil {
 			return err
 		}
 		tx.Respond(l)
@@ -189,7 +179,7 @@ func (s *Service) AcceptLink(ctx context.Context, in LinkIDInput) (Link, error) 
 		}
 		now := tx.Now()
 		accepted.acceptedAt, accepted.Status, accepted.version = &now, LinkActive, l.version+1
-		if err := acceptLink(ctx, tx, accepted); err != nil {
+		if _, err := tx.Exec(ctx, acceptLinkStatement, accepted.ID, accepted.acceptedAt, accepted.version); err != nil {
 			return err
 		}
 		return auditLink(ctx, tx, "personas.accept_link", in.ID, l)
@@ -237,7 +227,7 @@ func (s *Service) Unlink(ctx context.Context, in LinkIDInput) (endpoint.Message,
 		if err := keepLink(ctx, tx, l); err != nil {
 			return err
 		}
-		if err := deleteLink(ctx, tx, l.ID); err != nil {
+		if _, err := tx.Exec(ctx, deleteLinkStatement, l.ID); err != nil {
 			return err
 		}
 		return auditLink(ctx, tx, "personas.unlink", in.ID, l)
@@ -308,25 +298,6 @@ func scanUserLink(row records.Row) (UserLink, error) {
 	return l, err
 }
 
-func insertUserLink(ctx context.Context, tx *store.Tx, l UserLink) error {
-	_, err := tx.Exec(ctx, insertUserLinkStatement, l.ID, l.PersonaID, l.UserID, l.acceptedAt, l.CreatedAt, l.CreatedBy)
-	return err
-}
-
-func acceptUserLink(ctx context.Context, tx *store.Tx, l UserLink) error {
-	_, err := tx.Exec(ctx, acceptUserLinkStatement, l.ID, l.acceptedAt, l.version)
-	return err
-}
-
-func selectUserLink(ctx context.Context, q store.Querier, personaID, userID string) (UserLink, error) {
-	return scanUserLink(q.QueryRow(ctx, selectUserLinkStatement, personaID, userID))
-}
-
-func deleteUserLink(ctx context.Context, tx *store.Tx, id string) error {
-	_, err := tx.Exec(ctx, deleteUserLinkStatement, id)
-	return err
-}
-
 func scanLink(row records.Row) (Link, error) {
 	var l Link
 	err := row.Scan(&l.ID, &l.PersonaID, &l.LinkedPersonaID, &l.Relation, &l.acceptedAt, &l.CreatedAt, &l.CreatedBy, &l.version)
@@ -334,31 +305,6 @@ func scanLink(row records.Row) (Link, error) {
 	return l, err
 }
 
-func insertLink(ctx context.Context, tx *store.Tx, l Link) error {
-	_, err := tx.Exec(ctx, insertLinkStatement, l.ID, l.PersonaID, l.LinkedPersonaID, l.Relation, l.acceptedAt, l.CreatedAt, l.CreatedBy)
-	return err
-}
-
-func acceptLink(ctx context.Context, tx *store.Tx, l Link) error {
-	_, err := tx.Exec(ctx, acceptLinkStatement, l.ID, l.acceptedAt, l.version)
-	return err
-}
-
-// linkExists reports whether a link with the same relation exists.
-func linkExists(ctx context.Context, q store.Querier, l Link) (bool, error) {
-	var one int
-	err := q.QueryRow(ctx, linkExistsStatement, l.PersonaID, l.LinkedPersonaID, l.Relation, l.InverseRelation).Scan(&one)
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 func selectLink(ctx context.Context, q store.Querier, linkID, personaID string) (Link, error) {
 	return scanLink(q.QueryRow(ctx, selectLinkStatement, linkID, personaID))
-}
-
-func deleteLink(ctx context.Context, tx *store.Tx, id string) error {
-	_, err := tx.Exec(ctx, deleteLinkStatement, id)
-	return err
 }

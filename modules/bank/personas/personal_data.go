@@ -186,7 +186,7 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 		return personal.Run(ctx, tx, cursor,
 			personal.Once(func(ctx context.Context, tx *store.Tx) error { return s.erasePersona(ctx, tx, subject.ID) }),
 			personal.EachID(selectUserLinkIDs, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
-				return auditChange(ctx, tx, personal.Action, subject.ID, func() error { return deleteUserLink(ctx, tx, id) })
+				return proof.ChangeRow(ctx, tx, personal.Action, subject.ID, deleteUserLinkStatement, id)
 			}),
 			personal.EachID(selectLinkIDs, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
 				return eraseLink(ctx, tx, subject.ID, id)
@@ -194,10 +194,7 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 	case personal.User:
 		return personal.Run(ctx, tx, cursor,
 			personal.EachID(selectPersonaIDs, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
-				return auditChange(ctx, tx, personal.Action, id, func() error {
-					_, err := tx.Exec(ctx, deleteUserFromPersona, id, subject.ID)
-					return err
-				})
+				return proof.ChangeRow(ctx, tx, personal.Action, id, deleteUserFromPersona, id, subject.ID)
 			}),
 			personal.Once(func(ctx context.Context, tx *store.Tx) error {
 				for _, statement := range []string{deleteIdentitiesOfUser, deleteFormerPersonas} {
@@ -230,7 +227,7 @@ func eraseLink(ctx context.Context, tx *store.Tx, personaID, id string) error {
 	if err != nil {
 		return err
 	}
-	return auditChange(ctx, tx, personal.Action, l.PersonaID, func() error { return deleteLink(ctx, tx, id) })
+	return proof.ChangeRow(ctx, tx, personal.Action, l.PersonaID, deleteLinkStatement, id)
 }
 
 // Proofs declares how the audit trail reads the records of this module.
@@ -238,18 +235,6 @@ func Proofs() []records.Proof { return []records.Proof{proof} }
 
 // proof covers a persona, its users and the links that were created at it.
 var proof = records.Proof{Type: access.Personas.Name, From: "personas", Key: "id", Read: readPersona, Changes: recordtype.Changes}
-
-// auditChange runs a change of a persona and writes its audit entry, with the state of persona, users and links before and after.
-func auditChange(ctx context.Context, tx *store.Tx, action, id string, change func() error) error {
-	before, err := proof.Read(ctx, tx, id)
-	if err != nil {
-		return err
-	}
-	if err := change(); err != nil {
-		return err
-	}
-	return proof.Audit(ctx, tx, action, id, before)
-}
 
 // storedPersona holds the data of a persona that the API does not show with it.
 type storedPersona struct {

@@ -73,7 +73,7 @@ type Service struct {
 
 // New returns a service on a database.
 func New(db *store.DB, texts endpoint.Texts) *Service {
-	return &Service{Service: recordtype.NewService(db, personas, recordtype.Hooks[Persona]{Before: keepNames, Audited: auditChange}), db: db, texts: texts}
+	return &Service{Service: recordtype.NewService(db, personas, recordtype.Hooks[Persona]{Before: keepNames, Audited: proof.Change}), db: db, texts: texts}
 }
 
 // Create creates a persona.

@@ -112,7 +112,7 @@ func (s *Service) AddUser(ctx context.Context, in AddUserInput) (UserLink, error
 		if _, err := personas.Get(ctx, tx, in.ID, access.Read); err != nil {
 			return err // linked users read the persona: callers give no more than they hold
 		}
-		if err := insertUserLink(ctx, tx, l); err != nil {
+		if _, err := tx.Exec(ctx, insertUserLinkStatement, l.ID, l.PersonaID, l.UserID, l.acceptedAt, l.CreatedAt, l.CreatedBy); err != nil {
 			return err
 		}
 		tx.Respond(l)
@@ -153,7 +153,7 @@ func (s *Service) AcceptUser(ctx context.Context, in UserLinkInput) (UserLink, e
 		}
 		now := tx.Now()
 		link.acceptedAt, link.Status, link.version = &now, LinkActive, link.version+1
-		if err := acceptUserLink(ctx, tx, link); err != nil {
+		if _, err := tx.Exec(ctx, acceptUserLinkStatement, link.ID, link.acceptedAt, link.version); err != nil {
 			return err
 		}
 		return proof.Audit(ctx, tx, "personas.accept_user", in.ID, nil)
@@ -163,7 +163,7 @@ func (s *Service) AcceptUser(ctx context.Context, in UserLinkInput) (UserLink, e
 
 // findUserLink returns a link, or apierr.PersonaUserNotFound.
 func findUserLink(ctx context.Context, q store.Querier, personaID, userID string) (UserLink, error) {
-	l, err := selectUserLink(ctx, q, personaID, userID)
+	l, err := scanUserLink(q.QueryRow(ctx, selectUserLinkStatement, personaID, userID))
 	if errors.Is(err, store.ErrNotFound) {
 		err = apierr.PersonaUserNotFound
 	}
@@ -207,7 +207,7 @@ func (s *Service) RemoveUser(ctx context.Context, in UserLinkInput) (endpoint.Me
 				return err
 			}
 		}
-		if err := deleteUserLink(ctx, tx, l.ID); err != nil {
+		if _, err := tx.Exec(ctx, deleteUserLinkStatement, l.ID); err != nil {
 			return err
 		}
 		return proof.Audit(ctx, tx, "personas.remove_user", in.ID, nil)

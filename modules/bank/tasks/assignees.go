@@ -307,10 +307,9 @@ func (s *Service) AllowFile(ctx context.Context, q store.Querier, target attachm
 	if wanted == access.Delete || !errors.Is(refused, apierr.NoAccess) {
 		return refused
 	}
-	var one int
-	err = q.QueryRow(ctx, selectMember, t.ID, caller).Scan(&one)
-	if errors.Is(err, store.ErrNotFound) {
-		return apierr.NoAccess
+	member, err := store.Exists(ctx, q, selectMember, t.ID, caller)
+	if err == nil && !member {
+		err = apierr.NoAccess
 	}
 	return err
 }

@@ -110,11 +110,7 @@ func (s *Service) finish(ctx context.Context, before Task, t *Task, p *plan) err
 
 // assigned returns the event for new assignees.
 func (s *Service) assigned(ctx context.Context, t Task, assignees []Assignee) event.Event {
-	users := make([]string, len(assignees))
-	for i, a := range assignees {
-		users[i] = a.UserID
-	}
-	return s.event(ctx, event.TaskAssigned, t, users, map[string]any{"Title": t.Title, "Category": t.Category})
+	return s.event(ctx, event.TaskAssigned, t, usersOf(assignees), map[string]any{"Title": t.Title, "Category": t.Category})
 }
 
 // event returns an event for users except the caller, who caused it.
@@ -124,9 +120,11 @@ func (s *Service) event(ctx context.Context, kind event.Kind, t Task, users []st
 	return s.notify.Prerender(ctx, event.Event{Kind: kind, CustomerID: t.CustomerID, Type: access.Tasks, RecordID: t.ID, Recipients: users, Args: args})
 }
 
-func (t Task) users() []string {
-	users := make([]string, len(t.assignees))
-	for i, a := range t.assignees {
+func (t Task) users() []string { return usersOf(t.assignees) }
+
+func usersOf(assignees []Assignee) []string {
+	users := make([]string, len(assignees))
+	for i, a := range assignees {
 		users[i] = a.UserID
 	}
 	return users
@@ -269,13 +267,7 @@ func (s *Service) reminded(ctx context.Context, t Task) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("users of task %s: %w", t.ID, err)
 	}
-	kept := users[:0]
-	for _, id := range users {
-		if active[id] {
-			kept = append(kept, id)
-		}
-	}
-	return kept, nil
+	return slices.DeleteFunc(users, func(id string) bool { return !active[id] }), nil
 }
 
 func (s *Service) writeReminders(ctx context.Context, today types.Date, reminders []reminder) error {

@@ -112,9 +112,10 @@ func scanTask(row records.Row) (Task, error) {
 func insertTask(ctx context.Context, tx *store.Tx, t Task) error {
 	_, err := tx.Exec(ctx, insertTaskStatement, t.ID, t.CustomerID, t.Title, types.Fold(t.Title), t.Category, t.Description, t.IsUrgent,
 		string(t.Status), t.givenWeight, t.Weight, t.PerformedWeight, string(t.Assignees), string(t.Metadata), t.CreatedAt, t.CreatedBy, t.DueOn)
-	members := append([]string{t.CreatedBy}, t.users()...)
-	for i := 0; err == nil && i < len(members); i++ {
-		err = insertMember(ctx, tx, t, members[i])
+	for _, userID := range append([]string{t.CreatedBy}, t.users()...) {
+		if err == nil {
+			err = insertMember(ctx, tx, t, userID)
+		}
 	}
 	return err
 }
@@ -187,19 +188,8 @@ func readRecord(ctx context.Context, q store.Querier, id string) (store.Record, 
 	if err := q.QueryRow(ctx, selectTitleKey, id).Scan(&s.TitleKey); err != nil {
 		return store.Record{}, err
 	}
-	rows, err := q.Query(ctx, selectMembers, id)
-	if err != nil {
-		return store.Record{}, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var userID string
-		if err := rows.Scan(&userID); err != nil {
-			return store.Record{}, err
-		}
-		s.Members = append(s.Members, userID)
-	}
-	return store.Record{Answer: t, Stored: s}, rows.Err()
+	s.Members, err = store.All(ctx, q, store.Text, selectMembers, id)
+	return store.Record{Answer: t, Stored: s}, err
 }
 
 // PersonalData lists the tables of the module.
@@ -297,25 +287,20 @@ func (s *Service) rewrite(ctx context.Context, tx *store.Tx, id, statement strin
 	if !change(&t) {
 		return nil
 	}
-	before, err := readRecord(ctx, tx, id)
-	if err != nil {
-		return err
-	}
 	if t.Assignees, err = encodeAssignees(t.assignees); err != nil {
 		return err
 	}
 	if err := t.joinMetadata(); err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, statement, id, string(t.Assignees), string(t.Metadata), tx.Now(), personal.Actor(ctx)); err != nil {
-		return err
-	}
-	after, err := table.GetUnchecked(ctx, tx, id)
-	if err != nil {
-		return err
-	}
-	if err := s.quota.Count(ctx, tx, t.CreatedBy, 0, after.weight()-weight); err != nil {
-		return err
-	}
-	return proof().Audit(ctx, tx, personal.Action, id, before)
+	return proof().Change(ctx, tx, personal.Action, id, func() error {
+		if _, err := tx.Exec(ctx, statement, id, string(t.Assignees), string(t.Metadata), tx.Now(), personal.Actor(ctx)); err != nil {
+			return err
+		}
+		after, err := table.GetUnchecked(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		return s.quota.Count(ctx, tx, t.CreatedBy, 0, after.weight()-weight)
+	})
 }

@@ -4,15 +4,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
-	"sync"
-	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"kontor/modules/app"
 	"kontor/modules/bank/customers"
@@ -64,17 +66,17 @@ func fill(ctx context.Context, dir string, wanted, notified int) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = closed(err, db.Close()) }()
+	defer func() { err = errors.Join(err, db.Close()) }()
 	m, err := app.New(db, app.Options{Settings: r.Settings, Log: log})
 	if err != nil {
 		return err
 	}
-	defer func() { err = closed(err, m.Close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, m.Close(context.WithoutCancel(ctx))) }()
 	if err := m.Start(ctx); err != nil {
 		return err
 	}
 	if boot, err := m.Boot(ctx); err != nil || boot == nil {
-		return closed(err, fmt.Errorf("%s is not empty", dir))
+		return cmp.Or(err, fmt.Errorf("%s is not empty", dir))
 	}
 	if err := m.Shown(ctx); err != nil {
 		return err
@@ -87,14 +89,6 @@ func fill(ctx context.Context, dir string, wanted, notified int) (err error) {
 		return err
 	}
 	return notify(ctx, m, people, notified)
-}
-
-// closed returns the first error.
-func closed(first, second error) error {
-	if first != nil {
-		return first
-	}
-	return second
 }
 
 // createUsers returns the contexts of the users, the administrator first.
@@ -121,24 +115,13 @@ func as(ctx context.Context, m *app.Modules, userID, role string) context.Contex
 }
 
 // each calls f for the numbers up to n, from many goroutines, until one call fails.
-func each(n int, f func(i int) error) error {
-	var next atomic.Int64
-	var failed atomic.Pointer[error]
-	var wait sync.WaitGroup
-	for range callers {
-		wait.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n && failed.Load() == nil; i = int(next.Add(1)) - 1 {
-				if err := f(i); err != nil {
-					failed.Store(&err)
-				}
-			}
-		})
+func each(ctx context.Context, n int, f func(i int) error) error {
+	group, limited := errgroup.WithContext(ctx)
+	group.SetLimit(callers)
+	for i := 0; i < n && limited.Err() == nil; i++ {
+		group.Go(func() error { return f(i) })
 	}
-	wait.Wait()
-	if err := failed.Load(); err != nil {
-		return *err
-	}
-	return nil
+	return cmp.Or(group.Wait(), ctx.Err())
 }
 
 var (
@@ -150,10 +133,7 @@ var (
 )
 
 func createCustomers(ctx context.Context, m *app.Modules, people []context.Context, n int) error {
-	return each(n, func(i int) (err error) {
-		if err = ctx.Err(); err != nil {
-			return err
-		}
+	return each(ctx, n, func(i int) (err error) {
 		in := customers.CreateInput{
 			FirstName: firstNames[i%len(firstNames)], LastName: fmt.Sprintf("%s %d", lastNames[i/7%len(lastNames)], i),
 			Email: fmt.Sprintf("customer%d@example.ch", i), Phone: fmt.Sprintf("+4179%07d", i%10_000_000),
@@ -189,10 +169,10 @@ func notify(ctx context.Context, m *app.Modules, people []context.Context, n int
 		e := event.Event{Kind: kinds[i%len(kinds)], Type: access.Customers, RecordID: store.NewID(), Recipients: recipients, Args: map[string]any{"Name": "Vreni Muster"}}
 		return m.DB.InTx(ctx, func(tx *store.Tx) error { return m.Notifications.Notify(ctx, tx, e) })
 	}
-	if err := each(shared, func(i int) error { return send(i, ids) }); err != nil {
+	if err := each(ctx, shared, func(i int) error { return send(i, ids) }); err != nil {
 		return err
 	}
-	if err := each(extra, func(i int) error { return send(i, ids[:1]) }); err != nil {
+	if err := each(ctx, extra, func(i int) error { return send(i, ids[:1]) }); err != nil {
 		return err
 	}
 	for _, person := range people[len(people)/2:] {

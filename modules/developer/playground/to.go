@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kontor/server/apierr"
+	"kontor/store"
 )
 
 // Busy is held while the clock is moved. Others who need it to stand still hold it, too.
@@ -13,14 +14,7 @@ func (s *Service) Busy() *sync.Mutex { return &s.moving }
 
 // AdvanceTo moves the clock to a time, as [Service.Advance] does.
 func (s *Service) AdvanceTo(ctx context.Context, to time.Time) error {
-	text := to.Format(time.RFC3339Nano)
-	in := Move{To: &text}
-	var problems apierr.Fields
-	in.Validate(&problems)
-	if err := problems.Err(); err != nil {
-		return err
-	}
-	moved, err := s.Advance(ctx, in)
+	moved, err := s.Advance(ctx, Move{to: store.TimeOf(to)})
 	if err == nil && !moved.Complete {
 		return apierr.DeadlineExceeded
 	}

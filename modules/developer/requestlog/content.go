@@ -57,25 +57,13 @@ func keepsContent(row *endpoint.Endpoint) bool {
 	if row.Access.IsPublic() || !row.Access.TakesBearer() || row.Assurance != endpoint.AnySession && row.Assurance.Condition() == "" {
 		return false
 	}
-	for _, beginning := range shown {
-		if strings.HasPrefix(row.Name, beginning) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(shown, func(beginning string) bool { return strings.HasPrefix(row.Name, beginning) })
 }
 
 // isSecret reports whether the value of a member or parameter is masked.
 func isSecret(name string) bool {
-	if name = strings.ToLower(name); slices.Contains(harmless, name) {
-		return false
-	}
-	for _, word := range secretWords {
-		if strings.Contains(name, word) {
-			return true
-		}
-	}
-	return false
+	name = strings.ToLower(name)
+	return !slices.Contains(harmless, name) && slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(name, word) })
 }
 
 func maskQuery(query string) string {

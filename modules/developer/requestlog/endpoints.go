@@ -66,8 +66,6 @@ type Request struct {
 	CallerKind string     `json:"caller_kind" enum:"person,service,api_key,anonymous"`
 	Caller     string     `json:"caller" format:"-" example:"0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c13" doc:"Id of the user, the service account or the API key; empty for anonymous."`
 	RequestID  string     `json:"request_id" format:"-" doc:"The X-Request-ID of the answer."`
-
-	kept entry
 }
 
 // EachUser names the caller.
@@ -80,7 +78,7 @@ func (r Request) EachUser(add func(id string)) {
 // requestOf returns an entry as lists show it.
 func (s *Service) requestOf(e entry) Request {
 	r := Request{Seq: e.seq, At: store.TimeOf(e.at), Node: s.options.Node, Method: e.method, Path: e.path, Query: e.query, Status: int64(e.status),
-		Class: strconv.Itoa(e.status/100) + "xx", Code: e.code, Micros: e.took.Microseconds(), CallerKind: e.kind, Caller: e.caller, RequestID: e.requestID, kept: e}
+		Class: strconv.Itoa(e.status/100) + "xx", Code: e.code, Micros: e.took.Microseconds(), CallerKind: e.kind, Caller: e.caller, RequestID: e.requestID}
 	if e.row != nil {
 		r.Endpoint = e.row.Key()
 	}

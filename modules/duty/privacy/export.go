@@ -75,16 +75,6 @@ type document struct {
 	allow    func(ctx context.Context, s personal.Subject) error
 }
 
-// exportDocument contains what the caller could read one by one.
-func (s *Service) exportDocument() document {
-	return document{action: "privacy.export", file: "-", allow: s.allowExport}
-}
-
-// reportDocument contains everything, for the data-protection officer of the bank.
-func (s *Service) reportDocument() document {
-	return document{action: "privacy.report", file: "-report-", complete: true, allow: s.allowReport}
-}
-
 // send returns the handler that writes a document about persons of a kind. It reads a bounded number of rows at a time and writes
 // them at once, so that the size of a document does not matter. A document that ends early, because of a failure, is no JSON.
 func (s *Service) send(kind personal.Kind, d document) func(ctx context.Context, r *endpoint.Request) error {

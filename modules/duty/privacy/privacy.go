@@ -243,7 +243,7 @@ func (s *Service) exportRow(p person) endpoint.Endpoint {
 			Answers:     []endpoint.Answer{{Status: http.StatusOK, Says: "The document.", Body: Export{}}},
 			Sends:       []string{"Content-Disposition"},
 		},
-		Handle: endpoint.Raw(nil, s.send(p.kind, s.exportDocument())),
+		Handle: endpoint.Raw(nil, s.send(p.kind, document{action: "privacy.export", file: "-", allow: s.allowExport})),
 	}
 }
 
@@ -259,7 +259,7 @@ func (s *Service) reportRow(p person) endpoint.Endpoint {
 			Answers:     []endpoint.Answer{{Status: http.StatusOK, Says: "The document.", Body: Export{}}},
 			Sends:       []string{"Content-Disposition"},
 		},
-		Handle: endpoint.Raw(nil, s.send(p.kind, s.reportDocument())),
+		Handle: endpoint.Raw(nil, s.send(p.kind, document{action: "privacy.report", file: "-report-", complete: true, allow: s.allowReport})),
 	}
 }
 

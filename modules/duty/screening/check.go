@@ -247,29 +247,22 @@ const selectMatched = `
 
 // entriesOf reads the entries with ids that are in force, by id.
 func entriesOf(ctx context.Context, q store.Querier, ids []string) (map[string]entry, error) {
-	if len(ids) == 0 {
-		return nil, nil //nolint:nilnil // no entries
-	}
-	rows, err := q.Query(ctx, fmt.Sprintf(selectMatched, store.In(1, len(ids))), store.AppendIn(nil, ids)...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	found := map[string]entry{}
-	for rows.Next() {
+	err := store.EachOf(ctx, q, func(row store.Scanner) error {
 		var id, text string
 		var e entry
-		if err := rows.Scan(&id, &e.list, &text); err != nil {
-			return nil, err
+		if err := row.Scan(&id, &e.list, &text); err != nil {
+			return err
 		}
 		if err := json.Unmarshal([]byte(text), &e.content); err != nil {
-			return nil, err
+			return err
 		}
 		sum := sha256.Sum256([]byte(text))
 		e.state = hex.EncodeToString(sum[:16])
 		found[id] = e
-	}
-	return found, rows.Err()
+		return nil
+	}, selectMatched, ids)
+	return found, err
 }
 
 func typeOf(kind names.Kind) string {

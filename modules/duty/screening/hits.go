@@ -93,8 +93,7 @@ func (d HitDetails) EachUser(add func(id string)) {
 }
 
 const (
-	hitsTable   = "screening_hits"
-	changesType = "screening_hit_changes"
+	hitsTable = "screening_hits"
 
 	hitColumns = `id, status, score, list, entry_id, source_id, entry_name, subject_type, subject_id, subject_name, customer_id, created_at, updated_at,
 		decision, reason, proposed_at, proposed_by, decided_at, decided_by, version, settled, entry_state, subject_state, evidence`
@@ -258,19 +257,14 @@ func (s *Service) OfCustomer(ctx context.Context, q store.Querier, customerID st
 // CountBlocking returns how many hits block the verification of each of the customers, see [hit.Screening].
 func (s *Service) CountBlocking(ctx context.Context, q store.Querier, customerIDs []string) (map[string]int64, error) {
 	counts := map[string]int64{}
-	for part := range slices.Chunk(customerIDs, batch) {
-		_, err := store.All(ctx, q, func(row store.Scanner) (none struct{}, err error) {
-			var id string
-			var n int64
-			err = row.Scan(&id, &n)
-			counts[id] = n
-			return none, err
-		}, fmt.Sprintf(countBlocking, store.In(1, len(part))), store.AppendIn(nil, part)...)
-		if err != nil {
-			return nil, err
-		}
-	}
-	return counts, nil
+	err := store.EachOf(ctx, q, func(row store.Scanner) error {
+		var id string
+		var n int64
+		err := row.Scan(&id, &n)
+		counts[id] = n
+		return err
+	}, countBlocking, customerIDs)
+	return counts, err
 }
 
 // Readable returns which hits the caller may read, for the change feed.

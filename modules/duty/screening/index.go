@@ -145,30 +145,16 @@ func (s *Service) addList(ctx context.Context, to *snapshot, b *names.Builder, l
 	last := ""
 	for n := entriesAtOnce; n == entriesAtOnce; {
 		n = 0
-		rows, err := s.db.Query(ctx, selectEntries, l.ID, last, l.load, entriesAtOnce)
-		if err != nil {
+		err := store.Each(ctx, s.db, func(row store.Scanner) (err error) {
+			n++
+			last, err = to.add(row, b)
 			return err
-		}
-		for ; rows.Next(); n++ {
-			if last, err = to.add(rows, b); err != nil {
-				return errorsOf(err, rows)
-			}
-		}
-		if err := errorsOf(nil, rows); err != nil {
+		}, selectEntries, l.ID, last, l.load, entriesAtOnce)
+		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// errorsOf closes rows and returns the first error.
-func errorsOf(err error, rows *store.Rows) error {
-	for _, other := range []error{rows.Err(), rows.Close()} {
-		if err == nil {
-			err = other
-		}
-	}
-	return err
 }
 
 // add adds the names of an entry, and returns its key.

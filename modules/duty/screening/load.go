@@ -302,21 +302,15 @@ func (l *load) current(ctx context.Context) (map[string]pending, error) {
 	for i, p := range l.pending {
 		keys[i] = p.key
 	}
-	rows, err := l.db.Query(ctx, fmt.Sprintf(selectKeys, store.In(3, len(keys))), store.AppendIn([]any{l.list.ID, l.number}, keys)...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	current := map[string]pending{}
-	for rows.Next() {
+	err := store.Each(ctx, l.db, func(row store.Scanner) error {
 		var key string
 		var p pending
-		if err := rows.Scan(&key, &p.key, &p.content); err != nil {
-			return nil, err
-		}
+		err := row.Scan(&key, &p.key, &p.content)
 		current[key] = p
-	}
-	return current, rows.Err()
+		return err
+	}, fmt.Sprintf(selectKeys, store.In(3, len(keys))), store.AppendIn([]any{l.list.ID, l.number}, keys)...)
+	return current, err
 }
 
 const selectInLoad = `
@@ -329,7 +323,7 @@ func (l *load) remove(ctx context.Context) error {
 		return nil
 	}
 	for last, more := "", true; more; {
-		keys, err := l.keysAfter(ctx, last)
+		keys, err := store.All(ctx, l.db, store.Text, selectInLoad, l.list.ID, last, l.number, batch)
 		if err != nil {
 			return err
 		}
@@ -341,23 +335,6 @@ func (l *load) remove(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func (l *load) keysAfter(ctx context.Context, last string) ([]string, error) {
-	rows, err := l.db.Query(ctx, selectInLoad, l.list.ID, last, l.number, batch)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var keys []string
-	for rows.Next() {
-		var key string
-		if err := rows.Scan(&key); err != nil {
-			return nil, err
-		}
-		keys = append(keys, key)
-	}
-	return keys, rows.Err()
 }
 
 func (l *load) endMissing(ctx context.Context, keys []string) error {

@@ -80,20 +80,7 @@ const (
 
 // inForce returns the lists by name. They are few.
 func inForce(ctx context.Context, q store.Querier) ([]List, error) {
-	rows, err := q.Query(ctx, selectInForce)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var all []List
-	for rows.Next() {
-		l, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, l)
-	}
-	return all, rows.Err()
+	return store.All(ctx, q, scan, selectInForce)
 }
 
 var listProof = records.Proof{Type: listsTable, From: listsTable, Key: "id", Read: readList, Migration: 73, Changes: &store.ChangeRule{}}

@@ -219,27 +219,24 @@ func (s *Service) nextChanged(ctx context.Context, q store.Querier, t *turn) err
 	if err := q.QueryRow(ctx, selectTrailEnd).Scan(&end); err != nil {
 		return err
 	}
-	rows, err := q.Query(ctx, selectTrail, max(t.before.seq, s.followed), entriesFollow)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
 	n := 0
 	t.records = map[source][]string{}
-	for ; rows.Next(); n++ {
+	err := store.Each(ctx, q, func(row store.Scanner) error {
+		n++
 		var recType, id string
-		if err := rows.Scan(&t.after.seq, &recType, &id); err != nil {
+		if err := row.Scan(&t.after.seq, &recType, &id); err != nil {
 			return err
 		}
 		i := slices.IndexFunc(sources, func(of source) bool { return of.recType == recType })
 		if !slices.Contains(t.records[sources[i]], id) {
 			t.records[sources[i]] = append(t.records[sources[i]], id)
 		}
-	}
+		return nil
+	}, selectTrail, max(t.before.seq, s.followed), entriesFollow)
 	if n < entriesFollow {
 		t.after.seq = end
 	}
-	return rows.Err()
+	return err
 }
 
 // nextOfPass reads the next of all records.

@@ -73,20 +73,8 @@ func (s *Service) tidy(listID string) {
 
 // Sweep removes what dropped lists have left.
 func (s *Service) Sweep(ctx context.Context) error {
-	rows, err := s.db.Query(ctx, selectOrphans)
+	orphans, err := store.All(ctx, s.db, store.Text, selectOrphans)
 	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	var orphans []string
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return err
-		}
-		orphans = append(orphans, id)
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		return err
 	}
 	for _, id := range orphans {

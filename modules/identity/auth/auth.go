@@ -8,6 +8,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,15 +84,15 @@ type Options struct {
 }
 
 func (o *Options) fill() {
-	setDefault(&o.AccessToken, time.Hour)
-	setDefault(&o.RefreshToken, 24*time.Hour)
-	setDefault(&o.FreeAttempts, 5)
-	setDefault(&o.BasePause, 2*time.Second)
-	setDefault(&o.MaxPause, 900*time.Second)
-	setDefault(&o.PasswordMinLength, 12)
-	setDefault(&o.Hash, DefaultHashCost)
-	setDefault(&o.HashSlots, runtime.NumCPU())
-	setDefault(&o.Audience, "kontor-api")
+	o.AccessToken = cmp.Or(o.AccessToken, time.Hour)
+	o.RefreshToken = cmp.Or(o.RefreshToken, 24*time.Hour)
+	o.FreeAttempts = cmp.Or(o.FreeAttempts, 5)
+	o.BasePause = cmp.Or(o.BasePause, 2*time.Second)
+	o.MaxPause = cmp.Or(o.MaxPause, 900*time.Second)
+	o.PasswordMinLength = cmp.Or(o.PasswordMinLength, 12)
+	o.Hash = cmp.Or(o.Hash, DefaultHashCost)
+	o.HashSlots = cmp.Or(o.HashSlots, runtime.NumCPU())
+	o.Audience = cmp.Or(o.Audience, "kontor-api")
 	if o.LoginKey == nil {
 		o.LoginKey = func(typed string) string { return types.Fold(strings.TrimSpace(typed)) }
 	}
@@ -104,16 +105,7 @@ func (o *Options) fill() {
 	if o.Texts == nil {
 		o.Texts = keysAsTexts{}
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-}
-
-func setDefault[T comparable](value *T, standard T) {
-	var zero T
-	if *value == zero {
-		*value = standard
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 }
 
 // keysAsTexts returns keys as texts, when no texts are configured.
@@ -152,8 +144,7 @@ type Service struct {
 	sessions    *revocable.Cache[*session]
 	keys        *revocable.Cache[*keyEntry]
 	uses        *pendingUses
-	keyUse      sync.Map // id of an API key → *atomic.Int64 with the time of its latest use
-	rehash      sync.Map // id of an API key → rehashed, until it is written
+	keyUses     *records.Uses // of API keys
 }
 
 // Peers are what sign-in needs of modules that are built later, because they need sign-in.
@@ -175,7 +166,11 @@ func New(db *store.DB, o Options) (*Service, error) {
 		hasher:      newHasher(o.Hash, o.HashSlots, !o.HashInChildren, o.Log),
 		pairs:       newKeyedSemaphore(onePlace),
 		generations: revocable.NewGenerations(db.Remembers),
+		tokens:      revocable.NewCache[*verified](maxTokens),
+		sessions:    revocable.NewCache[*session](maxTokens),
+		keys:        revocable.NewCache[*keyEntry](maxKeys),
 		uses:        newPendingUses(),
+		keyUses:     &records.Uses{Proof: keyProof, Action: "api_keys.rehash", UpdateUse: updateKeyUse, UpdateHash: updateKeyHash},
 	}
 	s.networks = newKeyedSemaphore(s.networkPlaces)
 	s.topics = s.newTopics()
@@ -183,20 +178,11 @@ func New(db *store.DB, o Options) (*Service, error) {
 	db.RegisterSealed(sealedSigningKeys)
 	db.RegisterSealed(sealedChallenges)
 	db.OnKeyReplaced(s.masterKeyReplaced)
-	var err error
 	if o.BreachedPasswords != "" {
+		var err error
 		if s.breached, err = breached.Open(o.BreachedPasswords); err != nil {
 			return nil, fmt.Errorf("auth.breached_passwords_file: %w", err)
 		}
-	}
-	if s.tokens, err = revocable.NewCache[*verified](maxTokens); err == nil {
-		s.sessions, err = revocable.NewCache[*session](maxTokens)
-	}
-	if err == nil {
-		s.keys, err = revocable.NewCache[*keyEntry](maxKeys)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("build the caches of sign-in: %w", err)
 	}
 	return s, nil
 }
@@ -270,11 +256,11 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "auth.sessions", Method: http.MethodGet, Path: "/v1/users/{id}/sessions", Roles: users,
 			Access: access.On(access.Sessions, access.Read), Summary: "List the sessions of a user.",
 			Faults: []apierr.Kind{apierr.UserNotFound}, Doc: endpoint.Doc{Search: sessionList.Search()},
-			Handle: endpoint.JSON(http.StatusOK, s.listSessions)},
+			Handle: endpoint.JSON(http.StatusOK, s.sessionsOf)},
 		{Name: "auth.end_session", Method: http.MethodDelete, Path: "/v1/users/{id}/sessions/{session_id}", Subject: access.UserIn("id"), Roles: users,
 			Access: access.On(access.Sessions, access.Delete), Summary: "End a session.",
 			Assurance: endpoint.Fresh.When("the session belongs to another user"),
-			Faults:    []apierr.Kind{apierr.UserNotFound, apierr.SessionNotFound}, Handle: endpoint.JSON(http.StatusOK, s.deleteSession)},
+			Faults:    []apierr.Kind{apierr.UserNotFound, apierr.SessionNotFound}, Handle: endpoint.JSON(http.StatusOK, s.endOneSession)},
 		{Name: "auth.create_key", Method: http.MethodPost, Path: "/v1/api-keys",
 			Subject: access.NoSubject("API keys hold no rights to records"),
 			Access:  access.On(access.APIKeys, access.Create), Assurance: endpoint.SecondFactor, Summary: "Create an API key.",
@@ -326,14 +312,6 @@ func (in *signInInput) Validate(v *apierr.Fields) {
 	}
 }
 
-func (s *Service) signIn(ctx context.Context, in signInInput) (endpoint.Result, error) {
-	tokens, step, err := s.SignIn(ctx, in.UserID, in.Password)
-	if step != nil {
-		return endpoint.Result{Status: http.StatusAccepted, Body: step}, err
-	}
-	return endpoint.Result{Body: tokens}, err
-}
-
 type refreshInput struct {
 	RefreshToken string `json:"refresh_token"`
 }
@@ -344,30 +322,14 @@ func (in *refreshInput) Validate(v *apierr.Fields) {
 	}
 }
 
-func (s *Service) refresh(ctx context.Context, in refreshInput) (Tokens, error) {
-	return s.Refresh(ctx, in.RefreshToken)
-}
-
-func (s *Service) logout(ctx context.Context, _ endpoint.None) (endpoint.Message, error) {
-	return endpoint.Confirm(ctx, s.options.Texts, "auth.signed_out"), s.Logout(ctx)
-}
-
 type sessionsInput struct {
 	UserID string      `path:"id"`
 	Query  list.Params `query:"*"`
 }
 
-func (s *Service) listSessions(ctx context.Context, in sessionsInput) (list.Page[Session], error) {
-	return s.Sessions(ctx, in.UserID, in.Query)
-}
-
 type sessionInput struct {
 	UserID    string `path:"id"`
 	SessionID string `path:"session_id"`
-}
-
-func (s *Service) deleteSession(ctx context.Context, in sessionInput) (endpoint.Message, error) {
-	return endpoint.Confirm(ctx, s.options.Texts, "auth.session_ended"), s.EndSession(ctx, in.UserID, in.SessionID)
 }
 
 type createKeyInput struct {

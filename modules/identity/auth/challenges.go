@@ -2,8 +2,6 @@ package auth
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"slices"
@@ -62,9 +60,7 @@ type challengeData struct {
 
 // newChallenge returns a challenge of the request's device with its token. It encrypts, so callers must not be in a transaction.
 func (s *Service) newChallenge(ctx context.Context, p purpose, userID string, data challengeData) (c challenge, token string, err error) {
-	secret := make([]byte, challengeBytes)
-	rand.Read(secret) // does not fail: it would end the program
-	token = base64.RawURLEncoding.EncodeToString(secret)
+	token = newSecret(challengeBytes)
 	c = challenge{id: tokenHash(token), purpose: p, userID: userID, device: s.challengeDevice(ctx), data: data}
 	if p != forSignIn {
 		c.sessionID = access.From(ctx).SessionID
@@ -86,15 +82,14 @@ func (s *Service) challengeDevice(ctx context.Context) string {
 // openChallenge returns the open challenge of a token. It returns apierr.ChallengeExpired for every other token, for that of
 // another purpose, device or session, and for a challenge that is used, expired or out of attempts.
 func (s *Service) openChallenge(ctx context.Context, p purpose, token string) (challenge, error) {
-	secret, err := base64.RawURLEncoding.Strict().DecodeString(token)
-	if err != nil || len(secret) != challengeBytes {
+	if !isSecret(token, challengeBytes) {
 		return challenge{}, apierr.ChallengeExpired
 	}
 	c := challenge{id: tokenHash(token), purpose: p, device: s.challengeDevice(ctx)}
 	if p != forSignIn {
 		c.sessionID = access.From(ctx).SessionID
 	}
-	err = s.db.QueryRow(ctx, selectChallenge, c.key(s.db.Now())...).Scan(&c.userID, &c.sealed)
+	err := s.db.QueryRow(ctx, selectChallenge, c.key(s.db.Now())...).Scan(&c.userID, &c.sealed)
 	if errors.Is(err, store.ErrNotFound) {
 		return challenge{}, apierr.ChallengeExpired
 	}
@@ -281,11 +276,11 @@ func (s *Service) openAfter(ctx context.Context, tx *store.Tx, tried attempt, p 
 	return tokens, err
 }
 
-// CompleteSignIn opens a session for the token of a [NextStep] or of a passkey request and a right answer. It returns
+// signInFactor opens a session for the token of a [NextStep] or of a passkey request and a right answer. It returns
 // apierr.ChallengeExpired, apierr.InvalidFactor and apierr.LockedOut.
-func (s *Service) CompleteSignIn(ctx context.Context, token string, answer factor.Answer) (Tokens, error) {
+func (s *Service) signInFactor(ctx context.Context, in signInFactorInput) (Tokens, error) {
 	var tokens Tokens
-	err := s.answerChallenge(ctx, forSignIn, token, answer, func(ctx context.Context, tx *store.Tx, c challenge, accepted factor.Accepted) error {
+	err := s.answerChallenge(ctx, forSignIn, in.Token, in.answer(), func(ctx context.Context, tx *store.Tx, c challenge, accepted factor.Accepted) error {
 		tried := s.newAttempt(ctx, accepted.UserID, "")
 		p, err := s.completed(ctx, tx, c, accepted)
 		if err != nil {

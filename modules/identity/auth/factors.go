@@ -188,10 +188,6 @@ func checkAnswer(v *apierr.Fields, code, recovery string, passkey jsontext.Value
 	return passkey
 }
 
-func (s *Service) signInFactor(ctx context.Context, in signInFactorInput) (Tokens, error) {
-	return s.CompleteSignIn(ctx, in.Token, in.answer())
-}
-
 // passkeyStep is the response to the begin of a sign-in with a passkey.
 type passkeyStep struct {
 	Token     string         `json:"token" doc:"For the next request, from the same device."`
@@ -306,22 +302,16 @@ func (s *Service) WarnOfUnknownRoles(ctx context.Context) error {
 
 // requiredRoles returns the ids of a user's roles that require a second factor.
 func (s *Service) requiredRoles(ctx context.Context, q store.Querier, userID string) ([]string, error) {
-	rows, err := q.Query(ctx, selectHeldRoles, userID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	var ids []string
-	for rows.Next() {
+	err := store.Each(ctx, q, func(row store.Scanner) error {
 		var id, name string
-		if err := rows.Scan(&id, &name); err != nil {
-			return nil, err
-		}
+		err := row.Scan(&id, &name)
 		if s.requires(id, name) {
 			ids = append(ids, id)
 		}
-	}
-	return ids, rows.Err()
+		return err
+	}, selectHeldRoles, userID)
+	return ids, err
 }
 
 // completeCaller adds to a caller whether they have a second factor, or by when they must enrol one.

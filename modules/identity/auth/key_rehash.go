@@ -43,40 +43,9 @@ func (s *Service) olderKeyHashes(key string) (hashes []string) {
 	return hashes
 }
 
-// rehashed is the new hash of a key that was used.
-type rehashed struct{ older, newest string }
-
 const updateKeyHash = `
 	UPDATE api_keys SET key_hash = $3, version = version + 1
 	WHERE id = $1 AND key_hash = $2`
-
-// writeRehashed stores the new hashes of the keys that were used since the last call.
-func (s *Service) writeRehashed(ctx context.Context) error {
-	var failed error
-	s.rehash.Range(func(id, value any) bool {
-		hash := value.(rehashed)
-		failed = s.db.InTx(ctx, func(tx *store.Tx) error {
-			was, err := readKeyRow(ctx, tx, id.(string))
-			if errors.Is(err, store.ErrNotFound) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			changed, err := tx.Exec(ctx, updateKeyHash, id, hash.older, hash.newest)
-			if err != nil || changed == 0 {
-				return err
-			}
-			return keyProof.AuditEntry(ctx, tx, store.AuditEntry{Actor: store.NilID, Action: "api_keys.rehash",
-				RecType: keyProof.Type, RecID: id.(string), Before: was})
-		})
-		if failed == nil {
-			s.rehash.CompareAndDelete(id, value)
-		}
-		return failed == nil
-	})
-	return failed
-}
 
 const (
 	// The parameters are the pattern of the newest hashes, and the present time.

@@ -2,8 +2,6 @@ package auth
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -102,7 +100,7 @@ func (s *Service) readKey(ctx context.Context, key string) (*keyEntry, error) {
 	if errors.Is(err, store.ErrNotFound) {
 		for _, older := range s.olderKeyHashes(key) {
 			if err = s.db.QueryRow(ctx, selectKeyByHash, older).Scan(&id, &scopes, &expires); err == nil {
-				s.rehash.Store(id, rehashed{older, hash})
+				s.keyUses.Rehash(id, older, hash)
 			}
 			if !errors.Is(err, store.ErrNotFound) {
 				break
@@ -115,9 +113,8 @@ func (s *Service) readKey(ctx context.Context, key string) (*keyEntry, error) {
 	if err != nil {
 		return nil, apierr.AuthUnavailable.Wrap(err)
 	}
-	used, _ := s.keyUse.LoadOrStore(id, new(atomic.Int64))
 	caller := &access.Caller{KeyID: id, Scopes: callerScopes(scopes)}
-	entry := &keyEntry{caller: caller, expires: expires, read: read, hashed: hashed, used: used.(*atomic.Int64)}
+	entry := &keyEntry{caller: caller, expires: expires, read: read, hashed: hashed, used: s.keyUses.Of(id)}
 	s.keys.Put(strings.Clone(key), entry)
 	return entry, nil
 }
@@ -166,11 +163,9 @@ func (s *Service) IssueKey(ctx context.Context, tx *store.Tx, name string) (NewA
 func (s *Service) issueKey(ctx context.Context, tx *store.Tx, name string, limits KeyLimits) (NewAPIKey, error) {
 	scopes := strings.Join(limits.Scopes, ",")
 	id := store.NewID()
-	secret := make([]byte, keySecretBytes)
-	rand.Read(secret) // does not fail: it would end the program
 	made := NewAPIKey{
 		APIKey: APIKey{ID: id, Name: name, CreatedBy: records.Actor(ctx), Scopes: shownScopes(scopes), ExpiresAt: limits.Expires, version: 1},
-		Key:    "kontor_" + strings.ReplaceAll(id, "-", "") + "_" + base64.RawURLEncoding.EncodeToString(secret),
+		Key:    "kontor_" + strings.ReplaceAll(id, "-", "") + "_" + newSecret(keySecretBytes),
 	}
 	return made, s.insertKey(ctx, tx, &made.APIKey, scopes, made.Key)
 }
@@ -221,43 +216,7 @@ func (s *Service) RevokeKey(ctx context.Context, id string) error {
 
 // FlushKeyUse writes the times of last use of the API keys. Requests with a key write nothing themselves. Call it about once
 // a minute, before the keys are listed, and at shutdown. It leaves no audit entry.
-func (s *Service) FlushKeyUse(ctx context.Context) error {
-	uses := map[string]int64{}
-	s.keyUse.Range(func(id, used any) bool {
-		if at := used.(*atomic.Int64).Swap(0); at > 0 {
-			uses[id.(string)] = at
-		}
-		return true
-	})
-	if err := s.writeRehashed(ctx); err != nil {
-		s.keepKeyUse(uses)
-		return err
-	}
-	if len(uses) == 0 {
-		return nil
-	}
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		for id, at := range uses {
-			if _, err := tx.Exec(ctx, updateKeyUse, id, store.Time(at)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		s.keepKeyUse(uses)
-	}
-	return err
-}
-
-// keepKeyUse restores the times that could not be written, except of keys that were used since.
-func (s *Service) keepKeyUse(uses map[string]int64) {
-	for id, at := range uses {
-		if used, ok := s.keyUse.Load(id); ok {
-			used.(*atomic.Int64).CompareAndSwap(0, at)
-		}
-	}
-}
+func (s *Service) FlushKeyUse(ctx context.Context) error { return s.keyUses.Flush(ctx, s.db) }
 
 // KeyLimits restrict an API key.
 type KeyLimits struct {

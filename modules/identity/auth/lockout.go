@@ -137,7 +137,7 @@ func (s *Service) giveBack(ctx context.Context, used budgetSet) error {
 func (s *Service) countNetworkFailure(ctx context.Context, a attempt) error {
 	return s.db.InTx(ctx, func(tx *store.Tx) error {
 		for _, n := range a.networks {
-			if err := upsertNetworkValue(ctx, tx, n.network, a.who); err != nil {
+			if _, err := tx.Exec(ctx, upsertNetworkValueRow, n.network, a.who, tx.Now()); err != nil {
 				return err
 			}
 		}
@@ -151,15 +151,6 @@ func lockedOut(wait time.Duration, err error) error {
 		return apierr.LockedOut.RetryAfter(wait)
 	}
 	return err
-}
-
-// resetFailures deletes the failures that a success has disproved, and stores the network as known. Shared budgets are not
-// reset when the user signs in from a known network or device: each sign-in would give an attacker new guesses.
-func resetFailures(ctx context.Context, tx *store.Tx, a attempt, used budgetSet) error {
-	if err := forgetFailures(ctx, tx, a, used); err != nil {
-		return err
-	}
-	return rememberNetwork(ctx, tx, a)
 }
 
 // forgetFailures deletes the failures that a success has disproved.
@@ -214,11 +205,6 @@ func selectFailures(ctx context.Context, q store.Querier, subject string) (failu
 
 func upsertFailures(ctx context.Context, tx *store.Tx, subject string, f failures) error {
 	_, err := tx.Exec(ctx, upsertFailuresOf, subject, f.count, f.last, f.blockedUntil)
-	return err
-}
-
-func upsertNetworkValue(ctx context.Context, tx *store.Tx, network, value string) error {
-	_, err := tx.Exec(ctx, upsertNetworkValueRow, network, value, tx.Now())
 	return err
 }
 

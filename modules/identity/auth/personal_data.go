@@ -261,14 +261,11 @@ func (s *Service) Purge(ctx context.Context) error {
 		{purgeChallenges, 0},
 		{purgeUndos, 0},
 	} {
-		for deleted := int64(purgeBatch); deleted == purgeBatch; {
-			err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-				deleted, err = tx.Exec(ctx, step.statement, tx.Now().Add(-step.keep), purgeBatch)
-				return err
-			})
-			if err != nil {
-				return err
-			}
+		err := s.db.InBatches(ctx, purgeBatch, func(tx *store.Tx) (int64, error) {
+			return tx.Exec(ctx, step.statement, tx.Now().Add(-step.keep), purgeBatch)
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -25,26 +25,21 @@ const actionReauthenticate = "auth.session_reauthenticated"
 
 const updateAuthenticated = `UPDATE sessions SET amr = $2, authenticated_at = $3, factor_at = $4 WHERE id = $1 AND ended_at IS NULL`
 
-// Reauthentication is what a user presents within a session: a password, or an answer of a second factor. A passkey comes with the
-// token of its request.
-type Reauthentication struct {
-	Password string
-	Answer   factor.Answer
-	Token    string
-}
-
-// Reauthenticate verifies the caller again and makes their session fresh. A factor on trial only adds to a session that is fresh.
-// Reauthenticate returns apierr.UserNotFound, apierr.NoAccess for another user, apierr.InvalidInput for a wrong password or answer,
+// stepUp verifies the caller again and makes their session fresh. A factor on trial only adds to a session that is fresh.
+// stepUp returns apierr.UserNotFound, apierr.NoAccess for another user, apierr.InvalidInput for a wrong password or answer,
 // apierr.MethodOnTrial, apierr.LockedOut and apierr.Unavailable.
-func (s *Service) Reauthenticate(ctx context.Context, userID string, in Reauthentication) error {
-	if err := s.requireSelf(ctx, userID); err != nil {
+func (s *Service) stepUp(ctx context.Context, in reauthenticateInput) error {
+	if err := s.requireSelf(ctx, in.UserID); err != nil {
 		return err
 	}
 	if in.Password != "" {
-		return s.reauthenticatePassword(ctx, userID, in.Password)
+		if err := s.checkPassword(ctx, in.UserID, in.Password); err != nil {
+			return err
+		}
+		return s.db.InTx(ctx, func(tx *store.Tx) error { return s.raiseSession(ctx, tx, []string{factor.AMRPassword}, true) })
 	}
 	var refused error
-	err := s.tryStepUp(ctx, userID, in.Token, in.Answer, func(ctx context.Context, tx *store.Tx, accepted factor.Accepted) error {
+	err := s.tryStepUp(ctx, in.UserID, in.Token, in.answer(), func(ctx context.Context, tx *store.Tx, accepted factor.Accepted) error {
 		refused = nil
 		err := s.checkStepUp(ctx, tx, accepted)
 		if errors.Is(err, apierr.MethodOnTrial) {
@@ -82,13 +77,6 @@ func (s *Service) requireSelf(ctx context.Context, userID string) error {
 		return err
 	}
 	return apierr.NoAccess
-}
-
-func (s *Service) reauthenticatePassword(ctx context.Context, userID, password string) error {
-	if err := s.checkPassword(ctx, userID, password); err != nil {
-		return err
-	}
-	return s.db.InTx(ctx, func(tx *store.Tx) error { return s.raiseSession(ctx, tx, []string{factor.AMRPassword}, true) })
 }
 
 // raiseSession records that the caller was authenticated now. Without fresh, only the time of the second factor changes.
@@ -155,7 +143,7 @@ type reauthenticateOutput struct {
 }
 
 func (s *Service) reauthenticate(ctx context.Context, in reauthenticateInput) (reauthenticateOutput, error) {
-	if err := s.Reauthenticate(ctx, in.UserID, Reauthentication{in.Password, in.answer(), in.Token}); err != nil {
+	if err := s.stepUp(ctx, in); err != nil {
 		return reauthenticateOutput{}, err
 	}
 	row, err := sessionTable.GetUnchecked(ctx, s.db, access.From(ctx).SessionID)
@@ -181,32 +169,32 @@ type reauthenticateWays struct {
 	Options   jsontext.Value `json:"options,omitzero" type:"object" example:"-" doc:"Only with a passkey: for navigator.credentials.get (WebAuthn)."`
 }
 
-// ReauthenticateOptions returns how the caller can authenticate again. It returns apierr.UserNotFound, and apierr.NoAccess for
+// reauthenticateOptions returns how the caller can authenticate again. It returns apierr.UserNotFound, and apierr.NoAccess for
 // another user.
-func (s *Service) ReauthenticateOptions(ctx context.Context, userID string) (reauthenticateWays, error) {
+func (s *Service) reauthenticateOptions(ctx context.Context, in ownInput) (reauthenticateWays, error) {
 	var out reauthenticateWays
-	if err := s.requireSelf(ctx, userID); err != nil {
+	if err := s.requireSelf(ctx, in.UserID); err != nil {
 		return out, err
 	}
-	user, err := selectAccount(ctx, s.db, login{userID, userID})
+	user, err := selectAccount(ctx, s.db, login{in.UserID, in.UserID})
 	if err != nil {
 		return out, err
 	}
 	if user.hash != "" {
 		out.Methods = append(out.Methods, "password")
 	}
-	methods, err := s.stepUpMethods(ctx, userID)
+	methods, err := s.stepUpMethods(ctx, in.UserID)
 	if err != nil {
 		return out, err
 	}
 	if out.Methods = append(out.Methods, methods...); !slices.Contains(methods, factor.Passkey) {
 		return out, nil
 	}
-	options, session, err := s.Peers.Factors.PasskeyOptions(ctx, userID)
+	options, session, err := s.Peers.Factors.PasskeyOptions(ctx, in.UserID)
 	if err != nil {
 		return out, err
 	}
-	c, token, err := s.newChallenge(ctx, forStepUp, userID, challengeData{Session: session})
+	c, token, err := s.newChallenge(ctx, forStepUp, in.UserID, challengeData{Session: session})
 	if err != nil {
 		return out, err
 	}
@@ -221,10 +209,6 @@ func (s *Service) stepUpMethods(ctx context.Context, userID string) ([]string, e
 		return trusted, err
 	}
 	return s.factorMethods(ctx, s.db, userID)
-}
-
-func (s *Service) reauthenticateOptions(ctx context.Context, in ownInput) (reauthenticateWays, error) {
-	return s.ReauthenticateOptions(ctx, in.UserID)
 }
 
 // amrOrder is the order in which methods are stored.

@@ -122,29 +122,25 @@ type activeRow struct {
 
 // selectActive reads an active session as a caller. A pending user acts as a registrant, whatever their other roles.
 func selectActive(ctx context.Context, q store.Querier, userID, sessionID string) (active activeRow, err error) {
-	rows, err := q.Query(ctx, selectActiveSession, sessionID, userID)
-	if err != nil {
-		return activeRow{}, err
-	}
-	defer rows.Close()
 	caller := &access.Caller{UserID: userID, SessionID: sessionID}
 	active.caller = caller
 	found, pending := false, false
 	var at store.Time
 	var factorAt, since *store.Time
 	var amr Methods
-	for rows.Next() {
+	err = store.Each(ctx, q, func(row store.Scanner) error {
 		var status, role, name string
-		if err := rows.Scan(&active.expires, &active.lastUsed, &amr, &at, &factorAt, &status, &role, &name, &since); err != nil {
-			return activeRow{}, err
+		if err := row.Scan(&active.expires, &active.lastUsed, &amr, &at, &factorAt, &status, &role, &name, &since); err != nil {
+			return err
 		}
 		found, pending = true, status == "pending"
 		if role != "" {
 			caller.Roles = append(caller.Roles, role)
 			active.roleNames = append(active.roleNames, name)
 		}
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	}, selectActiveSession, sessionID, userID)
+	if err != nil {
 		return activeRow{}, err
 	}
 	if !found {
@@ -161,40 +157,8 @@ func selectActive(ctx context.Context, q store.Querier, userID, sessionID string
 	return active, nil
 }
 
-// selectSessions returns the sessions that a query finds.
-func selectSessions(ctx context.Context, q store.Querier, query string, args ...any) ([]Session, error) {
-	rows, err := q.Query(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var found []Session
-	for rows.Next() {
-		r, err := scanSession(rows)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, r)
-	}
-	return found, rows.Err()
-}
-
-func insertSession(ctx context.Context, tx *store.Tx, r Session) error {
-	_, err := tx.Exec(ctx, insertSessionRow, r.ID, r.UserID, r.DeviceID, r.CreatedAt, r.LastUsedAt, r.ExpiresAt, r.AMR, r.AuthenticatedAt, r.factorAt)
-	return err
-}
-
 func insertRefreshToken(ctx context.Context, tx *store.Tx, hash, sessionID string, expires store.Time) error {
 	_, err := tx.Exec(ctx, insertRefresh, hash, sessionID, expires)
-	return err
-}
-
-// updateRefreshed marks a refresh token used and moves the times of its session.
-func updateRefreshed(ctx context.Context, tx *store.Tx, usedHash string, r Session) error {
-	if _, err := tx.Exec(ctx, updateRefreshUsed, usedHash, tx.Now()); err != nil {
-		return err
-	}
-	_, err := tx.Exec(ctx, updateSessionUse, r.ID, r.LastUsedAt, r.ExpiresAt)
 	return err
 }
 
@@ -211,42 +175,6 @@ func selectRefreshToken(ctx context.Context, q store.Querier, hash string) (refr
 	err := q.QueryRow(ctx, selectRefresh, hash).Scan(append([]any{&t.expires, &t.used}, r.fields()...)...)
 	r.ACR = r.AMR.acr()
 	return t, err
-}
-
-// updateEnded ends a session. ended is false for a session that has already ended.
-func updateEnded(ctx context.Context, tx *store.Tx, id, reason string) (ended bool, err error) {
-	changed, err := tx.Exec(ctx, updateSessionEnd, id, tx.Now(), reason)
-	return changed > 0, err
-}
-
-// updateEndedAll ends all active sessions of a user except one and returns their ids.
-func updateEndedAll(ctx context.Context, tx *store.Tx, userID, exceptID, reason string) ([]string, error) {
-	rows, err := tx.Query(ctx, updateSessionEndAll, userID, tx.Now(), reason, exceptID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var ended []string
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		ended = append(ended, id)
-	}
-	return ended, rows.Err()
-}
-
-// selectDevices reports whether the user has used the device, and whether they have used any other.
-func selectDevices(ctx context.Context, q store.Querier, userID, device string) (known, others bool, err error) {
-	var all, same int
-	err = q.QueryRow(ctx, countDevices, userID, device).Scan(&all, &same)
-	return same > 0, all > same, err
-}
-
-func upsertDevice(ctx context.Context, tx *store.Tx, userID, device string) error {
-	_, err := tx.Exec(ctx, upsertDeviceRow, userID, device, tx.Now())
-	return err
 }
 
 // userExists returns apierr.UserNotFound for an unknown id.

@@ -105,7 +105,7 @@ func (s *Service) endExcess(ctx context.Context, tx *store.Tx, opened Session) e
 	if s.options.SessionsMax <= 0 {
 		return nil
 	}
-	others, err := selectSessions(ctx, tx, selectOtherSessions, opened.UserID, opened.ID, tx.Now())
+	others, err := store.All(ctx, tx, scanSession, selectOtherSessions, opened.UserID, opened.ID, tx.Now())
 	if err != nil {
 		return err
 	}
@@ -138,23 +138,14 @@ func (s *Service) SweepSessions(ctx context.Context) error {
 	if err := s.flushSessionUse(ctx); err != nil || s.options.SessionIdle <= 0 {
 		return err
 	}
-	for ended := useBatch; ended == useBatch; {
-		err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-			ended, err = s.endIdle(ctx, tx)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.db.InBatches(ctx, useBatch, func(tx *store.Tx) (int64, error) { return s.endIdle(ctx, tx) })
 }
 
 // endIdle ends idle sessions and returns how many it has found. The stored use may lack a minute of a session in memory, so
 // these sessions end later by as much.
-func (s *Service) endIdle(ctx context.Context, tx *store.Tx) (found int, err error) {
+func (s *Service) endIdle(ctx context.Context, tx *store.Tx) (found int64, err error) {
 	now := tx.Now()
-	idle, err := selectSessions(ctx, tx, selectIdleSessions, now, now.Add(-s.options.SessionIdle)-useNoted, useBatch)
+	idle, err := store.All(ctx, tx, scanSession, selectIdleSessions, now, now.Add(-s.options.SessionIdle)-useNoted, useBatch)
 	if err != nil {
 		return 0, err
 	}
@@ -166,7 +157,7 @@ func (s *Service) endIdle(ctx context.Context, tx *store.Tx) (found int, err err
 			return 0, err
 		}
 	}
-	return len(idle), nil
+	return int64(len(idle)), nil
 }
 
 // FlushSessionUse writes the last uses of sessions on a shared database. Call it every 15 seconds. A database of one process gets

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -84,7 +85,8 @@ func (s *Service) openSession(ctx context.Context, tx *store.Tx, userID string, 
 	if kind == notRenewable {
 		tokens.RefreshToken, row.ExpiresAt = "", expires
 	}
-	if err := insertSession(ctx, tx, row); err != nil {
+	_, err = tx.Exec(ctx, insertSessionRow, row.ID, userID, device, now, now, row.ExpiresAt, row.AMR, row.AuthenticatedAt, row.factorAt)
+	if err != nil {
 		return Tokens{}, "", err
 	}
 	if kind == renewable {
@@ -109,31 +111,32 @@ func (s *Service) openSession(ctx context.Context, tx *store.Tx, userID string, 
 	return tokens, row.ID, nil
 }
 
-// Logout ends the caller's session.
-func (s *Service) Logout(ctx context.Context) error {
+// logout ends the caller's session.
+func (s *Service) logout(ctx context.Context, _ endpoint.None) (endpoint.Message, error) {
 	caller := access.From(ctx)
-	return s.db.InTx(ctx, func(tx *store.Tx) error {
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		row, err := sessionTable.GetUnchecked(ctx, tx, caller.SessionID)
 		if err != nil {
 			return err
 		}
 		return s.endSession(ctx, tx, caller.UserID, row, endedByLogout)
 	})
+	return endpoint.Confirm(ctx, s.options.Texts, "auth.signed_out"), err
 }
 
-// EndSession ends one session of a user. The caller is the user, or may delete the session. It returns apierr.UserNotFound,
+// endOneSession ends one session of a user. The caller is the user, or may delete the session. It returns apierr.UserNotFound,
 // apierr.NoAccess and apierr.SessionNotFound.
-func (s *Service) EndSession(ctx context.Context, userID, sessionID string) error {
+func (s *Service) endOneSession(ctx context.Context, in sessionInput) (endpoint.Message, error) {
 	caller := access.From(ctx)
-	return s.db.InTx(ctx, func(tx *store.Tx) error {
-		if err := userExists(ctx, tx, userID); err != nil {
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		if err := userExists(ctx, tx, in.UserID); err != nil {
 			return err
 		}
-		row, err := sessionTable.Get(ctx, tx, sessionID, access.Delete)
+		row, err := sessionTable.Get(ctx, tx, in.SessionID, access.Delete)
 		switch {
 		case err != nil:
 			return err
-		case row.UserID != userID || row.ended != nil || tx.Now() >= row.ExpiresAt:
+		case row.UserID != in.UserID || row.ended != nil || tx.Now() >= row.ExpiresAt:
 			return apierr.SessionNotFound
 		}
 		if row.UserID != caller.UserID {
@@ -147,23 +150,24 @@ func (s *Service) EndSession(ctx context.Context, userID, sessionID string) erro
 		}
 		return s.endSession(ctx, tx, caller.UserID, row, endedByRequest)
 	})
+	return endpoint.Confirm(ctx, s.options.Texts, "auth.session_ended"), err
 }
 
-// Sessions lists the active sessions of a user. The caller is the user, or may read the sessions. It returns
+// sessionsOf lists the active sessions of a user. The caller is the user, or may read the sessions. It returns
 // apierr.UserNotFound and apierr.NoAccess.
-func (s *Service) Sessions(ctx context.Context, userID string, query list.Params) (list.Page[Session], error) {
+func (s *Service) sessionsOf(ctx context.Context, in sessionsInput) (list.Page[Session], error) {
 	caller := access.From(ctx)
-	if err := userExists(ctx, s.db, userID); err != nil {
+	if err := userExists(ctx, s.db, in.UserID); err != nil {
 		return list.Page[Session]{}, err
 	}
 	// Whole minutes, so that the totals can be cached for a minute.
 	const minute = store.Time(time.Minute / time.Millisecond)
-	active := list.Where{SQL: "user_id = $1 AND expires_at > $2", Args: []any{userID, s.db.Now() / minute * minute}}
-	page, err := sessionList.Page(ctx, s.db, query, active, sessionTable.Visible(caller))
+	active := list.Where{SQL: "user_id = $1 AND expires_at > $2", Args: []any{in.UserID, s.db.Now() / minute * minute}}
+	page, err := sessionList.Page(ctx, s.db, in.Query, active, sessionTable.Visible(caller))
 	if err != nil {
 		return page, err
 	}
-	if page.TotalUnfiltered == 0 && caller.UserID != userID && !caller.May(access.Sessions, access.ReadAll) {
+	if page.TotalUnfiltered == 0 && caller.UserID != in.UserID && !caller.May(access.Sessions, access.ReadAll) {
 		return list.Page[Session]{}, apierr.NoAccess
 	}
 	for i := range page.Data.Rows {
@@ -174,7 +178,7 @@ func (s *Service) Sessions(ctx context.Context, userID string, query list.Params
 
 // EndSessions ends all sessions of a user except one, or all when exceptID is empty. It is for changes of password or status.
 func (s *Service) EndSessions(ctx context.Context, tx *store.Tx, userID, exceptID string) error {
-	ended, err := updateEndedAll(ctx, tx, userID, exceptID, endedByChange)
+	ended, err := store.All(ctx, tx, store.Text, updateSessionEndAll, userID, tx.Now(), endedByChange, exceptID)
 	if err != nil {
 		return err
 	}
@@ -192,11 +196,11 @@ func (s *Service) EndSessions(ctx context.Context, tx *store.Tx, userID, exceptI
 
 // endSession ends a session. A session that has already ended stays as it is.
 func (s *Service) endSession(ctx context.Context, tx *store.Tx, actor string, row Session, reason string) error {
-	ended, err := updateEnded(ctx, tx, row.ID, reason)
-	if err != nil || !ended {
+	before, now := auditedSession(row), tx.Now()
+	ended, err := tx.Exec(ctx, updateSessionEnd, row.ID, now, reason)
+	if err != nil || ended == 0 {
 		return err
 	}
-	before, now := auditedSession(row), tx.Now()
 	row.ended = &now
 	tx.Audit(store.AuditEntry{Actor: actor, Action: actionEnd, RecType: access.Sessions.Name, RecID: row.ID, Before: before, After: auditedSession(row)})
 	s.Changed(tx, row.UserID)
@@ -205,17 +209,17 @@ func (s *Service) endSession(ctx context.Context, tx *store.Tx, actor string, ro
 
 // recordDevice stores the device of a session and reports the sign-in to the listener.
 func (s *Service) recordDevice(ctx context.Context, tx *store.Tx, userID, device string) error {
-	known, others, err := selectDevices(ctx, tx, userID, device)
-	if err != nil {
+	var all, same int
+	if err := tx.QueryRow(ctx, countDevices, userID, device).Scan(&all, &same); err != nil {
 		return err
 	}
-	if err := upsertDevice(ctx, tx, userID, device); err != nil {
+	if _, err := tx.Exec(ctx, upsertDeviceRow, userID, device, tx.Now()); err != nil {
 		return err
 	}
 	if s.options.Events == nil {
 		return nil
 	}
-	return s.options.Events.SignedIn(ctx, tx, userID, device, others && !known)
+	return s.options.Events.SignedIn(ctx, tx, userID, device, all > 0 && same == 0)
 }
 
 const (
@@ -242,17 +246,28 @@ func (s *Service) mint(row *Session, now store.Time) (tokens Tokens, accessUntil
 	if err != nil {
 		return Tokens{}, 0, err
 	}
-	secret := make([]byte, refreshBytes)
-	rand.Read(secret) // does not fail: it would end the program
 	row.ExpiresAt = max(accessUntil, s.refreshUntil(*row, now))
 	return Tokens{
 		AccessToken: token, TokenType: "Bearer", ExpiresIn: int64(s.options.AccessToken / time.Second),
-		RefreshToken: base64.RawURLEncoding.EncodeToString(secret), UserID: row.UserID,
+		RefreshToken: newSecret(refreshBytes), UserID: row.UserID,
 	}, accessUntil, nil
 }
 
 func (s *Service) refreshUntil(row Session, now store.Time) store.Time {
 	return min(now.Add(s.options.RefreshToken), row.CreatedAt.Add(maxSession))
+}
+
+// newSecret returns n random bytes as text.
+func newSecret(n int) string {
+	secret := make([]byte, n)
+	rand.Read(secret) // never fails
+	return base64.RawURLEncoding.EncodeToString(secret)
+}
+
+// isSecret reports whether a text has the form of n random bytes.
+func isSecret(text string, n int) bool {
+	secret, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	return err == nil && len(secret) == n
 }
 
 // tokenHash returns the stored hash of a refresh token. A token has 256 random bits, so that a fast hash is enough.
@@ -261,18 +276,18 @@ func tokenHash(token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Refresh exchanges a refresh token for a new pair. A second use of a token means that it was copied: the whole session ends
+// refresh exchanges a refresh token for a new pair. A second use of a token means that it was copied: the whole session ends
 // (RFC 9700, section 4.14.2). It returns apierr.InvalidRefresh.
-func (s *Service) Refresh(ctx context.Context, token string) (Tokens, error) {
-	secret, err := base64.RawURLEncoding.Strict().DecodeString(token)
-	if err != nil || len(secret) != refreshBytes {
+func (s *Service) refresh(ctx context.Context, in refreshInput) (Tokens, error) {
+	if !isSecret(in.RefreshToken, refreshBytes) {
 		return Tokens{}, apierr.InvalidRefresh
 	}
+	hash := tokenHash(in.RefreshToken)
 	var tokens Tokens
 	var refused error
-	err = s.db.InTx(ctx, func(tx *store.Tx) error {
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		tokens, refused = Tokens{}, apierr.InvalidRefresh
-		found, err := selectRefreshToken(ctx, tx, tokenHash(token))
+		found, err := selectRefreshToken(ctx, tx, hash)
 		if errors.Is(err, store.ErrNotFound) {
 			return nil
 		}
@@ -291,13 +306,10 @@ func (s *Service) Refresh(ctx context.Context, token string) (Tokens, error) {
 			return s.endSession(ctx, tx, found.session.UserID, found.session, endedByIdle)
 		}
 		refused = nil
-		tokens, err = s.rotate(ctx, tx, tokenHash(token), found.session)
+		tokens, err = s.rotate(ctx, tx, hash, found.session)
 		return err
 	})
-	if err == nil {
-		err = refused
-	}
-	return tokens, err
+	return tokens, cmp.Or(err, refused)
 }
 
 // rotate replaces the tokens of a session.
@@ -309,7 +321,10 @@ func (s *Service) rotate(ctx context.Context, tx *store.Tx, usedHash string, row
 	if err != nil {
 		return Tokens{}, err
 	}
-	if err := updateRefreshed(ctx, tx, usedHash, row); err != nil {
+	if _, err := tx.Exec(ctx, updateRefreshUsed, usedHash, now); err != nil {
+		return Tokens{}, err
+	}
+	if _, err := tx.Exec(ctx, updateSessionUse, row.ID, row.LastUsedAt, row.ExpiresAt); err != nil {
 		return Tokens{}, err
 	}
 	if err := insertRefreshToken(ctx, tx, tokenHash(tokens.RefreshToken), row.ID, s.refreshUntil(row, now)); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/google/uuid"
@@ -29,29 +30,29 @@ func (s *Service) loginOf(value string) login {
 	return login{s.options.LoginKey(value), s.options.FormerKey(value)}
 }
 
-// SignIn opens a session for the user with the sign-in value and the password. For a user with a second factor it returns the
+// signIn opens a session for the user with the sign-in value and the password. For a user with a second factor it returns the
 // next step instead, and no tokens. It returns apierr.InvalidCredentials, the same
 // whether or not the user exists, apierr.LockedOut after too many failures, and apierr.Unavailable when the queue is full.
-func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, *NextStep, error) {
-	typed := s.loginOf(value)
+func (s *Service) signIn(ctx context.Context, in signInInput) (endpoint.Result, error) {
+	typed := s.loginOf(in.UserID)
 	found, err := selectAccount(ctx, s.db, typed)
 	if err != nil {
-		return Tokens{}, nil, err
+		return endpoint.Result{}, err
 	}
 	tried := s.newAttempt(ctx, found.id, typed.key)
 	release, err := s.acquireTurn(tried)
 	if err != nil {
-		return Tokens{}, nil, err
+		return endpoint.Result{}, err
 	}
 	defer release()
-	user, upgraded, used, err := s.verify(ctx, tried, typed, password)
+	user, upgraded, used, err := s.verify(ctx, tried, typed, in.Password)
 	if err != nil {
-		return Tokens{}, nil, err
+		return endpoint.Result{}, err
 	}
 	amr := Methods{factor.AMRPassword}
 	step, pending, err := s.nextStep(ctx, user.id, amr, s.db.Now())
 	if err != nil {
-		return Tokens{}, nil, err
+		return endpoint.Result{}, err
 	}
 	var tokens Tokens
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
@@ -67,7 +68,10 @@ func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, *
 		tokens, err = s.openAfter(ctx, tx, tried, proof{amr: amr, at: tx.Now()})
 		return err
 	})
-	return tokens, step, err
+	if step != nil {
+		return endpoint.Result{Status: http.StatusAccepted, Body: step}, err
+	}
+	return endpoint.Result{Body: tokens}, err
 }
 
 // acceptPassword records a right password.
@@ -121,7 +125,12 @@ func (s *Service) VerifyPassword(ctx context.Context, userID, password string) e
 	if err != nil {
 		return err
 	}
-	return s.db.InTx(ctx, func(tx *store.Tx) error { return resetFailures(ctx, tx, tried, used) })
+	return s.db.InTx(ctx, func(tx *store.Tx) error {
+		if err := forgetFailures(ctx, tx, tried, used); err != nil {
+			return err
+		}
+		return rememberNetwork(ctx, tx, tried)
+	})
 }
 
 // verify counts the attempt and then compares the password. The caller must hold the turn of the attempt. Every failure

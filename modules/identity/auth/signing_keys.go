@@ -248,32 +248,26 @@ var sealedSigningKeys = store.SealedColumn{
 
 // loadSigningKeys reads the keys from the table.
 func (s *Service) loadSigningKeys(ctx context.Context) error {
-	rows, err := s.db.Query(ctx, selectSigningKeys)
-	if err != nil {
-		return fmt.Errorf("read the signing keys: %w", err)
-	}
-	defer rows.Close()
-	var keys []*signingKey
-	for rows.Next() {
+	keys, err := store.All(ctx, s.db, func(row store.Scanner) (*signingKey, error) {
 		var kid, sealed string
 		var number int64
 		var created store.Time
 		var retired *store.Time
-		if err := rows.Scan(&kid, &number, &sealed, &created, &retired); err != nil {
-			return fmt.Errorf("read a signing key: %w", err)
+		if err := row.Scan(&kid, &number, &sealed, &created, &retired); err != nil {
+			return nil, err
 		}
 		seed, err := s.db.Unseal(signingTable, signingColumn, kid, sealed)
 		if err != nil || len(seed) != ed25519.SeedSize {
-			return fmt.Errorf("open the signing key %s: %w", kid, errors.Join(err, errSigningKey))
+			return nil, fmt.Errorf("open the key %s: %w", kid, errors.Join(err, errSigningKey))
 		}
 		k := newSigningKey(seed)
 		k.number, k.created, k.retired = number, created, retired
 		if k.kid != kid {
-			return fmt.Errorf("open the signing key %s: %w", kid, errSigningKey)
+			return nil, fmt.Errorf("open the key %s: %w", kid, errSigningKey)
 		}
-		keys = append(keys, k)
-	}
-	if err := rows.Err(); err != nil {
+		return k, nil
+	}, selectSigningKeys)
+	if err != nil {
 		return fmt.Errorf("read the signing keys: %w", err)
 	}
 	return s.useSigningKeys(keys)

@@ -2,9 +2,7 @@ package auth
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"net/http"
 	"sync"
@@ -109,9 +107,7 @@ func (s *Service) dropMethod(ctx context.Context, tx *store.Tx, m signin.Method,
 // NewUndo returns the path of the link that removes a new method, and what stores its token. The token is in the fragment, which
 // browsers do not send: it is in no log, and opening the link changes nothing.
 func (s *Service) NewUndo(kind signin.Kind, userID, id string) (path string, keep func(ctx context.Context, tx *store.Tx) error) {
-	secret := make([]byte, undoBytes)
-	rand.Read(secret) // does not fail: it would end the program
-	token := base64.RawURLEncoding.EncodeToString(secret)
+	token := newSecret(undoBytes)
 	return "/undo#" + token, func(ctx context.Context, tx *store.Tx) error {
 		_, err := tx.Exec(ctx, insertUndo, tokenHash(token), userID, string(kind), id, tx.Now(), tx.Now().Add(signin.Trial))
 		return err
@@ -136,11 +132,10 @@ func (in *undoInput) Validate(v *apierr.Fields) {
 // that has added it. It returns apierr.UndoInvalid for every token that is unknown, used or expired, and for a method that does not
 // exist any more.
 func (s *Service) undo(ctx context.Context, in undoInput) (endpoint.Message, error) {
-	secret, err := base64.RawURLEncoding.Strict().DecodeString(in.Token)
-	if err != nil || len(secret) != undoBytes {
+	if !isSecret(in.Token, undoBytes) {
 		return endpoint.Message{}, apierr.UndoInvalid
 	}
-	err = s.db.InTx(ctx, func(tx *store.Tx) error {
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		var wanted signin.Method
 		err := tx.QueryRow(ctx, selectUndo, tokenHash(in.Token), tx.Now()).Scan(&wanted.UserID, &wanted.Kind, &wanted.ID)
 		if errors.Is(err, store.ErrNotFound) {
@@ -226,9 +221,7 @@ func (s *Service) NewLocalLink(ctx context.Context, value string) (code string, 
 	if user.id == "" || user.status != "active" {
 		return "", apierr.UserNotFound
 	}
-	secret := make([]byte, localCodeSize)
-	rand.Read(secret) // does not fail: it would end the program
-	code = base64.RawURLEncoding.EncodeToString(secret)
+	code = newSecret(localCodeSize)
 	s.links.add(localLink{sha256.Sum256([]byte(code)), user.id, s.db.Now().Add(localLinkFor)})
 	return code, nil
 }

@@ -33,24 +33,14 @@ const (
 // kinds are the kinds of users of the directory, by type of subject.
 var kinds = map[string]string{user: "person", serviceAccount: "service"}
 
-// Question asks whether a subject has a permission on a record.
-type Question struct{ RecType, Permission, RecID string }
-
-// Answer is the decision about a question, with the source of the permission.
-type Answer struct {
-	Allowed          bool
-	Source, SourceID string
-	Missing          bool
-}
-
 // Decider decides about records, of Kontor and of other applications.
 type Decider interface {
 	// Ask decides questions about one subject, in their order.
-	Ask(ctx context.Context, asking, subject *access.Caller, questions []Question) ([]Answer, error)
+	Ask(ctx context.Context, asking, subject *access.Caller, questions []access.Check) ([]access.Decision, error)
 	// MayAskAboutOthers reports whether the caller may ask about other subjects.
 	MayAskAboutOthers(asking *access.Caller) bool
 	// Subjects returns the ids of the active users of a kind for whom a question is allowed and whom the caller may list, in their order.
-	Subjects(ctx context.Context, asking *access.Caller, kind string, q Question, after string, limit int) ([]string, error)
+	Subjects(ctx context.Context, asking *access.Caller, kind string, q access.Check, after string, limit int) ([]string, error)
 	// Resources returns the ids of records of a type on which the subject has a permission, in their order.
 	Resources(ctx context.Context, asking, subject *access.Caller, recType, permission, after string, limit int) ([]string, error)
 	// Actions returns the permissions of a record type; none for an unknown type.

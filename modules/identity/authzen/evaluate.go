@@ -52,7 +52,7 @@ func failed(status int, message string) Decision {
 	return d
 }
 
-func decisionOf(a Answer) Decision {
+func decisionOf(a access.Decision) Decision {
 	switch {
 	case !a.Allowed && a.Missing:
 		return deny(reasonUnknownResource)
@@ -79,15 +79,15 @@ func (s *Service) decideOne(ctx context.Context, e Evaluation) (Decision, error)
 	case !known:
 		return deny(reasonUnknownSubject), nil
 	}
-	answers, err := s.decider.Ask(ctx, access.From(ctx), subject, []Question{e.question()})
+	answers, err := s.decider.Ask(ctx, access.From(ctx), subject, []access.Check{e.question()})
 	if err != nil {
 		return Decision{}, err
 	}
 	return decisionOf(answers[0]), nil
 }
 
-func (e *Evaluation) question() Question {
-	return Question{RecType: e.Resource.Type, Permission: e.Action.Name, RecID: e.Resource.ID}
+func (e *Evaluation) question() access.Check {
+	return access.Check{RecType: e.Resource.Type, Permission: e.Action.Name, RecID: e.Resource.ID}
 }
 
 // maxRef is the length of the longest id or user name that is looked up, in bytes.
@@ -169,7 +169,7 @@ type subjectKey struct{ kind, id string }
 type asked struct {
 	subject   *access.Caller // nil: the decision is final
 	final     Decision
-	questions []Question
+	questions []access.Check
 	places    []int
 }
 

@@ -113,9 +113,9 @@ func (s *Service) searchActions(ctx context.Context, in actionSearch) (actionRes
 	if err != nil || len(names) == 0 {
 		return out, err
 	}
-	questions := make([]Question, len(names))
+	questions := make([]access.Check, len(names))
 	for i, name := range names {
-		questions[i] = Question{RecType: in.Resource.Type, Permission: name, RecID: in.Resource.ID}
+		questions[i] = access.Check{RecType: in.Resource.Type, Permission: name, RecID: in.Resource.ID}
 	}
 	answers, err := s.decider.Ask(ctx, access.From(ctx), subject, questions)
 	if err != nil {

@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,10 +106,7 @@ func (s *Service) update(ctx context.Context, in updateInput) (User, error) {
 		}
 		return s.changeStatus(ctx, tx, &u, *in.Status)
 	})
-	if err == nil {
-		err = rejection
-	}
-	return u, err
+	return u, cmp.Or(err, rejection)
 }
 
 // save writes a changed user.

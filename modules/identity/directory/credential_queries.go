@@ -105,28 +105,6 @@ func selectValidated(ctx context.Context, q store.Querier, k loginKeys) (Credent
 	return scanCredential(q.QueryRow(ctx, selectValidatedByKey, k.key, k.former))
 }
 
-// selectUntrusted returns the credentials of a user that are not validated or on trial.
-func selectUntrusted(ctx context.Context, q store.Querier, userID string) ([]Credential, error) {
-	rows, err := q.Query(ctx, selectUntrustedOf, userID, q.Now(), never)
-	if err != nil {
-		return nil, err
-	}
-	return readCredentials(rows)
-}
-
-func readCredentials(rows *store.Rows) ([]Credential, error) {
-	defer rows.Close()
-	var found []Credential
-	for rows.Next() {
-		c, err := scanCredential(rows)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, c)
-	}
-	return found, rows.Err()
-}
-
 // userExists returns apierr.UserNotFound for an unknown id.
 func userExists(ctx context.Context, q store.Querier, userID string) error {
 	var n int
@@ -474,17 +452,13 @@ const purgeBatch = 500
 
 // Purge deletes events that are outside of all windows, and invitations that expired long ago. Call it about once an hour.
 func (s *Service) Purge(ctx context.Context) error {
-	if err := s.purgeInvitations(ctx); err != nil {
+	err := s.db.InBatches(ctx, purgeBatch, func(tx *store.Tx) (int64, error) {
+		return tx.Exec(ctx, deleteExpiredInvitations, tx.Now().Add(-keepExpired), purgeBatch)
+	})
+	if err != nil {
 		return err
 	}
-	for deleted := int64(purgeBatch); deleted == purgeBatch; {
-		err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-			deleted, err = tx.Exec(ctx, deleteOldSends, tx.Now().Add(-day), purgeBatch)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.db.InBatches(ctx, purgeBatch, func(tx *store.Tx) (int64, error) {
+		return tx.Exec(ctx, deleteOldSends, tx.Now().Add(-day), purgeBatch)
+	})
 }

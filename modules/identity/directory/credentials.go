@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -216,7 +217,7 @@ func (s *Service) checkDeletable(ctx context.Context, q store.Querier, c Credent
 // OnTrial returns the credentials of a user that are on trial or not validated. New user names keep no other method from being
 // removed: they cannot recover the account.
 func (s *Service) OnTrial(ctx context.Context, q store.Querier, userID string) ([]signin.Method, error) {
-	found, err := selectUntrusted(ctx, q, userID)
+	found, err := store.All(ctx, q, scanCredential, selectUntrustedOf, userID, q.Now(), never)
 	if err != nil {
 		return nil, err
 	}
@@ -345,10 +346,7 @@ func (s *Service) addUsername(ctx context.Context, c Credential) (Credential, er
 		tx.Respond(c)
 		return nil
 	})
-	if err == nil {
-		err = rejection
-	}
-	return c, err
+	return c, cmp.Or(err, rejection)
 }
 
 // checkCount returns apierr.TooManyCredentials, or apierr.CredentialExists for a value that the user already has.

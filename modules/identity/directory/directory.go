@@ -22,6 +22,7 @@
 package directory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -29,8 +30,10 @@ import (
 	"net/http"
 	"time"
 
+	"kontor/modules/kit/event"
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
+	"kontor/modules/kit/revocable"
 	"kontor/modules/kit/signin"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
@@ -119,7 +122,7 @@ type Auth interface {
 // Outbox is what the directory needs from notifications.
 type Outbox interface {
 	// PrepareOTP renders a message and returns the function that stores it in the outbox.
-	PrepareOTP(m OTPMessage) func(ctx context.Context, tx *store.Tx) error
+	PrepareOTP(m event.OTPMessage) func(ctx context.Context, tx *store.Tx) error
 	// PasswordChanged notifies a user that their password was replaced.
 	PasswordChanged(ctx context.Context, tx *store.Tx, userID string) error
 	// CredentialAdded notifies a user at all older addresses that a credential was added. value is its masked value, undo the path of
@@ -127,18 +130,6 @@ type Outbox interface {
 	CredentialAdded(ctx context.Context, tx *store.Tx, userID, value, undo string) error
 	// CredentialRemoved notifies a user at all validated addresses that a credential was deleted.
 	CredentialRemoved(ctx context.Context, tx *store.Tx, userID, value string) error
-}
-
-// OTPMessage is the message that carries a one-time code.
-type OTPMessage struct {
-	UserID    string
-	Channel   string // email or sms
-	Recipient string
-	Language  string
-	Purpose   string // validation, registration, recovery, invitation, or taken for a message without a code
-	Code      string // of an invitation: the token of its link
-	Minutes   int    // validity of the code
-	Path      string // of the console's screen for the code; empty for none
 }
 
 // Options are the settings of the module. A zero value means the default.
@@ -161,11 +152,12 @@ const (
 // Service is the module.
 type Service struct {
 	Options
-	db     *store.DB
-	auth   Auth
-	outbox Outbox
-	texts  endpoint.Texts
-	people *peopleCache
+	db      *store.DB
+	auth    Auth
+	outbox  Outbox
+	texts   endpoint.Texts
+	people  *revocable.Cache[knownPerson] // by id
+	changes *revocable.Generations        // of people, by id
 
 	Peers Peers // set once, before the first request
 
@@ -181,25 +173,19 @@ type Peers struct {
 
 // New returns the service.
 func New(db *store.DB, auth Auth, outbox Outbox, texts endpoint.Texts, o Options) *Service {
-	if o.OTPLife <= 0 {
-		o.OTPLife = defaultOTPLife
-	}
-	if o.OTPAttempts <= 0 {
-		o.OTPAttempts = defaultOTPAttempts
-	}
-	if o.InvitationLife <= 0 {
-		o.InvitationLife = defaultInvitationLife
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Policy == nil {
-		o.Policy = &access.Current{}
-	}
-	s := &Service{Options: o, db: db, auth: auth, outbox: outbox, texts: texts, people: newPeopleCache()}
-	s.peopleTopic = db.Topic("directory.people", s.people.drop)
+	o.OTPLife = cmp.Or(o.OTPLife, defaultOTPLife)
+	o.OTPAttempts = cmp.Or(o.OTPAttempts, defaultOTPAttempts)
+	o.InvitationLife = cmp.Or(o.InvitationLife, defaultInvitationLife)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Policy = cmp.Or(o.Policy, &access.Current{})
+	s := &Service{Options: o, db: db, auth: auth, outbox: outbox, texts: texts,
+		people: revocable.NewCache[knownPerson](maxPeople), changes: revocable.NewGenerations(db.Remembers)}
+	s.peopleTopic = db.Topic("directory.people", s.changes.End)
 	return s
 }
+
+// Close ends the goroutines of the cache of people.
+func (s *Service) Close() { s.people.Close() }
 
 const tag = "Users"
 
@@ -408,23 +394,32 @@ const (
 		WHERE ur.role_id = $1 AND ur.in_force = TRUE AND ur.expires_at IS NULL AND u.status = 'active' AND u.kind = 'person' AND u.id <> $2`
 )
 
-// fillRoles adds the names of their roles to users.
+// fillRoles adds to users the names of their roles, and those roles with a beginning or an end.
 func fillRoles(ctx context.Context, q store.Querier, users []User) error {
 	ids, at := make([]string, len(users)), make(map[string]int, len(users))
 	for i, u := range users {
 		ids[i], at[u.ID] = u.ID, i
 	}
-	err := eachByID(ctx, q, selectRoleNames, ids, func(rows *store.Rows) error {
+	err := store.EachOf(ctx, q, func(row store.Scanner) error {
 		var userID, name string
-		if err := rows.Scan(&userID, &name); err != nil {
+		if err := row.Scan(&userID, &name); err != nil {
 			return err
 		}
 		u := &users[at[userID]]
 		u.Roles = append(u.Roles, name)
 		return nil
-	})
+	}, selectRoleNames, ids)
 	if err == nil {
-		err = fillTerms(ctx, q, users)
+		err = store.EachOf(ctx, q, func(row store.Scanner) error {
+			var userID string
+			var t Term
+			if err := row.Scan(&userID, &t.Role, &t.StartsAt, &t.ExpiresAt, &t.InForce); err != nil {
+				return err
+			}
+			u := &users[at[userID]]
+			u.Terms = append(u.Terms, t)
+			return nil
+		}, selectTerms, ids)
 	}
 	if err != nil {
 		return fmt.Errorf("read roles of users: %w", err)

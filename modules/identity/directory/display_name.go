@@ -199,7 +199,7 @@ func (s *Service) Start(ctx context.Context) error {
 // rekey derives the keys of some credentials again, in the order of their ids: the older one of two that collide gets the
 // key.
 func (s *Service) rekey(ctx context.Context, tx *store.Tx, after string) (last string, more bool, err error) {
-	part, err := selectPart(ctx, tx, after)
+	part, err := store.All(ctx, tx, scanCredential, selectCredentialsFrom, after, purgeBatch)
 	if err != nil || len(part) == 0 {
 		return after, false, err
 	}
@@ -240,19 +240,13 @@ func (s *Service) rekeyOne(ctx context.Context, tx *store.Tx, c Credential) erro
 // rekeyNames derives the keys of some display names again.
 func (s *Service) rekeyNames(ctx context.Context, tx *store.Tx, after string) (last string, more bool, err error) {
 	names := map[string]string{}
-	rows, err := tx.Query(ctx, selectNamesFrom, after, purgeBatch)
-	if err != nil {
-		return after, false, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err = store.Each(ctx, tx, func(row store.Scanner) error {
 		var name string
-		if err := rows.Scan(&last, &name); err != nil {
-			return after, false, err
-		}
+		err := row.Scan(&last, &name)
 		names[last] = name
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	}, selectNamesFrom, after, purgeBatch)
+	if err != nil {
 		return after, false, err
 	}
 	for id, name := range names {
@@ -261,12 +255,4 @@ func (s *Service) rekeyNames(ctx context.Context, tx *store.Tx, after string) (l
 		}
 	}
 	return last, len(names) > 0, nil
-}
-
-func selectPart(ctx context.Context, q store.Querier, after string) ([]Credential, error) {
-	rows, err := q.Query(ctx, selectCredentialsFrom, after, purgeBatch)
-	if err != nil {
-		return nil, err
-	}
-	return readCredentials(rows)
 }

@@ -8,26 +8,19 @@ import (
 	"strings"
 
 	"kontor/modules/kit/records"
+	"kontor/modules/kit/signin"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/store"
 )
 
-// FederatedUser describes a user whom the operator's sign-in provider introduces: active at once, without a password.
-type FederatedUser struct {
-	Email       string // validated by the provider
-	DisplayName string // left out if it is not well-formed
-	Language    string // a language tag such as de-CH; unknown ones count as English
-	Roles       []string
-}
-
 // never is the time from which the address of a federated user may recover the account. Otherwise people whose account at the
 // provider was closed could set a password. An administrator can set one.
 const never = store.Time(253402300799000) // the end of the year 9999
 
 // CreateFederated stores a user without a password. It returns apierr.CredentialExists.
-func (s *Service) CreateFederated(ctx context.Context, tx *store.Tx, n FederatedUser) (userID string, err error) {
+func (s *Service) CreateFederated(ctx context.Context, tx *store.Tx, n signin.NewUser) (userID string, err error) {
 	id, err := parseIdentifier(Email, n.Email)
 	if err != nil {
 		return "", err
@@ -59,12 +52,8 @@ func (s *Service) SyncRoles(ctx context.Context, tx *store.Tx, userID string, ma
 	}
 	target := slices.Clone(wanted)
 	for _, a := range now {
-		role := a.roleID
-		if !a.inForce {
-			continue
-		}
-		if !slices.Contains(managed, role) && !slices.Contains(target, role) {
-			target = append(target, role)
+		if a.inForce && !slices.Contains(managed, a.roleID) && !slices.Contains(target, a.roleID) {
+			target = append(target, a.roleID)
 		}
 	}
 	if !slices.Contains(target, access.Administrator) {
@@ -82,12 +71,6 @@ func (s *Service) SyncRoles(ctx context.Context, tx *store.Tx, userID string, ma
 }
 
 // The module serviceaccounts calls the functions of this file: it owns what makes a user a service account.
-
-// MachineChange changes the user of a service account. nil stays as it is.
-type MachineChange struct {
-	Name   *string
-	Status *string // Active or Disabled
-}
 
 // CreateMachine stores the active user of a service account and returns its id. roles are names or ids. The caller must be an
 // administrator, an operator without a session, or hold the roles. It returns apierr.InvalidInput for unknown roles and
@@ -116,24 +99,11 @@ func (s *Service) CheckHeld(ctx context.Context, tx *store.Tx, roles []string) e
 	if caller.UserID == "" || caller.UserID == store.NilID {
 		return nil
 	}
-	held, err := s.RolesOf(ctx, tx, caller.UserID) // read now: roles may have changed since the request was authenticated
-	if err != nil {
-		return err
-	}
-	all := make(map[string]bool, len(held))
-	for _, role := range held {
-		all[role] = true
-	}
-	for _, role := range roles {
-		if !all[role] && !all[access.Administrator] {
-			return apierr.GrantNotHeld
-		}
-	}
-	return nil
+	return s.mayAssign(ctx, tx, caller.UserID, roles) // reads now: roles may have changed since the request was authenticated
 }
 
-// ChangeMachine changes the user of a service account. It returns apierr.RecordErased.
-func (s *Service) ChangeMachine(ctx context.Context, tx *store.Tx, id string, c MachineChange) error {
+// ChangeMachine changes the user of a service account. nil stays as it is; a status is Active or Disabled. It returns apierr.RecordErased.
+func (s *Service) ChangeMachine(ctx context.Context, tx *store.Tx, id string, name, status *string) error {
 	u, err := userTable.GetUnchecked(ctx, tx, id)
 	if u, err = withRoles(ctx, tx, u, err); err != nil {
 		return err
@@ -141,17 +111,17 @@ func (s *Service) ChangeMachine(ctx context.Context, tx *store.Tx, id string, c 
 	if u.Erased() {
 		return apierr.RecordErased
 	}
-	if c.Name != nil && *c.Name != u.DisplayName {
+	if name != nil && *name != u.DisplayName {
 		before := u
-		u.DisplayName = *c.Name
+		u.DisplayName = *name
 		if err := s.save(ctx, tx, before, &u, "users.update"); err != nil {
 			return err
 		}
 	}
-	if c.Status == nil || *c.Status == u.Status {
+	if status == nil || *status == u.Status {
 		return nil
 	}
-	return s.changeStatus(ctx, tx, &u, *c.Status)
+	return s.changeStatus(ctx, tx, &u, *status)
 }
 
 // NewUser describes a user whom an operator creates: active at once, with a validated credential.
@@ -266,11 +236,7 @@ func (s *Service) SetRoles(ctx context.Context, login string, namesOrIDs []strin
 		if err != nil {
 			return err
 		}
-		keeps := false
-		for _, role := range wanted {
-			keeps = keeps || role == access.Administrator
-		}
-		if !keeps {
+		if !slices.Contains(wanted, access.Administrator) {
 			if err := s.keepAdministrator(ctx, tx, u); err != nil {
 				return err
 			}

@@ -13,8 +13,6 @@ import (
 	"kontor/store"
 )
 
-func languageOf(ctx context.Context) string { return endpoint.Language(ctx) }
-
 // Invited is an invitation as the invited person sees it.
 type Invited struct {
 	Email       string     `json:"email"`
@@ -140,20 +138,6 @@ func (s *Service) join(ctx context.Context, tx *store.Tx, i Invitation, u *User,
 	return s.auth.TrustNetwork(ctx, tx, u.ID)
 }
 
-// purgeInvitations deletes invitations that expired long ago.
-func (s *Service) purgeInvitations(ctx context.Context) error {
-	for deleted := int64(purgeBatch); deleted == purgeBatch; {
-		err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-			deleted, err = tx.Exec(ctx, deleteExpiredInvitations, tx.Now().Add(-keepExpired), purgeBatch)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // validate validates a credential with its code. It returns apierr.UserNotFound, apierr.CredentialNotFound, apierr.NoAccess,
 // apierr.CredentialValidated, apierr.StaleSession, apierr.InvalidOTP, apierr.OTPExpired, apierr.OTPAttemptsExceeded, for a right
 // code apierr.CredentialExists, and in another session what signin.Rule.Prove returns.
@@ -170,22 +154,28 @@ func (s *Service) validate(ctx context.Context, in validateInput) (Credential, e
 	var outcome apierr.Kind
 	var taken bool
 	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		c, outcome, taken, err = s.tryCode(ctx, tx, in, hash)
+		if c, err = s.validatable(ctx, tx, in, hash); err == nil {
+			outcome, taken, err = s.tryCode(ctx, tx, &c, hash, s.countFailure)
+		}
 		return err
 	})
+	return c, codeError(err, outcome, taken)
+}
+
+// codeError returns the error of an attempt to validate a credential, or nil.
+func codeError(err error, outcome apierr.Kind, taken bool) error {
 	switch {
 	case err != nil:
-		return Credential{}, err
+		return err
 	case taken:
-		return Credential{}, apierr.CredentialExists
-	case outcome == codeAccepted:
-		return c, nil
+		return apierr.CredentialExists
 	case outcome == apierr.OTPAttemptsExceeded:
 		// By then a new code can be requested.
-		return Credential{}, outcome.RetryAfter(otpWindow)
-	default:
-		return Credential{}, outcome
+		return outcome.RetryAfter(otpWindow)
+	case outcome != codeAccepted:
+		return outcome
 	}
+	return nil
 }
 
 // proveOtherSession verifies the proof of users who validate a credential of their own in another session than the one that added
@@ -209,24 +199,20 @@ func (s *Service) proveOtherSession(ctx context.Context, in validateInput) error
 	return s.auth.Prove(ctx, in.Proof)
 }
 
-// tryCode counts an attempt to validate a credential and validates it if the code is right. taken reports that another user
-// has already validated the value.
-func (s *Service) tryCode(ctx context.Context, tx *store.Tx, in validateInput, hash string) (c Credential, outcome apierr.Kind, taken bool, err error) {
-	if c, err = s.validatable(ctx, tx, in, hash); err != nil {
-		return c, outcome, false, err
-	}
+// tryCode validates a credential if the code is right. count counts a wrong code. taken reports that another user has already
+// validated the value; the code is consumed then, too.
+func (s *Service) tryCode(ctx context.Context, tx *store.Tx, c *Credential, hash string, count func(context.Context, *store.Tx) error) (outcome apierr.Kind, taken bool, err error) {
 	if outcome, err = s.useCode(ctx, tx, c.ID, forValidation, hash); err != nil {
-		return c, outcome, false, err
+		return outcome, false, err
 	}
 	if outcome != codeAccepted {
 		credentialTable.Audit(ctx, tx, "credentials.validate_failed", c.ID, nil, nil)
-		return c, outcome, false, s.countFailure(ctx, tx)
+		return outcome, false, count(ctx, tx)
 	}
-	if taken, err = s.claimValue(ctx, tx, c); err != nil || taken {
-		return c, outcome, taken, err // committed: the code is consumed
+	if taken, err = s.claimValue(ctx, tx, *c); err != nil || taken {
+		return outcome, taken, err
 	}
-	err = s.validated(ctx, tx, &c)
-	return c, outcome, false, err
+	return outcome, false, s.validated(ctx, tx, c)
 }
 
 // validatable returns a credential that the caller may validate with a code, whose hash is empty for a malformed one.
@@ -255,20 +241,15 @@ func (s *Service) validatable(ctx context.Context, tx *store.Tx, in validateInpu
 // another user has validated the value.
 func (s *Service) claimValue(ctx context.Context, tx *store.Tx, c Credential) (taken bool, err error) {
 	owned, err := selectValidated(ctx, tx, loginKeys{c.target(), c.target()})
-	if err == nil {
+	switch {
+	case err == nil:
 		return owned.ID != c.ID, nil
-	}
-	if !errors.Is(err, store.ErrNotFound) || c.key == c.target() {
-		return false, ignoreNotFound(err)
+	case !errors.Is(err, store.ErrNotFound):
+		return false, err
+	case c.key == c.target():
+		return false, nil
 	}
 	return false, s.deleteClaim(ctx, tx, c.target(), tx.Now(), records.Actor(ctx))
-}
-
-func ignoreNotFound(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return nil
-	}
-	return err
 }
 
 // validated marks a credential as validated. The first one makes a pending user an active customer. Further ones are reported

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"kontor/modules/kit/event"
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
@@ -135,7 +136,7 @@ func (s *Service) prepareInvitation(ctx context.Context, i Invitation, token str
 	owned, err := selectValidated(ctx, s.db, loginKeys{i.key, i.key})
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return s.outbox.PrepareOTP(OTPMessage{UserID: store.NilID, Channel: channel(Email), Recipient: i.Email, Language: i.Language,
+		return s.outbox.PrepareOTP(event.OTPMessage{UserID: store.NilID, Channel: channel(Email), Recipient: i.Email, Language: i.Language,
 			Purpose: forInvitation, Code: token, Minutes: int(s.InvitationLife / time.Minute)}), false, nil
 	case err != nil:
 		return nil, false, err
@@ -339,7 +340,7 @@ func (in *inviteInput) Validate(ctx context.Context, v *apierr.Fields) {
 	in.id = checkIdentifier(v, "email", "email", Email, in.Email)
 	in.DisplayName = checkDisplayName(v, in.DisplayName)
 	if in.Language == "" {
-		in.Language = languageOf(ctx)
+		in.Language = endpoint.Language(ctx)
 	}
 	if _, err := types.ParseLanguage(in.Language); err != nil {
 		v.Add("language", "invalid.language")

@@ -3,8 +3,6 @@ package directory
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 
 	"kontor/modules/kit/find"
 	"kontor/modules/kit/list"
@@ -54,7 +52,7 @@ const (
 
 // RolesOf returns the ids of the roles that a user holds, in their order.
 func (s *Service) RolesOf(ctx context.Context, q store.Querier, userID string) ([]string, error) {
-	return selectTexts(ctx, q, selectRolesOf, userID)
+	return store.All(ctx, q, store.Text, selectRolesOf, userID)
 }
 
 // HolderOf returns the id of the user who has a credential, or an empty text.
@@ -75,15 +73,10 @@ func (s *Service) InvitedRoles(ctx context.Context, q store.Querier, invitationI
 	return i.roles, err
 }
 
-// holders returns the ids of the users who hold a role, in their order.
-func (s *Service) holders(ctx context.Context, q store.Querier, roleID string) ([]string, error) {
-	return selectTexts(ctx, q, selectHolders, roleID)
-}
-
 // RemoveRole takes a role from every user who holds it, as part of its deletion. It writes an audit entry for each of them;
 // their sessions see the change on the next request.
 func (s *Service) RemoveRole(ctx context.Context, tx *store.Tx, roleID string) error {
-	holders, err := s.holders(ctx, tx, roleID)
+	holders, err := store.All(ctx, tx, store.Text, selectHolders, roleID)
 	if err != nil {
 		return err
 	}
@@ -111,17 +104,17 @@ func (s *Service) ActivePeople(ctx context.Context, q store.Querier, ids ...stri
 
 // Administrators returns the ids of the active people with the role Administrator, in their order.
 func (s *Service) Administrators(ctx context.Context, q store.Querier) ([]string, error) {
-	return selectTexts(ctx, q, selectAdministrators, access.Administrator)
+	return store.All(ctx, q, store.Text, selectAdministrators, access.Administrator)
 }
 
 func readActive(ctx context.Context, q store.Querier, statement string, ids []string) (map[string]bool, error) {
 	active := make(map[string]bool, len(ids))
-	err := eachByID(ctx, q, statement, ids, func(rows *store.Rows) error {
+	err := store.EachOf(ctx, q, func(row store.Scanner) error {
 		var id string
-		err := rows.Scan(&id)
+		err := row.Scan(&id)
 		active[id] = true
 		return err
-	})
+	}, statement, ids)
 	return active, err
 }
 
@@ -129,18 +122,18 @@ func readActive(ctx context.Context, q store.Querier, statement string, ids []st
 // each user first.
 func (s *Service) Addresses(ctx context.Context, q store.Querier, ids ...string) ([]types.Address, error) {
 	var found []types.Address
-	err := eachByID(ctx, q, selectAddresses, ids, func(rows *store.Rows) error {
+	err := store.EachOf(ctx, q, func(row store.Scanner) error {
 		var a types.Address
 		var kind string
 		var trustedFrom store.Time
-		if err := rows.Scan(&a.UserID, &kind, &a.Value, &a.Language, &trustedFrom); err != nil {
+		if err := row.Scan(&a.UserID, &kind, &a.Value, &a.Language, &trustedFrom); err != nil {
 			return err
 		}
 		a.OnTrial = Credential{trustedFrom: trustedFrom}.onTrial(q.Now())
 		a.Channel = channel(kind)
 		found = append(found, a)
 		return nil
-	})
+	}, selectAddresses, ids)
 	return found, err
 }
 
@@ -172,45 +165,6 @@ func (s *Service) SetLastLogin(ctx context.Context, tx *store.Tx, userID string)
 func (s *Service) changed(tx *store.Tx, userID string) {
 	s.auth.Changed(tx, userID)
 	s.invalidate(tx, userID)
-}
-
-// selectTexts reads the one column of a statement.
-func selectTexts(ctx context.Context, q store.Querier, statement string, args ...any) ([]string, error) {
-	rows, err := q.Query(ctx, statement, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	found := []string{}
-	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
-			return nil, err
-		}
-		found = append(found, text)
-	}
-	return found, rows.Err()
-}
-
-// eachByID runs a statement whose one IN list takes ids, and calls read with each row. args follow the ids.
-func eachByID(ctx context.Context, q store.Querier, statement string, ids []string, read func(rows *store.Rows) error) error {
-	for part := range slices.Chunk(ids, idsAtOnce) {
-		rows, err := q.Query(ctx, fmt.Sprintf(statement, store.In(1, len(part))), store.AppendIn(nil, part)...)
-		if err != nil {
-			return err
-		}
-		for rows.Next() {
-			if err := read(rows); err != nil {
-				rows.Close()
-				return err
-			}
-		}
-		rows.Close()
-		if err := rows.Err(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Get returns a user. It returns apierr.UserNotFound and apierr.NoAccess.

@@ -4,14 +4,14 @@ import (
 	"context"
 	"sync"
 
-	"kontor/modules/identity/directory"
+	"kontor/modules/kit/event"
 	"kontor/store"
 )
 
 // outbox records sent messages.
 type outbox struct {
 	mu      sync.Mutex
-	sent    []directory.OTPMessage
+	sent    []event.OTPMessage
 	changes []string // notified changes of credentials
 }
 
@@ -35,7 +35,7 @@ func (o *outbox) record(tx *store.Tx, what string) error {
 	return nil
 }
 
-func (o *outbox) PrepareOTP(m directory.OTPMessage) func(context.Context, *store.Tx) error {
+func (o *outbox) PrepareOTP(m event.OTPMessage) func(context.Context, *store.Tx) error {
 	return func(_ context.Context, tx *store.Tx) error {
 		tx.AfterCommit(func() {
 			o.mu.Lock()
@@ -59,7 +59,7 @@ func (o *outbox) count(recipient string) (n int) {
 }
 
 // last returns the latest message to a recipient, or the zero message.
-func (o *outbox) last(recipient string) directory.OTPMessage {
+func (o *outbox) last(recipient string) event.OTPMessage {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i := len(o.sent) - 1; i >= 0; i-- {
@@ -67,7 +67,7 @@ func (o *outbox) last(recipient string) directory.OTPMessage {
 			return o.sent[i]
 		}
 	}
-	return directory.OTPMessage{}
+	return event.OTPMessage{}
 }
 
 // wrong returns a code other than the right one.

@@ -3,11 +3,10 @@ package directory
 import (
 	"context"
 	"errors"
-	"hash/maphash"
 	"slices"
 	"strings"
-	"sync"
 
+	"kontor/modules/kit/revocable"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/endpoint"
@@ -38,7 +37,6 @@ type person struct {
 // are staff. Ids of the system and unknown ids are missing from the result. Users that are not in memory are read with one
 // statement for 64 ids.
 func (s *Service) People(ctx context.Context, ids []string) (map[string]endpoint.Person, error) {
-	remembers := s.db.Remembers() // asked before people are looked up in memory
 	policy, toStaff := s.Policy.Load(), access.From(ctx).Staff()
 	people := make(map[string]endpoint.Person, len(ids))
 	add := func(id string, p person) {
@@ -56,8 +54,8 @@ func (s *Service) People(ctx context.Context, ids []string) (map[string]endpoint
 		if id == "" || id == store.NilID {
 			continue
 		}
-		if p, ok := s.people.get(id); ok && remembers {
-			add(id, p)
+		if p, ok := s.people.Get(id); ok && p.read.Valid() {
+			add(id, p.person)
 		} else if !slices.Contains(missing, id) {
 			missing = append(missing, id)
 		}
@@ -75,16 +73,16 @@ func (s *Service) People(ctx context.Context, ids []string) (map[string]endpoint
 // readPeople reads people from the database and keeps them in memory. Within a transaction it keeps nothing: what it reads
 // there may never be committed.
 func (s *Service) readPeople(ctx context.Context, ids []string) (map[string]person, error) {
-	before := make([]uint64, len(ids))
+	before := make([]revocable.Generation, len(ids))
 	for i, id := range ids {
-		before[i] = s.people.changes(id)
+		before[i] = s.changes.Now(id)
 	}
 	read := make(map[string]person, len(ids))
 	q := store.QuerierFrom(ctx, s.db)
-	err := eachByID(ctx, q, selectPeople, ids, func(rows *store.Rows) error {
+	err := store.EachOf(ctx, q, func(row store.Scanner) error {
 		var id, displayName, role, signInName string
 		var service bool
-		if err := rows.Scan(&id, &displayName, &service, &role, &signInName); err != nil {
+		if err := row.Scan(&id, &displayName, &service, &role, &signInName); err != nil {
 			return err
 		}
 		p := read[id]
@@ -97,7 +95,7 @@ func (s *Service) readPeople(ctx context.Context, ids []string) (map[string]pers
 		}
 		read[id] = p
 		return nil
-	})
+	}, selectPeople, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +103,7 @@ func (s *Service) readPeople(ctx context.Context, ids []string) (map[string]pers
 		return read, nil
 	}
 	for i, id := range ids {
-		s.people.put(id, read[id], before[i])
+		s.people.Put(strings.Clone(id), knownPerson{read[id], before[i]}) // the id may belong to a request
 	}
 	return read, nil
 }
@@ -113,86 +111,13 @@ func (s *Service) readPeople(ctx context.Context, ids []string) (map[string]pers
 // invalidate drops a user from the cache of every node: the transaction changes their name, roles or sign-in names.
 func (s *Service) invalidate(tx *store.Tx, userID string) { tx.Announce(s.peopleTopic, userID) }
 
-const (
-	peopleShards   = 64
-	peoplePerShard = 256
-)
+// maxPeople is how many people are kept in memory.
+const maxPeople = 16 << 10
 
-// peopleCache keeps people by id, at most 16,384 of them. An entry that was read before a change is never stored after it:
-// put compares the number of changes with that from before the read.
-type peopleCache struct {
-	seed   maphash.Seed
-	shards [peopleShards]peopleShard
-}
-
-type peopleShard struct {
-	mu      sync.RWMutex
-	changes uint64
-	entries map[string]person
-}
-
-func newPeopleCache() *peopleCache { return &peopleCache{seed: maphash.MakeSeed()} }
-
-func (c *peopleCache) shard(id string) *peopleShard {
-	return &c.shards[maphash.String(c.seed, id)%peopleShards]
-}
-
-func (c *peopleCache) get(id string) (p person, ok bool) {
-	s := c.shard(id)
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	p, ok = s.entries[id]
-	return p, ok
-}
-
-// changes returns how often an entry was dropped from the part of the cache that the id belongs to.
-func (c *peopleCache) changes(id string) uint64 {
-	s := c.shard(id)
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.changes
-}
-
-// put stores an entry unless its part of the cache has changed since. It replaces any other entry when there is no space.
-func (c *peopleCache) put(id string, p person, changes uint64) {
-	s := c.shard(id)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.changes != changes {
-		return
-	}
-	if s.entries == nil {
-		s.entries = make(map[string]person)
-	}
-	if _, replaced := s.entries[id]; !replaced && len(s.entries) >= peoplePerShard {
-		for other := range s.entries {
-			delete(s.entries, other)
-			break
-		}
-	}
-	s.entries[strings.Clone(id)] = p // the id may belong to a request
-}
-
-// drop removes a person, or all people for an empty id.
-func (c *peopleCache) drop(id string) {
-	if id == "" {
-		for i := range c.shards {
-			c.shards[i].clear()
-		}
-		return
-	}
-	s := c.shard(id)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.changes++
-	delete(s.entries, id)
-}
-
-func (s *peopleShard) clear() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.changes++
-	s.entries = nil
+// knownPerson is a person in memory, with the generation from before the read.
+type knownPerson struct {
+	person
+	read revocable.Generation
 }
 
 const (
@@ -208,7 +133,7 @@ const (
 )
 
 // FindSubject returns the active user of a kind with their roles, by id or by one of their user names. ok is false for any other text.
-func (s *Service) FindSubject(ctx context.Context, q store.Querier, kind, ref string) (caller *access.Caller, ok bool, err error) {
+func (s *Service) FindSubject(ctx context.Context, kind, ref string) (caller *access.Caller, ok bool, err error) {
 	statement, key := selectSubjectByName, ""
 	if id, err := types.ParseID(ref); err == nil {
 		statement, key = selectSubject, id
@@ -218,29 +143,29 @@ func (s *Service) FindSubject(ctx context.Context, q store.Querier, kind, ref st
 		return nil, false, nil
 	}
 	var id string
-	err = q.QueryRow(ctx, statement, key, kind).Scan(&id)
+	err = s.db.QueryRow(ctx, statement, key, kind).Scan(&id)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, false, nil
 	}
 	if err != nil {
 		return nil, false, err
 	}
-	roles, err := s.RolesOf(ctx, q, id)
+	roles, err := s.RolesOf(ctx, s.db, id)
 	return &access.Caller{UserID: id, Roles: roles}, err == nil, err
 }
 
 // UserNames returns the oldest user name of each user who has one, by id.
-func (s *Service) UserNames(ctx context.Context, q store.Querier, ids []string) (map[string]string, error) {
+func (s *Service) UserNames(ctx context.Context, ids []string) (map[string]string, error) {
 	names := map[string]string{}
-	err := eachByID(ctx, q, selectUserNames, ids, func(rows *store.Rows) error {
+	err := store.EachOf(ctx, s.db, func(row store.Scanner) error {
 		var id, name string
-		if err := rows.Scan(&id, &name); err != nil {
+		if err := row.Scan(&id, &name); err != nil {
 			return err
 		}
 		if names[id] == "" {
 			names[id] = name
 		}
 		return nil
-	})
+	}, selectUserNames, ids)
 	return names, err
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"kontor/modules/kit/event"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -186,20 +187,7 @@ func (s *Service) values(ctx context.Context, userID string) ([]string, error) {
 	if u.Kind == Machine {
 		return nil, apierr.ServiceAccount
 	}
-	rows, err := s.db.Query(ctx, selectValues, userID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var values []string
-	for rows.Next() {
-		var v string
-		if err := rows.Scan(&v); err != nil {
-			return nil, err
-		}
-		values = append(values, v)
-	}
-	return values, rows.Err()
+	return store.All(ctx, s.db, store.Text, selectValues, userID)
 }
 
 // replacePassword sets a password, ends all sessions except one, and deletes pending codes for a recovery. With removeNew, it
@@ -282,7 +270,7 @@ func (s *Service) codeWithMessage(c Credential, language, purpose, message, path
 	return code{
 		hash:    s.codeHash(c.ID, purpose, digits),
 		purpose: purpose,
-		send: s.outbox.PrepareOTP(OTPMessage{
+		send: s.outbox.PrepareOTP(event.OTPMessage{
 			UserID: c.UserID, Channel: channel(c.Type), Recipient: c.Value, Language: language,
 			Purpose: message, Code: digits, Minutes: int(s.OTPLife / time.Minute), Path: path,
 		}),

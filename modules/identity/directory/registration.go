@@ -67,10 +67,7 @@ func (s *Service) register(ctx context.Context, in registerInput) (Registration,
 		tx.Respond(out)
 		return nil
 	})
-	if err == nil {
-		err = rejection
-	}
-	return out, err
+	return out, cmp.Or(err, rejection)
 }
 
 // checkRegistration returns apierr.RateLimited after too many registrations by the API key or from the network.
@@ -222,29 +219,10 @@ func (s *Service) completeRegistration(ctx context.Context, in completeRegistrat
 			outcome = apierr.InvalidOTP
 			return s.countWrongCode(ctx, tx)
 		}
-		if outcome, err = s.useCode(ctx, tx, now.ID, forValidation, s.codeHash(now.ID, forValidation, digits)); err != nil {
-			return err
-		}
-		if outcome != codeAccepted {
-			credentialTable.Audit(ctx, tx, "credentials.validate_failed", now.ID, nil, nil)
-			return s.countWrongCode(ctx, tx)
-		}
-		if taken, err = s.claimValue(ctx, tx, now); err != nil || taken {
-			return err // committed: the code is consumed
-		}
-		return s.validated(ctx, tx, &now)
+		outcome, taken, err = s.tryCode(ctx, tx, &now, s.codeHash(now.ID, forValidation, digits), s.countWrongCode)
+		return err
 	})
-	switch {
-	case err != nil:
-		return endpoint.Message{}, err
-	case taken:
-		return endpoint.Message{}, apierr.CredentialExists
-	case outcome == apierr.OTPAttemptsExceeded:
-		return endpoint.Message{}, outcome.RetryAfter(otpWindow)
-	case outcome != codeAccepted:
-		return endpoint.Message{}, outcome
-	}
-	return endpoint.Confirm(ctx, s.texts, "users.registration_completed"), nil
+	return endpoint.Confirm(ctx, s.texts, "users.registration_completed"), codeError(err, outcome, taken)
 }
 
 // rejectCode counts a failure of the network and returns apierr.InvalidOTP.
@@ -253,10 +231,7 @@ func (s *Service) rejectCode(ctx context.Context) error {
 		credentialTable.Audit(ctx, tx, "credentials.validate_failed", "", nil, nil)
 		return s.countWrongCode(ctx, tx)
 	})
-	if err == nil {
-		err = apierr.InvalidOTP
-	}
-	return err
+	return cmp.Or(err, error(apierr.InvalidOTP))
 }
 
 // placeholder returns the id under which failures for an unknown value count. It is always the same for a value, so that a

@@ -201,20 +201,14 @@ type heldRole struct {
 
 // readUserRoles reads the roles of a user, who may have none.
 func readUserRoles(ctx context.Context, q store.Querier, userID string) (store.Record, error) {
-	rows, err := q.Query(ctx, selectUserRoles, userID)
-	if err != nil {
-		return store.Record{}, err
-	}
-	defer rows.Close()
 	held := []heldRole{}
-	for rows.Next() {
+	err := store.Each(ctx, q, func(row store.Scanner) error {
 		var r heldRole
 		var inForce bool
-		if err := rows.Scan(&r.RoleID, &r.CreatedAt, &r.CreatedBy, &r.StartsAt, &r.ExpiresAt, &inForce); err != nil {
-			return store.Record{}, err
-		}
+		err := row.Scan(&r.RoleID, &r.CreatedAt, &r.CreatedBy, &r.StartsAt, &r.ExpiresAt, &inForce)
 		r.Later = !inForce
 		held = append(held, r)
-	}
-	return store.Record{Answer: map[string]any{"user_id": userID, "roles": held}}, rows.Err()
+		return err
+	}, selectUserRoles, userID)
+	return store.Record{Answer: map[string]any{"user_id": userID, "roles": held}}, err
 }

@@ -245,23 +245,5 @@ func (s *Service) warn(ctx context.Context, tx *store.Tx, r endingRole) error {
 	})
 }
 
-// fillTerms adds to users the roles with a beginning or an end.
-func fillTerms(ctx context.Context, q store.Querier, users []User) error {
-	ids, at := make([]string, len(users)), make(map[string]int, len(users))
-	for i, u := range users {
-		ids[i], at[u.ID] = u.ID, i
-	}
-	return eachByID(ctx, q, selectTerms, ids, func(rows *store.Rows) error {
-		var userID string
-		var t Term
-		if err := rows.Scan(&userID, &t.Role, &t.StartsAt, &t.ExpiresAt, &t.InForce); err != nil {
-			return err
-		}
-		u := &users[at[userID]]
-		u.Terms = append(u.Terms, t)
-		return nil
-	})
-}
-
 // endsOrBegins reports whether a role of a user has a term.
 func (a assigned) endsOrBegins() bool { return a.expires != nil || !a.inForce }

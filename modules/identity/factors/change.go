@@ -244,23 +244,16 @@ const purgeBatch = 200
 
 // Purge deletes expired enrolments.
 func (s *Service) Purge(ctx context.Context) error {
-	for more := true; more; {
-		err := s.db.InTx(ctx, func(tx *store.Tx) error {
-			expired, err := store.All(ctx, tx, scanFactor, selectExpired, tx.Now().Add(-enrolmentLife), purgeBatch)
-			if err != nil {
-				return err
-			}
-			for _, f := range expired {
-				if err := s.delete(ctx, tx, f, store.NilID, "factors.expire"); err != nil {
-					return err
-				}
-			}
-			more = len(expired) == purgeBatch
-			return nil
-		})
+	return s.db.InBatches(ctx, purgeBatch, func(tx *store.Tx) (int64, error) {
+		expired, err := store.All(ctx, tx, scanFactor, selectExpired, tx.Now().Add(-enrolmentLife), purgeBatch)
 		if err != nil {
-			return err
+			return 0, err
 		}
-	}
-	return nil
+		for _, f := range expired {
+			if err := s.delete(ctx, tx, f, store.NilID, "factors.expire"); err != nil {
+				return 0, err
+			}
+		}
+		return int64(len(expired)), nil
+	})
 }

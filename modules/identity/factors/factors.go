@@ -15,6 +15,7 @@
 package factors
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -127,12 +128,8 @@ type Service struct {
 
 // New returns the module on a database.
 func New(db *store.DB, auth Auth, notify Notifier, texts endpoint.Texts, o Options) *Service {
-	if o.Issuer == "" {
-		o.Issuer = "Kontor"
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Issuer = cmp.Or(o.Issuer, "Kontor")
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	db.RegisterSealed(store.SealedColumn{Table: factorsTable, Column: secretColumn, Select: selectOldSecrets, Update: updateSecret})
 	return &Service{Records: records.Of(db, table), db: db, auth: auth, notify: notify, texts: texts, options: o,
 		party: newRelyingParty(o.BaseURL, o.Issuer)}
@@ -144,8 +141,7 @@ func (f Factor) onTrial(now store.Time) bool { return f.TrustedFrom != nil && no
 // changed is the event of a change to the factors of a user, rendered before its transaction. The change is a term of the
 // locale files. Names of factors are no part of it: an attacker may have chosen them.
 func (s *Service) changed(ctx context.Context, userID, change string) event.Event {
-	return s.notify.Prerender(ctx, event.Event{Kind: event.FactorChanged, Type: access.Users, RecordID: userID,
-		Recipients: []string{userID}, Args: map[string]any{"Change": change}})
+	return s.added(ctx, userID, change, "")
 }
 
 // account is a user as the library sees them.

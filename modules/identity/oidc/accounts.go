@@ -173,7 +173,7 @@ func (s *Service) create(ctx context.Context, tx *store.Tx, st *statement) (user
 	if !slices.ContainsFunc(wanted, s.options.Policy.Load().Staff) {
 		return "", reject(apierr.OIDCNoAccount, "not_staff", nil)
 	}
-	userID, err = s.users.CreateFederated(ctx, tx, NewUser{Email: st.Email, DisplayName: st.Name, Language: st.Language, Roles: wanted})
+	userID, err = s.users.CreateFederated(ctx, tx, signin.NewUser{Email: st.Email, DisplayName: st.Name, Language: st.Language, Roles: wanted})
 	if errors.Is(err, apierr.CredentialExists) {
 		// Another user has claimed the address a moment ago and has not validated it: see the package directory.
 		return "", reject(apierr.OIDCNoAccount, "address_claimed", err)

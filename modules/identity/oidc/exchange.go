@@ -53,13 +53,10 @@ func (s *Service) exchange(ctx context.Context, in exchangeInput) (endpoint.Resu
 // redeem uses a code and returns its user, who is active staff and still linked. It returns a *rejection.
 func (s *Service) redeem(ctx context.Context, code string) (userID string, st statement, err error) {
 	var rejected *rejection
-	err = s.db.InTx(ctx, func(tx *store.Tx) error {
+	err = s.db.InTx(ctx, func(tx *store.Tx) (err error) {
 		rejected = nil
-		var err error
-		if userID, st, err = s.redeemIn(ctx, tx, code); errors.As(err, &rejected) {
-			return nil // committed: the code is void
-		}
-		return err
+		userID, st, err = s.redeemIn(ctx, tx, code)
+		return rejectedIn(err, &rejected) // committed: the code is void
 	})
 	if err == nil && rejected != nil {
 		err = rejected
@@ -170,14 +167,9 @@ const purgeBatch = 500
 // Purge deletes expired codes and states.
 func (s *Service) Purge(ctx context.Context) error {
 	for _, statement := range []string{purgeStates, purgeCodes} {
-		for deleted := int64(purgeBatch); deleted == purgeBatch; {
-			err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-				deleted, err = tx.Exec(ctx, statement, tx.Now(), purgeBatch)
-				return err
-			})
-			if err != nil {
-				return err
-			}
+		err := s.db.InBatches(ctx, purgeBatch, func(tx *store.Tx) (int64, error) { return tx.Exec(ctx, statement, tx.Now(), purgeBatch) })
+		if err != nil {
+			return err
 		}
 	}
 	return nil

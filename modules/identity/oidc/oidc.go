@@ -74,20 +74,12 @@ type Sessions interface {
 	EndSessions(ctx context.Context, tx *store.Tx, userID, exceptSessionID string) error
 }
 
-// NewUser is a user whom a first sign-in creates.
-type NewUser struct {
-	Email       string   // validated by the provider
-	DisplayName string   // left out if it is not well-formed
-	Language    string   // a language tag; unknown ones count as English
-	Roles       []string // ids
-}
-
 // Users is what the module needs from the directory.
 type Users interface {
 	// LoginKey returns the value_key of a credential.
 	LoginKey(value string) string
 	// CreateFederated creates an active user without a password. It returns apierr.CredentialExists.
-	CreateFederated(ctx context.Context, tx *store.Tx, n NewUser) (userID string, err error)
+	CreateFederated(ctx context.Context, tx *store.Tx, n signin.NewUser) (userID string, err error)
 	// SyncRoles gives a user those of the managed roles that are wanted, and takes the others. keptAdministrator reports that
 	// the last administrator keeps that role although it is not wanted.
 	SyncRoles(ctx context.Context, tx *store.Tx, userID string, managed, wanted []string) (keptAdministrator bool, err error)
@@ -118,12 +110,8 @@ const maxRunning = 16
 
 // New returns the module on a database. It makes no request to the provider.
 func New(db *store.DB, sessions Sessions, users Users, outbox Outbox, o Options) *Service {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Policy == nil {
-		o.Policy = &access.Current{}
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Policy = cmp.Or(o.Policy, &access.Current{})
 	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
 	o.BaseURL = strings.TrimRight(o.BaseURL, "/")
 	s := &Service{options: o, db: db, sessions: sessions, users: users, outbox: outbox, running: make(chan struct{}, maxRunning)}

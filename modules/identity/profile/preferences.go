@@ -145,7 +145,9 @@ func (s *Service) SetPreferences(ctx context.Context, in PreferencesInput) (Pref
 			return err
 		}
 		stored = in.apply(stored)
-		if err := upsertPreferences(ctx, tx, userID, stored); err != nil {
+		_, err = tx.Exec(ctx, upsertPreferencesStatement, userID, stored.theme, stored.dateFormat, stored.currencyDisplay, stored.numberFormat,
+			tx.Now(), stored.version)
+		if err != nil {
 			return err
 		}
 		after = stored.withDefaults()
@@ -210,41 +212,17 @@ func requireEnabled(ctx context.Context, q store.Querier, userID string) error {
 	return err
 }
 
-func upsertPreferences(ctx context.Context, tx *store.Tx, userID string, c storedPreferences) error {
-	_, err := tx.Exec(ctx, upsertPreferencesStatement, userID, c.theme, c.dateFormat, c.currencyDisplay, c.numberFormat, tx.Now(), c.version)
-	return err
-}
-
 // selectAvatar returns the picture of a user, or nil.
 func selectAvatar(ctx context.Context, q store.Querier, userID string) (*Avatar, error) {
-	rows, err := q.Query(ctx, selectAvatarStatement, userID)
-	if err != nil {
-		return nil, fmt.Errorf("read avatar: %w", err)
-	}
-	defer rows.Close()
-	var pictures []picture
-	for rows.Next() {
-		var p picture
-		if err := rows.Scan(&p.pixels, &p.token, &p.mediaType); err != nil {
-			return nil, fmt.Errorf("read avatar: %w", err)
-		}
-		pictures = append(pictures, p)
-	}
-	if err := rows.Err(); err != nil || len(pictures) == 0 {
+	pictures, err := store.All(ctx, q, func(row store.Scanner) (p picture, err error) {
+		err = row.Scan(&p.pixels, &p.token, &p.mediaType)
+		return p, err
+	}, selectAvatarStatement, userID)
+	if err != nil || len(pictures) == 0 {
 		return nil, err
 	}
 	avatar := avatarOf(pictures)
 	return &avatar, nil
-}
-
-func insertPicture(ctx context.Context, tx *store.Tx, userID string, p picture) error {
-	_, err := tx.Exec(ctx, insertPictureStatement, userID, p.pixels, p.token, p.mediaType, p.content, tx.Now())
-	return err
-}
-
-func deleteAvatar(ctx context.Context, tx *store.Tx, userID string) error {
-	_, err := tx.Exec(ctx, deleteAvatarStatement, userID)
-	return err
 }
 
 // selectPicture reads a picture by its token.

@@ -119,11 +119,12 @@ func (s *Service) setAvatar(ctx context.Context, pictures []picture) (Avatar, er
 		if err != nil {
 			return err
 		}
-		if err := deleteAvatar(ctx, tx, userID); err != nil {
+		if _, err := tx.Exec(ctx, deleteAvatarStatement, userID); err != nil {
 			return err
 		}
 		for _, p := range pictures {
-			if err := insertPicture(ctx, tx, userID, p); err != nil {
+			_, err := tx.Exec(ctx, insertPictureStatement, userID, p.pixels, p.token, p.mediaType, p.content, tx.Now())
+			if err != nil {
 				return err
 			}
 		}
@@ -147,7 +148,7 @@ func (s *Service) RemoveAvatar(ctx context.Context, _ endpoint.None) (endpoint.M
 		if err != nil {
 			return err
 		}
-		if err := deleteAvatar(ctx, tx, userID); err != nil {
+		if _, err := tx.Exec(ctx, deleteAvatarStatement, userID); err != nil {
 			return err
 		}
 		return proof.Audit(ctx, tx, "profile.remove_avatar", userID, before)
@@ -256,23 +257,13 @@ func readProfile(ctx context.Context, q store.Querier, userID string) (store.Rec
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return store.Record{}, err
 	}
-	rows, err := q.Query(ctx, selectPictures, userID)
+	pictures, err := store.All(ctx, q, scanPicture, selectPictures, userID)
 	if err != nil {
 		return store.Record{}, fmt.Errorf("read pictures: %w", err)
 	}
-	defer rows.Close()
-	var pictures []picture
-	for rows.Next() {
-		var p picture
-		if err := rows.Scan(&p.pixels, &p.token, &p.mediaType, &p.content); err != nil {
-			return store.Record{}, fmt.Errorf("read picture: %w", err)
-		}
+	for _, p := range pictures {
 		sum := sha256.Sum256(p.content)
 		s.Pictures = append(s.Pictures, storedPicture{p.pixels, p.mediaType, hex.EncodeToString(sum[:])})
-		pictures = append(pictures, picture{pixels: p.pixels, token: p.token, mediaType: p.mediaType})
-	}
-	if err := rows.Err(); err != nil {
-		return store.Record{}, err
 	}
 	if s.Views, err = selectViews(ctx, q, userID); err != nil {
 		return store.Record{}, err

@@ -76,9 +76,9 @@ func (m *model) grant(t *rapid.T, h *harness) {
 }
 
 // decide is the expected decision.
-func (m *model) decide(user string, permission access.Permission, persona string) rbac.Decision {
-	yes := func(source, id string) rbac.Decision {
-		return rbac.Decision{Allowed: true, Source: source, SourceID: id}
+func (m *model) decide(user string, permission access.Permission, persona string) access.Decision {
+	yes := func(source, id string) access.Decision {
+		return access.Decision{Allowed: true, Source: source, SourceID: id}
 	}
 	if persona != "" {
 		if m.owner[persona] == user && permission&(access.Read|access.Update|access.Delete) != 0 {
@@ -104,7 +104,7 @@ func (m *model) decide(user string, permission access.Permission, persona string
 	if allows(m.onType[user]) {
 		return yes("user", user)
 	}
-	return rbac.Decision{SourceID: store.NilID}
+	return access.Decision{SourceID: store.NilID}
 }
 
 // listed reports whether a list contains the record. A list contains all records only with read_all, not with read on the type.
@@ -125,10 +125,10 @@ func TestCheck_AgreesWithStatements(t *testing.T) {
 		m := newModel(t, h)
 		user := rapid.SampledFrom(m.users).Draw(t, "user")
 		caller := access.Caller{UserID: user, Roles: m.holds[user]}.WithPolicy(h.Policy.Load())
-		var checks []rbac.Check
+		var checks []access.Check
 		for _, permission := range single {
 			for _, persona := range append(slices.Clone(m.personas), "") {
-				checks = append(checks, rbac.Check{RecType: "personas", Permission: permission.String(), RecID: persona})
+				checks = append(checks, access.Check{RecType: "personas", Permission: permission.String(), RecID: persona})
 			}
 		}
 		decisions, err := h.RBAC.Decide(context.Background(), caller, checks)

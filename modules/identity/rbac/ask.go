@@ -5,11 +5,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
 	"time"
 
+	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
@@ -22,13 +21,13 @@ import (
 // Ask decides checks for a subject, in their order, on records of Kontor and of other applications. It denies unknown types,
 // permissions and records of Kontor. asking is the caller of the request: who may not ask about others learns of no record whether it
 // exists, as in POST /v1/rbac/check.
-func (s *Service) Ask(ctx context.Context, asking, subject *access.Caller, checks []Check) ([]Decision, error) {
-	decisions := make([]Decision, len(checks))
-	var own []Check
+func (s *Service) Ask(ctx context.Context, asking, subject *access.Caller, checks []access.Check) ([]access.Decision, error) {
+	decisions := make([]access.Decision, len(checks))
+	var own []access.Check
 	var at []int
-	external := map[Check][]int{} // by type and permission
+	external := map[access.Check][]int{} // by type and permission
 	for i, c := range checks {
-		if id, ok := canonical(c.RecID); ok {
+		if id, err := types.ParseID(c.RecID); err == nil {
 			c.RecID = id
 		}
 		decisions[i] = denied
@@ -36,7 +35,7 @@ func (s *Service) Ask(ctx context.Context, asking, subject *access.Caller, check
 			own, at = append(own, c), append(at, i)
 			continue
 		}
-		key := Check{RecType: c.RecType, Permission: c.Permission}
+		key := access.Check{RecType: c.RecType, Permission: c.Permission}
 		external[key] = append(external[key], i)
 	}
 	found, err := s.Decide(ctx, subject, own)
@@ -44,7 +43,7 @@ func (s *Service) Ask(ctx context.Context, asking, subject *access.Caller, check
 		return nil, err
 	}
 	for i, d := range found {
-		if d.Missing && !MayAskAboutOthers(asking) && !s.learnsExistence(asking, own[i].RecType) {
+		if d.Missing && !s.MayAskAboutOthers(asking) && !s.learnsExistence(asking, own[i].RecType) {
 			d = onType(subject, own[i])
 		}
 		decisions[at[i]] = d
@@ -58,16 +57,12 @@ func (s *Service) Ask(ctx context.Context, asking, subject *access.Caller, check
 }
 
 // MayAskAboutOthers reports whether a caller may ask what other users may do: readers of all grants could find it out themselves.
-func MayAskAboutOthers(caller *access.Caller) bool { return caller.May(access.Grants, access.ReadAll) }
-
-// canonical returns the stored form of an id of Kontor; ok is false for any other text.
-func canonical(id string) (string, bool) {
-	parsed, err := types.ParseID(id)
-	return parsed, err == nil
+func (s *Service) MayAskAboutOthers(caller *access.Caller) bool {
+	return caller.May(access.Grants, access.ReadAll)
 }
 
 // decideExternal decides the checks at some places, which are about one permission on one record type of another application.
-func (s *Service) decideExternal(ctx context.Context, subject *access.Caller, key Check, checks []Check, places []int, decisions []Decision) error {
+func (s *Service) decideExternal(ctx context.Context, subject *access.Caller, key access.Check, checks []access.Check, places []int, decisions []access.Decision) error {
 	declared, err := externalPermissions(ctx, s.db, key.RecType)
 	if err != nil || !slices.Contains(declared, key.Permission) {
 		return err
@@ -95,8 +90,8 @@ func externalID(id string) string {
 }
 
 // externalDecision names the source of a permission in the order of [Decision].
-func externalDecision(subject *access.Caller, onRecord, onType grantHolders) Decision {
-	role, user := Decision{Allowed: true, Source: sourceRole}, Decision{Allowed: true, Source: sourceUser, SourceID: subject.UserID}
+func externalDecision(subject *access.Caller, onRecord, onType grantHolders) access.Decision {
+	role, user := access.Decision{Allowed: true, Source: sourceRole}, access.Decision{Allowed: true, Source: sourceUser, SourceID: subject.UserID}
 	switch {
 	case onRecord.user:
 		return user
@@ -143,7 +138,7 @@ func (s *Service) Resources(ctx context.Context, asking, subject *access.Caller,
 		all := subject.May(t, wanted) && asking.May(t, access.ReadAll)
 		return owner.Permitted(ctx, access.Sought{Caller: subject, Wanted: wanted, All: all, After: after, Limit: limit})
 	}
-	onType, err := s.Ask(ctx, asking, subject, []Check{{RecType: recType, Permission: permission}})
+	onType, err := s.Ask(ctx, asking, subject, []access.Check{{RecType: recType, Permission: permission}})
 	if err != nil {
 		return nil, err
 	}
@@ -168,87 +163,68 @@ func (s *Service) Resources(ctx context.Context, asking, subject *access.Caller,
 
 // Subjects returns the ids of the active users of a kind who have a permission on a record, in their order. It leaves out users whom
 // the caller may not list, and all but the caller for those who may not ask about others.
-func (s *Service) Subjects(ctx context.Context, asking *access.Caller, kind string, c Check, after string, limit int) ([]string, error) {
-	if id, ok := canonical(c.RecID); ok {
+func (s *Service) Subjects(ctx context.Context, asking *access.Caller, kind string, c access.Check, after string, limit int) ([]string, error) {
+	if id, err := types.ParseID(c.RecID); err == nil {
 		c.RecID = externalID(id)
 	}
-	var holders, visible condition
+	var holders, visible list.Where
 	var err error
 	if t, own := access.LookupType(c.RecType); own {
 		holders, err = s.ownHolders(ctx, t, c)
 	} else {
 		holders, err = s.externalHolders(ctx, c)
 	}
-	if err != nil || holders.sql == "" {
+	if err != nil || holders.SQL == "" {
 		return nil, err
 	}
 	switch {
-	case !MayAskAboutOthers(asking):
-		visible = condition{`id = $1`, []any{asking.UserID}}
+	case !s.MayAskAboutOthers(asking):
+		visible.SQL = `id = $1`
 	case !asking.May(access.Users, access.ReadAll):
 		granted, _ := records.GrantedIDs(access.Users, access.Read)
-		visible = condition{`(id = $1 OR id IN (` + granted + `))`, []any{asking.UserID}}
+		visible.SQL = `(id = $1 OR id IN (` + granted + `))`
 	default:
-		visible = condition{`$1 = $1`, []any{asking.UserID}}
+		visible.SQL = `$1 = $1`
 	}
-	holders = holders.after(len(visible.args))
-	args := append(append(visible.args, holders.args...), kind, after, limit)
+	args := append(append([]any{asking.UserID}, holders.Args...), kind, after, limit)
 	n := len(args)
 	statement := fmt.Sprintf(`SELECT id FROM people WHERE %s AND %s AND status = 'active' AND kind = $%d AND id > $%d ORDER BY id LIMIT $%d`,
-		visible.sql, holders.sql, n-2, n-1, n)
+		visible.SQL, holders.After(1).SQL, n-2, n-1, n)
 	return store.All(ctx, s.db, store.Text, statement, args...)
-}
-
-// condition is a condition on a user's id, and its arguments from $1 on.
-type condition struct {
-	sql  string
-	args []any
-}
-
-// placeholder is the number of an argument in a condition.
-var placeholder = regexp.MustCompile(`\$(\d+)`)
-
-// after returns the condition with its arguments after n others.
-func (c condition) after(n int) condition {
-	return condition{placeholder.ReplaceAllStringFunc(c.sql, func(number string) string {
-		i, _ := strconv.Atoi(number[1:])
-		return "$" + strconv.Itoa(i+n)
-	}), c.args}
 }
 
 // ownHolders returns the condition that a user has a permission on a record of Kontor, or on the type as a whole; an empty one if no user
 // can have it.
-func (s *Service) ownHolders(ctx context.Context, t access.RecordType, c Check) (condition, error) {
+func (s *Service) ownHolders(ctx context.Context, t access.RecordType, c access.Check) (list.Where, error) {
 	permission, known := access.ParsePermission(c.Permission)
 	if !known {
-		return condition{}, nil
+		return list.Where{}, nil
 	}
 	related := map[string][]string{}
 	if c.RecID != "" {
 		owner := s.recordsOf(t)
 		if owner == nil {
-			return condition{}, nil
+			return list.Where{}, nil
 		}
 		found, exists, err := owner.Related(ctx, c.RecID, permission)
 		if err != nil || !exists {
-			return condition{}, err
+			return list.Where{}, err
 		}
 		related = found
 	}
-	where := holders(explainInput{ID: c.RecID, recordType: t, permission: permission}, related)
-	return condition{where.SQL, where.Args}, nil
+	return holders(explainInput{ID: c.RecID, recordType: t, permission: permission}, related), nil
 }
 
 // externalHolders returns the condition that a user has a permission on another application's record.
-func (s *Service) externalHolders(ctx context.Context, c Check) (condition, error) {
+func (s *Service) externalHolders(ctx context.Context, c access.Check) (list.Where, error) {
 	declared, err := externalPermissions(ctx, s.db, c.RecType)
 	if err != nil || !slices.Contains(declared, c.Permission) {
-		return condition{}, err
+		return list.Where{}, err
 	}
 	const principals = `SELECT e.principal_id FROM external_grants e WHERE e.rec_type = $1 AND e.rec_id IN ($2, '') AND e.permission = $3`
-	return condition{
-		`(id IN (` + principals + `) OR id IN (SELECT h.user_id FROM held_roles h WHERE h.role_id = $4 OR h.role_id IN (` + principals + `)))`,
-		[]any{c.RecType, c.RecID, c.Permission, access.Administrator},
+	return list.Where{
+		SQL:  `(id IN (` + principals + `) OR id IN (SELECT h.user_id FROM held_roles h WHERE h.role_id = $4 OR h.role_id IN (` + principals + `)))`,
+		Args: []any{c.RecType, c.RecID, c.Permission, access.Administrator},
 	}, nil
 }
 
@@ -321,14 +297,7 @@ func (s *Service) PurgeCounts(ctx context.Context) error {
 	if !s.db.Shared() {
 		return nil
 	}
-	for deleted := int64(countBatch); deleted == countBatch; {
-		err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-			deleted, err = tx.Exec(ctx, deleteCounts, s.db.Clock().Now().UnixNano(), countBatch)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.db.InBatches(ctx, countBatch, func(tx *store.Tx) (int64, error) {
+		return tx.Exec(ctx, deleteCounts, s.db.Clock().Now().UnixNano(), countBatch)
+	})
 }

@@ -13,7 +13,7 @@ import (
 func BenchmarkCheck100(b *testing.B) {
 	h := newHarness(b)
 	user := h.user(access.Customer)
-	var checks []rbac.Check
+	var checks []access.Check
 	err := h.DB.InTx(b.Context(), func(tx *store.Tx) error {
 		for i := range 20_000 {
 			principal := user
@@ -33,7 +33,7 @@ func BenchmarkCheck100(b *testing.B) {
 				return err
 			}
 			if i%200 == 0 {
-				checks = append(checks, rbac.Check{RecType: "personas", Permission: []string{"read", "update"}[i/200%2], RecID: persona})
+				checks = append(checks, access.Check{RecType: "personas", Permission: []string{"read", "update"}[i/200%2], RecID: persona})
 			}
 		}
 		return nil
@@ -41,7 +41,7 @@ func BenchmarkCheck100(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	checks[7] = rbac.Check{RecType: "roles", Permission: "read", RecID: access.Advisor}
+	checks[7] = access.Check{RecType: "roles", Permission: "read", RecID: access.Advisor}
 	caller := access.Caller{UserID: user, Roles: []string{access.Customer}}.WithPolicy(h.Policy.Load())
 	b.ResetTimer()
 	b.ReportAllocs()

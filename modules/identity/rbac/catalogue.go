@@ -153,21 +153,9 @@ const (
 			access = excluded.access, rate_class = excluded.rate_class, assurance = excluded.assurance, active = excluded.active`
 )
 
-// selectSet returns the set of texts that a statement with one column selects.
-func selectSet(ctx context.Context, q store.Querier, statement string, args ...any) (map[string]bool, error) {
-	found := map[string]bool{}
-	err := each(ctx, q, func(rows *store.Rows) error {
-		var text string
-		err := rows.Scan(&text)
-		found[text] = true
-		return err
-	}, statement, args...)
-	return found, err
-}
-
 func knownEndpoints(ctx context.Context, q store.Querier) (map[string]Endpoint, error) {
 	known := map[string]Endpoint{}
-	err := each(ctx, q, func(rows *store.Rows) error {
+	err := store.Each(ctx, q, func(rows store.Scanner) error {
 		e, err := scanEndpoint(rows)
 		known[e.Endpoint] = e
 		return err

@@ -12,26 +12,6 @@ import (
 	"kontor/store"
 )
 
-// Check asks whether a user has a permission on a record type or on one record.
-type Check struct {
-	RecType    string `json:"rec_type" doc:"Name of a record type."`
-	Permission string `json:"permission" enum:"create,read,update,delete,read_all"`
-	RecID      string `json:"rec_id" doc:"A record. Without it, or with the nil id, the check is about the type as a whole."`
-}
-
-// Decision is the answer to a check. If several sources allow it, the decision names the first in this order:
-//   - the relation to the record (owner)
-//   - a grant on the record to the user
-//   - a grant on the record to a role of the user
-//   - a grant on the type to a role of the user
-//   - a grant on the type to the user
-type Decision struct {
-	Allowed  bool   `json:"allowed"`
-	Source   string `json:"source" enum:"role,user,owner," doc:"The source of the permission; empty if it is denied."`
-	SourceID string `json:"source_id" doc:"Id of the role, the user or the record; the nil id if it is denied."`
-	Missing  bool   `json:"missing,omitzero" doc:"true if it is denied because there is no such record, for callers who could learn it from the address of the record; missing from other decisions."`
-}
-
 // The sources of a permission.
 const (
 	sourceOwner = "owner"
@@ -39,14 +19,14 @@ const (
 	sourceRole  = "role"
 )
 
-var denied = Decision{SourceID: store.NilID}
+var denied = access.Decision{SourceID: store.NilID}
 
 // maxChecks limits the checks of one request.
 const maxChecks = 1000
 
 type checksInput struct {
-	Checks []Check `json:"checks" minItems:"1" maxItems:"1000"`
-	UserID string  `json:"user_id" doc:"Check for this user instead of the caller; only for administrators."`
+	Checks []access.Check `json:"checks" minItems:"1" maxItems:"1000"`
+	UserID string         `json:"user_id" doc:"Check for this user instead of the caller; only for administrators."`
 }
 
 // Validate limits the number of checks and normalizes ids.
@@ -59,20 +39,18 @@ func (in *checksInput) Validate(v *apierr.Fields) {
 		return
 	}
 	for i := range in.Checks {
-		if id := &in.Checks[i].RecID; *id != "" && !isCanonical(*id) {
-			canonicalID(v, "checks."+strconv.Itoa(i)+".rec_id", id)
+		id := &in.Checks[i].RecID
+		if parsed, err := types.ParseID(*id); err == nil {
+			*id = parsed
+		} else if *id != "" {
+			v.Add("checks."+strconv.Itoa(i)+".rec_id", "invalid.uuid")
 		}
 	}
 	canonicalID(v, "user_id", &in.UserID)
 }
 
-func isCanonical(id string) bool {
-	parsed, err := types.ParseID(id)
-	return err == nil && parsed == id
-}
-
 type checkOutput struct {
-	Results []Decision `json:"results"`
+	Results []access.Decision `json:"results"`
 }
 
 // EachUser names the users whose grants allow a permission.
@@ -92,12 +70,8 @@ func (s *Service) check(ctx context.Context, in checksInput) (checkOutput, error
 		if !caller.Administrator() {
 			return checkOutput{}, apierr.NoAccess
 		}
-		known, err := s.exists(ctx, access.Users, in.UserID)
-		if err != nil {
+		if err := s.requireUser(ctx, in.UserID); err != nil {
 			return checkOutput{}, err
-		}
-		if !known {
-			return checkOutput{}, apierr.UserNotFound
 		}
 		roles, err := s.Users.RolesOf(ctx, s.db, in.UserID)
 		if err != nil {
@@ -131,7 +105,7 @@ func (s *Service) learnsExistence(caller *access.Caller, recType string) bool {
 }
 
 // onType decides a check of a record as for the type: the answer is the same for all records without a relation or a grant of their own.
-func onType(caller *access.Caller, c Check) Decision {
+func onType(caller *access.Caller, c access.Check) access.Decision {
 	c.RecID = ""
 	known := facts{caller: caller}
 	return known.decide(parseCheck(c))
@@ -145,7 +119,7 @@ type parsedCheck struct {
 	valid      bool // type and permission exist
 }
 
-func parseCheck(c Check) parsedCheck {
+func parseCheck(c access.Check) parsedCheck {
 	t, typeKnown := access.LookupType(c.RecType)
 	permission, permissionKnown := access.ParsePermission(c.Permission)
 	q := parsedCheck{recordType: t, permission: permission, recID: c.RecID, valid: typeKnown && permissionKnown}
@@ -157,7 +131,7 @@ func parseCheck(c Check) parsedCheck {
 
 // Decide answers checks for a caller, in their order. It denies unknown types, permissions and records. It runs one query for
 // each record type and one for all grants on records.
-func (s *Service) Decide(ctx context.Context, caller *access.Caller, checks []Check) ([]Decision, error) {
+func (s *Service) Decide(ctx context.Context, caller *access.Caller, checks []access.Check) ([]access.Decision, error) {
 	parsed := make([]parsedCheck, len(checks))
 	byType := make([][]string, len(access.RecordTypes()))
 	var all []string
@@ -185,7 +159,7 @@ func (s *Service) Decide(ctx context.Context, caller *access.Caller, checks []Ch
 	if known.grants, err = recordGrants(ctx, s.db, caller, unique(all)); err != nil {
 		return nil, fmt.Errorf("grants on records: %w", err)
 	}
-	decisions := make([]Decision, len(parsed))
+	decisions := make([]access.Decision, len(parsed))
 	for i, q := range parsed {
 		decisions[i] = known.decide(q)
 	}
@@ -227,28 +201,28 @@ func (h grantHolders) with(caller *access.Caller, principal string) grantHolders
 	return h
 }
 
-func (k *facts) decide(q parsedCheck) Decision {
+func (k *facts) decide(q parsedCheck) access.Decision {
 	if !q.valid {
 		return denied
 	}
 	if q.recID != "" {
 		allowed, exists := k.relations[q.recordType.Index()][q.recID]
 		if !exists {
-			return Decision{SourceID: store.NilID, Missing: true} // also for types without records
+			return access.Decision{SourceID: store.NilID, Missing: true} // also for types without records
 		}
 		if allowed.Has(q.permission) {
-			return Decision{Allowed: true, Source: sourceOwner, SourceID: q.recID}
+			return access.Decision{Allowed: true, Source: sourceOwner, SourceID: q.recID}
 		}
 		held := k.grants[recordPermission{q.recID, q.recordType.Name, q.permission}]
 		if held.user {
-			return Decision{Allowed: true, Source: sourceUser, SourceID: k.caller.UserID}
+			return access.Decision{Allowed: true, Source: sourceUser, SourceID: k.caller.UserID}
 		}
 		if held.role != "" {
-			return Decision{Allowed: true, Source: sourceRole, SourceID: held.role}
+			return access.Decision{Allowed: true, Source: sourceRole, SourceID: held.role}
 		}
 	}
 	if source, id, ok := k.caller.Source(q.recordType, q.permission); ok {
-		return Decision{Allowed: true, Source: source, SourceID: id}
+		return access.Decision{Allowed: true, Source: source, SourceID: id}
 	}
 	return denied
 }
@@ -259,14 +233,15 @@ func recordGrants(ctx context.Context, q store.Querier, caller *access.Caller, i
 		return nil, nil
 	}
 	found := map[recordPermission]grantHolders{}
-	args := store.AppendIn(make([]any, 0, 2*(len(ids)+len(caller.Roles)+1)), ids)
-	principals := store.In(len(args)+1, len(caller.Roles)+1)
-	args = store.AppendIn(args, append(slices.Clone(caller.Roles), caller.UserID))
+	principals := principalsOf(caller)
+	args := store.AppendIn(make([]any, 0, 2*(len(ids)+len(principals))), ids)
+	asking := store.In(len(args)+1, len(principals))
+	args = store.AppendIn(args, principals)
 	// Nothing is added to the principal's id. The concatenation keeps the database from searching all grants of a
 	// principal instead of those on a few records.
 	statement := "SELECT principal_id, rec_type, permission, rec_id FROM grants WHERE rec_id IN (" + store.In(1, len(ids)) +
-		") AND principal_id || '' IN (" + principals + ")"
-	err := each(ctx, q, func(rows *store.Rows) error {
+		") AND principal_id || '' IN (" + asking + ")"
+	err := store.Each(ctx, q, func(rows store.Scanner) error {
 		var right recordPermission
 		var principal, name string
 		if err := rows.Scan(&principal, &right.recType, &name, &right.recID); err != nil {

@@ -19,13 +19,11 @@ func (s *Service) grantorOf(ctx context.Context, q store.Querier, userID string)
 	if err != nil {
 		return nil, err
 	}
-	data := access.PolicyData{Types: map[string]map[string]access.Permission{}, Endpoints: map[string][]string{}, Own: s.policy.own}
-	if err := readTypeGrants(ctx, q, data.Types, selectTypeGrantsOf, userID); err != nil {
+	data, err := readGrants(ctx, q, ofPrincipals, userID)
+	if err != nil {
 		return nil, err
 	}
-	if err := readEndpointGrants(ctx, q, data.Endpoints, selectEndpointGrantsOf, userID); err != nil {
-		return nil, err
-	}
+	data.Own = s.policy.own
 	return access.Caller{UserID: userID, Roles: roles}.WithPolicy(access.NewPolicy(data)), nil
 }
 
@@ -185,16 +183,10 @@ func mayLearn(caller *access.Caller, rule access.Rule) bool {
 
 // checkTaking returns apierr.RightsNotHeld unless the caller holds every right of the role from which they take a grant of others.
 func (s *Service) checkTaking(ctx context.Context, q store.Querier, g Grant, roleID string) error {
-	caller := access.From(ctx)
-	if g.CreatedBy == caller.UserID || caller.Administrator() {
+	if g.CreatedBy == access.From(ctx).UserID {
 		return nil
 	}
-	holder := access.Caller{Roles: []string{roleID}}
-	lacking, err := s.lacking(ctx, q, caller, holder.WithPolicy(s.Policy.Load()))
-	if err == nil && len(lacking) > 0 {
-		err = apierr.RightsNotHeld
-	}
-	return err
+	return s.checkHolds(ctx, q, &access.Caller{Roles: []string{roleID}})
 }
 
 // subject returns the holder of the rights that a row needs.
@@ -297,21 +289,14 @@ func (s *Service) lackingOnRecords(ctx context.Context, q store.Querier, caller,
 }
 
 // recordGrantsOf reads what grants on single records give a user and their roles.
-func recordGrantsOf(ctx context.Context, q store.Querier, holder *access.Caller) ([]Check, error) {
-	principals := slices.Clone(holder.Roles)
-	if holder.UserID != "" {
-		principals = append(principals, holder.UserID)
-	}
+func recordGrantsOf(ctx context.Context, q store.Querier, holder *access.Caller) ([]access.Check, error) {
+	principals := principalsOf(holder)
 	if len(principals) == 0 {
 		return nil, nil
 	}
-	var held []Check
 	statement := `SELECT DISTINCT rec_type, permission, rec_id FROM grants WHERE rec_id <> '' AND principal_id IN (` + store.In(1, len(principals)) + `)`
-	err := each(ctx, q, func(rows *store.Rows) error {
-		var c Check
-		err := rows.Scan(&c.RecType, &c.Permission, &c.RecID)
-		held = append(held, c)
-		return err
+	return store.All(ctx, q, func(row store.Scanner) (c access.Check, err error) {
+		err = row.Scan(&c.RecType, &c.Permission, &c.RecID)
+		return c, err
 	}, statement, store.AppendIn(nil, principals)...)
-	return held, err
 }

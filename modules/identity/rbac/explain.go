@@ -2,6 +2,7 @@ package rbac
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -117,11 +118,7 @@ const granting = `g.rec_type = $1 AND (g.rec_id = $2 AND g.permission = $3 OR g.
 // holders returns the condition that a user has the permission: by a relation, or by a grant to them or to a role of theirs.
 func holders(in explainInput, related map[string][]string) list.Where {
 	args := []any{in.recordType.Name, in.ID, in.permission.String(), includes(in.permission).String(), access.Administrator}
-	ids := make([]string, 0, len(related))
-	for id := range related {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids) // equal sets have equal arguments, under which totals are remembered
+	ids := slices.Sorted(maps.Keys(related)) // equal sets have equal arguments, under which totals are remembered
 	const principals = `SELECT g.principal_id FROM grants g WHERE ` + granting
 	return list.Where{
 		SQL: `(id IN (` + store.In(len(args)+1, len(ids)) + `)
@@ -184,7 +181,7 @@ func (s *Service) rolesOfAll(ctx context.Context, rows []Holder) (map[string][]h
 		ids[i] = h.UserID
 	}
 	held := map[string][]heldRole{}
-	err := each(ctx, s.db, func(row *store.Rows) error {
+	err := store.Each(ctx, s.db, func(row store.Scanner) error {
 		var user string
 		var role heldRole
 		if err := row.Scan(&user, &role.id, &role.name); err != nil {
@@ -213,7 +210,7 @@ func (s *Service) grantsOn(ctx context.Context, in explainInput, rows []Holder, 
 	}
 	principals = unique(principals)
 	found := map[string][]Reason{}
-	err := each(ctx, s.db, func(row *store.Rows) error {
+	err := store.Each(ctx, s.db, func(row store.Scanner) error {
 		var id, principal, recID, permissions string
 		if err := row.Scan(&id, &principal, &recID, &permissions); err != nil {
 			return err

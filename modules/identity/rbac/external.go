@@ -10,7 +10,6 @@ import (
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
-	"kontor/modules/kit/types"
 	"kontor/modules/kit/validate"
 	"kontor/server/access"
 	"kontor/server/apierr"
@@ -75,7 +74,8 @@ func (s *Service) createExternalType(ctx context.Context, in externalTypeInput) 
 	}
 	t := RecordType{ID: store.NewID(), Name: in.Name, Description: in.Description, Permissions: in.Permissions, External: true}
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		if err := insertExternalType(ctx, tx, t, caller.UserID); err != nil {
+		_, err := tx.Exec(ctx, insertExternalTypeRow, t.ID, t.Name, t.Description, strings.Join(t.Permissions, ","), tx.Now(), caller.UserID)
+		if err != nil {
 			return err
 		}
 		tx.Respond(t)
@@ -151,8 +151,7 @@ func (g Grant) external() bool {
 // validateExternal checks what a grant on another application's record type says, as far as it can be checked without the type.
 func (in *GrantInput) validateExternal(v *apierr.Fields) {
 	in.external = true
-	_, err := types.Line(in.RecID, maxExternalID)
-	addRule(v, "rec_id", err, maxExternalID)
+	validate.Line(v, "rec_id", in.RecID, maxExternalID)
 	switch {
 	case len(in.Permissions) == 0:
 		v.Add("permissions", "invalid.required")
@@ -189,13 +188,6 @@ const (
 	selectPermissionsOf = `SELECT permissions FROM record_types WHERE name = $1 AND permissions <> ''`
 	countGrantsOnType   = `SELECT COUNT(*) FROM grant_records WHERE rec_type = $1`
 
-	insertExternalPermission = `
-		INSERT INTO external_grants (id, principal_kind, principal_id, rec_type, permission, rec_id, created_at, created_by)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
-	deleteExternalPermission = `
-		DELETE FROM external_grants WHERE rec_type = $1 AND rec_id = $2 AND permission = $3 AND principal_id = $4`
-	selectExternalHeld = `SELECT permission FROM external_grants WHERE rec_type = $1 AND rec_id = $2 AND principal_id = $3`
-
 	countExternalHeld = `
 		SELECT COUNT(*) FROM external_grants
 		WHERE rec_type = $2 AND rec_id IN ($3, '') AND permission = $4 AND principal_id IN (` + records.Principals + `)`
@@ -214,11 +206,6 @@ func scanType(row list.Row) (RecordType, error) {
 		t.Permissions = access.All.Names()
 	}
 	return t, err
-}
-
-func insertExternalType(ctx context.Context, tx *store.Tx, t RecordType, by string) error {
-	_, err := tx.Exec(ctx, insertExternalTypeRow, t.ID, t.Name, t.Description, strings.Join(t.Permissions, ","), tx.Now(), by)
-	return err
 }
 
 func selectExternalType(ctx context.Context, q store.Querier, id string) (RecordType, error) {
@@ -260,38 +247,6 @@ func externalPermissions(ctx context.Context, q store.Querier, recType string) (
 	return strings.Split(permissions, ","), nil
 }
 
-// insertExternal stores the permissions of a grant on another application's record type.
-func insertExternal(ctx context.Context, tx *store.Tx, g Grant, kind, principal string) error {
-	held, err := store.All(ctx, tx, store.Text, selectExternalHeld, *g.RecType, g.recID(), principal)
-	if err != nil {
-		return err
-	}
-	if held = slices.DeleteFunc(held, func(p string) bool { return !slices.Contains(g.Permissions, p) }); len(held) > 0 {
-		slices.Sort(held)
-		return apierr.GrantExists.Detail("permissions", held)
-	}
-	if g.later {
-		return nil
-	}
-	for _, permission := range g.Permissions {
-		_, err := tx.Exec(ctx, insertExternalPermission, store.NewID(), kind, principal, *g.RecType, permission, g.recID(), g.CreatedAt, g.CreatedBy)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// deleteExternal deletes the permissions of a grant on another application's record type.
-func deleteExternal(ctx context.Context, tx *store.Tx, g Grant, principal string) error {
-	for _, permission := range g.Permissions {
-		if _, err := tx.Exec(ctx, deleteExternalPermission, *g.RecType, g.recID(), permission, principal); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // holdsExternal reports whether a grant gives a user, or a role of theirs, a permission on another application's record.
 func holdsExternal(ctx context.Context, q store.Querier, userID, recType, recID, permission string) (bool, error) {
 	var n int
@@ -304,10 +259,10 @@ func holdsExternal(ctx context.Context, q store.Querier, userID, recType, recID,
 func externalGrantsOn(ctx context.Context, q store.Querier, caller *access.Caller, recType, permission string, ids []string) (map[string]grantHolders, error) {
 	found := map[string]grantHolders{}
 	args := store.AppendIn([]any{recType, permission}, ids)
-	principals := append(slices.Clone(caller.Roles), caller.UserID)
+	principals := principalsOf(caller)
 	statement := `SELECT rec_id, principal_id FROM external_grants WHERE rec_type = $1 AND permission = $2 AND rec_id IN (` + store.In(3, len(ids)) +
 		`) AND principal_id IN (` + store.In(len(args)+1, len(principals)) + `)`
-	err := each(ctx, q, func(rows *store.Rows) error {
+	err := store.Each(ctx, q, func(rows store.Scanner) error {
 		var id, principal string
 		if err := rows.Scan(&id, &principal); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/types"
+	"kontor/modules/kit/validate"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -117,12 +118,8 @@ func (s *Service) applyGrant(tx *store.Tx, grant Grant) {
 // checkReferences checks that user and endpoint of a grant exist. The transaction checks the role, [Service.checkRecord] the record.
 func (s *Service) checkReferences(ctx context.Context, in GrantInput) error {
 	if in.UserID != "" {
-		known, err := s.exists(ctx, access.Users, in.UserID)
-		if err != nil {
+		if err := s.requireUser(ctx, in.UserID); err != nil {
 			return err
-		}
-		if !known {
-			return apierr.UserNotFound
 		}
 	}
 	if in.Endpoint != "" && !s.serves(in.Endpoint) {
@@ -144,6 +141,15 @@ func (s *Service) checkRecord(ctx context.Context, in GrantInput) error {
 	return err
 }
 
+// requireUser returns apierr.UserNotFound for an unknown user.
+func (s *Service) requireUser(ctx context.Context, id string) error {
+	known, err := s.exists(ctx, access.Users, id)
+	if err == nil && !known {
+		err = apierr.UserNotFound
+	}
+	return err
+}
+
 // exists reports whether a record exists. It returns false for types without a module.
 func (s *Service) exists(ctx context.Context, t access.RecordType, id string) (bool, error) {
 	records := s.recordsOf(t)
@@ -158,16 +164,16 @@ func (s *Service) exists(ctx context.Context, t access.RecordType, id string) (b
 	return known, nil
 }
 
-// Grants returns the grants that the caller may read.
-func (s *Service) Grants(ctx context.Context, p list.Params) (list.Page[Grant], error) {
-	return grantList.Page(ctx, s.db, p, grantTable.Visible(access.From(ctx)))
+// listGrants returns the grants that the caller may read.
+func (s *Service) listGrants(ctx context.Context, in listInput) (list.Page[Grant], error) {
+	return grantList.Page(ctx, s.db, in.Query, grantTable.Visible(access.From(ctx)))
 }
 
-// DeleteGrant deletes a grant, in force for the next request. It returns apierr.GrantNotFound, apierr.NoAccess and
+// deleteGrant deletes a grant, in force for the next request. It returns apierr.GrantNotFound, apierr.NoAccess and
 // apierr.PreconditionFailed.
-func (s *Service) DeleteGrant(ctx context.Context, id string) error {
-	return s.db.InTx(ctx, func(tx *store.Tx) error {
-		grant, err := grantTable.Get(ctx, tx, id, access.Delete)
+func (s *Service) deleteGrant(ctx context.Context, in idInput) (endpoint.Message, error) {
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		grant, err := grantTable.Get(ctx, tx, in.ID, access.Delete)
 		if err != nil {
 			return err
 		}
@@ -177,10 +183,11 @@ func (s *Service) DeleteGrant(ctx context.Context, id string) error {
 		if err := deleteGrant(ctx, tx, grant); err != nil {
 			return err
 		}
-		grantTable.Audit(ctx, tx, "rbac.grants.delete", id, grant, nil)
+		grantTable.Audit(ctx, tx, "rbac.grants.delete", in.ID, grant, nil)
 		s.applyGrant(tx, grant)
 		return nil
 	})
+	return endpoint.Confirm(ctx, s.Texts, "rbac.grant_deleted"), err
 }
 
 // grantETag is the version of every grant, because grants never change.
@@ -265,15 +272,7 @@ func (in *GrantInput) validatePermissions(v *apierr.Fields) {
 
 // canonicalID replaces an id by its stored form. It reports an invalid id under the field.
 func canonicalID(v *apierr.Fields, field string, id *string) {
-	if *id == "" {
-		return
-	}
-	parsed, err := types.ParseID(*id)
-	if err != nil {
-		v.Add(field, "invalid.uuid")
-		return
-	}
-	*id = parsed
+	*id = validate.Parsed(v, field, *id, types.ParseID)
 }
 
 func (in GrantInput) grant() Grant {
@@ -342,11 +341,11 @@ func changedByAdministrators(ctx context.Context, tx *store.Tx, g laterGrant, ta
 	if err := tx.QueryRow(ctx, countOtherGrants, g.role, store.NilID).Scan(&added); err != nil {
 		return false, err
 	}
-	granted, err := selectSet(ctx, tx, selectGrantedEndpoints, g.role)
+	granted, err := store.All(ctx, tx, store.Text, selectGrantedEndpoints, g.role)
 	if err != nil || added > 0 {
 		return added > 0, err
 	}
 	return slices.ContainsFunc(table, func(e endpoint.Endpoint) bool {
-		return slices.Contains(e.Roles, g.role) && e.Key() != g.endpoint && !granted[e.Key()]
+		return slices.Contains(e.Roles, g.role) && e.Key() != g.endpoint && !slices.Contains(granted, e.Key())
 	}), nil
 }

@@ -58,18 +58,37 @@ const insertGrantRecord = `
 	INSERT INTO grant_records (id, role_id, user_id, rec_type, rec_id, permissions, endpoint, created_at, created_by, starts_at, expires_at, in_force)
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
 
-const insertPermission = `
-	INSERT INTO grants (id, principal_kind, principal_id, rec_type, permission, rec_id, created_at, created_by)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+// rightsTable has the statements on a table of permissions in force.
+type rightsTable struct{ insert, held, remove, kinds string }
+
+var ownRights = rightsTable{
+	insert: `INSERT INTO grants (id, principal_kind, principal_id, rec_type, permission, rec_id, created_at, created_by) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+	held:   `SELECT permission FROM grants WHERE rec_type = $1 AND rec_id = $2 AND principal_id = $3`,
+	remove: `DELETE FROM grants WHERE rec_type = $1 AND rec_id = $2 AND principal_id = $3 AND permission = $4`,
+	kinds:  `SELECT permission, principal_kind FROM grants WHERE rec_type = $1 AND rec_id = $2 AND principal_id = $3 ORDER BY permission`,
+}
+
+// Permissions on record types of other applications are in a table of their own, which the policy does not read.
+var externalRights = rightsTable{
+	insert: `INSERT INTO external_grants (id, principal_kind, principal_id, rec_type, permission, rec_id, created_at, created_by) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+	held:   `SELECT permission FROM external_grants WHERE rec_type = $1 AND rec_id = $2 AND principal_id = $3`,
+	remove: `DELETE FROM external_grants WHERE rec_type = $1 AND rec_id = $2 AND principal_id = $3 AND permission = $4`,
+	kinds:  `SELECT permission, principal_kind FROM external_grants WHERE rec_type = $1 AND rec_id = $2 AND principal_id = $3 ORDER BY permission`,
+}
+
+// rights returns the statements on the table of a grant's permissions.
+func (g Grant) rights() rightsTable {
+	if g.external() {
+		return externalRights
+	}
+	return ownRights
+}
 
 const insertEndpointGrant = `
 	INSERT INTO endpoint_grants (id, principal_kind, principal_id, endpoint, created_at, created_by)
 	VALUES ($1, $2, $3, $4, $5, $6)`
 
-const (
-	selectPermissions   = `SELECT permission FROM grants WHERE rec_id = $1 AND rec_type = $2 AND principal_id = $3`
-	countEndpointGrants = `SELECT COUNT(*) FROM endpoint_grants WHERE principal_id = $1 AND endpoint = $2`
-)
+const countEndpointGrants = `SELECT COUNT(*) FROM endpoint_grants WHERE principal_id = $1 AND endpoint = $2`
 
 // insertGrant stores a grant and its permissions. A principal has each permission by at most one grant, so that deleting this
 // grant takes it away. insertGrant returns apierr.GrantExists with the permissions that the principal already has.
@@ -103,36 +122,20 @@ func insertRights(ctx context.Context, tx *store.Tx, g Grant) error {
 		_, err := tx.Exec(ctx, insertEndpointGrant, g.ID, kind, principal, *g.Endpoint, g.CreatedAt, g.CreatedBy)
 		return err
 	}
-	if g.external() {
-		return insertExternal(ctx, tx, g, kind, principal)
-	}
-	return insertPermissions(ctx, tx, g, kind, principal)
-}
-
-func insertPermissions(ctx context.Context, tx *store.Tx, g Grant, kind, principal string) error {
-	var existing []string
-	err := each(ctx, tx, func(rows *store.Rows) error {
-		var permission string
-		if err := rows.Scan(&permission); err != nil {
-			return err
-		}
-		if slices.Contains(g.Permissions, permission) {
-			existing = append(existing, permission)
-		}
-		return nil
-	}, selectPermissions, g.recID(), *g.RecType, principal)
+	rights := g.rights()
+	held, err := store.All(ctx, tx, store.Text, rights.held, *g.RecType, g.recID(), principal)
 	if err != nil {
 		return err
 	}
-	if len(existing) > 0 {
-		slices.Sort(existing)
-		return apierr.GrantExists.Detail("permissions", existing)
+	if held = slices.DeleteFunc(held, func(p string) bool { return !slices.Contains(g.Permissions, p) }); len(held) > 0 {
+		slices.Sort(held)
+		return apierr.GrantExists.Detail("permissions", held)
 	}
 	if g.later {
 		return nil
 	}
 	for _, permission := range g.Permissions {
-		_, err := tx.Exec(ctx, insertPermission, store.NewID(), kind, principal, *g.RecType, permission, g.recID(), g.CreatedAt, g.CreatedBy)
+		_, err := tx.Exec(ctx, rights.insert, store.NewID(), kind, principal, *g.RecType, permission, g.recID(), g.CreatedAt, g.CreatedBy)
 		if err != nil {
 			return err
 		}
@@ -143,7 +146,6 @@ func insertPermissions(ctx context.Context, tx *store.Tx, g Grant, kind, princip
 const (
 	deleteGrantRecord   = `DELETE FROM grant_records WHERE id = $1`
 	deleteEndpointGrant = `DELETE FROM endpoint_grants WHERE id = $1`
-	deletePermission    = `DELETE FROM grants WHERE rec_id = $1 AND rec_type = $2 AND permission = $3 AND principal_id = $4`
 )
 
 func deleteGrant(ctx context.Context, tx *store.Tx, g Grant) error {
@@ -156,15 +158,8 @@ func deleteGrant(ctx context.Context, tx *store.Tx, g Grant) error {
 		}
 	}
 	_, principal := g.principal()
-	if g.external() {
-		if err := deleteExternal(ctx, tx, g, principal); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, deleteGrantRecord, g.ID)
-		return err
-	}
 	for _, permission := range g.Permissions {
-		if _, err := tx.Exec(ctx, deletePermission, g.recID(), *g.RecType, permission, principal); err != nil {
+		if _, err := tx.Exec(ctx, g.rights().remove, *g.RecType, g.recID(), principal, permission); err != nil {
 			return err
 		}
 	}
@@ -175,12 +170,7 @@ func deleteGrant(ctx context.Context, tx *store.Tx, g Grant) error {
 // auditDeletion writes an audit entry for each grant that a statement selects. Callers delete these grants next, together with
 // their role or their record.
 func auditDeletion(ctx context.Context, tx *store.Tx, statement string, args ...any) error {
-	var found []Grant
-	err := each(ctx, tx, func(rows *store.Rows) error {
-		g, err := scanGrant(rows)
-		found = append(found, g)
-		return err
-	}, statement, args...)
+	found, err := store.All(ctx, tx, scanGrant, statement, args...)
 	for _, g := range found {
 		grantTable.Audit(ctx, tx, "rbac.grants.vanish", g.ID, g, nil)
 	}
@@ -214,9 +204,7 @@ func (s *Service) Forget(ctx context.Context, tx *store.Tx, t access.RecordType,
 	return nil
 }
 
-// sweepBatch is the number of records that one step of a sweep checks.
-const sweepBatch = 200
-
+// selectGrantedRecords reads the records that one step of a sweep checks.
 const selectGrantedRecords = `
 	SELECT DISTINCT rec_id FROM grants WHERE rec_type = $1 AND rec_id > $2 ORDER BY rec_id LIMIT 200`
 
@@ -239,15 +227,11 @@ func (s *Service) Sweep(ctx context.Context) (removed int, err error) {
 func (s *Service) sweepType(ctx context.Context, t access.RecordType) (removed int, err error) {
 	last := ""
 	for {
-		ids := make([]string, 0, sweepBatch)
-		err := each(ctx, s.db, func(rows *store.Rows) error {
-			err := rows.Scan(&last)
-			ids = append(ids, last)
-			return err
-		}, selectGrantedRecords, t.Name, last)
+		ids, err := store.All(ctx, s.db, store.Text, selectGrantedRecords, t.Name, last)
 		if err != nil || len(ids) == 0 {
 			return removed, err
 		}
+		last = ids[len(ids)-1]
 		found, err := s.recordsOf(t).Relations(ctx, store.NilID, ids)
 		if err != nil {
 			return removed, err
@@ -291,12 +275,4 @@ func (s *Service) PersonalData() []personal.Table {
 		{Name: "access_reviews", Why: "It holds ids and names of roles, and proves who reviewed whose access."},
 		{Name: "rate_limit_rules", Why: "It holds endpoints and numbers."},
 	}
-}
-
-// PersonalSections returns none.
-func (s *Service) PersonalSections() []personal.Section { return nil }
-
-// ErasePerson erases nothing.
-func (s *Service) ErasePerson(context.Context, *store.Tx, personal.Subject, string) (string, error) {
-	return "", nil
 }

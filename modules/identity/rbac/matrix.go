@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
-	"sort"
 	"strings"
 
 	"kontor/modules/kit/records"
@@ -73,11 +72,7 @@ func (s *Service) matrix(ctx context.Context, in idInput) (m Matrix, err error) 
 
 func readMatrix(ctx context.Context, q store.Querier, roleID string) (Matrix, error) {
 	m := Matrix{RoleID: roleID, Fixed: roleID == access.Administrator, Endpoints: []string{}}
-	types, endpoints := map[string]map[string]access.Permission{}, map[string][]string{}
-	err := readTypeGrants(ctx, q, types, selectTypeGrants+` AND principal_id = $1`, roleID)
-	if err == nil {
-		err = readEndpointGrants(ctx, q, endpoints, selectEndpointGrants+` WHERE principal_id = $1`, roleID)
-	}
+	held, err := readGrants(ctx, q, ` AND principal_id = $1`, roleID)
 	if err == nil {
 		err = q.QueryRow(ctx, countHolders, roleID).Scan(&m.Holders)
 	}
@@ -85,26 +80,16 @@ func readMatrix(ctx context.Context, q store.Querier, roleID string) (Matrix, er
 		return m, err
 	}
 	for _, t := range access.RecordTypes() {
-		held := types[roleID][t.Name]
+		permissions := held.Types[roleID][t.Name]
 		if m.Fixed {
-			held = access.All
+			permissions = access.All
 		}
-		m.Types = append(m.Types, TypePermissions{t.Name, held.Names()})
+		m.Types = append(m.Types, TypePermissions{t.Name, permissions.Names()})
 	}
-	sort.Slice(m.Types, func(i, j int) bool { return compareText(m.Types[i].RecType, m.Types[j].RecType) < 0 })
-	m.Endpoints = append(m.Endpoints, endpoints[roleID]...)
+	slices.SortFunc(m.Types, func(a, b TypePermissions) int { return strings.Compare(a.RecType, b.RecType) })
+	m.Endpoints = append(m.Endpoints, held.Endpoints[roleID]...)
 	slices.Sort(m.Endpoints)
 	return m, nil
-}
-
-func compareText(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // MatrixInput contains the wanted grants of a role. A missing member keeps what the role has.
@@ -161,10 +146,8 @@ func (s *Service) setMatrix(ctx context.Context, in MatrixInput) (m Matrix, err 
 		}
 		change := matrixChange{Service: s, roleID: in.ID, userID: access.From(ctx).UserID}
 		change.compare(before, in)
-		if m = before; change.empty() {
-			return checkMatrixMatch(ctx, before)
-		}
-		if err := checkMatrixMatch(ctx, before); err != nil {
+		m = before
+		if err := endpoint.CheckMatch(ctx, before.ETag()); err != nil || change.empty() {
 			return err
 		}
 		if before.Fixed {
@@ -334,6 +317,3 @@ func (c *matrixChange) audit(ctx context.Context, tx *store.Tx, before, after Ma
 	}
 	tx.Audit(store.AuditEntry{Actor: records.Actor(ctx), Action: "rbac.roles.permissions", RecType: access.Roles.Name, RecID: c.roleID, Changes: changes})
 }
-
-// checkMatrixMatch compares If-Match with the grants of a role.
-func checkMatrixMatch(ctx context.Context, m Matrix) error { return endpoint.CheckMatch(ctx, m.ETag()) }

@@ -85,15 +85,16 @@ func (p *policyLoader) reload() {
 
 // readPolicy returns the policy with all grants on types and endpoints and all rate-limit rules.
 func readPolicy(ctx context.Context, q store.Querier, own []string) (*access.Policy, error) {
-	data := access.PolicyData{
-		Types: map[string]map[string]access.Permission{}, Endpoints: map[string][]string{}, Own: own, Limits: map[string]int{},
-	}
-	err := readTypeGrants(ctx, q, data.Types, selectTypeGrants)
+	data, err := readGrants(ctx, q, "")
+	data.Own, data.Limits = own, map[string]int{}
 	if err == nil {
-		err = readEndpointGrants(ctx, q, data.Endpoints, selectEndpointGrants)
-	}
-	if err == nil {
-		err = readLimits(ctx, q, data.Limits)
+		err = store.Each(ctx, q, func(row store.Scanner) error {
+			var key string
+			var perMinute int
+			err := row.Scan(&key, &perMinute)
+			data.Limits[key] = perMinute
+			return err
+		}, selectLimits)
 	}
 	if err != nil {
 		return nil, err
@@ -103,70 +104,40 @@ func readPolicy(ctx context.Context, q store.Querier, own []string) (*access.Pol
 
 const selectTypeGrants = `SELECT principal_id, rec_type, permission FROM grants WHERE rec_id = ''`
 
-const selectEndpointGrants = `SELECT principal_id, endpoint FROM endpoint_grants`
+const selectEndpointGrants = `SELECT principal_id, endpoint FROM endpoint_grants WHERE TRUE`
 
 const selectLimits = `SELECT endpoint, per_minute FROM rate_limit_rules`
 
-// The grants of one user and their roles.
-const (
-	selectTypeGrantsOf     = selectTypeGrants + ` AND principal_id IN (` + records.Principals + `)`
-	selectEndpointGrantsOf = selectEndpointGrants + ` WHERE principal_id IN (` + records.Principals + `)`
-)
+// ofPrincipals is the condition for the grants of one user and their roles.
+const ofPrincipals = ` AND principal_id IN (` + records.Principals + `)`
 
-func readTypeGrants(ctx context.Context, q store.Querier, types map[string]map[string]access.Permission, statement string, args ...any) error {
-	return each(ctx, q, func(rows *store.Rows) error {
+// readGrants returns the grants on types and on endpoints that a condition selects.
+func readGrants(ctx context.Context, q store.Querier, condition string, args ...any) (access.PolicyData, error) {
+	data := access.PolicyData{Types: map[string]map[string]access.Permission{}, Endpoints: map[string][]string{}}
+	err := store.Each(ctx, q, func(row store.Scanner) error {
 		var principal, recType, name string
-		if err := rows.Scan(&principal, &recType, &name); err != nil {
+		if err := row.Scan(&principal, &recType, &name); err != nil {
 			return err
 		}
 		permission, ok := access.ParsePermission(name)
 		if !ok {
 			return fmt.Errorf("grant of %q", name)
 		}
-		if types[principal] == nil {
-			types[principal] = map[string]access.Permission{}
+		if data.Types[principal] == nil {
+			data.Types[principal] = map[string]access.Permission{}
 		}
-		types[principal][recType] |= permission
+		data.Types[principal][recType] |= permission
 		return nil
-	}, statement, args...)
-}
-
-func readEndpointGrants(ctx context.Context, q store.Querier, endpoints map[string][]string, statement string, args ...any) error {
-	return each(ctx, q, func(rows *store.Rows) error {
-		var principal, key string
-		if err := rows.Scan(&principal, &key); err != nil {
-			return err
-		}
-		endpoints[principal] = append(endpoints[principal], key)
-		return nil
-	}, statement, args...)
-}
-
-func readLimits(ctx context.Context, q store.Querier, limits map[string]int) error {
-	return each(ctx, q, func(rows *store.Rows) error {
-		var key string
-		var perMinute int
-		if err := rows.Scan(&key, &perMinute); err != nil {
-			return err
-		}
-		limits[key] = perMinute
-		return nil
-	}, selectLimits)
-}
-
-// each calls row for each row of a statement.
-func each(ctx context.Context, q store.Querier, row func(rows *store.Rows) error, statement string, args ...any) error {
-	rows, err := q.Query(ctx, statement, args...)
+	}, selectTypeGrants+condition, args...)
 	if err != nil {
+		return data, err
+	}
+	return data, store.Each(ctx, q, func(row store.Scanner) error {
+		var principal, key string
+		err := row.Scan(&principal, &key)
+		data.Endpoints[principal] = append(data.Endpoints[principal], key)
 		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := row(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	}, selectEndpointGrants+condition, args...)
 }
 
 // RateLimit is a stored rule for the requests that one caller may send to an endpoint. It replaces the general limits.
@@ -219,12 +190,12 @@ func (in *RateLimitInput) Validate(v *apierr.Fields) {
 	}
 }
 
-// RateLimits returns the stored rules. It returns apierr.NoAccess.
-func (s *Service) RateLimits(ctx context.Context, p list.Params) (list.Page[RateLimit], error) {
+// listRateLimits returns the stored rules. It returns apierr.NoAccess.
+func (s *Service) listRateLimits(ctx context.Context, in listInput) (list.Page[RateLimit], error) {
 	if !access.From(ctx).May(access.RateLimits, access.Read) {
 		return list.Page[RateLimit]{}, apierr.NoAccess
 	}
-	return limitList.Page(ctx, s.db, p)
+	return limitList.Page(ctx, s.db, in.Query)
 }
 
 // SetRateLimit sets or removes a rule, in force for the next request. It returns apierr.NoAccess, apierr.EndpointNotFound,
@@ -256,7 +227,7 @@ func (s *Service) SetRateLimit(ctx context.Context, in RateLimitInput) (RateLimi
 				return nil
 			}
 			entry.Action = "rbac.rate_limits.remove"
-			err = deleteLimit(ctx, tx, in.Endpoint)
+			_, err = tx.Exec(ctx, deleteLimitRow, in.Endpoint)
 		} else {
 			rule.PerMinute, rule.version = &in.PerMinute.Value, before.version+1
 			entry.After = auditedLimit(rule)
@@ -309,8 +280,3 @@ func upsertLimit(ctx context.Context, tx *store.Tx, r RateLimit) error {
 }
 
 const deleteLimitRow = `DELETE FROM rate_limit_rules WHERE endpoint = $1`
-
-func deleteLimit(ctx context.Context, tx *store.Tx, key string) error {
-	_, err := tx.Exec(ctx, deleteLimitRow, key)
-	return err
-}

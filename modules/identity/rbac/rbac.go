@@ -19,6 +19,7 @@
 package rbac
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -26,6 +27,7 @@ import (
 	"slices"
 
 	"kontor/modules/kit/list"
+	"kontor/modules/kit/personal"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
@@ -84,6 +86,7 @@ type Options struct {
 
 // Service manages roles, grants and rate-limit rules and answers permission checks.
 type Service struct {
+	personal.Nothing
 	Options
 	db           *store.DB
 	policy       policyLoader
@@ -97,9 +100,7 @@ type Service struct {
 
 // New returns a service. No policy is in force before [Service.Start].
 func New(db *store.DB, o Options) *Service {
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
+	o.Log = cmp.Or(o.Log, slog.Default())
 	s := &Service{
 		Options: o, db: db,
 		policy: policyLoader{db: db, current: o.Policy, log: o.Log},
@@ -241,42 +242,8 @@ type putRoleInput struct {
 	Description *string `json:"description" maxLength:"1000" example:"Reads everything, changes nothing"`
 }
 
-// Validate applies the rules of RoleInput.
-func (in *putRoleInput) Validate(v *apierr.Fields) {
-	role := RoleInput{in.Name, in.Description}
-	role.Validate(v)
-	in.Name, in.Description = role.Name, role.Description
-}
-
-func (s *Service) postRole(ctx context.Context, in createRoleInput) (Role, error) {
-	return s.CreateRole(ctx, RoleInput(in))
-}
-
-func (s *Service) getRole(ctx context.Context, in idInput) (Role, error) { return s.Role(ctx, in.ID) }
-
-func (s *Service) listRoles(ctx context.Context, in listInput) (list.Page[Role], error) {
-	return s.Roles(ctx, in.Query)
-}
-
-func (s *Service) putRole(ctx context.Context, in putRoleInput) (Role, error) {
-	return s.UpdateRole(ctx, in.ID, RoleInput{in.Name, in.Description})
-}
-
-func (s *Service) deleteRole(ctx context.Context, in idInput) (endpoint.Message, error) {
-	return endpoint.Confirm(ctx, s.Texts, "rbac.role_deleted"), s.DeleteRole(ctx, in.ID)
-}
-
-func (s *Service) listGrants(ctx context.Context, in listInput) (list.Page[Grant], error) {
-	return s.Grants(ctx, in.Query)
-}
-
-func (s *Service) deleteGrant(ctx context.Context, in idInput) (endpoint.Message, error) {
-	return endpoint.Confirm(ctx, s.Texts, "rbac.grant_deleted"), s.DeleteGrant(ctx, in.ID)
-}
-
-func (s *Service) listRateLimits(ctx context.Context, in listInput) (list.Page[RateLimit], error) {
-	return s.RateLimits(ctx, in.Query)
-}
+// Validate applies the rules of roles.
+func (in *putRoleInput) Validate(v *apierr.Fields) { checkRole(v, in.Name, in.Description) }
 
 // Proofs declares how the audit trail reads the records of this module: roles, grants with their permissions, and rate-limit
 // rules, record types of other applications, and access reviews. Endpoints and the other record types are not covered, because the program defines
@@ -333,11 +300,7 @@ var grantProof = records.Proof{
 	LIMIT 1`,
 }
 
-const (
-	selectKindOf         = `SELECT permission, principal_kind FROM grants WHERE rec_id = $1 AND rec_type = $2 AND principal_id = $3 ORDER BY permission`
-	selectExternalKindOf = `SELECT permission, principal_kind FROM external_grants WHERE rec_id = $1 AND rec_type = $2 AND principal_id = $3 ORDER BY permission`
-	selectEndpointKindOf = `SELECT endpoint, principal_kind FROM endpoint_grants WHERE id = $1 AND principal_id = $2`
-)
+const selectEndpointKindOf = `SELECT endpoint, principal_kind FROM endpoint_grants WHERE id = $1 AND principal_id = $2`
 
 // auditedGrant returns the record that audit entries of a grant digest: the grant, and its permissions or endpoint with the
 // kind of the principal.
@@ -364,13 +327,10 @@ func readGrant(ctx context.Context, q store.Querier, id string) (store.Record, e
 	_, principal := g.principal()
 	statement, args := selectEndpointKindOf, []any{g.ID, principal}
 	if g.RecType != nil {
-		statement, args = selectKindOf, []any{g.recID(), *g.RecType, principal}
-	}
-	if g.external() {
-		statement = selectExternalKindOf
+		statement, args = g.rights().kinds, []any{*g.RecType, g.recID(), principal}
 	}
 	inForce := map[string]string{}
-	err = each(ctx, q, func(rows *store.Rows) error {
+	err = store.Each(ctx, q, func(rows store.Scanner) error {
 		var what, kind string
 		err := rows.Scan(&what, &kind)
 		if g.RecType == nil || slices.Contains(g.Permissions, what) { // the other permissions belong to another grant

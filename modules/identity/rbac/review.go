@@ -222,8 +222,8 @@ func (s *Service) review(ctx context.Context, in reviewInput) (Review, error) {
 		return Review{}, apierr.GrantToSelf
 	}
 	if in.UserID != "" {
-		if known, err := s.exists(ctx, access.Users, in.UserID); err != nil || !known {
-			return Review{}, missingUser(err)
+		if err := s.requireUser(ctx, in.UserID); err != nil {
+			return Review{}, err
 		}
 	}
 	r := Review{ID: store.NewID(), UserID: types.NilIfEmpty(in.UserID), RoleID: types.NilIfEmpty(in.RoleID), Decision: in.Decision,
@@ -246,13 +246,6 @@ func (s *Service) review(ctx context.Context, in reviewInput) (Review, error) {
 		return reviewProof.Audit(ctx, tx, reviewActions[r.Decision], r.ID, nil)
 	})
 	return r, err
-}
-
-func missingUser(err error) error {
-	if err == nil {
-		return apierr.UserNotFound
-	}
-	return err
 }
 
 // reviewRole counts the grants of a role, and deletes the role if the decision is to remove it.

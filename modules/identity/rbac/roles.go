@@ -10,6 +10,7 @@ import (
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
+	"kontor/modules/kit/validate"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -45,44 +46,20 @@ const (
 	maxRoleDescription = 1000 // characters
 )
 
-// RoleInput contains the members of a role that callers may set. An update keeps missing members.
-type RoleInput struct {
-	Name        *string `json:"name" maxLength:"100" example:"Auditor"`
-	Description *string `json:"description" maxLength:"1000" example:"Reads everything, changes nothing"`
-}
-
-// Validate normalizes name and description. It rejects a name that is a valid id, because some endpoints accept roles by name
-// or id.
-func (in *RoleInput) Validate(v *apierr.Fields) {
-	if in.Name != nil {
-		name, err := types.Required(*in.Name, maxRoleName)
-		if err == nil && types.IsID(name) {
+// checkRole checks the name and the description of a role, as far as they are given. A name that looks like an id could not be used
+// to name the role.
+func checkRole(v *apierr.Fields, name, description *string) {
+	if name != nil {
+		if *name = validate.Required(v, "name", *name, maxRoleName); types.IsID(*name) {
 			v.Add("name", "invalid.role_name_is_id")
 		}
-		addRule(v, "name", err, maxRoleName)
-		in.Name = &name
 	}
-	if in.Description != nil {
-		description, err := types.Text(*in.Description, maxRoleDescription)
-		addRule(v, "description", err, maxRoleDescription)
-		in.Description = &description
+	if description != nil {
+		*description = validate.Text(v, "description", *description, maxRoleDescription)
 	}
 }
 
-// addRule reports the rule that a text violates.
-func addRule(v *apierr.Fields, field string, err error, limit int) {
-	switch {
-	case err == nil:
-	case errors.Is(err, types.RuleTooLong):
-		v.Add(field, "invalid.max_length", apierr.Args{"Max": limit})
-	case errors.Is(err, types.RuleRequired):
-		v.Add(field, "invalid.required")
-	default:
-		v.Add(field, "invalid.control_characters")
-	}
-}
-
-// createRoleInput is a RoleInput whose name is required.
+// createRoleInput describes a new role; its name is required.
 type createRoleInput struct {
 	Name        *string `json:"name" maxLength:"100" nullable:"false" example:"Auditor"`
 	Description *string `json:"description" maxLength:"1000" example:"Reads everything, changes nothing"`
@@ -93,15 +70,15 @@ func (in *createRoleInput) Validate(v *apierr.Fields) {
 	if in.Name == nil {
 		v.Add("name", "invalid.required")
 	}
-	(*RoleInput)(in).Validate(v)
+	checkRole(v, in.Name, in.Description)
 }
 
-// CreateRole creates a role without grants. It returns apierr.RoleInSettings, and apierr.RoleExists for a name that exists; case does
+// postRole creates a role without grants. It returns apierr.RoleInSettings, and apierr.RoleExists for a name that exists; case does
 // not matter.
-func (s *Service) CreateRole(ctx context.Context, in RoleInput) (Role, error) {
+func (s *Service) postRole(ctx context.Context, in createRoleInput) (Role, error) {
 	caller := access.From(ctx)
 	role := Role{ID: store.NewID(), CreatedBy: caller.UserID, ModifiedBy: caller.UserID, version: 1}
-	role.apply(in)
+	role.apply(in.Name, in.Description)
 	if err := s.checkSettingRole(ctx, role); err != nil {
 		return Role{}, err
 	}
@@ -119,12 +96,12 @@ func (s *Service) CreateRole(ctx context.Context, in RoleInput) (Role, error) {
 	return role, roleError(err)
 }
 
-func (r *Role) apply(in RoleInput) {
-	if in.Name != nil {
-		r.Name = *in.Name
+func (r *Role) apply(name, description *string) {
+	if name != nil {
+		r.Name = *name
 	}
-	if in.Description != nil {
-		r.Description = *in.Description
+	if description != nil {
+		r.Description = *description
 	}
 }
 
@@ -136,14 +113,14 @@ func roleError(err error) error {
 	return err
 }
 
-// Role returns a role. It returns apierr.RoleNotFound and apierr.NoAccess.
-func (s *Service) Role(ctx context.Context, id string) (Role, error) {
-	return roleTable.Get(ctx, s.db, id, access.Read)
+// getRole returns a role. It returns apierr.RoleNotFound and apierr.NoAccess.
+func (s *Service) getRole(ctx context.Context, in idInput) (Role, error) {
+	return roleTable.Get(ctx, s.db, in.ID, access.Read)
 }
 
-// Roles returns the roles that the caller may read.
-func (s *Service) Roles(ctx context.Context, p list.Params) (list.Page[Role], error) {
-	return roleList.Page(ctx, s.db, p, roleTable.Visible(access.From(ctx)))
+// listRoles returns the roles that the caller may read.
+func (s *Service) listRoles(ctx context.Context, in listInput) (list.Page[Role], error) {
+	return roleList.Page(ctx, s.db, in.Query, roleTable.Visible(access.From(ctx)))
 }
 
 // checkSettingRole returns apierr.RoleInSettings for a role that the settings name, by auth.oidc.role_map or auth.mfa.required_roles,
@@ -163,14 +140,14 @@ func (s *Service) checkSettingRole(ctx context.Context, roles ...Role) error {
 	return nil
 }
 
-// UpdateRole changes the name and description of a role. It returns apierr.RoleNotFound, apierr.NoAccess, apierr.RoleBuiltIn
+// putRole changes the name and description of a role. It returns apierr.RoleNotFound, apierr.NoAccess, apierr.RoleBuiltIn
 // for a new name of a built-in role, apierr.RoleInSettings, apierr.RoleExists and apierr.PreconditionFailed.
-func (s *Service) UpdateRole(ctx context.Context, id string, in RoleInput) (Role, error) {
-	role, err := records.Update(ctx, s.db, roleTable, id, records.Edit[Role]{
+func (s *Service) putRole(ctx context.Context, in putRoleInput) (Role, error) {
+	role, err := records.Update(ctx, s.db, roleTable, in.ID, records.Edit[Role]{
 		Action: "rbac.roles.update", Wanted: access.Update,
 		Apply: func(before Role, now store.Time) (Role, bool, error) {
 			role := before
-			role.apply(in)
+			role.apply(in.Name, in.Description)
 			if role.BuiltIn && role.Name != before.Name {
 				return role, false, apierr.RoleBuiltIn
 			}
@@ -183,19 +160,23 @@ func (s *Service) UpdateRole(ctx context.Context, id string, in RoleInput) (Role
 			role.ModifiedAt, role.ModifiedBy, role.version = now, access.From(ctx).UserID, before.version+1
 			return role, changed, nil
 		},
-		Write: func(ctx context.Context, tx *store.Tx, _, after Role) error { return updateRole(ctx, tx, after) },
+		Write: func(ctx context.Context, tx *store.Tx, _, r Role) error {
+			_, err := tx.Exec(ctx, updateRoleRow, r.ID, r.Name, types.Fold(r.Name), r.Description, r.ModifiedAt, r.ModifiedBy, r.version)
+			return err
+		},
 	})
 	return role, roleError(err)
 }
 
-// DeleteRole deletes a role and its grants and takes it from its holders, in force for their next request. Callers cannot
+// deleteRole deletes a role and its grants and takes it from its holders, in force for their next request. Callers cannot
 // delete a role that they hold, because that would change their own roles. It returns apierr.RoleNotFound, apierr.NoAccess,
 // apierr.RoleBuiltIn, apierr.RoleInSettings, apierr.GrantToSelf and apierr.PreconditionFailed.
-func (s *Service) DeleteRole(ctx context.Context, id string) error {
-	return s.db.InTx(ctx, func(tx *store.Tx) error { return s.removeRole(ctx, tx, id) })
+func (s *Service) deleteRole(ctx context.Context, in idInput) (endpoint.Message, error) {
+	err := s.db.InTx(ctx, func(tx *store.Tx) error { return s.removeRole(ctx, tx, in.ID) })
+	return endpoint.Confirm(ctx, s.Texts, "rbac.role_deleted"), err
 }
 
-// removeRole is [Service.DeleteRole] within a transaction.
+// removeRole is deleteRole within a transaction.
 func (s *Service) removeRole(ctx context.Context, tx *store.Tx, id string) error {
 	role, err := roleTable.Get(ctx, tx, id, access.Delete)
 	if err != nil {
@@ -267,11 +248,6 @@ func insertRole(ctx context.Context, tx *store.Tx, r Role) error {
 const updateRoleRow = `
 	UPDATE roles SET name = $2, name_key = $3, description = $4, modified_at = $5, modified_by = $6, version = $7
 	WHERE id = $1`
-
-func updateRole(ctx context.Context, tx *store.Tx, r Role) error {
-	_, err := tx.Exec(ctx, updateRoleRow, r.ID, r.Name, types.Fold(r.Name), r.Description, r.ModifiedAt, r.ModifiedBy, r.version)
-	return err
-}
 
 // deleteRoleRows delete a role and its grants, in the order that foreign keys require.
 var deleteRoleRows = []string{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"kontor/server/access"
 	"kontor/server/apierr"
@@ -123,21 +124,21 @@ func (s *Service) seed(ctx context.Context, table []endpoint.Endpoint) error {
 
 func (s *Service) missingSeeds(ctx context.Context, table []endpoint.Endpoint) (missingSeeds, error) {
 	var missing missingSeeds
-	roles, err := selectSet(ctx, s.db, selectBuiltInRoles)
+	roles, err := store.All(ctx, s.db, store.Text, selectBuiltInRoles)
 	if err != nil {
 		return missing, err
 	}
 	for _, role := range builtIn {
-		if !roles[role.ID] {
+		if !slices.Contains(roles, role.ID) {
 			missing.roles = append(missing.roles, role)
 		}
 	}
-	types, err := selectSet(ctx, s.db, selectRecordTypes)
+	types, err := store.All(ctx, s.db, store.Text, selectRecordTypes)
 	if err != nil {
 		return missing, err
 	}
 	for _, t := range access.RecordTypes() {
-		if !types[t.ID] {
+		if !slices.Contains(types, t.ID) {
 			missing.types = append(missing.types, t)
 		}
 	}

@@ -3,7 +3,6 @@ package serviceaccounts
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -138,9 +137,6 @@ const (
 		ORDER BY t.expires_at, t.id LIMIT $3`
 )
 
-// rolesAtOnce is how many accounts one statement reads roles of.
-const rolesAtOnce = 64
-
 // fillRoles adds the names of their roles to accounts.
 func fillRoles(ctx context.Context, q store.Querier, accounts []Account) error {
 	at := make(map[string]*Account, len(accounts))
@@ -148,42 +144,14 @@ func fillRoles(ctx context.Context, q store.Querier, accounts []Account) error {
 	for i := range accounts {
 		ids[i], at[accounts[i].ID] = accounts[i].ID, &accounts[i]
 	}
-	for part := range slices.Chunk(ids, rolesAtOnce) {
-		rows, err := q.Query(ctx, fmt.Sprintf(selectRoleNames, store.In(1, len(part))), store.AppendIn(nil, part)...)
-		if err != nil {
+	return store.EachOf(ctx, q, func(row store.Scanner) error {
+		var id, name string
+		if err := row.Scan(&id, &name); err != nil {
 			return err
 		}
-		for rows.Next() {
-			var id, name string
-			if err := rows.Scan(&id, &name); err != nil {
-				rows.Close()
-				return err
-			}
-			at[id].Roles = append(at[id].Roles, name)
-		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// selectTexts reads the one column of a statement.
-func selectTexts(ctx context.Context, q store.Querier, statement string, args ...any) ([]string, error) {
-	rows, err := q.Query(ctx, statement, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var found []string
-	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
-			return nil, err
-		}
-		found = append(found, text)
-	}
-	return found, rows.Err()
+		at[id].Roles = append(at[id].Roles, name)
+		return nil
+	}, selectRoleNames, ids)
 }
 
 // missing returns apierr.ServiceTokenNotFound for a row that does not exist, and other errors as they are.
@@ -252,12 +220,4 @@ func (s *Service) PersonalData() []personal.Table {
 		{Name: "service_accounts", Why: "An account belongs to a program; its description is a note of administrators."},
 		{Name: "service_tokens", Why: "Tokens belong to programs; names and networks are notes of administrators."},
 	}
-}
-
-// PersonalSections returns none.
-func (s *Service) PersonalSections() []personal.Section { return nil }
-
-// ErasePerson erases nothing.
-func (s *Service) ErasePerson(context.Context, *store.Tx, personal.Subject, string) (string, error) {
-	return "", nil
 }

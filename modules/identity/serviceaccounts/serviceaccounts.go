@@ -10,17 +10,17 @@
 package serviceaccounts
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"log/slog"
 	"net/http"
 	"slices"
-	"sync"
 
 	"kontor/modules/kit/event"
 	"kontor/modules/kit/list"
+	"kontor/modules/kit/personal"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/revocable"
 	"kontor/server/access"
@@ -32,11 +32,11 @@ import (
 
 // Users is what the module needs from the directory.
 type Users interface {
-	// Create stores the user of a service account with roles, and returns its id. It returns apierr.InvalidInput for unknown
+	// CreateMachine stores the user of a service account with roles, and returns its id. It returns apierr.InvalidInput for unknown
 	// roles, and apierr.GrantNotHeld for roles that the caller does not hold.
-	Create(ctx context.Context, tx *store.Tx, name string, roles []string) (id string, err error)
-	// Change changes name and status of the user; nil stays. It returns apierr.RecordErased.
-	Change(ctx context.Context, tx *store.Tx, id string, name, status *string) error
+	CreateMachine(ctx context.Context, tx *store.Tx, name string, roles []string) (id string, err error)
+	// ChangeMachine changes name and status of the user; nil stays. It returns apierr.RecordErased.
+	ChangeMachine(ctx context.Context, tx *store.Tx, id string, name, status *string) error
 	// Administrators returns the ids of the active people with the role Administrator.
 	Administrators(ctx context.Context, q store.Querier) ([]string, error)
 }
@@ -66,6 +66,7 @@ const maxCached = 4 << 10
 
 // Service is the module.
 type Service struct {
+	personal.Nothing
 	Options
 	db       *store.DB
 	users    Users
@@ -76,21 +77,15 @@ type Service struct {
 	generations *revocable.Generations
 	texts       *revocable.Cache[*verified] // by the text of the token
 	tokens      *revocable.Cache[*verified] // by its id, for streams
-	uses        sync.Map                    // id of a token → *atomic.Int64 with the time of its latest use
-	rehash      sync.Map                    // id of a token → rehashed, until it is written
+	uses        *records.Uses               // of tokens
 }
 
 // New returns the module on a database. Close it when the server has stopped.
-func New(db *store.DB, users Users, auth Auth, notifier Notifier, o Options) (*Service, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	s := &Service{Options: o, db: db, users: users, auth: auth, notifier: notifier, generations: revocable.NewGenerations(db.Remembers)}
-	var err error
-	if s.texts, err = revocable.NewCache[*verified](maxCached); err == nil {
-		s.tokens, err = revocable.NewCache[*verified](maxCached)
-	}
-	return s, err
+func New(db *store.DB, users Users, auth Auth, notifier Notifier, o Options) *Service {
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	return &Service{Options: o, db: db, users: users, auth: auth, notifier: notifier, generations: revocable.NewGenerations(db.Remembers),
+		uses:  &records.Uses{Proof: tokenProof, Action: "service_tokens.rehash", UpdateUse: updateUse, UpdateHash: updateHash},
+		texts: revocable.NewCache[*verified](maxCached), tokens: revocable.NewCache[*verified](maxCached)}
 }
 
 // SetScopes registers the endpoints that accept tokens of service accounts. Call it before the first request.
@@ -108,7 +103,7 @@ func (s *Service) Close(ctx context.Context) error {
 	err := s.FlushUse(ctx)
 	s.texts.Close()
 	s.tokens.Close()
-	return errors.Join(err)
+	return err
 }
 
 // Records returns the relations of users to service accounts.
@@ -158,7 +153,7 @@ func (a Account) ETag() string {
 func (s *Service) Create(ctx context.Context, in CreateInput) (Account, error) {
 	var a Account
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		id, err := s.users.Create(ctx, tx, in.Name, in.Roles)
+		id, err := s.users.CreateMachine(ctx, tx, in.Name, in.Roles)
 		if err != nil {
 			return err
 		}
@@ -214,7 +209,7 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Account, error) {
 		if a, err = s.getForChange(ctx, tx, in.ID, access.Update); err != nil {
 			return err
 		}
-		if err := s.users.Change(ctx, tx, in.ID, in.Name, in.Status); err != nil {
+		if err := s.users.ChangeMachine(ctx, tx, in.ID, in.Name, in.Status); err != nil {
 			return err
 		}
 		if in.Description != nil && *in.Description != a.Description {
@@ -248,25 +243,26 @@ func (s *Service) getForChange(ctx context.Context, tx *store.Tx, id string, wan
 	return a, endpoint.CheckMatch(ctx, a.ETag())
 }
 
-// Disable disables an account and revokes all of its tokens. Disabling it again changes nothing. It returns
+// disable disables an account and revokes all of its tokens. Disabling it again changes nothing. It returns
 // apierr.ServiceAccountNotFound, apierr.NoAccess, apierr.RecordErased and apierr.PreconditionFailed.
-func (s *Service) Disable(ctx context.Context, id string) error {
-	return s.db.InTx(ctx, func(tx *store.Tx) error {
-		if _, err := s.getForChange(ctx, tx, id, access.Delete); err != nil {
+func (s *Service) disable(ctx context.Context, in accountInput) (endpoint.Message, error) {
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		if _, err := s.getForChange(ctx, tx, in.ID, access.Delete); err != nil {
 			return err
 		}
-		tokens, err := selectTexts(ctx, tx, selectLive, id)
+		tokens, err := store.All(ctx, tx, store.Text, selectLive, in.ID)
 		if err != nil {
 			return err
 		}
 		for _, token := range tokens {
-			if err := s.revoke(ctx, tx, id, token); err != nil {
+			if err := s.revoke(ctx, tx, in.ID, token); err != nil {
 				return err
 			}
 		}
 		status := disabled
-		return s.users.Change(ctx, tx, id, nil, &status)
+		return s.users.ChangeMachine(ctx, tx, in.ID, nil, &status)
 	})
+	return endpoint.Confirm(ctx, s.Texts, "service_accounts.disabled"), err
 }
 
 // CheckMayActAs checks that the caller may have done what a service account may do: [Service.Issue] would give them a token of it. It
@@ -300,7 +296,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Access: access.On(access.Services, access.Delete), Assurance: endpoint.SecondFactor,
 			Summary: "Disable a service account and revoke its tokens.",
 			Faults:  []apierr.Kind{apierr.ServiceAccountNotFound, apierr.RecordErased, apierr.PreconditionFailed},
-			Handle:  endpoint.JSON(http.StatusOK, s.disableAccount)},
+			Handle:  endpoint.JSON(http.StatusOK, s.disable)},
 		{Name: "service_accounts.create_token", Method: http.MethodPost, Path: one + "/tokens", Subject: access.AccountIn("id"),
 			Access: access.On(access.Services, access.Update), Assurance: endpoint.SecondFactor, Summary: "Create a token of a service account.",
 			Faults: []apierr.Kind{apierr.ServiceAccountNotFound, apierr.ServiceAccountDisabled, apierr.GrantNotHeld, apierr.TooManyServiceTokens},
@@ -332,10 +328,6 @@ type accountInput struct {
 
 func (s *Service) getAccount(ctx context.Context, in accountInput) (Account, error) {
 	return s.Get(ctx, in.ID)
-}
-
-func (s *Service) disableAccount(ctx context.Context, in accountInput) (endpoint.Message, error) {
-	return endpoint.Confirm(ctx, s.Texts, "service_accounts.disabled"), s.Disable(ctx, in.ID)
 }
 
 type tokensInput struct {

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -33,7 +32,6 @@ const (
 
 	actionIssue  = "service_tokens.create"
 	actionRevoke = "service_tokens.revoke"
-	actionRehash = "service_tokens.rehash"
 
 	allScopes = "*"
 )
@@ -226,19 +224,16 @@ type expiring struct {
 // WarnOfExpiry notifies administrators of the tokens that expire within seven days, once for each token. Call it about once an
 // hour.
 func (s *Service) WarnOfExpiry(ctx context.Context) error {
-	for warned := warnBatch; warned == warnBatch; {
-		err := s.db.InTx(ctx, func(tx *store.Tx) error {
-			found, err := selectExpiringTokens(ctx, tx)
-			if warned = len(found); err != nil || warned == 0 {
-				return err
-			}
-			return s.warn(ctx, tx, found)
-		})
-		if err != nil {
-			return err
+	return s.db.InBatches(ctx, warnBatch, func(tx *store.Tx) (int64, error) {
+		found, err := store.All(ctx, tx, func(row store.Scanner) (t expiring, err error) {
+			err = row.Scan(&t.id, &t.accountID, &t.name, &t.expires, &t.account)
+			return t, err
+		}, selectExpiring, tx.Now(), tx.Now().Add(warnBefore), warnBatch)
+		if err != nil || len(found) == 0 {
+			return 0, err
 		}
-	}
-	return nil
+		return int64(len(found)), s.warn(ctx, tx, found)
+	})
 }
 
 func (s *Service) warn(ctx context.Context, tx *store.Tx, tokens []expiring) error {
@@ -258,23 +253,6 @@ func (s *Service) warn(ctx context.Context, tx *store.Tx, tokens []expiring) err
 		}
 	}
 	return nil
-}
-
-func selectExpiringTokens(ctx context.Context, tx *store.Tx) ([]expiring, error) {
-	rows, err := tx.Query(ctx, selectExpiring, tx.Now(), tx.Now().Add(warnBefore), warnBatch)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var found []expiring
-	for rows.Next() {
-		var t expiring
-		if err := rows.Scan(&t.id, &t.accountID, &t.name, &t.expires, &t.account); err != nil {
-			return nil, err
-		}
-		found = append(found, t)
-	}
-	return found, errors.Join(rows.Err())
 }
 
 const (
@@ -403,14 +381,5 @@ func storedNetworks(stored string) []netip.Prefix {
 // allows reports whether a token may be used from an address. An unknown address belongs to no network. restricted is true for a
 // token with networks, also if none of them can be parsed.
 func allows(restricted bool, networks []netip.Prefix, from netip.Addr) bool {
-	if !restricted {
-		return true
-	}
-	from = from.Unmap()
-	for _, network := range networks {
-		if network.Contains(from) {
-			return true
-		}
-	}
-	return false
+	return !restricted || slices.ContainsFunc(networks, func(network netip.Prefix) bool { return network.Contains(from.Unmap()) })
 }

@@ -113,24 +113,18 @@ func (s *Service) read(ctx context.Context, id string) (v *verified, hash string
 		return nil, "", apierr.AuthUnavailable.Wrap(err)
 	}
 	v = &verified{id: id, read: s.generations.Now(accountID), hashed: s.db.KeyGeneration()}
-	rows, err := s.db.Query(ctx, selectVerified, id)
-	if err != nil {
-		return nil, "", apierr.AuthUnavailable.Wrap(err)
-	}
-	defer rows.Close()
 	var scopes, networks string
 	var roles []string
 	found := false
-	for rows.Next() {
+	err = store.Each(ctx, s.db, func(row store.Scanner) error {
 		var role string
-		if err := rows.Scan(&hash, &scopes, &networks, &v.expires, &role); err != nil {
-			return nil, "", apierr.AuthUnavailable.Wrap(err)
-		}
+		err := row.Scan(&hash, &scopes, &networks, &v.expires, &role)
 		if found = true; role != "" {
 			roles = append(roles, role)
 		}
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	}, selectVerified, id)
+	if err != nil {
 		return nil, "", apierr.AuthUnavailable.Wrap(err)
 	}
 	if !found {
@@ -141,8 +135,7 @@ func (s *Service) read(ctx context.Context, id string) (v *verified, hash string
 		v.caller.Scopes = strings.Split(scopes, ",")
 	}
 	v.restricted, v.networks = networks != "", storedNetworks(networks)
-	used, _ := s.uses.LoadOrStore(id, new(atomic.Int64))
-	v.used = used.(*atomic.Int64)
+	v.used = s.uses.Of(id)
 	return v, hash, nil
 }
 
@@ -200,7 +193,7 @@ func (s *Service) matches(id, token, stored string) bool {
 	for _, older := range s.db.KeyedOlder(hashPurpose, []byte(token)) {
 		generation--
 		if equal(generationPrefix(generation)+hex.EncodeToString(older), stored) {
-			s.rehash.Store(id, rehashed{stored, newest})
+			s.uses.Rehash(id, stored, newest)
 			return true
 		}
 	}
@@ -211,69 +204,7 @@ func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []by
 
 // FlushUse writes the times of last use of the tokens, and the new hashes of tokens whose hash is under a former key. Requests
 // write nothing themselves. Call it about once a minute. The times leave no audit entry.
-func (s *Service) FlushUse(ctx context.Context) error {
-	if err := s.writeRehashed(ctx); err != nil {
-		return err
-	}
-	uses := map[string]int64{}
-	s.uses.Range(func(id, used any) bool {
-		if at := used.(*atomic.Int64).Swap(0); at > 0 {
-			uses[id.(string)] = at
-		}
-		return true
-	})
-	if len(uses) == 0 {
-		return nil
-	}
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		for id, at := range uses {
-			if _, err := tx.Exec(ctx, updateUse, id, store.Time(at)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err == nil {
-		return nil
-	}
-	for id, at := range uses { // restore the times, except of tokens that were used since
-		if used, ok := s.uses.Load(id); ok {
-			used.(*atomic.Int64).CompareAndSwap(0, at)
-		}
-	}
-	return err
-}
-
-// rehashed is the new hash of a token that was used.
-type rehashed struct{ older, newest string }
-
-// writeRehashed stores the new hashes of the tokens that were used since the last call.
-func (s *Service) writeRehashed(ctx context.Context) error {
-	var failed error
-	s.rehash.Range(func(id, value any) bool {
-		hash := value.(rehashed)
-		failed = s.db.InTx(ctx, func(tx *store.Tx) error {
-			was, _, err := readToken(ctx, tx, id.(string))
-			if errors.Is(err, store.ErrNotFound) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			changed, err := tx.Exec(ctx, updateHash, id, hash.older, hash.newest)
-			if err != nil || changed == 0 {
-				return err
-			}
-			return tokenProof.AuditEntry(ctx, tx, store.AuditEntry{Actor: store.NilID, Action: actionRehash, RecType: tokenProof.Type,
-				RecID: id.(string), Before: was})
-		})
-		if failed == nil {
-			s.rehash.CompareAndDelete(id, value)
-		}
-		return failed == nil
-	})
-	return failed
-}
+func (s *Service) FlushUse(ctx context.Context) error { return s.uses.Flush(ctx, s.db) }
 
 // ForgetOlderHashes removes the former keys of hashes when no valid token needs them. Call it about once an hour.
 func (s *Service) ForgetOlderHashes(ctx context.Context) error {

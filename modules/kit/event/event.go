@@ -69,3 +69,15 @@ type ReadableMessage struct {
 	ChatMessage
 	Readers map[string]bool // ids
 }
+
+// OTPMessage is the message that carries a one-time code.
+type OTPMessage struct {
+	UserID    string
+	Channel   string // email or sms
+	Recipient string
+	Language  string
+	Purpose   string // validation, registration, recovery, invitation, or taken for a message without a code
+	Code      string // of an invitation: the token of its link
+	Minutes   int    // validity of the code
+	Path      string // of the console's screen for the code; empty for none
+}

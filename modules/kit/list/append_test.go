@@ -1,28 +1,6 @@
 package list
 
-import (
-	"testing"
-
-	"github.com/go-json-experiment/json"
-)
-
-// Cursors that were issued before stay valid, because the values in them are encoded as JSON.
-func TestAppendValues_IsJSON(t *testing.T) {
-	for _, values := range [][]any{
-		{}, {nil}, {int64(-7), "Müller <\"\\\u2028\x00>", true, nil}, {int64(1) << 62, 1.5, "", false}, {[]byte{0, 255}},
-	} {
-		want, err := json.Marshal(values)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := appendValues([]byte("before"), values); err != nil || string(got) != "before"+string(want) {
-			t.Errorf("got %s, %v, want %s", got, err, want)
-		}
-	}
-	if _, err := appendValues(nil, []any{"\xff"}); err == nil {
-		t.Error("a text that is not UTF-8 was encoded")
-	}
-}
+import "testing"
 
 // Lists of arguments that differ have different keys.
 func TestMemoKey_TellsArgumentsApart(t *testing.T) {

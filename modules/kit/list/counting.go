@@ -66,6 +66,14 @@ func (q *query) counting(db Store, expression string, condition *builder) *store
 	return c
 }
 
+// grouping is counting for each value of the expression.
+func (q *query) grouping(db Store, expression string, condition *builder) *store.Counting {
+	c := q.counting(db, expression, condition)
+	c.Each = strings.Replace(c.SQL, countedRows, "", 1)
+	c.SQL += " GROUP BY 1"
+	return c
+}
+
 func (q *query) shape(expression, condition string) *shape {
 	from, left := q.countedFrom(expression, condition)
 	s := &shape{sql: "SELECT " + expression + " AS value" + countedRows + " FROM " + from + condition}
@@ -252,7 +260,6 @@ func unqualified(column string) string { return column[strings.LastIndexByte(col
 // counter counts and remembers, as *store.DB does.
 type counter interface {
 	Count(ctx context.Context, key string, c *store.Counting) ([]store.Group, error)
-	Memo(ctx context.Context, key string, tables []string, load func() (int64, error)) (int64, error)
 }
 
 // noValue is the expression of a count without groups.
@@ -292,10 +299,7 @@ func countNoted(ctx context.Context, db Store, c *store.Counting) ([]store.Group
 
 // countGroups returns the number of matching rows for each value of an expression.
 func (q *query) countGroups(ctx context.Context, db Store, expression string) ([]store.Group, error) {
-	c := q.counting(db, expression, q.matching)
-	c.Each = strings.Replace(c.SQL, countedRows, "", 1)
-	c.SQL += " GROUP BY 1"
-	groups, err := countNoted(ctx, db, c)
+	groups, err := countNoted(ctx, db, q.grouping(db, expression, q.matching))
 	if err != nil {
 		return nil, fmt.Errorf("count the groups of %s: %w", q.name, err)
 	}

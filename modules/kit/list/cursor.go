@@ -7,9 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
-	"strconv"
 	"strings"
-	"sync/atomic"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -21,22 +19,10 @@ import (
 // deleted or moved: no row is repeated or left out that keeps its place. It is encrypted, because the values may be those of a
 // person, and bound to list, search and sort. It never widens what a caller may see. A rotation of the master key ends it.
 
-// keyring derives keys, as *store.DB does.
-type keyring interface {
+// Keyring derives the keys of cursors, as *store.DB does.
+type Keyring interface {
 	Keyed(purpose string, data []byte) []byte
-	// KeyGeneration returns a number that changes with what Keyed returns.
-	KeyGeneration() int
 }
-
-// cursorKeys is the cipher of cursors under the keys of one generation.
-type cursorKeys struct {
-	of         keyring
-	generation int
-	cipher     cipher.AEAD
-}
-
-// lastKeys is the cipher that was used last. A process uses one database, and tests use several.
-var lastKeys atomic.Pointer[cursorKeys]
 
 const (
 	cursorKey   = "list cursor key"
@@ -71,49 +57,22 @@ func (q *query) binding(v view, p Params) []byte {
 }
 
 // seal returns the cursor after a row with these values. The same row has the same cursor, so that answers keep their ETag.
-func seal(keys keyring, bound []byte, values []any) (string, error) {
+func seal(keys Keyring, bound []byte, values []any) (string, error) {
 	gcm, err := cursorCipher(keys)
 	if err != nil {
 		return "", err
 	}
-	sealed := make([]byte, nonceBytes, 256) // nonce and text, which is encrypted in place
-	if sealed, err = appendValues(append(sealed, bound...), values); err != nil {
+	text, err := json.Marshal(values)
+	if err != nil {
 		return "", err
 	}
-	plain := sealed[nonceBytes:]
-	nonce := sealed[:copy(sealed[:nonceBytes], keys.Keyed(cursorNonce, plain))]
-	sealed = append(nonce, gcm.Seal(plain[:0], nonce, plain, nil)...)
-	return base64.RawURLEncoding.EncodeToString(sealed), nil
-}
-
-// appendValues appends a JSON array of values as a database stores them.
-func appendValues(b []byte, values []any) (_ []byte, err error) {
-	before := byte('[')
-	for _, value := range values {
-		b = append(b, before)
-		before = ','
-		switch value := value.(type) {
-		case string:
-			b, err = jsontext.AppendQuote(b, value)
-		case int64:
-			b = strconv.AppendInt(b, value, 10)
-		default:
-			var other []byte
-			other, err = json.Marshal(value)
-			b = append(b, other...)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	if len(values) == 0 {
-		b = append(b, before)
-	}
-	return append(b, ']'), nil
+	plain := append(bound, text...)
+	nonce := keys.Keyed(cursorNonce, plain)[:nonceBytes:nonceBytes]
+	return base64.RawURLEncoding.EncodeToString(gcm.Seal(nonce, nonce, plain, nil)), nil
 }
 
 // unseal returns the values of a cursor. It returns false for a text that is no cursor of this list, search and sort.
-func unseal(keys keyring, cursor string, bound []byte, n int) ([]any, bool) {
+func unseal(keys Keyring, cursor string, bound []byte, n int) ([]any, bool) {
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil || len(sealed) < nonceBytes {
 		return nil, false
@@ -155,20 +114,12 @@ func unsealedValue(text jsontext.Value) (any, error) {
 	return s, err
 }
 
-func cursorCipher(keys keyring) (cipher.AEAD, error) {
-	generation := keys.KeyGeneration() // before the key is derived
-	if last := lastKeys.Load(); last != nil && last.of == keys && last.generation == generation {
-		return last.cipher, nil
-	}
+func cursorCipher(keys Keyring) (cipher.AEAD, error) {
 	block, err := aes.NewCipher(keys.Keyed(cursorKey, nil))
 	if err != nil {
 		return nil, err
 	}
-	gcm, err := cipher.NewGCM(block)
-	if err == nil {
-		lastKeys.Store(&cursorKeys{of: keys, generation: generation, cipher: gcm})
-	}
-	return gcm, err
+	return cipher.NewGCM(block)
 }
 
 // parseCursor takes over the parameter. Its content is verified when rows are read.
@@ -192,10 +143,7 @@ func segments(b *builder, orders []order, values []any) []string {
 	places := make([]string, len(values))
 	for i, value := range values {
 		if value != nil {
-			var place builder
-			place.args = b.args
-			place.arg(value)
-			b.args, places[i] = place.args, place.sql()
+			places[i] = b.part(func(part *builder) { part.arg(value) })
 		}
 	}
 	if uniform(orders) {

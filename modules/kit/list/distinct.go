@@ -30,9 +30,7 @@ func (q *query) countValues(ctx context.Context, db Store, f *Field, matched int
 	case alone && f.absent() != "":
 		c = q.apartGroups(db, f)
 	default:
-		c = q.counting(db, f.valueColumn(), q.matching)
-		c.Each = strings.Replace(c.SQL, countedRows, "", 1)
-		c.SQL += " GROUP BY 1"
+		c = q.grouping(db, f.valueColumn(), q.matching)
 	}
 	c.MaxGroups = maxDistinct
 	groups, err := countNoted(ctx, db, c)
@@ -47,9 +45,10 @@ func (q *query) countValues(ctx context.Context, db Store, f *Field, matched int
 	if err != nil {
 		return 0, err
 	}
-	n, err = db.Memo(ctx, memoKey(different.sql(), different.args), plainNames(q.tables), func() (n int64, err error) {
-		return n, db.QueryRow(ctx, "SELECT count(*) FROM ("+different.sql()+") AS found", different.args...).Scan(&n)
-	})
+	all := &store.Counting{SQL: "SELECT NULL AS value, count(*) AS rows FROM (" + different.sql() + ") AS found", Args: different.args, Tables: plainNames(q.tables)}
+	if groups, err = db.Count(ctx, memoKey(all.SQL, all.Args), all); len(groups) > 0 {
+		n = groups[0].Rows
+	}
 	if done(n); err != nil {
 		return 0, fmt.Errorf("count the values of %s: %w", q.name, err)
 	}

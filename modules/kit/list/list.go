@@ -86,7 +86,7 @@ type List[T any] struct {
 type Store interface {
 	store.Querier
 	counter
-	keyring
+	Keyring
 	explainer
 	// CurrentTexts returns how statements search texts, when searches see everything that was committed before the call.
 	CurrentTexts(ctx context.Context) (store.Texts, error)

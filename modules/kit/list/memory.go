@@ -179,12 +179,7 @@ func (m *Memory[T]) Filter(p Params) (matches func(row *T) bool, err error) {
 		}
 	}
 	return func(row *T) bool {
-		for _, meets := range conditions {
-			if !meets(row) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(conditions, func(meets func(row *T) bool) bool { return !meets(row) })
 	}, nil
 }
 
@@ -206,11 +201,6 @@ func within(number int64, ranges []interval) bool {
 		return (!begins || number >= from) && (!ends || number <= to)
 	})
 }
-
-// Keyring derives the keys of cursors, as *store.DB does.
-type Keyring = keyring
-
-var _ Keyring = (*store.DB)(nil)
 
 // Kept is a list with the encoded rows of a keeper. It is safe for concurrent use.
 type Kept struct {

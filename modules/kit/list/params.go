@@ -2,7 +2,7 @@ package list
 
 import (
 	"math"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -72,7 +72,7 @@ func (p *Params) BindQuery(query map[string][]string, problems *apierr.Fields) {
 			p.search = append(p.search, parseSearch(field, values, problems))
 		}
 	}
-	sort.Slice(p.search, func(i, j int) bool { return p.search[i].name < p.search[j].name })
+	slices.SortFunc(p.search, func(a, b search) int { return strings.Compare(a.name, b.name) })
 	p.boundPatterns(problems)
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sort"
 	"strings"
 
 	"kontor/store"
@@ -61,11 +60,11 @@ func (q *query) valuedPieces(ctx context.Context, db Store, v view, after []any)
 	}
 	groups = slices.Clone(groups)
 	first := v.orders[0]
-	sort.Slice(groups, func(i, j int) bool {
+	slices.SortFunc(groups, func(a, b store.Group) int {
 		if first.descending {
-			i, j = j, i
+			a, b = b, a
 		}
-		return compareValues(groups[i].Value, groups[j].Value) < 0
+		return compareValues(a.Value, b.Value)
 	})
 	var pieces []piece
 	for _, g := range groups {
@@ -107,10 +106,7 @@ func placeOf(first order, value any, after []any) int {
 func (p piece) after(orders []order, values []any) piece {
 	return piece{rows: -1, orders: p.orders, condition: func(b *builder) {
 		p.condition(b)
-		args := &builder{args: b.args}
-		beyond := segments(args, orders, values)
-		b.args = args.args
-		b.add(" AND (", strings.Join(beyond, " OR "), ")")
+		b.add(" AND (", joined(segments(b, orders, values)), ")")
 	}}
 }
 
@@ -121,9 +117,7 @@ func conditionsOf(pieces []piece, b *builder) []string {
 	}
 	all := make([]string, len(pieces))
 	for i, p := range pieces {
-		text := &builder{args: b.args}
-		p.condition(text)
-		all[i], b.args = text.sql(), text.args
+		all[i] = b.part(p.condition)
 	}
 	return all
 }
@@ -211,9 +205,7 @@ func (q *query) piecedPage(b *builder, columns string, v view, w window, pieces 
 // fewGroups returns the number of visible rows for each value of a field with few values. It returns false when there are too many
 // values.
 func (q *query) fewGroups(ctx context.Context, db Store, f *Field) ([]store.Group, bool, error) {
-	c := q.counting(db, f.sortColumn(), q.visible)
-	c.Each = strings.Replace(c.SQL, countedRows, "", 1)
-	c.SQL += " GROUP BY 1"
+	c := q.grouping(db, f.sortColumn(), q.visible)
 	c.MaxGroups = maxDistinct
 	groups, err := countNoted(ctx, db, c)
 	if errors.Is(err, store.ErrTooManyGroups) {

@@ -160,6 +160,14 @@ func (b *builder) arg(value any) {
 	b.text.WriteString(strconv.Itoa(len(b.args)))
 }
 
+// part returns the text that write appends to an empty builder. Its arguments are added to b.
+func (b *builder) part(write func(part *builder)) string {
+	part := &builder{args: b.args}
+	write(part)
+	b.args = part.args
+	return part.sql()
+}
+
 // renumbered adds base to the numbers of a condition's placeholders.
 func renumbered(sql string, base int) string {
 	var b strings.Builder

@@ -121,33 +121,35 @@ func (l *List[T]) fetch(ctx context.Context, db Store, q *query, v view, p Param
 		place = kept.hints.place(bound, v, p)
 	}
 	if place.set() {
-		chosen, err := q.choose(ctx, db, l.source.ID, v, p, after)
+		chosen, done, err := q.chosenPage(ctx, db, l.source.ID, v, p, after)
 		if err != nil {
 			return result{}, err
 		}
-		done, err := chosen.explain(ctx, db, stepPage)
-		if err != nil {
-			return result{}, err
-		}
-		read, known, err := kept.readKnown(ctx, db, chosen.builder, v, p.Limit())
+		read, known, err := kept.readKnown(ctx, db, chosen, v, p.Limit())
 		if done(int64(read.rows)); err != nil || known {
 			return read, err
 		}
 		place.clear()
 	}
-	chosen, err := q.choose(ctx, db, l.source.Columns, v, p, after)
+	chosen, done, err := q.chosenPage(ctx, db, l.source.Columns, v, p, after)
 	if err != nil {
 		return result{}, err
 	}
-	done, err := chosen.explain(ctx, db, stepPage)
-	if err != nil {
-		return result{}, err
-	}
-	read, err := l.rows(ctx, db, chosen.builder, v, p.Limit(), into)
+	read, err := l.rows(ctx, db, chosen, v, p.Limit(), into)
 	if done(int64(read.rows)); err == nil && keeps && kept.known {
 		place.put()
 	}
 	return read, err
+}
+
+// chosenPage chooses the statement of a page, and begins its step in the explanation of the request.
+func (q *query) chosenPage(ctx context.Context, db Store, columns string, v view, p Params, after []any) (*builder, func(rows int64), error) {
+	chosen, err := q.choose(ctx, db, columns, v, p, after)
+	if err != nil {
+		return nil, nil, err
+	}
+	done, err := chosen.explain(ctx, db, stepPage)
+	return chosen.builder, done, err
 }
 
 // rows runs the statement of a page. The columns after those of the scanner are the value of the stacked field and what the rows are
@@ -309,10 +311,7 @@ func (v view) whole(after []any) []piece {
 			b.add("TRUE")
 			return
 		}
-		args := &builder{args: b.args}
-		beyond := segments(args, v.orders, after)
-		b.args = args.args
-		b.add(beyond[0])
+		b.add(segments(b, v.orders, after)[0])
 	}}}
 }
 

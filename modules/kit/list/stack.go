@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -57,11 +56,13 @@ type timeFormat struct {
 	shows  [len(timeParts)]bool
 }
 
-// timeParts are the parts of a time from the longest to the shortest.
-var timeParts = [...]struct {
+type timePart struct {
 	mark, layout string
 	span         time.Duration
-}{
+}
+
+// timeParts are the parts of a time from the longest to the shortest.
+var timeParts = [...]timePart{
 	// Years and months have no fixed length; they consist of days.
 	{"YYYY", "2006", 24 * time.Hour},
 	{"MM", "01", 24 * time.Hour},
@@ -93,12 +94,7 @@ func parseFormat(s string) (timeFormat, bool) {
 	f := timeFormat{finest: 24 * time.Hour}
 	some := false
 	for s != "" {
-		part := slices.IndexFunc(timeParts[:], func(p struct {
-			mark, layout string
-			span         time.Duration
-		}) bool {
-			return strings.HasPrefix(s, p.mark)
-		})
+		part := slices.IndexFunc(timeParts[:], func(p timePart) bool { return strings.HasPrefix(s, p.mark) })
 		switch {
 		case part >= 0 && !f.shows[part]:
 			f.shows[part], some = true, true
@@ -197,11 +193,11 @@ func (g group) compare(other group) int {
 
 // sorted sorts groups.
 func (s *stack) sorted(groups []group) {
-	sort.Slice(groups, func(i, j int) bool {
+	slices.SortFunc(groups, func(a, b group) int {
 		if s.descending {
-			i, j = j, i
+			a, b = b, a
 		}
-		return groups[i].compare(groups[j]) < 0
+		return a.compare(b)
 	})
 }
 

@@ -1,10 +1,10 @@
 package list
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -203,15 +203,10 @@ func (l *List[T]) candidates(ctx context.Context, db Store, search *store.TextSe
 	if err != nil {
 		return nil, 0, err
 	}
-	if ids, err = selectIDs(ctx, db, newest.builder); err != nil {
+	if ids, err = store.All(ctx, db, store.Text, newest.sql(), newest.args...); err != nil {
 		err = fmt.Errorf("search %s: %w", q.name, err)
 	}
 	return ids, q.matches, err
-}
-
-// selectIDs runs a statement that selects ids.
-func selectIDs(ctx context.Context, db store.Querier, b *builder) ([]string, error) {
-	return store.All(ctx, db, store.Text, b.sql(), b.args...)
 }
 
 // byID reads the rows of ranked ids. It returns those that the conditions still allow, with their positions.
@@ -260,15 +255,14 @@ func (q *query) isRanked(p Params, total int64) bool {
 
 // readRanked reads a page in the order of relevance.
 func (l *List[T]) readRanked(ctx context.Context, db Store, q *query, p Params, conditions []Where, page *found, into collector) error {
-	newest := q.matching.copy()
-	newest = newest.after("SELECT ", q.id, " FROM ", q.from)
+	newest := q.matching.after("SELECT ", q.id, " FROM ", q.from)
 	newest.add(" ORDER BY ", terms(l.newest), " LIMIT ")
 	newest.arg(maxRanked)
 	done, err := plan{planRelevance, "the words match few rows, and there is no sort: all of them are ordered by relevance", newest}.explain(ctx, db, stepPage)
 	if err != nil {
 		return err
 	}
-	all, err := selectIDs(ctx, db, newest)
+	all, err := store.All(ctx, db, store.Text, newest.sql(), newest.args...)
 	if done(int64(len(all))); err != nil {
 		return fmt.Errorf("search %s: %w", q.name, err)
 	}
@@ -315,7 +309,7 @@ func rank(ctx context.Context, db store.Querier, search *store.TextSearch, ids [
 			r.score, r.match = score(search, m), m
 		}
 	}
-	sort.SliceStable(all, func(i, j int) bool { return all[i].score > all[j].score })
+	slices.SortStableFunc(all, func(a, b ranked) int { return cmp.Compare(b.score, a.score) })
 	return all, nil
 }
 

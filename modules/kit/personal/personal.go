@@ -197,3 +197,14 @@ func (w *Writer) value(v any) {
 		w.err = json.MarshalEncode(w.out, v, json.Deterministic(true))
 	}
 }
+
+// Nothing is embedded by modules whose tables hold no personal data: they export and erase nothing.
+type Nothing struct{}
+
+// PersonalSections returns no sections.
+func (Nothing) PersonalSections() []Section { return nil }
+
+// ErasePerson erases nothing.
+func (Nothing) ErasePerson(context.Context, *store.Tx, Subject, string) (string, error) {
+	return "", nil
+}

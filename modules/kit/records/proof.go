@@ -46,6 +46,27 @@ func (p Proof) Audit(ctx context.Context, tx *store.Tx, action, id string, befor
 	return p.AuditEntry(ctx, tx, entry)
 }
 
+// Change runs a change of a record and adds an audit entry with the record before and after it. It returns store.ErrNotFound for a record
+// that does not exist.
+func (p Proof) Change(ctx context.Context, tx *store.Tx, action, id string, change func() error) error {
+	before, err := p.Read(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	if err := change(); err != nil {
+		return err
+	}
+	return p.Audit(ctx, tx, action, id, before)
+}
+
+// ChangeRow is Change by a statement.
+func (p Proof) ChangeRow(ctx context.Context, tx *store.Tx, action, id, statement string, args ...any) error {
+	return p.Change(ctx, tx, action, id, func() error {
+		_, err := tx.Exec(ctx, statement, args...)
+		return err
+	})
+}
+
 // AuditEntry adds an audit entry, completed with the record as it is now.
 func (p Proof) AuditEntry(ctx context.Context, tx *store.Tx, entry store.AuditEntry) error {
 	after, err := p.Read(ctx, tx, entry.RecID)
@@ -105,29 +126,12 @@ func (p Proof) EachAfter(ctx context.Context, q store.Querier, last string, f fu
 
 // Exists reports whether there is a record with the id.
 func (p Proof) Exists(ctx context.Context, q store.Querier, id string) (bool, error) {
-	var one int
-	err := q.QueryRow(ctx, "SELECT 1 FROM "+p.From+" WHERE "+p.Key+" = $1", id).Scan(&one)
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
+	return store.Exists(ctx, q, "SELECT 1 FROM "+p.From+" WHERE "+p.Key+" = $1", id)
 }
 
 func (p Proof) next(ctx context.Context, q store.Querier, after string, limit int) ([]string, error) {
-	rows, err := q.Query(ctx, "SELECT DISTINCT "+p.Key+" FROM "+p.From+" WHERE "+p.Key+" > $1 ORDER BY "+p.Key+" LIMIT $2", after, limit)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	ids := make([]string, 0, limit)
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, rows.Err()
+	statement := "SELECT DISTINCT " + p.Key + " FROM " + p.From + " WHERE " + p.Key + " > $1 ORDER BY " + p.Key + " LIMIT $2"
+	return store.All(ctx, q, store.Text, statement, after, limit)
 }
 
 // ErrUnproven means that no audit entry contains the presented record.

@@ -81,7 +81,7 @@ type cached[V any] struct {
 }
 
 // NewCache returns a cache for about size entries.
-func NewCache[V any](size int64) (*Cache[V], error) {
+func NewCache[V any](size int64) *Cache[V] {
 	seed := maphash.MakeSeed()
 	// The library recommends ten counters of its frequency sketch for each entry. Four, as in Caffeine, take 0.6 MB for the 32,768
 	// entries of a cache instead of 1.4.
@@ -92,7 +92,10 @@ func NewCache[V any](size int64) (*Cache[V], error) {
 		// only distinguishes keys, which comparing whole keys does better.
 		KeyToHash: func(key string) (uint64, uint64) { return maphash.String(seed, key), 0 },
 	})
-	return &Cache[V]{entries: entries}, err
+	if err != nil {
+		panic(err) // only a size below 1 is rejected
+	}
+	return &Cache[V]{entries: entries}
 }
 
 // Get returns the value of a key.

@@ -9,10 +9,7 @@ import (
 
 // Ristretto compares hashes. Two keys with the same hash must not share an entry.
 func TestCache_ComparesWholeKeys(t *testing.T) {
-	m, err := NewCache[int](16)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := NewCache[int](16)
 	defer m.Close()
 	m.entries.Set("asked for", &cached[int]{key: "another", value: 1}, 1)
 	m.Wait()

@@ -25,6 +25,14 @@ const Trial = 24 * time.Hour
 // MaxBody is the maximum size of a request with a proof, in bytes: it may be a passkey.
 const MaxBody = 32 << 10
 
+// NewUser is a user whom a first sign-in with the provider creates: active at once, without a password.
+type NewUser struct {
+	Email       string   // validated by the provider
+	DisplayName string   // left out if it is not well-formed
+	Language    string   // a language tag such as de-CH; unknown ones count as English
+	Roles       []string // ids
+}
+
 // Kind is a kind of methods.
 type Kind string
 

@@ -104,11 +104,10 @@ func (d *Date) UnmarshalJSON(b []byte) error {
 		return RuleDate
 	}
 	parsed, err := ParseDate(string(b[1 : len(b)-1]))
-	if err != nil {
-		return err
+	if err == nil {
+		*d = parsed
 	}
-	*d = parsed
-	return nil
+	return err
 }
 
 // Value stores the date as text; the zero Date is stored as NULL.
@@ -134,15 +133,10 @@ func (d *Date) Scan(src any) error {
 }
 
 func (d *Date) scanText(s string) error {
-	if s == "" {
-		*d = Date{}
-		return nil
-	}
-	parsed, err := ParseDate(s)
-	if err != nil {
+	var err error
+	if *d, err = ParseDate(s); err != nil && s != "" {
 		return fmt.Errorf("read a date from %q: %w", s, err)
 	}
-	*d = parsed
 	return nil
 }
 

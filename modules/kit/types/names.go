@@ -309,7 +309,12 @@ func withoutTitles(text string, titles []string) []string {
 }
 
 // likeASCII maps a character to the letter of ASCII that it looks like.
-var likeASCII = sync.OnceValue(func() map[rune]rune {
+var likeASCII = sync.OnceValue(func() map[rune]rune { return lettersOf(lookAlikes) })
+
+// likeLatinCapitals maps a character to the Latin letter that it looks like before it is folded.
+var likeLatinCapitals = sync.OnceValue(func() map[rune]rune { return lettersOf(capitalLookAlikes) })
+
+func lettersOf(lookAlikes map[byte]string) map[rune]rune {
 	table := make(map[rune]rune, 512)
 	for letter, characters := range lookAlikes {
 		for _, r := range characters {
@@ -317,18 +322,7 @@ var likeASCII = sync.OnceValue(func() map[rune]rune {
 		}
 	}
 	return table
-})
-
-// likeLatinCapitals maps a character to the Latin letter that it looks like before it is folded.
-var likeLatinCapitals = sync.OnceValue(func() map[rune]rune {
-	table := make(map[rune]rune, 64)
-	for letter, characters := range capitalLookAlikes {
-		for _, r := range characters {
-			table[r] = rune(letter)
-		}
-	}
-	return table
-})
+}
 
 // LookAlike returns the key that texts share when they look alike: folded, in normal form KC, without invisible characters, and
 // with the ASCII letter for every character that looks like one. ASCII texts are only folded, so that l and 1 stay different.

@@ -6,6 +6,8 @@
 // The package does not depend on HTTP, storage or translations.
 package types
 
+import "github.com/google/uuid"
+
 // Rule is the error of every parser in this package: the rule that the input breaks. It is a stable
 // name, for example "country". The text for people has the key "invalid.<rule>"; a test compares the
 // two.
@@ -56,34 +58,11 @@ const idLength = 36
 // case, as it is stored. It returns RuleID for braces, URN prefixes and missing hyphens, so that
 // an id has one spelling.
 func ParseID(s string) (string, error) {
-	lower := true
-	if len(s) != idLength {
+	id, err := uuid.Parse(s)
+	if err != nil || len(s) != idLength {
 		return "", RuleID
 	}
-	for i := range idLength {
-		c := s[i]
-		switch {
-		case i == 8 || i == 13 || i == 18 || i == 23:
-			if c != '-' {
-				return "", RuleID
-			}
-		case '0' <= c && c <= '9', 'a' <= c && c <= 'f':
-		case 'A' <= c && c <= 'F':
-			lower = false
-		default:
-			return "", RuleID
-		}
-	}
-	if lower {
-		return s, nil
-	}
-	b := []byte(s)
-	for i, c := range b {
-		if 'A' <= c && c <= 'F' {
-			b[i] = c + 'a' - 'A'
-		}
-	}
-	return string(b), nil
+	return id.String(), nil
 }
 
 // IsID reports whether [ParseID] accepts s.

@@ -5,6 +5,7 @@ package validate
 import (
 	"bytes"
 	"errors"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -85,6 +86,24 @@ func Parsed[T any](v *apierr.Fields, field, text string, parse func(string) (T, 
 		return zero
 	}
 	return parsed
+}
+
+// IDs checks a required list of at most limit ids.
+func IDs(v *apierr.Fields, field string, ids []string, limit int) []string {
+	if len(ids) == 0 {
+		v.Add(field, "invalid.required")
+	}
+	if len(ids) > limit {
+		v.Add(field, "invalid.max_items", apierr.Args{"Max": limit})
+		return nil
+	}
+	checked := make([]string, len(ids))
+	for i, id := range ids {
+		var err error
+		checked[i], err = types.ParseID(id)
+		Note(v, field+"."+strconv.Itoa(i), err)
+	}
+	return checked
 }
 
 // OneOf checks that a text is one of values. An empty text is a missing one.

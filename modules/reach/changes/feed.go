@@ -95,28 +95,19 @@ func (s *Service) end(ctx context.Context) (end int64, err error) {
 }
 
 func (s *Service) read(ctx context.Context, after, end int64) ([]entry, error) {
-	rows, err := s.db.Query(ctx, selectEntries, after, end, scanStep)
+	entries, err := store.All(ctx, s.db, scanEntry, selectEntries, after, end, scanStep)
 	if err != nil {
 		return nil, fmt.Errorf("read the change feed: %w", err)
 	}
-	defer rows.Close()
-	var entries []entry
-	for rows.Next() {
-		e, err := scanEntry(rows)
-		if err != nil {
-			return nil, fmt.Errorf("read the change feed: %w", err)
-		}
-		entries = append(entries, e)
-	}
-	return entries, rows.Err()
+	return entries, nil
 }
 
-func scanEntry(rows *store.Rows) (entry, error) {
+func scanEntry(row store.Scanner) (entry, error) {
 	var e entry
 	var before, after, hash string
 	var kind *string
 	v := &e.event
-	err := rows.Scan(&v.Version, &v.Timestamp, &v.Actor, &v.Action, &v.RecType, &v.RecID, &before, &after, &hash, &kind)
+	err := row.Scan(&v.Version, &v.Timestamp, &v.Actor, &v.Action, &v.RecType, &v.RecID, &before, &after, &hash, &kind)
 	if err != nil {
 		return e, err
 	}

@@ -18,8 +18,6 @@ import (
 	"kontor/store"
 )
 
-func requestLanguage(ctx context.Context) string { return endpoint.Language(ctx) }
-
 // ListInput holds the parameters of the list. CustomerID only selects the language.
 type ListInput struct {
 	Query      list.Params `query:"*"`
@@ -172,11 +170,6 @@ func (n *Notification) ETag() string {
 	return endpoint.VersionTag(n.version) + "-" + n.language
 }
 
-// emptyNotification is the answer to marking a notification as read that the caller does not have.
-func emptyNotification() *Notification {
-	return &Notification{ID: store.NilID, UserID: store.NilID, CustomerID: store.NilID, RecID: store.NilID}
-}
-
 const columns = `
 	id, user_id, customer_id, event, title_key, content_key, content, rec_id, rec_type, metadata,
 	chat_message_id, created_at, sent_at, read_at, read, deleted, version`
@@ -246,7 +239,7 @@ func (s *Service) Get(ctx context.Context, in OneInput) (*Notification, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.templates.renderByKeys(requestLanguage(ctx), &n)
+	s.templates.renderByKeys(endpoint.Language(ctx), &n)
 	return &n, nil
 }
 
@@ -255,7 +248,7 @@ const selectCustomerLanguage = `SELECT language FROM customer_languages WHERE id
 // language returns the language of the customer, or that of the request if no customer is given or it has none.
 func (s *Service) language(ctx context.Context, customerID string) (string, error) {
 	if customerID == "" || customerID == store.NilID {
-		return requestLanguage(ctx), nil
+		return endpoint.Language(ctx), nil
 	}
 	var language string
 	err := s.db.QueryRow(ctx, selectCustomerLanguage, customerID).Scan(&language)
@@ -263,7 +256,7 @@ func (s *Service) language(ctx context.Context, customerID string) (string, erro
 		return "", fmt.Errorf("read the language of a customer: %w", err)
 	}
 	if language == "" {
-		return requestLanguage(ctx), nil
+		return endpoint.Language(ctx), nil
 	}
 	return language, nil
 }

@@ -290,25 +290,13 @@ func (s *Service) addresses(ctx context.Context, q store.Querier, userIDs, chann
 	return found, nil
 }
 
-// OTPMessage is a message with a one-time code.
-type OTPMessage struct {
-	UserID    string
-	Channel   string // of a delivery
-	Recipient string
-	Language  string
-	Purpose   string // validation, registration, recovery, invitation, or taken (for a message without a code)
-	Code      string // of an invitation: the token of its link
-	Minutes   int    // for which the code is valid
-	Path      string // of the console's screen for the code; empty for none
-}
-
 const (
 	invitation    = "invitation" // the purpose of a message with a link instead of a code
 	minutesPerDay = 24 * 60
 )
 
 // PrepareOTP renders a message and returns the function that writes it to the outbox.
-func (s *Service) PrepareOTP(m OTPMessage) func(ctx context.Context, tx *store.Tx) error {
+func (s *Service) PrepareOTP(m event.OTPMessage) func(ctx context.Context, tx *store.Tx) error {
 	key := "notification." + string(event.CredentialOTP) + "." + m.Channel + "." + m.Purpose + "."
 	args := map[string]any{"Code": m.Code, "Minutes": m.Minutes, "Link": s.options.BaseURL + m.Path}
 	if m.Purpose == invitation {

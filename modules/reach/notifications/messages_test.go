@@ -157,7 +157,7 @@ func newService(t *testing.T) (*notifications.Service, *store.DB) {
 func TestPrepareOTP_WritesToTheLocalOutbox(t *testing.T) {
 	s, db := newService(t)
 	userID := store.NewID()
-	send := s.PrepareOTP(notifications.OTPMessage{UserID: userID, Channel: "email", Recipient: "Anna@bank.example", Language: "de",
+	send := s.PrepareOTP(event.OTPMessage{UserID: userID, Channel: "email", Recipient: "Anna@bank.example", Language: "de",
 		Purpose: "validation", Code: "012345", Minutes: 10})
 	if err := db.InTx(t.Context(), func(tx *store.Tx) error { return send(t.Context(), tx) }); err != nil {
 		t.Fatal(err)
@@ -186,7 +186,7 @@ func TestPrepareOTP_WritesToTheLocalOutbox(t *testing.T) {
 
 func TestPrepareOTP_IsRolledBackWithItsTransaction(t *testing.T) {
 	s, db := newService(t)
-	send := s.PrepareOTP(notifications.OTPMessage{Channel: "sms", Recipient: "+41446681800", Language: "en", Purpose: "recovery"})
+	send := s.PrepareOTP(event.OTPMessage{Channel: "sms", Recipient: "+41446681800", Language: "en", Purpose: "recovery"})
 	failed := context.Canceled
 	if err := db.InTx(t.Context(), func(tx *store.Tx) error {
 		if err := send(t.Context(), tx); err != nil {

@@ -307,18 +307,5 @@ func (s *Service) missed(ctx context.Context, stream *sse.Stream, position sse.P
 
 // copies reads notifications of a user on one side of a position.
 func (s *Service) copies(ctx context.Context, statement, userID string, p sse.Position, limit int) ([]Listed, error) {
-	rows, err := s.db.Query(ctx, statement, userID, p.At, p.ID, limit)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var found []Listed
-	for rows.Next() {
-		n, err := scanListed(rows)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, n)
-	}
-	return found, rows.Err()
+	return store.All(ctx, s.db, scanListed, statement, userID, p.At, p.ID, limit)
 }

@@ -10,6 +10,7 @@ import (
 	"kontor/modules/kit/personal"
 	"kontor/modules/reach/deliveries"
 	"kontor/server/access"
+	"kontor/server/endpoint"
 	"kontor/store"
 )
 
@@ -28,7 +29,7 @@ func (s *Service) PersonalSections() []personal.Section {
 	const one = "GET /v1/notifications/{notification_id}"
 	show := func(ctx context.Context, _ store.Querier, n Notification) (any, error) {
 		listed := Listed{Notification: n}
-		s.templates.renderListed(requestLanguage(ctx), &listed)
+		s.templates.renderListed(endpoint.Language(ctx), &listed)
 		return listed, nil
 	}
 	return []personal.Section{

@@ -56,7 +56,7 @@ func (s *Service) MarkRead(ctx context.Context, in ReadInput) (*Notification, er
 		if err != nil {
 			return err
 		}
-		before.language = requestLanguage(ctx)
+		before.language = endpoint.Language(ctx)
 		if err := endpoint.CheckMatch(ctx, before.ETag()); err != nil {
 			return err
 		}
@@ -67,12 +67,12 @@ func (s *Service) MarkRead(ctx context.Context, in ReadInput) (*Notification, er
 		return nil
 	})
 	if errors.Is(err, store.ErrNotFound) {
-		return emptyNotification(), nil
+		return &Notification{ID: store.NilID, UserID: store.NilID, CustomerID: store.NilID, RecID: store.NilID}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	n.language = requestLanguage(ctx)
+	n.language = endpoint.Language(ctx)
 	return &n, nil
 }
 

@@ -15,14 +15,15 @@ const countNotices = `SELECT event, COUNT(*) FROM notices WHERE created_at >= $1
 
 // CountSince calls use with each event of the notices since a time, and their number.
 func (s *Service) CountSince(ctx context.Context, since store.Time, use func(event string, n int64)) error {
-	_, err := store.All(ctx, s.db, func(row store.Scanner) (n int64, err error) {
+	return store.Each(ctx, s.db, func(row store.Scanner) error {
 		var event string
-		if err = row.Scan(&event, &n); err == nil {
-			use(event, n)
+		var n int64
+		if err := row.Scan(&event, &n); err != nil {
+			return err
 		}
-		return n, err
+		use(event, n)
+		return nil
 	}, countNotices, since)
-	return err
 }
 
 const (

@@ -10,6 +10,7 @@ import (
 	"kontor/modules/kit/records"
 	"kontor/server/access"
 	"kontor/server/apierr"
+	"kontor/server/endpoint"
 	"kontor/store"
 )
 
@@ -176,13 +177,13 @@ func (s *Service) Test(ctx context.Context, in oneInput) (Delivery, error) {
 	return made, err
 }
 
-// Replay sends the events since a time again. It returns apierr.WebhookNotFound and apierr.NoAccess.
-func (s *Service) Replay(ctx context.Context, in ReplayInput) error {
+// replay sends the events since a time again. It returns apierr.WebhookNotFound and apierr.NoAccess.
+func (s *Service) replay(ctx context.Context, in ReplayInput) (endpoint.Message, error) {
 	before, err := s.feed.Before(ctx, in.Since)
 	if err != nil {
-		return err
+		return endpoint.Message{}, err
 	}
-	return s.db.InTx(ctx, func(tx *store.Tx) error {
+	err = s.db.InTx(ctx, func(tx *store.Tx) error {
 		if _, err := table.Get(ctx, tx, in.ID, access.Update); err != nil {
 			return err
 		}
@@ -199,6 +200,7 @@ func (s *Service) Replay(ctx context.Context, in ReplayInput) error {
 		tx.AfterCommit(s.worker.outbox.WakeUp)
 		return nil
 	})
+	return endpoint.Confirm(ctx, s.Texts, "webhooks.replayed"), err
 }
 
 const selectCursor = `SELECT cursor FROM webhook_progress WHERE webhook_id = $1`
@@ -251,14 +253,11 @@ const (
 
 // Purge deletes deliveries that finished long ago. Call it about once an hour.
 func (s *Service) Purge(ctx context.Context) error {
-	for deleted := int64(purgeBatch); deleted == purgeBatch; {
-		err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-			deleted, err = tx.Exec(ctx, purgeFinished, tx.Now().Add(-s.Keep), purgeBatch)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("delete old deliveries of webhooks: %w", err)
-		}
+	err := s.db.InBatches(ctx, purgeBatch, func(tx *store.Tx) (int64, error) {
+		return tx.Exec(ctx, purgeFinished, tx.Now().Add(-s.Keep), purgeBatch)
+	})
+	if err != nil {
+		return fmt.Errorf("delete old deliveries of webhooks: %w", err)
 	}
 	return nil
 }

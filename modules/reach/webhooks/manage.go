@@ -207,10 +207,10 @@ func (s *Service) Rotate(ctx context.Context, in RotateInput) (NewSecret, error)
 	return NewSecret{w, secretText(secret)}, err
 }
 
-// Delete deletes a webhook with its deliveries. It returns apierr.WebhookNotFound, apierr.NoAccess and apierr.PreconditionFailed.
-func (s *Service) Delete(ctx context.Context, id string) error {
-	return s.db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := table.Get(ctx, tx, id, access.Delete)
+// delete deletes a webhook with its deliveries. It returns apierr.WebhookNotFound, apierr.NoAccess and apierr.PreconditionFailed.
+func (s *Service) delete(ctx context.Context, in oneInput) (endpoint.Message, error) {
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		before, err := table.Get(ctx, tx, in.ID, access.Delete)
 		if err != nil {
 			return err
 		}
@@ -218,11 +218,12 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 			return err
 		}
 		for _, statement := range []string{deleteDeliveries, deleteProgress, deleteWebhook} {
-			if _, err := tx.Exec(ctx, statement, id); err != nil {
+			if _, err := tx.Exec(ctx, statement, in.ID); err != nil {
 				return err
 			}
 		}
-		table.Audit(ctx, tx, actionDelete, id, before, nil)
+		table.Audit(ctx, tx, actionDelete, in.ID, before, nil)
 		return nil
 	})
+	return endpoint.Confirm(ctx, s.Texts, "webhooks.deleted"), err
 }

@@ -94,6 +94,7 @@ type Options struct {
 
 // Service is the module.
 type Service struct {
+	personal.Nothing
 	Options
 	db       *store.DB
 	feed     Feed
@@ -206,14 +207,6 @@ func (s *Service) get(ctx context.Context, in oneInput) (Webhook, error) {
 	return table.Get(ctx, s.db, in.ID, access.Read)
 }
 
-func (s *Service) delete(ctx context.Context, in oneInput) (endpoint.Message, error) {
-	return endpoint.Confirm(ctx, s.Texts, "webhooks.deleted"), s.Delete(ctx, in.ID)
-}
-
-func (s *Service) replay(ctx context.Context, in ReplayInput) (endpoint.Message, error) {
-	return endpoint.Confirm(ctx, s.Texts, "webhooks.replayed"), s.Replay(ctx, in)
-}
-
 // PersonalData lists the tables of the module.
 func (s *Service) PersonalData() []personal.Table {
 	return []personal.Table{
@@ -221,12 +214,4 @@ func (s *Service) PersonalData() []personal.Table {
 		{Name: "webhook_progress", Why: "It holds how far the delivery of events has come."},
 		{Name: "webhook_deliveries", Why: "Events hold ids of records and none of their data. They are deleted after webhooks.keep_days."},
 	}
-}
-
-// PersonalSections returns none.
-func (s *Service) PersonalSections() []personal.Section { return nil }
-
-// ErasePerson erases nothing. A webhook of an erased user sends nothing: the account is not active.
-func (s *Service) ErasePerson(context.Context, *store.Tx, personal.Subject, string) (string, error) {
-	return "", nil
 }

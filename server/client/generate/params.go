@@ -49,16 +49,21 @@ func queryType(p queryParam) string {
 	return "string"
 }
 
+// mapped returns what f makes of each text.
+func mapped(texts []string, f func(string) string) []string {
+	all := make([]string, len(texts))
+	for i, text := range texts {
+		all[i] = f(text)
+	}
+	return all
+}
+
 // goParams returns the parameters of a method.
 func (o operation) goParams(more string) string {
 	var b strings.Builder
 	b.WriteString("ctx context.Context, ")
 	if len(o.params) > 0 {
-		names := make([]string, len(o.params))
-		for i, p := range o.params {
-			names[i] = goParameter(p)
-		}
-		b.WriteString(strings.Join(names, ", ") + " string, ")
+		b.WriteString(strings.Join(mapped(o.params, goParameter), ", ") + " string, ")
 	}
 	b.WriteString(more)
 	if o.input != "" {
@@ -72,10 +77,7 @@ func (o operation) goParams(more string) string {
 
 // goArguments returns the arguments with which one method of an operation calls another.
 func (o operation) goArguments() []string {
-	var names []string
-	for _, p := range o.params {
-		names = append(names, goParameter(p))
-	}
+	names := mapped(o.params, goParameter)
 	if o.input != "" {
 		names = append(names, "in")
 	}
@@ -89,11 +91,7 @@ func (o operation) goArguments() []string {
 func (o operation) goInput(query string) string {
 	var parts []string
 	if len(o.params) > 0 {
-		names := make([]string, len(o.params))
-		for i, p := range o.params {
-			names[i] = goParameter(p)
-		}
-		parts = append(parts, "path: []string{"+strings.Join(names, ", ")+"}")
+		parts = append(parts, "path: []string{"+strings.Join(mapped(o.params, goParameter), ", ")+"}")
 	}
 	if o.input != "" {
 		parts = append(parts, "body: in")
@@ -106,26 +104,32 @@ func (o operation) goInput(query string) string {
 
 // literal returns the literal of the operation.
 func (w *goWriter) literal(o operation) string {
-	parts := []string{fmt.Sprintf("name: %q, method: %q, path: %q", o.id, o.method, o.path)}
-	if o.bearer {
-		parts = append(parts, "bearer: true")
-	}
-	if o.apiKey {
-		parts = append(parts, "apiKey: true")
-	}
-	if o.form {
-		parts = append(parts, "form: true")
-	}
-	if o.accepts("Idempotency-Key") {
-		parts = append(parts, "keyed: true")
-	}
-	if o.accepts("X-Device-ID") {
-		parts = append(parts, "device: true")
-	}
-	if media := o.answers[0].media; len(media) > 0 && (o.frames != nil || !slices.Equal(media, []string{"application/json"})) {
-		parts = append(parts, fmt.Sprintf("accept: %q", strings.Join(media, ", ")))
+	parts := append([]string{fmt.Sprintf("name: %q, method: %q, path: %q", o.id, o.method, o.path)}, o.flags()...)
+	if media := o.accept(); media != "" {
+		parts = append(parts, fmt.Sprintf("accept: %q", media))
 	}
 	return "operation{" + strings.Join(parts, ", ") + "}"
+}
+
+// flags returns the members of an operation's literal that are true.
+func (o operation) flags() (all []string) {
+	for _, flag := range []struct {
+		on   bool
+		name string
+	}{{o.bearer, "bearer"}, {o.apiKey, "apiKey"}, {o.form, "form"}, {o.accepts("Idempotency-Key"), "keyed"}, {o.accepts("X-Device-ID"), "device"}} {
+		if flag.on {
+			all = append(all, flag.name+": true")
+		}
+	}
+	return all
+}
+
+// accept returns the media types that a call asks for; empty for JSON alone.
+func (o operation) accept() string {
+	if media := strings.Join(o.answers[0].media, ", "); o.frames != nil || media != "application/json" {
+		return media
+	}
+	return ""
 }
 
 // pageMembers are the members of the pages of lists. Rows of a page that is stacked are grouped by keys. Not every list has people.

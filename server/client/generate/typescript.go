@@ -3,7 +3,6 @@ package generate
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -86,11 +85,7 @@ func (w *scriptWriter) types() {
 
 // literals returns a union of texts.
 func literals(values []string) string {
-	quoted := make([]string, len(values))
-	for i, value := range values {
-		quoted[i] = scriptText(value)
-	}
-	return strings.Join(quoted, " | ")
+	return strings.Join(mapped(values, scriptText), " | ")
 }
 
 // scriptText returns a text in single quotation marks.
@@ -293,11 +288,7 @@ func (w *scriptWriter) pages(o operation, method string) {
 	w.line("\n  /** The rows of all pages of {@link %s}. */", method)
 	w.line("  %s(%s): AsyncGenerator<%s, void, undefined>;", all, o.scriptParams("", "CallOptions"), w.scriptType("t.", o.page.elem))
 	w.code("\n  %s(%s) {", all, o.scriptNames(""))
-	names := make([]string, len(o.params))
-	for i, p := range o.params {
-		names[i] = camel(p)
-	}
-	args := strings.Join(append(names, "next"), ", ")
+	args := strings.Join(append(mapped(o.params, camel), "next"), ", ")
 	if o.page.next != "" {
 		w.code("    return cursors(query, (next) => this.%s(%s, options), (page) => page.%s);\n  }", method, args, o.page.rows)
 		return
@@ -366,11 +357,10 @@ func (o operation) scriptGiven(query string) string {
 		parts = append(parts, "input")
 	}
 	if len(o.query) > 0 {
-		if query == "" {
-			parts = append(parts, "query")
-		} else {
-			parts = append(parts, "query: "+query)
+		if query != "" {
+			query = ": " + query
 		}
+		parts = append(parts, "query"+query)
 	}
 	if len(parts) == 0 {
 		return "{}"
@@ -388,18 +378,9 @@ func (w *scriptWriter) literal(o operation) string {
 		}
 		path = "`" + filled + "`"
 	}
-	parts := []string{"name: " + scriptText(o.id), "method: " + scriptText(o.method), "path: " + path}
-	flags := []struct {
-		on   bool
-		name string
-	}{{o.bearer, "bearer"}, {o.apiKey, "apiKey"}, {o.form, "form"}, {o.accepts("Idempotency-Key"), "keyed"}, {o.accepts("X-Device-ID"), "device"}}
-	for _, flag := range flags {
-		if flag.on {
-			parts = append(parts, flag.name+": true")
-		}
-	}
-	if media := o.answers[0].media; len(media) > 0 && (o.frames != nil || !slices.Equal(media, []string{"application/json"})) {
-		parts = append(parts, "accept: "+scriptText(strings.Join(media, ", ")))
+	parts := append([]string{"name: " + scriptText(o.id), "method: " + scriptText(o.method), "path: " + path}, o.flags()...)
+	if media := o.accept(); media != "" {
+		parts = append(parts, "accept: "+scriptText(media))
 	}
 	return "{ " + strings.Join(parts, ", ") + " }"
 }

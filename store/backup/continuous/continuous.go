@@ -379,11 +379,10 @@ func (k Key) open(in io.Reader) (io.Reader, error) {
 	}
 	i.SetMaxWorkFactor(maxWorkFactor)
 	plain, err := age.Decrypt(in, i)
-	var wrong *age.NoIdentityMatchError
-	switch {
-	case errors.As(err, &wrong):
+	if _, wrong := errors.AsType[*age.NoIdentityMatchError](err); wrong {
 		return nil, fmt.Errorf("%w: the backup was encrypted with another one", sealing.ErrWrongKey)
-	case err != nil:
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", engine.ErrCorrupt, err)
 	}
 	return plain, nil

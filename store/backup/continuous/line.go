@@ -1,6 +1,7 @@
 package continuous
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -231,25 +232,16 @@ func inOrder(parts []part) []part {
 
 // Print prints the lines of a target, with their gaps and forks. Without a key it does not say whose lines they are.
 func (s *Survey) Print(out io.Writer, withKey bool) error {
-	p := printer{out: out}
+	var text bytes.Buffer
 	for _, l := range s.Lines {
-		p.line(s, l, withKey)
+		s.printLine(&text, l, withKey)
 	}
-	return p.err
+	_, err := text.WriteTo(out)
+	return err
 }
 
-type printer struct {
-	out io.Writer
-	err error
-}
-
-func (p *printer) print(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.out, format+"\n", args...)
-	}
-}
-
-func (p *printer) line(s *Survey, l *Line, withKey bool) {
+func (s *Survey) printLine(text *bytes.Buffer, l *Line, withKey bool) {
+	printf := func(format string, args ...any) { fmt.Fprintf(text, format+"\n", args...) }
 	kind := "line"
 	if l.Old {
 		kind = "old chain"
@@ -261,21 +253,21 @@ func (p *printer) line(s *Survey, l *Line, withKey bool) {
 		owner = s.fork(l)
 	}
 	if len(l.parts) == 0 {
-		p.print("%s %s: no parts%s", kind, l.ID, owner)
+		printf("%s %s: no parts%s", kind, l.ID, owner)
 	} else if from, to := l.From(), l.Top(); l.Old {
-		p.print("%s %s: %s to %s, %d parts, %.1f MB%s", kind, l.ID, from.At, to.At, l.Parts(), megabytes(l), owner)
+		printf("%s %s: %s to %s, %d parts, %.1f MB%s", kind, l.ID, from.At, to.At, l.Parts(), megabytes(l), owner)
 	} else {
-		p.print("%s %s: commits %d to %d, %s to %s, %d parts in %d chains, %.1f MB%s", kind, l.ID, from.Commits, to.Commits, from.At, to.At,
+		printf("%s %s: commits %d to %d, %s to %s, %d parts in %d chains, %.1f MB%s", kind, l.ID, from.Commits, to.Commits, from.At, to.At,
 			l.Parts(), len(l.chains()), megabytes(l), owner)
 	}
-	for _, text := range l.problems() {
-		p.print("  %s", text)
+	for _, problem := range l.problems() {
+		printf("  %s", problem)
 	}
 	if l.status != nil && l.status.ContinuedBy != "" {
-		p.print("  %s continues the line, as backup.line says", l.status.ContinuedBy)
+		printf("  %s continues the line, as backup.line says", l.status.ContinuedBy)
 	}
 	if l.status != nil && l.status.Displaced {
-		p.print("  fork: the line began because another server wrote to the line before")
+		printf("  fork: the line began because another server wrote to the line before")
 	}
 }
 

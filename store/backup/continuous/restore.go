@@ -40,8 +40,8 @@ func Restore(ctx context.Context, t Target, w Wanted, to inspect.Source) (r Rest
 			return r, err
 		}
 		r.Restored, err = restoreParts(ctx, t, key, r.parts, to)
-		var bad *backup.PartError
-		if !errors.As(err, &bad) || !isDamaged(err) {
+		bad, ok := errors.AsType[*backup.PartError](err)
+		if !ok || !isDamaged(err) {
 			break
 		}
 		unusable := &unusablePart{bad}

@@ -19,8 +19,8 @@ import (
 // within milliseconds, unless the disk or the network hangs.
 const outcomeWait = 5 * time.Second
 
-// MaxRuns is how often a job runs whose transaction is lost through other jobs.
-const MaxRuns = 3
+// maxRuns is how often a job runs whose transaction is lost through other jobs.
+const maxRuns = 3
 
 // ErrPanic is the error of a job that has panicked.
 var ErrPanic = errors.New("panic in a transaction")
@@ -42,16 +42,17 @@ type Job struct {
 
 	Runs  int
 	Err   error    // of the last run, then of the job
-	Hooks []func() // the after-commit functions of the last run
-
-	hookSpace [2]func() // the first of Hooks, so that most jobs need no further allocation
+	hooks []func() // the after-commit functions of the last run
 
 	answered bool // or handed to the hooks, which then close done
 	done     chan struct{}
 }
 
-// Init prepares a job for the queue.
-func (j *Job) Init(ctx context.Context, fn func(engine.Tx) error) {
+// job returns the job itself, for types that embed it.
+func (j *Job) job() *Job { return j }
+
+// init prepares a job for the queue.
+func (j *Job) init(ctx context.Context, fn func(engine.Tx) error) {
 	j.ctx, j.fn, j.done = ctx, fn, make(chan struct{})
 }
 
@@ -65,8 +66,8 @@ func (p *panicked) String() string {
 	return fmt.Sprintf("%v\n\nin a transaction:\n%s", p.value, p.stack)
 }
 
-// Wait returns the outcome of a job that is in the queue, as engine.Engine.Write does.
-func (j *Job) Wait() error {
+// wait returns the outcome of a job that is in the queue, as engine.Engine.Write does.
+func (j *Job) wait() error {
 	select {
 	case <-j.done:
 	case <-j.ctx.Done():
@@ -101,9 +102,9 @@ func (j *Job) awaitOutcome() bool {
 	}
 }
 
-// Begin takes a job for its next run. The run ends with Ended. When it returns false, the job must not run: the error, if there is one,
+// begin takes a job for its next run. The run ends with ended. When it returns false, the job must not run: the error, if there is one,
 // is the answer to its caller, who has left otherwise.
-func (j *Job) Begin() (ok bool, err error) {
+func (j *Job) begin() (ok bool, err error) {
 	before := ran
 	if j.Runs == 0 {
 		before = waiting
@@ -125,14 +126,14 @@ func (j *Job) Begin() (ok bool, err error) {
 
 // Again prepares a job for another run at once, after its last one was undone.
 func (j *Job) Again() {
-	j.Err, j.panic, j.Hooks = nil, nil, j.hookSpace[:0]
+	j.Err, j.panic, j.hooks = nil, nil, nil
 }
 
-// Ended records that a run has ended: its caller may leave from now on.
-func (j *Job) Ended() { j.state.Store(ran) }
+// ended records that a run has ended: its caller may leave from now on.
+func (j *Job) ended() { j.state.Store(ran) }
 
-// Reject takes a job that did not run. It returns false when the caller has left.
-func (j *Job) Reject() bool { return j.Runs > 0 || j.state.CompareAndSwap(waiting, taken) }
+// reject takes a job that did not run. It returns false when the caller has left.
+func (j *Job) reject() bool { return j.Runs > 0 || j.state.CompareAndSwap(waiting, taken) }
 
 // Call calls the function of the job and recovers its panic.
 func (j *Job) Call(tx engine.Tx) (err error) {
@@ -153,14 +154,14 @@ func (j *Job) Call(tx engine.Tx) (err error) {
 	return err
 }
 
-// Answer lets the caller of a job continue, after the job's after-commit functions. Further answers are ignored.
-func (j *Job) Answer(err error, hooks *Hooks) {
+// answer lets the caller of a job continue, after the job's after-commit functions. Further answers are ignored.
+func (j *Job) answer(err error, hooks *Hooks) {
 	if j.answered {
 		return
 	}
 	j.answered = true
 	j.Err = err
-	if err != nil || len(j.Hooks) == 0 {
+	if err != nil || len(j.hooks) == 0 {
 		close(j.done)
 		return
 	}
@@ -221,7 +222,7 @@ func (q *Hooks) loop() {
 		}
 		for _, j := range jobs {
 			q.progress.Begin(&q.progress.Hooks)
-			for _, f := range j.Hooks {
+			for _, f := range j.hooks {
 				q.call(f)
 			}
 			close(j.done)

@@ -57,12 +57,17 @@ func (q *Queue[J]) Next() (j J, ok bool) {
 	case j = <-q.Waiting:
 		return j, true
 	case <-q.Stop:
-		select {
-		case j = <-q.Waiting:
-			return j, true
-		default:
-			return j, false
-		}
+		return q.Poll()
+	}
+}
+
+// Poll returns a job, or false if none waits.
+func (q *Queue[J]) Poll() (j J, ok bool) {
+	select {
+	case j = <-q.Waiting:
+		return j, true
+	default:
+		return j, false
 	}
 }
 
@@ -87,9 +92,9 @@ func (q *Queue[J]) Close() {
 	}
 }
 
-// Loop calls step until it reports that no more work comes. It records the goroutine that does so. When that goroutine ends early
+// loop calls step until it reports that no more work comes. It records the goroutine that does so. When that goroutine ends early
 // (a panic in step, or runtime.Goexit in a job), abandon answers what was begun, and another goroutine continues.
-func (g *Goroutine) Loop(step func() (more bool), abandon func(error), log *slog.Logger) {
+func (g *Goroutine) loop(step func() (more bool), abandon func(error), log *slog.Logger) {
 	finished := false
 	g.SetCurrent()
 	defer func() {
@@ -102,7 +107,7 @@ func (g *Goroutine) Loop(step func() (more bool), abandon func(error), log *slog
 		}
 		log.Error("the goroutine of the writer ended; another one continues", "cause", cause, "stack", string(debug.Stack()))
 		abandon(fmt.Errorf("transaction was not finished: %v", cause))
-		go g.Loop(step, abandon, log)
+		go g.loop(step, abandon, log)
 	}()
 	for step() {
 	}
@@ -177,23 +182,3 @@ func (g *Goroutine) SetCurrent() { g.id.Store(goid.Get()) }
 
 // IsCurrent reports whether the current goroutine is the recorded one. No goroutine has the id 0.
 func (g *Goroutine) IsCurrent() bool { return g.id.Load() == goid.Get() }
-
-// RejectWrite returns ErrNested within a job of the writer and within an after-commit function.
-func RejectWrite(writer *Goroutine, hooks *Hooks) error {
-	switch {
-	case writer.IsCurrent():
-		return fmt.Errorf("%w: a function of InTx called InTx", engine.ErrNested)
-	case hooks.goroutine.IsCurrent():
-		return fmt.Errorf("%w: a function of AfterCommit called InTx", engine.ErrNested)
-	}
-	return nil
-}
-
-// RejectRead returns ErrNested within a job of the writer. The job would read the state before its own transaction, and while
-// all readers are held by callers that wait for the writer, it would block the writer.
-func RejectRead(writer *Goroutine) error {
-	if writer.IsCurrent() {
-		return fmt.Errorf("%w: a function of InTx read without its transaction", engine.ErrNested)
-	}
-	return nil
-}

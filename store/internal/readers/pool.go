@@ -3,6 +3,7 @@
 package readers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -81,7 +82,7 @@ func (p *Pool[R]) Revocations() uint64 { return p.revoked.Load() }
 
 // Take waits for a reader and binds it to the context.
 func (p *Pool[R]) Take(ctx context.Context) (r R, err error) {
-	if err := p.allowed(); err != nil {
+	if err := cmp.Or(ctx.Err(), p.allowed()); err != nil {
 		return r, err
 	}
 	p.mu.Lock()

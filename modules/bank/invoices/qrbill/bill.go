@@ -13,8 +13,9 @@
 package qrbill
 
 import (
+	"fmt"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -54,15 +55,10 @@ type Amount int64
 // String formats the amount with a point and two decimals: "1949.70".
 func (a Amount) String() string {
 	sign := ""
-	n := int64(a)
-	if n < 0 {
-		sign, n = "-", -n
+	if a < 0 {
+		sign, a = "-", -a
 	}
-	cents := strconv.FormatInt(n%100, 10)
-	if len(cents) < 2 {
-		cents = "0" + cents
-	}
-	return sign + strconv.FormatInt(n/100, 10) + "." + cents
+	return fmt.Sprintf("%s%d.%02d", sign, int64(a/100), int64(a%100))
 }
 
 // MarshalJSON encodes the amount as a JSON number without rounding.
@@ -118,13 +114,7 @@ func (f Finding) Tolerated() bool {
 
 // Violations returns the findings that strict mode rejects.
 func Violations(all []Finding) []Finding {
-	var broken []Finding
-	for _, f := range all {
-		if !f.Tolerated() {
-			broken = append(broken, f)
-		}
-	}
-	return broken
+	return slices.DeleteFunc(slices.Clone(all), Finding.Tolerated)
 }
 
 // SamePayment reports whether two bills result in the same payment.

@@ -315,9 +315,9 @@ const pdfHeaderWindow = 4096
 // sniff returns the kind of a file by its content. readable is false for kinds that cannot be read; the kind is then for the
 // error message.
 func sniff(file []byte) (kind string, readable bool) {
-	for _, m := range readableSignatures {
+	for _, m := range signatures {
 		if bytes.HasPrefix(file, []byte(m.prefix)) {
-			return m.kind, true
+			return m.kind, m.readable
 		}
 	}
 	if len(file) >= 12 && string(file[:4]) == "RIFF" && string(file[8:12]) == "WEBP" {
@@ -326,30 +326,23 @@ func sniff(file []byte) (kind string, readable bool) {
 	if len(file) >= 12 && string(file[4:8]) == "ftyp" {
 		return isoMedia(string(file[8:12])), false
 	}
-	for _, m := range unreadableSignatures {
-		if bytes.HasPrefix(file, []byte(m.prefix)) {
-			return m.kind, false
-		}
-	}
 	if bytes.Contains(file[:min(len(file), pdfHeaderWindow)], []byte("%PDF-")) {
 		return kindPDF, true
 	}
 	return textKind(file), false
 }
 
-// signature is the beginning of files of a kind.
-type signature struct{ prefix, kind string }
-
-var readableSignatures = []signature{
-	{"%PDF-", kindPDF}, {"\x89PNG\r\n\x1a\n", kindPNG}, {"\xff\xd8\xff", kindJPEG},
-	{"GIF87a", kindGIF}, {"GIF89a", kindGIF}, {"BM", kindBMP},
-	{"II*\x00", kindTIFF}, {"MM\x00*", kindTIFF},
-}
-
-var unreadableSignatures = []signature{
-	{"PK\x03\x04", "ZIP"}, {"\xd0\xcf\x11\xe0", "OLE"}, {"%!PS", "PostScript"}, {"{\\rtf", "RTF"},
-	{"II+\x00", "BigTIFF"}, {"MM\x00+", "BigTIFF"}, {"\x00\x00\x00\x0cjP  ", "JPEG 2000"},
-	{"\xff\x0a", "JPEG XL"}, {"\x00\x00\x00\x0cJXL ", "JPEG XL"}, {"\x1f\x8b", "gzip"}, {"7z\xbc\xaf", "7z"},
+// signatures are the beginnings of files of a kind.
+var signatures = []struct {
+	prefix, kind string
+	readable     bool
+}{
+	{"%PDF-", kindPDF, true}, {"\x89PNG\r\n\x1a\n", kindPNG, true}, {"\xff\xd8\xff", kindJPEG, true},
+	{"GIF87a", kindGIF, true}, {"GIF89a", kindGIF, true}, {"BM", kindBMP, true},
+	{"II*\x00", kindTIFF, true}, {"MM\x00*", kindTIFF, true},
+	{"PK\x03\x04", "ZIP", false}, {"\xd0\xcf\x11\xe0", "OLE", false}, {"%!PS", "PostScript", false}, {"{\\rtf", "RTF", false},
+	{"II+\x00", "BigTIFF", false}, {"MM\x00+", "BigTIFF", false}, {"\x00\x00\x00\x0cjP  ", "JPEG 2000", false},
+	{"\xff\x0a", "JPEG XL", false}, {"\x00\x00\x00\x0cJXL ", "JPEG XL", false}, {"\x1f\x8b", "gzip", false}, {"7z\xbc\xaf", "7z", false},
 }
 
 // isoMedia returns the kind of a file in an ISO base media container, such as MP4.

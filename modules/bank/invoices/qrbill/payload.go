@@ -245,20 +245,11 @@ func (p *parser) reportFormatted(element string, rule Rule, raw, clean string) {
 // permitted reports whether the guidelines 2.3 permit a character: printable ASCII, Latin-1, Latin Extended-A, four letters
 // with a comma below, and the euro sign. The code contains no date, so that the newest set applies to every bill.
 func permitted(r rune) bool {
-	switch {
-	case r >= 0x20 && r <= 0x7e, r >= 0xa0 && r <= 0x17f, r >= 0x218 && r <= 0x21b, r == '€':
-		return true
-	}
-	return false
+	return r >= 0x20 && r <= 0x7e || r >= 0xa0 && r <= 0x17f || r >= 0x218 && r <= 0x21b || r == '€'
 }
 
 func onlyPermitted(s string) bool {
-	for _, r := range s {
-		if !permitted(r) {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(r rune) bool { return !permitted(r) })
 }
 
 // countries are the alpha-2 codes of ISO 3166-1, and XK, which Swiss banks use for Kosovo.
@@ -322,8 +313,7 @@ func (e *Error) Is(target error) bool {
 
 // ReasonOf returns the reason of an Error, or "" for other errors.
 func ReasonOf(err error) Reason {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Reason
 	}
 	return ""

@@ -122,8 +122,15 @@ func (d *document) render(ref references.FPDF_PAGE, dpi float64) (*symbol.Gray, 
 	if err != nil {
 		return nil, err
 	}
-	scale := min(dpi/pointsPerInch, math.Sqrt(float64(min(maxPagePixels, d.limits.Pixels))/(w*h)))
-	return d.renderPixels(page, max(1, int(w*scale)), max(1, int(h*scale)))
+	r, err := d.rasterize(page, w, h, dpi/pointsPerInch, enums.FPDF_BITMAP_FORMAT_GRAY, enums.FPDF_RENDER_FLAG_GRAYSCALE)
+	if err != nil {
+		return nil, err
+	}
+	gray := symbol.NewGray(r.w, r.h)
+	for y := range r.h {
+		copy(gray.Pix[y*r.w:(y+1)*r.w], r.pixels[y*r.stride:])
+	}
+	return gray, nil
 }
 
 // pageSize returns width and height of a page in points. It rejects pages that no printer makes.
@@ -146,38 +153,42 @@ func (d *document) pageSize(page requests.Page) (w, h float64, err error) {
 	return w, h, nil
 }
 
-func (d *document) renderPixels(page requests.Page, w, h int) (*symbol.Gray, error) {
-	created, err := d.FPDFBitmap_CreateEx(&requests.FPDFBitmap_CreateEx{
-		Width: w, Height: h, Format: enums.FPDF_BITMAP_FORMAT_GRAY, Pointer: uint64(0),
-	})
+// raster are the pixels of a rendered page.
+type raster struct {
+	w, h, stride int
+	pixels       []byte
+}
+
+// rasterize renders a page of w by h points on white paper, scaled and no larger than maxPagePixels.
+func (d *document) rasterize(page requests.Page, w, h, scale float64, format enums.FPDF_BITMAP_FORMAT, flags enums.FPDF_RENDER_FLAG) (r raster, err error) {
+	scale = min(scale, math.Sqrt(float64(min(maxPagePixels, d.limits.Pixels))/(w*h)))
+	r.w, r.h = max(1, int(w*scale)), max(1, int(h*scale))
+	created, err := d.FPDFBitmap_CreateEx(&requests.FPDFBitmap_CreateEx{Width: r.w, Height: r.h, Format: format, Pointer: uint64(0)})
 	if err != nil {
-		return nil, errorf(TooComplex, "bitmap of %d x %d: %w", w, h, err)
+		return r, errorf(TooComplex, "bitmap of %d x %d: %w", r.w, r.h, err)
 	}
-	if _, err := d.FPDFBitmap_FillRect(&requests.FPDFBitmap_FillRect{
-		Bitmap: created.Bitmap, Width: w, Height: h, Color: 0xffffffff,
-	}); err != nil {
-		return nil, errorf(DamagedFile, "fill background: %w", err)
+	if _, err := d.FPDFBitmap_FillRect(&requests.FPDFBitmap_FillRect{Bitmap: created.Bitmap, Width: r.w, Height: r.h, Color: 0xffffffff}); err != nil {
+		return r, errorf(DamagedFile, "fill background: %w", err)
 	}
-	if _, err := d.FPDF_RenderPageBitmap(&requests.FPDF_RenderPageBitmap{
-		Bitmap: created.Bitmap, Page: page, SizeX: w, SizeY: h,
-		Flags: enums.FPDF_RENDER_FLAG_ANNOT | enums.FPDF_RENDER_FLAG_GRAYSCALE | enums.FPDF_RENDER_FLAG_RENDER_LIMITEDIMAGECACHE,
-	}); err != nil {
-		return nil, errorf(DamagedFile, "render: %w", err)
+	if _, err := d.FPDF_RenderPageBitmap(&requests.FPDF_RenderPageBitmap{Bitmap: created.Bitmap, Page: page, SizeX: r.w, SizeY: r.h,
+		Flags: flags | enums.FPDF_RENDER_FLAG_ANNOT | enums.FPDF_RENDER_FLAG_RENDER_LIMITEDIMAGECACHE}); err != nil {
+		return r, errorf(DamagedFile, "render: %w", err)
 	}
 	stride, err := d.FPDFBitmap_GetStride(&requests.FPDFBitmap_GetStride{Bitmap: created.Bitmap})
 	if err != nil {
-		return nil, errorf(DamagedFile, "stride: %w", err)
+		return r, errorf(DamagedFile, "stride: %w", err)
 	}
 	buffer, err := d.FPDFBitmap_GetBuffer(&requests.FPDFBitmap_GetBuffer{Bitmap: created.Bitmap})
-	if err != nil || len(buffer.Buffer) < stride.Stride*h || stride.Stride < w {
-		return nil, errorf(DamagedFile, "no pixels: %w", err)
+	bytes := r.w // of a row
+	if format != enums.FPDF_BITMAP_FORMAT_GRAY {
+		bytes *= 4
 	}
-	gray := symbol.NewGray(w, h)
-	for y := range h {
-		copy(gray.Pix[y*w:(y+1)*w], buffer.Buffer[y*stride.Stride:])
+	if err != nil || stride.Stride < bytes || len(buffer.Buffer) < stride.Stride*r.h {
+		return r, errorf(DamagedFile, "no pixels: %w", err)
 	}
+	r.stride, r.pixels = stride.Stride, buffer.Buffer
 	_, err = d.FPDFBitmap_Destroy(&requests.FPDFBitmap_Destroy{Bitmap: created.Bitmap})
-	return gray, err
+	return r, err
 }
 
 const engineMemory = 192 << 20 // memory that one PDF may use in the engine

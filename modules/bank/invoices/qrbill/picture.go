@@ -62,29 +62,36 @@ func openPicture(file []byte, kind string, limits Limits) (source, error) {
 	return p, nil
 }
 
-// decodePicture checks the header of an image against the limits, and decodes it.
+// decodePicture decodes an image in shades of grey.
 func decodePicture(file []byte, c codec, kind string, limits Limits) (gray *symbol.Gray, err error) {
+	err = decodeImage(file, c, kind, limits, func(img image.Image) { gray = toGray(img) })
+	return gray, err
+}
+
+// decodeImage checks the header of an image against the limits, decodes it and calls use with it.
+func decodeImage(file []byte, c codec, kind string, limits Limits, use func(img image.Image)) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			gray, err = nil, errorf(DamagedFile, "%s: decoder failed: %v", kind, p)
+			err = errorf(DamagedFile, "%s: decoder failed: %v", kind, p)
 		}
 	}()
 	config, err := c.config(bytes.NewReader(file))
 	if err != nil {
-		return nil, decodeError(kind, err)
+		return decodeError(kind, err)
 	}
 	depth := bytesPerPixel(config.ColorModel)
 	if isJPEG(file) { // also inside another format
 		depth = readJPEGHeader(file).bytesPerPixel(config.ColorModel)
 	}
 	if err := limits.checkPicture(config, depth); err != nil {
-		return nil, err
+		return err
 	}
 	img, err := c.decode(bytes.NewReader(file))
 	if err != nil {
-		return nil, decodeError(kind, err)
+		return decodeError(kind, err)
 	}
-	return toGray(img), nil
+	use(img)
+	return nil
 }
 
 func decodeError(kind string, err error) error {

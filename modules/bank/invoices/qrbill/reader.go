@@ -27,15 +27,16 @@ type Reader struct {
 	cacheDir  string // empty: none
 	tempDir   string // cache directory that Close removes; empty when the caller has one
 
-	closing   chan struct{} // closed by Close
+	closing   context.Context //nolint:containedctx // it ends with the Reader
+	end       context.CancelFunc
 	closeOnce sync.Once
 }
 
 // NewReader returns a Reader. It starts no process before the first file.
 func NewReader(config Config) *Reader {
 	config = config.withDefaults()
-	r := &Reader{limits: config.Limits, wait: config.Wait, now: config.Now, queue: sandbox.NewSizedQueue(config.Slots, config.Wait, config.Limits.Bytes),
-		closing: make(chan struct{})}
+	r := &Reader{limits: config.Limits, wait: config.Wait, now: config.Now, queue: sandbox.NewSizedQueue(config.Slots, config.Wait, config.Limits.Bytes)}
+	r.closing, r.end = context.WithCancel(context.Background())
 	cache := config.CacheDir
 	if cache == "" {
 		// A cache saves later workers from compiling the engine again. Without one they compile it.
@@ -57,7 +58,7 @@ const maxAnswer = max(4*maxTextBytes, maxPreviewBytes+1<<10)
 // reads return ErrBusy.
 func (r *Reader) Close(ctx context.Context) {
 	r.closeOnce.Do(func() {
-		close(r.closing)
+		r.end()
 		r.documents.Close(ctx)
 		r.pictures.Close(ctx)
 		if r.tempDir != "" {
@@ -66,27 +67,11 @@ func (r *Reader) Close(ctx context.Context) {
 	})
 }
 
-// isClosed reports whether Close was called.
-func (r *Reader) isClosed() bool {
-	select {
-	case <-r.closing:
-		return true
-	default:
-		return false
-	}
-}
-
 // untilClosed returns a context that also ends when the Reader is closed.
 func (r *Reader) untilClosed(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	go func() {
-		select {
-		case <-r.closing:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
+	stop := context.AfterFunc(r.closing, cancel)
+	return ctx, func() { stop(); cancel() }
 }
 
 // EngineStarted reports whether the PDF engine was ever started.
@@ -135,12 +120,16 @@ func (r *Reader) ReadFunc(ctx context.Context, load func() ([]byte, error), opti
 	if options.Page < 0 {
 		return nil, errorf(PageOutOfRange, "page %d", options.Page)
 	}
-	ctx, cancel := r.untilClosed(ctx)
-	defer cancel()
-	result, err := r.readInSlot(ctx, load, options)
-	if r.isClosed() && (errors.Is(err, context.Canceled) || errors.Is(err, sandbox.ErrClosed)) {
-		err = ErrBusy
+	c := collection{at: r.now()}
+	end, crash, err := r.inSlot(ctx, options.Caller, options.Waiting, load, job{Page: options.Page}, c.add)
+	if err != nil {
+		return nil, err
 	}
+	unfinished, failed := crash, end.err()
+	if end.Unfinished {
+		unfinished, failed = failed, nil
+	}
+	result, err := c.result(unfinished, failed) // a bill that was read counts, even if the worker failed later
 	if err == nil && options.Strict {
 		if violations := Violations(result.Findings); len(violations) > 0 {
 			return nil, &Error{Reason: InvalidPayload, Findings: violations}
@@ -149,37 +138,43 @@ func (r *Reader) ReadFunc(ctx context.Context, load func() ([]byte, error), opti
 	return result, err
 }
 
-// readInSlot waits for a slot and reads the file.
-func (r *Reader) readInSlot(ctx context.Context, load func() ([]byte, error), options Options) (result *Result, err error) {
-	err = r.inSlot(ctx, options.Caller, options.Waiting, load, func(lease *sandbox.Lease, file []byte, kind string) error {
-		result, err = r.read(ctx, lease, file, job{Kind: kind, Page: options.Page, Limits: r.limits})
-		return err
-	})
-	return result, err
-}
-
-// inSlot waits for a slot, loads a file and calls use with a worker for it.
-func (r *Reader) inSlot(ctx context.Context, caller string, waiting int, load func() ([]byte, error),
-	use func(lease *sandbox.Lease, file []byte, kind string) error,
-) error {
+// inSlot waits for a slot, loads a file and has a worker do a job with it. receive gets the parts of the worker's answer, and end is its
+// last one. crash is the error of a worker that failed.
+func (r *Reader) inSlot(ctx context.Context, caller string, waiting int, load func() ([]byte, error), j job, receive func(part []byte) error) (
+	end outcome, crash, err error,
+) {
+	ctx, cancel := r.untilClosed(ctx)
+	defer cancel()
+	defer func() {
+		for _, e := range []*error{&crash, &err} {
+			if r.closing.Err() != nil && (errors.Is(*e, context.Canceled) || errors.Is(*e, sandbox.ErrClosed)) {
+				*e = ErrBusy
+			}
+		}
+	}()
 	release, err := r.queue.AcquireFor(ctx, caller, orDefault(waiting, r.limits.Bytes))
 	if errors.Is(err, sandbox.ErrBusy) {
 		err = ErrBusy
 	}
 	if err != nil {
-		return err
+		return end, nil, err
 	}
 	defer release()
 	file, err := load()
 	if err != nil {
-		return err
+		return end, nil, err
 	}
 	if len(file) > r.limits.Bytes {
-		return errorf(TooLarge, "file of %d bytes", len(file))
+		return end, nil, errorf(TooLarge, "file of %d bytes", len(file))
 	}
 	kind, readable := sniff(file)
 	if !readable {
-		return &Error{Reason: UnsupportedFile, Format: kind}
+		return end, nil, &Error{Reason: UnsupportedFile, Format: kind}
+	}
+	j.Kind, j.Limits, j.Time = kind, r.limits, r.limits.Time
+	request, err := json.Marshal(j)
+	if err != nil {
+		return end, nil, fmt.Errorf("encode job: %w", err)
 	}
 	pool := r.pictures
 	if kind == kindPDF {
@@ -187,9 +182,21 @@ func (r *Reader) inSlot(ctx context.Context, caller string, waiting int, load fu
 	}
 	lease, err := r.acquire(ctx, pool)
 	if err != nil {
-		return err
+		return end, nil, err
 	}
-	return use(lease, file, kind)
+	limited, stop := context.WithTimeout(ctx, r.limits.Time+gracePeriod)
+	defer stop()
+	answer, err := lease.Run(limited, request, file, receive)
+	if ctx.Err() != nil {
+		return end, nil, ctx.Err()
+	}
+	if err != nil {
+		return end, crashError(err), nil
+	}
+	if err := json.Unmarshal(answer, &end); err != nil {
+		return end, nil, errorf(DamagedFile, "decode the answer of the worker: %w", err)
+	}
+	return end, nil, nil
 }
 
 // startWait is the minimum time that a file waits for a starting worker, in addition to its own time.
@@ -214,34 +221,6 @@ func (r *Reader) acquire(ctx context.Context, pool *sandbox.Pool) (*sandbox.Leas
 
 // gracePeriod is the time after the deadline of a worker in which it may still send the codes that it has read.
 const gracePeriod = 500 * time.Millisecond
-
-// read sends the file to a worker and returns the first bill, even if the worker failed later.
-func (r *Reader) read(ctx context.Context, lease *sandbox.Lease, file []byte, job job) (*Result, error) {
-	job.Time = r.limits.Time
-	request, err := json.Marshal(job)
-	if err != nil {
-		lease.Release()
-		return nil, fmt.Errorf("encode job: %w", err)
-	}
-	limited, cancel := context.WithTimeout(ctx, r.limits.Time+gracePeriod)
-	defer cancel()
-	c := collection{at: r.now()}
-	answer, err := lease.Run(limited, request, file, c.add)
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	if err != nil {
-		return c.result(crashError(err), nil)
-	}
-	var end outcome
-	if err := json.Unmarshal(answer, &end); err != nil {
-		return nil, errorf(DamagedFile, "decode the answer of the worker: %w", err)
-	}
-	if end.Unfinished {
-		return c.result(end.err(), nil)
-	}
-	return c.result(nil, end.err())
-}
 
 // crashError returns the error of a file whose worker failed.
 func crashError(err error) error {

@@ -5,13 +5,10 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"image"
 	"image/color"
 	"image/draw"
 	"image/jpeg"
-	"math"
 
 	"github.com/disintegration/imaging"
 	"github.com/klippa-app/go-pdfium/enums"
@@ -72,42 +69,27 @@ func (w worker) render(j job, file []byte) (page image.Image, pages int, err err
 // renderPicture decodes a picture and returns it upright, on white and no larger than asked.
 func renderPicture(file []byte, j job) (page image.Image, err error) {
 	defer sandbox.LimitCPU(j.Limits.Time)()
-	defer func() {
-		if p := recover(); p != nil {
-			page, err = nil, errorf(DamagedFile, "%s: decoder failed: %v", j.Kind, p)
-		}
-	}()
-	c := codecs[j.Kind]
 	if j.Kind != kindJPEG && j.Kind != kindPNG {
 		return nil, &Error{Reason: UnsupportedFile, Format: j.Kind}
 	}
-	config, err := c.config(bytes.NewReader(file))
-	if err != nil {
-		return nil, decodeError(j.Kind, err)
-	}
-	depth, up := bytesPerPixel(config.ColorModel), exif.Upright
-	if j.Kind == kindJPEG {
-		header := readJPEGHeader(file)
-		depth, up = header.bytesPerPixel(config.ColorModel), header.up
-	} else if data := pngEXIF(file); data != nil {
-		up = exif.OrientationOf(data)
-	}
-	if err := j.Limits.checkPicture(config, depth); err != nil {
-		return nil, err
-	}
-	whole, err := c.decode(bytes.NewReader(file))
-	if err != nil {
-		return nil, decodeError(j.Kind, err)
-	}
-	width, height := j.Width, previewRatio*j.Width
-	if up.IsQuarterTurn() {
-		width, height = height, width
-	}
-	small := up.Turn(imaging.Fit(whole, width, height, imaging.Box))
-	white := image.NewRGBA(small.Bounds())
-	draw.Draw(white, white.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src)
-	draw.Draw(white, white.Bounds(), small, small.Bounds().Min, draw.Over)
-	return white, nil
+	err = decodeImage(file, codecs[j.Kind], j.Kind, j.Limits, func(whole image.Image) {
+		up := exif.Upright
+		if j.Kind == kindJPEG {
+			up = readJPEGHeader(file).up
+		} else if data := pngEXIF(file); data != nil {
+			up = exif.OrientationOf(data)
+		}
+		width, height := j.Width, previewRatio*j.Width
+		if up.IsQuarterTurn() {
+			width, height = height, width
+		}
+		small := up.Turn(imaging.Fit(whole, width, height, imaging.Box))
+		white := image.NewRGBA(small.Bounds())
+		draw.Draw(white, white.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src)
+		draw.Draw(white, white.Bounds(), small, small.Bounds().Min, draw.Over)
+		page = white
+	})
+	return page, err
 }
 
 // pngEXIF returns the EXIF data of a PNG, or nil (PNG, third edition, section 11.3.3.6).
@@ -155,39 +137,18 @@ func (d *document) renderColour(ref references.FPDF_PAGE, width int) (image.Imag
 	if err != nil {
 		return nil, err
 	}
-	scale := min(float64(width)/w, float64(previewRatio*width)/h, math.Sqrt(float64(min(maxPagePixels, d.limits.Pixels))/(w*h)))
-	return d.renderBGR(page, max(1, int(w*scale)), max(1, int(h*scale)))
-}
-
-func (d *document) renderBGR(page requests.Page, w, h int) (image.Image, error) {
-	created, err := d.FPDFBitmap_CreateEx(&requests.FPDFBitmap_CreateEx{Width: w, Height: h, Format: enums.FPDF_BITMAP_FORMAT_BGRX, Pointer: uint64(0)})
+	r, err := d.rasterize(page, w, h, min(float64(width)/w, float64(previewRatio*width)/h), enums.FPDF_BITMAP_FORMAT_BGRX, 0)
 	if err != nil {
-		return nil, errorf(TooComplex, "bitmap of %d x %d: %w", w, h, err)
+		return nil, err
 	}
-	if _, err := d.FPDFBitmap_FillRect(&requests.FPDFBitmap_FillRect{Bitmap: created.Bitmap, Width: w, Height: h, Color: 0xffffffff}); err != nil {
-		return nil, errorf(DamagedFile, "fill background: %w", err)
-	}
-	if _, err := d.FPDF_RenderPageBitmap(&requests.FPDF_RenderPageBitmap{Bitmap: created.Bitmap, Page: page, SizeX: w, SizeY: h,
-		Flags: enums.FPDF_RENDER_FLAG_ANNOT | enums.FPDF_RENDER_FLAG_RENDER_LIMITEDIMAGECACHE}); err != nil {
-		return nil, errorf(DamagedFile, "render: %w", err)
-	}
-	stride, err := d.FPDFBitmap_GetStride(&requests.FPDFBitmap_GetStride{Bitmap: created.Bitmap})
-	if err != nil {
-		return nil, errorf(DamagedFile, "stride: %w", err)
-	}
-	buffer, err := d.FPDFBitmap_GetBuffer(&requests.FPDFBitmap_GetBuffer{Bitmap: created.Bitmap})
-	if err != nil || stride.Stride < 4*w || len(buffer.Buffer) < stride.Stride*h {
-		return nil, errorf(DamagedFile, "no pixels: %w", err)
-	}
-	out := image.NewRGBA(image.Rect(0, 0, w, h))
-	for y := range h {
-		from, to := buffer.Buffer[y*stride.Stride:], out.Pix[y*out.Stride:]
-		for x := range w {
+	out := image.NewRGBA(image.Rect(0, 0, r.w, r.h))
+	for y := range r.h {
+		from, to := r.pixels[y*r.stride:], out.Pix[y*out.Stride:]
+		for x := range r.w {
 			to[4*x], to[4*x+1], to[4*x+2], to[4*x+3] = from[4*x+2], from[4*x+1], from[4*x], 0xff
 		}
 	}
-	_, err = d.FPDFBitmap_Destroy(&requests.FPDFBitmap_Destroy{Bitmap: created.Bitmap})
-	return out, err
+	return out, nil
 }
 
 // PreviewOptions are the options of a preview.
@@ -209,42 +170,17 @@ const maxPreviewBytes = 4 << 20
 // Preview renders a page of a PDF, or a JPEG or PNG, as a new picture: upright, on white, without metadata. It loads the file when a slot is
 // free, and shares slots and workers with [Reader.Read]. It returns the same errors, and those of load unchanged.
 func (r *Reader) Preview(ctx context.Context, load func() ([]byte, error), options PreviewOptions) (picture Picture, err error) {
-	ctx, cancel := r.untilClosed(ctx)
-	defer cancel()
-	err = r.inSlot(ctx, options.Caller, 1, load, func(lease *sandbox.Lease, file []byte, kind string) error {
-		picture, err = r.preview(ctx, lease, file, job{Kind: kind, Page: max(1, options.Page), Width: options.Width, Limits: r.limits, Time: r.limits.Time})
-		return err
-	})
-	if r.isClosed() && (errors.Is(err, context.Canceled) || errors.Is(err, sandbox.ErrClosed)) {
-		err = ErrBusy
-	}
-	return picture, err
-}
-
-// preview has a worker render the preview.
-func (r *Reader) preview(ctx context.Context, lease *sandbox.Lease, file []byte, j job) (picture Picture, err error) {
-	request, err := json.Marshal(j)
-	if err != nil {
-		lease.Release()
-		return picture, fmt.Errorf("encode job: %w", err)
-	}
-	limited, cancel := context.WithTimeout(ctx, r.limits.Time+gracePeriod)
-	defer cancel()
-	answer, err := lease.Run(limited, request, file, func(part []byte) error {
+	end, crash, err := r.inSlot(ctx, options.Caller, 1, load, job{Page: max(1, options.Page), Width: options.Width}, func(part []byte) error {
 		picture.JPEG = part
 		return nil
 	})
-	switch {
-	case ctx.Err() != nil:
-		return Picture{}, ctx.Err()
-	case err != nil:
-		return Picture{}, crashError(err)
+	if err == nil {
+		err = crash
 	}
-	var end outcome
-	if err := json.Unmarshal(answer, &end); err != nil {
-		return Picture{}, errorf(DamagedFile, "decode the answer of the worker: %w", err)
+	if err == nil {
+		err = end.err()
 	}
-	if err := end.err(); err != nil {
+	if err != nil {
 		return Picture{}, err
 	}
 	if !isJPEG(picture.JPEG) || len(picture.JPEG) > maxPreviewBytes { // a worker that a file has taken over may send anything

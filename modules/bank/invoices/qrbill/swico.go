@@ -2,6 +2,7 @@ package qrbill
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -160,12 +161,8 @@ func (s *Swico) due() {
 	}
 	for _, c := range s.Conditions {
 		if strings.Trim(c.Rate, "0.") == "" {
-			net, err := time.ParseDuration(strings.TrimLeft(c.Value, "0") + "h")
-			if strings.TrimLeft(c.Value, "0") == "" {
-				net, err = 0, nil
-			}
-			if err == nil {
-				s.DueDate = start.Add(24 * net).Format(time.DateOnly)
+			if n, err := strconv.Atoi(c.Value); err == nil {
+				s.DueDate = start.AddDate(0, 0, n).Format(time.DateOnly)
 			}
 			return
 		}

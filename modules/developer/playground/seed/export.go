@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -226,9 +227,7 @@ const exportPage = 100
 func (e *exporter) each(ctx context.Context, path string, query url.Values, use func(row) error) error {
 	for offset := 0; ; offset += exportPage {
 		page := url.Values{"limit": {strconv.Itoa(exportPage)}, "offset": {strconv.Itoa(offset)}, "sort": {"id"}}
-		for name, values := range query {
-			page[name] = values
-		}
+		maps.Copy(page, query)
 		var answer struct {
 			Data   []row
 			Payers []row
@@ -426,19 +425,14 @@ func (e *exporter) chats(ctx context.Context) error {
 		people := chat.texts("participants")
 		// Staff may begin a chat with anybody, customers only some.
 		founder := max(0, slices.IndexFunc(people, func(id string) bool { return !e.users[id].isClient() }))
-		chat["participants"] = others(chat["participants"], founder)
+		all, _ := chat["participants"].([]any)
+		chat["participants"] = slices.Delete(slices.Clone(all), founder, founder+1)
 		e.create("chat", e.users[people[founder]].step, "/v1/chats", "/v1/chats", chat)
 		if err := e.messages(ctx, readers[chat.text("id")], chat.text("id")); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// others returns the entries of an array but one.
-func others(entries any, but int) []any {
-	all, _ := entries.([]any)
-	return slices.Delete(slices.Clone(all), but, but+1)
 }
 
 // messages adds the latest texts of a chat.

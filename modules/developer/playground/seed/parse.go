@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // The members of a file and of a step, in the order of the documentation.
@@ -41,7 +43,7 @@ func parse(data []byte, part func(name string) ([]byte, error)) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := parser{reader: newReader(), file: &File{Values: map[string]any{}, used: map[string]bool{}}, known: map[string]bool{}, part: part}
+	p := parser{reader: reader{open: map[*yaml.Node]bool{}}, file: &File{Values: map[string]any{}, used: map[string]bool{}}, known: map[string]bool{}, part: part}
 	value, err := p.value(root, 0)
 	if err != nil {
 		return nil, err
@@ -235,20 +237,15 @@ func (p *parser) readRequest(s *Step, m mapping) error {
 
 // ValidPath reports whether a step may send a request to a path.
 func ValidPath(path string) bool {
-	if !onePath.MatchString(path) || strings.Contains(path, "//") {
-		return false
-	}
-	for segment := range strings.SplitSeq(path, "/") {
-		if segment == "." || segment == ".." {
-			return false
-		}
-	}
-	for _, prefix := range closed {
-		if lower := strings.ToLower(path); lower == prefix || strings.HasPrefix(lower, prefix+"/") {
-			return false
-		}
-	}
-	return true
+	return onePath.MatchString(path) && !strings.Contains(path, "//") && !leadsAway(path)
+}
+
+// leadsAway reports whether a path leads upwards, or to one that no step may use.
+func leadsAway(path string) bool {
+	lower := strings.ToLower(path)
+	isClosed := func(prefix string) bool { return lower == prefix || strings.HasPrefix(lower, prefix+"/") }
+	isUpwards := func(segment string) bool { return segment == "." || segment == ".." }
+	return slices.ContainsFunc(closed, isClosed) || slices.ContainsFunc(strings.Split(path, "/"), isUpwards)
 }
 
 func (p *parser) readAs(s *Step, m mapping) error {

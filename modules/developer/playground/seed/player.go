@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Anonymous in "as" sends a step without a session.
@@ -22,36 +21,6 @@ const Anonymous = "anonymous"
 
 // ErrStranger says that no user has a name.
 var ErrStranger = errors.New("no such user")
-
-// Sender is where steps are sent.
-type Sender interface {
-	// Send sends a request as a user, or without a session if userID is empty. It returns ErrStranger for an unknown user.
-	Send(ctx context.Context, userID string, request *http.Request) (*http.Response, error)
-}
-
-// Player plays files.
-type Player struct {
-	Sender Sender
-	Caller string // the id of the user who plays
-	// Find returns the id of a user by login, or of a user with a role. It returns ErrStranger.
-	Find func(ctx context.Context, name string) (userID string, err error)
-	Now  func() time.Time
-	// Before is called before each step, with its number from 0.
-	Before func(n int)
-	// Run is the value of ${run}.
-	Run int64
-	// StepTime bounds a step.
-	StepTime time.Duration
-}
-
-// Result is what a step did.
-type Result struct {
-	ID      string
-	Line    int
-	Request string // with its references
-	Status  int
-	Record  string // the id in the answer of a step that is no GET; empty: none
-}
 
 // Failure says why a step failed. Reason is one of the texts "error.sandbox.step_failed.…".
 type Failure struct {
@@ -91,8 +60,9 @@ const (
 
 // state is a file that is being played.
 type state struct {
-	*Player
+	*sender
 	file    *File
+	run     int64 // the value of ${run}
 	answers map[string]answer
 	kept    int
 	secrets []string
@@ -105,58 +75,58 @@ type answer struct {
 	size int
 }
 
-// Play sends the steps in their order. It stops at the first one that fails, with a *[Failure]; the steps before it stay done and are
-// in the result.
-func (p *Player) Play(ctx context.Context, file *File) ([]Result, error) {
-	s := &state{Player: p, file: file, answers: map[string]answer{}}
-	var done []Result
+// playAll sends the steps of a file in their order. It stops at the first one that fails, with a *[Failure]; the steps before it stay done
+// and are in the result. before is called before each step, with its number from 0.
+func (d *sender) playAll(ctx context.Context, file *File, run int64, before func(n int)) ([]PlayedStep, error) {
+	s := &state{sender: d, file: file, run: run, answers: map[string]answer{}}
+	done := []PlayedStep{}
 	for n, step := range file.Steps {
 		if err := ctx.Err(); err != nil {
 			return done, err
 		}
-		p.Before(n)
-		result, err := s.play(ctx, step)
+		before(n)
+		played, err := s.playStep(ctx, step)
 		if err != nil {
 			return done, err
 		}
-		done = append(done, result)
+		done = append(done, played)
 	}
 	return done, nil
 }
 
-func (s *state) play(ctx context.Context, step Step) (Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.StepTime)
+func (s *state) playStep(ctx context.Context, step Step) (PlayedStep, error) {
+	ctx, cancel := context.WithTimeout(ctx, stepTime)
 	defer cancel()
 	s.left = maxText
 	userID, err := s.user(ctx, step)
 	if err != nil {
-		return Result{}, err
+		return PlayedStep{}, err
 	}
 	request, err := s.request(ctx, step)
 	if err != nil {
-		return Result{}, err
+		return PlayedStep{}, err
 	}
-	response, err := s.Sender.Send(ctx, userID, request)
+	response, err := s.Send(ctx, userID, request)
 	if errors.Is(err, ErrStranger) {
-		return Result{}, &Failure{Step: step, Reason: failUser, Member: step.As.source}
+		return PlayedStep{}, &Failure{Step: step, Reason: failUser, Member: step.As.source}
 	}
 	if err != nil {
-		return Result{}, &Failure{Step: step, Reason: failAnswer, Cause: err}
+		return PlayedStep{}, &Failure{Step: step, Reason: failAnswer, Cause: err}
 	}
 	defer response.Body.Close()
 	if media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); media == "text/event-stream" {
-		return Result{}, &Failure{Step: step, Reason: failAnswer, Status: response.StatusCode}
+		return PlayedStep{}, &Failure{Step: step, Reason: failAnswer, Status: response.StatusCode}
 	}
 	content, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	if err != nil {
-		return Result{}, &Failure{Step: step, Reason: failAnswer, Status: response.StatusCode, Cause: err}
+		return PlayedStep{}, &Failure{Step: step, Reason: failAnswer, Status: response.StatusCode, Cause: err}
 	}
 	return s.conclude(step, response.StatusCode, content)
 }
 
 // conclude compares an answer with what the step expects, and keeps it.
-func (s *state) conclude(step Step, status int, content []byte) (Result, error) {
-	result := Result{ID: step.ID, Line: step.Line, Request: step.Request(), Status: status}
+func (s *state) conclude(step Step, status int, content []byte) (PlayedStep, error) {
+	result := PlayedStep{ID: step.ID, Line: step.Line, Request: step.Request(), Status: status}
 	var body any
 	if len(content) <= maxAnswer {
 		decoder := json.NewDecoder(bytes.NewReader(content))
@@ -169,17 +139,17 @@ func (s *state) conclude(step Step, status int, content []byte) (Result, error) 
 	expected := step.Expect.Status
 	if expected == 0 && status >= 200 && status < 300 || expected == status {
 		if member, ok := s.fits(step.Expect, body, step); !ok {
-			return Result{}, &Failure{Step: step, Reason: failBody, Status: status, Member: s.mask(member)}
+			return PlayedStep{}, &Failure{Step: step, Reason: failBody, Status: status, Member: s.mask(member)}
 		}
 	} else {
-		return Result{}, s.unexpected(step, status, body)
+		return PlayedStep{}, s.unexpected(step, status, body)
 	}
 	object, _ := body.(map[string]any)
 	if id, ok := object["id"].(string); ok && step.Method != http.MethodGet && status < 300 {
-		result.Record = id
+		result.RecordID = &id
 	}
 	if err := s.keep(step, body, content); err != nil {
-		return Result{}, err
+		return PlayedStep{}, err
 	}
 	return result, nil
 }
@@ -238,7 +208,7 @@ func (s *state) keep(step Step, body any, content []byte) error {
 // user returns the id of the user who sends a step; empty: no user.
 func (s *state) user(ctx context.Context, step Step) (string, error) {
 	if step.As.source == "" {
-		return s.Caller, nil
+		return s.caller, nil
 	}
 	stranger := &Failure{Step: step, Reason: failUser, Member: step.As.source}
 	if step.As.source == Anonymous {
@@ -257,7 +227,7 @@ func (s *state) user(ctx context.Context, step Step) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	id, err := s.Find(ctx, name)
+	id, err := s.find(ctx, name)
 	if errors.Is(err, ErrStranger) {
 		return "", stranger
 	}
@@ -310,16 +280,7 @@ func (s *state) request(ctx context.Context, step Step) (*http.Request, error) {
 // validFilled is [ValidPath] for a path whose references are replaced.
 func validFilled(path string) bool {
 	plain, err := url.PathUnescape(path)
-	if err != nil {
-		return false
-	}
-	lower := strings.ToLower(plain)
-	for _, prefix := range closed {
-		if lower == prefix || strings.HasPrefix(lower, prefix+"/") {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(strings.Split(plain, "/"), func(segment string) bool { return segment == "." || segment == ".." })
+	return err == nil && !leadsAway(plain)
 }
 
 // body returns the content of a request and its media type.
@@ -421,9 +382,9 @@ func (s *state) textOf(step Step, t text, convert func(string) (string, bool)) (
 func (s *state) lookUp(step Step, ref *reference) (any, error) {
 	switch {
 	case ref.root == today || ref.root == now:
-		return ref.at(s.Now()), nil
+		return ref.at(s.DB.Clock().Now()), nil
 	case ref.name() == run:
-		return s.Run, nil
+		return s.run, nil
 	}
 	if value, ok := s.file.Values[ref.name()]; ok {
 		return value, nil
@@ -485,12 +446,7 @@ func differs(wanted, got any, at string) (member string, ok bool) {
 		if !is {
 			return at, false
 		}
-		names := make([]string, 0, len(w))
-		for name := range w {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		for _, name := range names {
+		for _, name := range slices.Sorted(maps.Keys(w)) {
 			if _, has := object[name]; !has {
 				return at + "." + name, false
 			}

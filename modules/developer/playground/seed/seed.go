@@ -2,7 +2,7 @@
 // such files in the executable. See docs/sandbox.md.
 //
 // [Parse] checks everything that can be known before a step runs: the form, the limits, and that each reference names an earlier step.
-// A [Player] sends the steps to a [Sender], one after the other, as the people whom they name. [Service] has the endpoints.
+// [Service] sends the steps to a server in memory, one after the other, as the people whom they name, and has the endpoints.
 package seed
 
 import (
@@ -26,7 +26,7 @@ const (
 
 // File is a checked seed file.
 type File struct {
-	// Start is when the first step runs; nil: the clock stays as it is. See [Player].
+	// Start is when the first step runs; nil: the clock stays as it is.
 	Start *time.Time
 	// Values are texts, numbers or truth values that references name. Their names may contain dots.
 	Values map[string]any

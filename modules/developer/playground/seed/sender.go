@@ -25,8 +25,7 @@ type sender struct {
 	ids      *ids
 	caller   string // the user who sends what no step sends
 	client   *http.Client
-	listener *fasthttputil.InmemoryListener
-	ended    chan struct{}
+	stop     func()
 	sessions map[string]session // by user id
 }
 
@@ -44,28 +43,37 @@ func (s *Service) openSender(i *ids) (*sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &sender{Service: s, ids: i, listener: fasthttputil.NewInmemoryListener(), ended: make(chan struct{}), sessions: map[string]session{}}
-	d.client = &http.Client{
-		Transport:     &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return d.listener.Dial() }},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	go func() {
-		defer close(d.ended)
-		_ = front.Serve(d.listener) // the error reports that the listener was closed
-	}()
+	d := &sender{Service: s, ids: i, sessions: map[string]session{}}
+	d.client, d.stop = Serve(front)
 	return d, nil
 }
 
-// close ends the sessions, which would soon end others of their users, and the server. It does not drain it, which would end the streams
-// of the modules.
+// Serve serves the API in memory, to a client whose connections are of no address. stop ends the server. It does not drain it, which would
+// end the streams of the modules.
+func Serve(front Front) (client *http.Client, stop func()) {
+	listener, ended := fasthttputil.NewInmemoryListener(), make(chan struct{})
+	client = &http.Client{
+		Transport:     &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return listener.Dial() }},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	go func() {
+		defer close(ended)
+		_ = front.Serve(listener) // the error reports that the listener was closed
+	}()
+	return client, func() {
+		client.CloseIdleConnections()
+		_ = listener.Close() // cannot fail: the listener is in memory
+		<-ended
+	}
+}
+
+// close ends the sessions, which would soon end others of their users, and the server.
 func (d *sender) close() {
 	d.ids.set(true)
 	for _, open := range d.sessions {
 		d.signOut(open)
 	}
-	d.client.CloseIdleConnections()
-	_ = d.listener.Close() // cannot fail: the listener is in memory
-	<-d.ended
+	d.stop()
 }
 
 // signOut ends a session. One that a step has ended, or the time, is no error.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"sync"
 	"time"
@@ -181,30 +182,19 @@ func (s *Service) play(ctx context.Context, file *File, before, after func(d *se
 	if err := before(d); err != nil {
 		return Played{}, err
 	}
-	held, err := s.hold(ctx, file)
+	moveTo, release, err := s.hold(ctx, file)
 	if err != nil {
 		return Played{}, err
 	}
 	defer store.SetIDs(ids.next)()
 	ids.set(false)
-	player := &Player{Sender: d, Caller: d.caller, Find: d.find, Now: s.DB.Clock().Now, Run: run, StepTime: stepTime,
-		Before: func(n int) { ids.begin(n); held.step(n) }}
-	results, err := player.Play(ctx, file)
-	played := Played{Run: run, Steps: make([]PlayedStep, 0, len(results))}
-	for _, r := range results {
-		step := PlayedStep{ID: r.ID, Line: r.Line, Request: r.Request, Status: r.Status}
-		if r.Record != "" {
-			step.RecordID = &r.Record
-		}
-		played.Steps = append(played.Steps, step)
-	}
-	err = errors.Join(err, held.release(context.WithoutCancel(ctx)))
-	played.Now = s.DB.Now()
+	steps, err := d.playAll(ctx, file, run, func(n int) { ids.begin(n); moveTo(n) })
+	err = errors.Join(err, release(context.WithoutCancel(ctx)))
 	if err != nil {
-		return Played{}, failed(ctx, err, len(results))
+		return Played{}, failed(ctx, err, len(steps))
 	}
 	ids.set(true)
-	return played, after(d)
+	return Played{Run: run, Steps: steps, Now: s.DB.Now()}, after(d)
 }
 
 // caller returns the user for steps that name none: that of the request, or for a command the first administrator.
@@ -215,12 +205,6 @@ func (s *Service) caller(ctx context.Context) (string, error) {
 	return s.find(ctx, access.Administrator)
 }
 
-// holding is a clock that stands still but for the steps; without a start it does nothing.
-type holding struct {
-	*Service
-	from time.Time
-}
-
 const (
 	// firstStep is how long after the start of a file its first step runs. The jobs that are due then take less.
 	firstStep = time.Minute
@@ -228,33 +212,24 @@ const (
 	betweenSteps = time.Second
 )
 
-// hold stops the clock for a file with a start.
-func (s *Service) hold(ctx context.Context, file *File) (*holding, error) {
+// hold stops the clock for a file with a start. moveTo sets it to the time of a step, and release lets it go on from where it stands.
+// Without a start both do nothing.
+func (s *Service) hold(ctx context.Context, file *File) (moveTo func(step int), release func(ctx context.Context) error, err error) {
 	if file.Start == nil {
-		return &holding{}, nil
+		return func(int) {}, func(context.Context) error { return nil }, nil
 	}
-	h := &holding{Service: s, from: file.Start.Add(firstStep)}
-	if present := s.Clock.Now(); present.After(h.from) {
-		h.from = present
+	from := file.Start.Add(firstStep)
+	if present := s.Clock.Now(); present.After(from) {
+		from = present
+	}
+	moveTo = func(step int) { s.Clock.Hold(from.Add(time.Duration(step) * betweenSteps)) }
+	release = func(ctx context.Context) error {
+		s.Clock.Release()
+		return s.DB.KeepAhead(ctx, s.Clock.Offset())
 	}
 	// A process that ends meanwhile starts with the time of the last step: time does not run back.
-	last := h.from.Add(time.Duration(len(file.Steps)) * betweenSteps)
-	return h, s.DB.KeepAhead(ctx, s.Clock.Offset()+last.Sub(s.Clock.Now()))
-}
-
-func (h *holding) step(n int) {
-	if h.Service != nil {
-		h.Clock.Hold(h.from.Add(time.Duration(n) * betweenSteps))
-	}
-}
-
-// release lets the clock go on from where it stands.
-func (h *holding) release(ctx context.Context) error {
-	if h.Service == nil {
-		return nil
-	}
-	h.Clock.Release()
-	return h.DB.KeepAhead(ctx, h.Clock.Offset())
+	last := from.Add(time.Duration(len(file.Steps)) * betweenSteps)
+	return moveTo, release, s.DB.KeepAhead(ctx, s.Clock.Offset()+last.Sub(s.Clock.Now()))
 }
 
 // Wrong turns a mistake of a file into an error of the API.
@@ -264,22 +239,16 @@ func Wrong(err error) error {
 		return err
 	}
 	args := apierr.Args{"Line": p.Line, "Step": p.Step}
-	for name, value := range p.Args {
-		args[name] = value
-	}
+	maps.Copy(args, p.Args)
 	field := "file"
 	if member, ok := p.Args["Member"].(string); ok && p.Step != "" {
 		field = p.Step + "." + member
 	} else if ok {
 		field = member
 	}
-	return (&apierr.Error{Kind: apierr.InvalidInput, Fields: fields(field, p.Key, args)}).Detail("line", p.Line).Detail("step", p.Step)
-}
-
-func fields(name, key string, args apierr.Args) *apierr.Fields {
-	f := &apierr.Fields{}
-	f.Add(name, key, args)
-	return f
+	var problems apierr.Fields
+	problems.Add(field, p.Key, args)
+	return (&apierr.Error{Kind: apierr.InvalidInput, Fields: &problems}).Detail("line", p.Line).Detail("step", p.Step)
 }
 
 // failed turns the failure of a step into an error of the API. done is how many steps were played before it.

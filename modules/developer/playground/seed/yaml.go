@@ -161,8 +161,8 @@ func (r *reader) scalar(n *yaml.Node) (any, error) {
 		}
 		return f, nil
 	case "!!binary":
-		content, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(n.Value), ""))
-		if err != nil {
+		content, ok := contentOf(n.Value)
+		if !ok {
 			return nil, wrong
 		}
 		return content, nil
@@ -171,8 +171,6 @@ func (r *reader) scalar(n *yaml.Node) (any, error) {
 	}
 	return nil, wrong // another tag
 }
-
-func newReader() reader { return reader{open: map[*yaml.Node]bool{}} }
 
 // contentOf returns the content of a file: !!binary in YAML, or a text in base64.
 func contentOf(value any) ([]byte, bool) {

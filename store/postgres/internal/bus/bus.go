@@ -122,7 +122,7 @@ func (b *Bus) Leads() bool { return int64(b.time.Now()) < b.leadUntil.Load() }
 // Clock returns the clock of the server.
 func (b *Bus) Clock() clock.Clock { return b.clock }
 
-// Channel returns the channel of the notifications, for [Notify].
+// Channel returns the channel of the notifications.
 func (b *Bus) Channel() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -260,7 +260,8 @@ func (b *Bus) Prepare(list []engine.Announcement) *Group {
 	return g
 }
 
-// Payloads returns the notifications that the transaction must send, see [Notify].
+// Payloads returns the notifications that the transaction must send, last: PostgreSQL lets only one transaction at a time commit
+// notifications.
 func (g *Group) Payloads() []string { return g.payloads }
 
 // Undone forgets a group whose transaction was not committed. It does nothing with nil.

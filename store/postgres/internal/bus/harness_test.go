@@ -134,7 +134,7 @@ func (n *node) commit(sql string, list ...engine.Announcement) (received <-chan 
 			payloads = append(payloads, quote(p)...)
 		}
 		args := [][]byte{[]byte(n.Channel()), append(payloads, '}')}
-		if r := n.writer.ExecParams(context.Background(), bus.Notify, args, nil, nil, nil).Read(); r.Err != nil {
+		if r := n.writer.ExecParams(context.Background(), `SELECT pg_notify($1, payload) FROM unnest($2::text[]) payload`, args, nil, nil, nil).Read(); r.Err != nil {
 			n.t.Fatalf("notify: %v", r.Err)
 		}
 	}

@@ -137,10 +137,6 @@ func decode(payload string) (m message, known bool) {
 	return m, true
 }
 
-// Notify sends the notifications of a group: $1 is [Bus.Channel], $2 holds [Group.Payloads]. It belongs at the end of the
-// group's transaction, because PostgreSQL lets only one transaction at a time commit notifications.
-const Notify = `SELECT pg_notify($1, payload) FROM unnest($2::text[]) payload`
-
 // The tables are unlogged: their content is worth nothing after a crash of the server. They are empty then, as they are on
 // a standby that has become the primary. Nodes of different versions of the program use them, so that columns may only be
 // added. The transaction that creates them must survive a crash, after which they would be taken for new.

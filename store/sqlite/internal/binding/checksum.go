@@ -67,9 +67,8 @@ func pageHolds(page []byte, number int64) bool {
 
 // pages holds which pages of a database file were compared. All connections share it.
 type pages struct {
-	path  string
-	size  atomic.Int64 // of a page; 0 while the file is empty or has no checksums
-	users int          // open files; under pagesMu
+	path string
+	size atomic.Int64 // of a page; 0 while the file is empty or has no checksums
 
 	mapped atomic.Bool  // the database has pages that map pointers, see scrub
 	total  atomic.Int64 // number of pages, as the first page says
@@ -78,29 +77,46 @@ type pages struct {
 	verified atomic.Pointer[[]atomic.Uint64]
 }
 
-var (
-	pagesMu sync.Mutex
-	pagesOf = map[string]*pages{}
-)
+var pagesOf registry[pages]
 
 // openPages returns the shared state of the file at a path.
-func openPages(path string) *pages {
-	pagesMu.Lock()
-	defer pagesMu.Unlock()
-	p := pagesOf[path]
-	if p == nil {
-		p = &pages{path: path}
-		pagesOf[path] = p
-	}
-	p.users++
-	return p
+func openPages(path string) *pages { return pagesOf.open(path, &pages{path: path}) }
+
+func (p *pages) close() { pagesOf.close(p.path) }
+
+// registry holds, by path, what all connections share about open files.
+type registry[T any] struct {
+	mu    sync.Mutex
+	files map[string]*registered[T]
 }
 
-func (p *pages) close() {
-	pagesMu.Lock()
-	defer pagesMu.Unlock()
-	if p.users--; p.users == 0 {
-		delete(pagesOf, p.path)
+type registered[T any] struct {
+	state *T
+	users int // open files
+}
+
+// open returns the shared state of a file, which is a new one unless the file is open already.
+func (r *registry[T]) open(path string, fresh *T) *T {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.files == nil {
+		r.files = map[string]*registered[T]{}
+	}
+	f := r.files[path]
+	if f == nil {
+		f = &registered[T]{state: fresh}
+		r.files[path] = f
+	}
+	f.users++
+	return f.state
+}
+
+func (r *registry[T]) close(path string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f := r.files[path]
+	if f.users--; f.users == 0 {
+		delete(r.files, path)
 	}
 }
 
@@ -195,12 +211,7 @@ func (p *pages) forgetAll() {
 
 // IgnoreChecksums makes a read-only connection accept pages whose checksum is wrong. Call it before the first statement.
 func (c *Conn) IgnoreChecksums() {
-	argument := c.tls.Alloc(8)
-	defer c.tls.Free(8)
-	if lib.Xsqlite3_file_control(c.tls, c.db, 0, lib.SQLITE_FCNTL_FILE_POINTER, argument) != lib.SQLITE_OK {
-		return
-	}
-	if f := state(*(*uintptr)(at(argument))); f != nil && f.pages != nil {
+	if f, _ := c.file(); f != nil && f.pages != nil {
 		f.pages.close()
 		f.pages = nil
 	}
@@ -292,13 +303,7 @@ const readTries = 5
 // many it compared, and 0 for a database without checksums. The error is a *PageError for the first wrong page. The
 // connection must have read something before.
 func (c *Conn) VerifyPages(ctx context.Context) (compared int64, err error) {
-	argument := c.tls.Alloc(8)
-	defer c.tls.Free(8)
-	if rc := lib.Xsqlite3_file_control(c.tls, c.db, 0, lib.SQLITE_FCNTL_FILE_POINTER, argument); rc != lib.SQLITE_OK {
-		return 0, c.fail(rc)
-	}
-	p := *(*uintptr)(at(argument))
-	f := state(p)
+	f, p := c.file()
 	if f == nil || f.pages == nil || f.pages.size.Load() == 0 {
 		return 0, nil
 	}

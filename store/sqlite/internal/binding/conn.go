@@ -180,17 +180,21 @@ func (c *Conn) InTransaction() bool { return lib.Xsqlite3_get_autocommit(c.tls, 
 // ReadError returns the last failed read of the database file by this connection, or nil. SQLite's own checks report such a
 // page as damaged.
 func (c *Conn) ReadError() error {
-	out := libc.Xmalloc(c.tls, 8)
-	defer libc.Xfree(c.tls, out)
-	rc := lib.Xsqlite3_file_control(c.tls, c.db, 0, lib.SQLITE_FCNTL_FILE_POINTER, out)
-	p := *(*uintptr)(at(out))
-	if rc != lib.SQLITE_OK || p == 0 {
-		return nil
-	}
-	if f := state(p); f != nil && f.unread != nil {
+	if f, _ := c.file(); f != nil && f.unread != nil {
 		return f.unread
 	}
 	return nil
+}
+
+// file returns the shim's state of the database file, and SQLite's file. The state is nil for a file without one.
+func (c *Conn) file() (f *file, p uintptr) {
+	argument := c.tls.Alloc(8)
+	defer c.tls.Free(8)
+	rc := lib.Xsqlite3_file_control(c.tls, c.db, 0, lib.SQLITE_FCNTL_FILE_POINTER, argument)
+	if p = *(*uintptr)(at(argument)); rc != lib.SQLITE_OK || p == 0 {
+		return nil, 0
+	}
+	return state(p), p
 }
 
 // BusyTimeout sets for how long a statement waits for a lock of another connection.
@@ -313,22 +317,18 @@ func damaged(e *PageError) int32 {
 // convert it to a failure that is reported to the watch.
 
 // step is SQLite's step, with bus errors reported as IOERR.
-func (c *Conn) step(p uintptr) (rc int32) {
-	before := debug.SetPanicOnFault(true)
-	returned := false
-	defer func() {
-		if !returned {
-			rc = c.faulted(recover())
-		}
-		debug.SetPanicOnFault(before)
-	}()
-	rc = lib.Xsqlite3_step(c.tls, p)
-	returned = true
-	return rc
+func (c *Conn) step(p uintptr) int32 {
+	return c.guarded(func() int32 { return lib.Xsqlite3_step(c.tls, p) })
 }
 
 // prepare is SQLite's prepare, which may read the schema, with the same treatment.
-func (c *Conn) prepare(sql uintptr, bytes int32, stmt, tail uintptr) (rc int32) {
+func (c *Conn) prepare(sql uintptr, bytes int32, stmt, tail uintptr) int32 {
+	return c.guarded(func() int32 {
+		return lib.Xsqlite3_prepare_v3(c.tls, c.db, sql, bytes, lib.SQLITE_PREPARE_PERSISTENT, stmt, tail)
+	})
+}
+
+func (c *Conn) guarded(call func() int32) (rc int32) {
 	before := debug.SetPanicOnFault(true)
 	returned := false
 	defer func() {
@@ -337,7 +337,7 @@ func (c *Conn) prepare(sql uintptr, bytes int32, stmt, tail uintptr) (rc int32) 
 		}
 		debug.SetPanicOnFault(before)
 	}()
-	rc = lib.Xsqlite3_prepare_v3(c.tls, c.db, sql, bytes, lib.SQLITE_PREPARE_PERSISTENT, stmt, tail)
+	rc = call()
 	returned = true
 	return rc
 }

@@ -25,8 +25,7 @@ const (
 // without a hash, or that another process may have rewritten, is compared with SQLite's checksum in its header. While a
 // transaction rewrites its own frames, only the hash is correct.
 type frames struct {
-	path  string
-	users int // open files; under framesMu
+	path string
 
 	tracked atomic.Bool // changed is collected, see Changes
 
@@ -35,30 +34,11 @@ type frames struct {
 	changed map[int64]struct{}
 }
 
-var (
-	framesMu sync.Mutex
-	framesOf = map[string]*frames{}
-)
+var framesOf registry[frames]
 
-func openFrames(path string) *frames {
-	framesMu.Lock()
-	defer framesMu.Unlock()
-	l := framesOf[path]
-	if l == nil {
-		l = &frames{path: path}
-		framesOf[path] = l
-	}
-	l.users++
-	return l
-}
+func openFrames(path string) *frames { return framesOf.open(path, &frames{path: path}) }
 
-func (l *frames) close() {
-	framesMu.Lock()
-	defer framesMu.Unlock()
-	if l.users--; l.users == 0 {
-		delete(framesOf, l.path)
-	}
-}
+func (l *frames) close() { framesOf.close(l.path) }
 
 func (l *frames) sum(i int64) uint64 {
 	l.mu.Lock()

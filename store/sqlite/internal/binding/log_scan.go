@@ -250,13 +250,7 @@ func (p *pages) scrub(page []byte, number int64) {
 // today. Earlier versions wrote such pages. next is the page to continue with, 0 at the end. The file is read without the log:
 // pages in the log are cleared when they are copied.
 func (c *Conn) UnscrubbedPages(ctx context.Context, from int64, limit int) (found []int64, next int64, err error) {
-	argument := c.tls.Alloc(8)
-	defer c.tls.Free(8)
-	if rc := lib.Xsqlite3_file_control(c.tls, c.db, 0, lib.SQLITE_FCNTL_FILE_POINTER, argument); rc != lib.SQLITE_OK {
-		return nil, 0, c.fail(rc)
-	}
-	p := *(*uintptr)(at(argument))
-	f := state(p)
+	f, p := c.file()
 	if f == nil || f.pages == nil || f.pages.size.Load() == 0 {
 		return nil, 0, nil // without checksums, pages have no place that the file layer may use
 	}

@@ -40,21 +40,9 @@ func (c *Conn) Texts() []string { return slices.Collect(maps.Keys(c.stmts)) }
 
 // evict drops the less recently used half of the statements that are not running.
 func (c *Conn) evict() {
-	limit := c.clock
-	if n := uint64(maxStatements / 2); limit > n {
-		limit -= n
-	}
+	limit := c.clock - min(c.clock, maxStatements/2)
 	for text, s := range c.stmts {
 		if s.used <= limit && !s.busy {
-			s.finalize()
-			delete(c.stmts, text)
-		}
-	}
-	for text, s := range c.stmts {
-		if len(c.stmts) < maxStatements {
-			return
-		}
-		if !s.busy {
 			s.finalize()
 			delete(c.stmts, text)
 		}
@@ -256,32 +244,26 @@ func (s *Stmt) Size(i int) int {
 
 // Text returns column i of the current row as a new string.
 func (s *Stmt) Text(i int) string {
-	p := lib.Xsqlite3_column_text(s.c.tls, s.p, int32(i))
-	n := lib.Xsqlite3_column_bytes(s.c.tls, s.p, int32(i))
-	if p == 0 || n == 0 {
-		return ""
-	}
-	return string(unsafe.Slice((*byte)(at(p)), n))
+	return string(s.content(i, lib.Xsqlite3_column_text(s.c.tls, s.p, int32(i))))
 }
 
 // AppendText appends column i of the current row to b.
 func (s *Stmt) AppendText(b []byte, i int) []byte {
-	p := lib.Xsqlite3_column_text(s.c.tls, s.p, int32(i))
-	n := lib.Xsqlite3_column_bytes(s.c.tls, s.p, int32(i))
-	if p == 0 || n == 0 {
-		return b
-	}
-	return append(b, unsafe.Slice((*byte)(at(p)), n)...)
+	return append(b, s.content(i, lib.Xsqlite3_column_text(s.c.tls, s.p, int32(i)))...)
 }
 
 // Bytes returns column i of the current row in new memory.
 func (s *Stmt) Bytes(i int) []byte {
-	p := lib.Xsqlite3_column_blob(s.c.tls, s.p, int32(i))
+	return append([]byte{}, s.content(i, lib.Xsqlite3_column_blob(s.c.tls, s.p, int32(i)))...)
+}
+
+// content returns the memory of SQLite, at an address, that holds column i of the current row.
+func (s *Stmt) content(i int, p uintptr) []byte {
 	n := lib.Xsqlite3_column_bytes(s.c.tls, s.p, int32(i))
 	if p == 0 || n == 0 {
-		return []byte{}
+		return nil
 	}
-	return append(make([]byte, 0, n), unsafe.Slice((*byte)(at(p)), n)...)
+	return memory(p, int64(n))
 }
 
 // BindNull sets argument n, counted from 1, to NULL.
@@ -321,35 +303,31 @@ const maxArgument = 1_000_000_000
 
 // BindText sets argument n to a text.
 func (s *Stmt) BindText(n int, v string) error {
-	parameter := s.params[n-1]
-	if parameter == 0 {
-		return nil
-	}
-	if len(v) > maxArgument {
-		return s.c.fail(lib.SQLITE_TOOBIG)
-	}
-	p := s.reserve(uintptr(len(v)))
-	copy(unsafe.Slice((*byte)(at(p)), len(v)), v)
-	return s.bound(lib.Xsqlite3_bind_text(s.c.tls, s.p, parameter, p, int32(len(v)), lib.SQLITE_STATIC))
-}
-
-// BindBytes sets argument n to a blob.
-func (s *Stmt) BindBytes(n int, v []byte) error {
-	parameter := s.params[n-1]
-	if parameter == 0 {
-		return nil
-	}
-	if len(v) > maxArgument {
-		return s.c.fail(lib.SQLITE_TOOBIG)
-	}
-	p := s.reserve(uintptr(len(v)))
-	copy(unsafe.Slice((*byte)(at(p)), len(v)), v)
-	return s.bound(lib.Xsqlite3_bind_blob(s.c.tls, s.p, parameter, p, int32(len(v)), lib.SQLITE_STATIC))
+	return s.BindTextBytes(n, unsafe.Slice(unsafe.StringData(v), len(v)))
 }
 
 // BindTextBytes sets argument n to a text that is held as bytes.
 func (s *Stmt) BindTextBytes(n int, v []byte) error {
-	return s.BindText(n, unsafe.String(unsafe.SliceData(v), len(v)))
+	return s.bindContent(n, v, lib.Xsqlite3_bind_text)
+}
+
+// BindBytes sets argument n to a blob.
+func (s *Stmt) BindBytes(n int, v []byte) error {
+	return s.bindContent(n, v, lib.Xsqlite3_bind_blob)
+}
+
+// bindContent copies a text or blob into memory of the statement and binds it.
+func (s *Stmt) bindContent(n int, v []byte, bind func(tls *libc.TLS, stmt uintptr, parameter int32, p uintptr, bytes int32, free uintptr) int32) error {
+	parameter := s.params[n-1]
+	if parameter == 0 {
+		return nil
+	}
+	if len(v) > maxArgument {
+		return s.c.fail(lib.SQLITE_TOOBIG)
+	}
+	p := s.reserve(uintptr(len(v)))
+	copy(memory(p, int64(len(v))), v)
+	return s.bound(bind(s.c.tls, s.p, parameter, p, int32(len(v)), lib.SQLITE_STATIC))
 }
 
 func (s *Stmt) bound(rc int32) error {

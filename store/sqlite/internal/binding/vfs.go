@@ -378,12 +378,7 @@ func (c *Conn) HasChecksums() bool {
 
 // pages returns the shared state of the database file, or nil.
 func (c *Conn) pages() *pages {
-	argument := c.tls.Alloc(8)
-	defer c.tls.Free(8)
-	if lib.Xsqlite3_file_control(c.tls, c.db, 0, lib.SQLITE_FCNTL_FILE_POINTER, argument) != lib.SQLITE_OK {
-		return nil
-	}
-	if f := state(*(*uintptr)(at(argument))); f != nil {
+	if f, _ := c.file(); f != nil {
 		return f.pages
 	}
 	return nil

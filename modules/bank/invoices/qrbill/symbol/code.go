@@ -169,8 +169,7 @@ func (s *samples) decode(effort int) ([]byte, bool) {
 // decodeRanked decodes the symbol by the brightest or darkest parts of each module instead of its centre. Thin pen strokes
 // leave part of a light module bright, and scratches leave part of a dark module dark.
 func (q *grid) decodeRanked(g *Gray) ([]byte, bool) {
-	ranked := q.rank(g)
-	for _, s := range ranked {
+	for _, s := range q.rank(g) {
 		if data, ok := decodeBoth(q.layout, s.normalize(3).centers()); ok {
 			return data, true
 		}
@@ -265,19 +264,29 @@ func (l *layout) alignments() {
 	}
 }
 
-// alignmentCenters returns row and column of the centre module of each alignment pattern.
+// alignmentCenters returns row and column of the centre module of each alignment pattern, those near the upper left first, because each
+// one improves the prediction of the next.
 func (l *layout) alignmentCenters() [][2]int {
 	var list [][2]int
 	last := len(l.centers) - 1
-	for i, row := range l.centers {
-		for j, col := range l.centers {
-			if (i == 0 && j == 0) || (i == 0 && j == last) || (i == last && j == 0) {
+	for sum := range 2*last + 1 {
+		for i, row := range l.centers {
+			j := sum - i
+			if j < 0 || j > last || (i == 0 && (j == 0 || j == last)) || (i == last && j == 0) {
 				continue // a finder pattern is there
 			}
-			list = append(list, [2]int{row, col})
+			list = append(list, [2]int{row, l.centers[j]})
 		}
 	}
 	return list
+}
+
+// alignmentPatterns returns the alignment patterns in this order.
+func (l *layout) alignmentPatterns() (patterns []pattern) {
+	for _, at := range l.alignmentCenters() {
+		patterns = append(patterns, ringPattern(float64(at[1])+0.5, float64(at[0])+0.5, 2, 0, 2))
+	}
+	return patterns
 }
 
 // formatAreas marks the modules of the format and version information, whose values are not fixed.

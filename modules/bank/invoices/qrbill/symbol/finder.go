@@ -323,8 +323,7 @@ func ringPattern(u, v float64, reach, core, ring int) pattern {
 	return p
 }
 
-func finderPattern(u, v float64) pattern    { return ringPattern(u, v, 4, 1, 3) }
-func alignmentPattern(u, v float64) pattern { return ringPattern(u, v, 2, 0, 2) }
+func finderPattern(u, v float64) pattern { return ringPattern(u, v, 4, 1, 3) }
 
 // correlation returns the correlation of the picture at the given places with the expected values: 1 for perfect agreement,
 // 0 for none.

@@ -7,12 +7,7 @@
 // is not read rather than misread.
 package symbol
 
-import (
-	"errors"
-	"fmt"
-
-	"github.com/makiuchi-d/gozxing"
-)
+import "github.com/makiuchi-d/gozxing"
 
 // Gray is a picture in shades of grey, row by row without gaps; 0 is black.
 type Gray struct {
@@ -202,41 +197,11 @@ type bitmap struct {
 	w, h int
 }
 
-var errUnsupported = errors.New("not supported")
-
-// Luminance adapts a picture for the binarizers of gozxing without a copy.
-func Luminance(g *Gray) gozxing.LuminanceSource { return luminance{g} }
-
-// luminance adapts a Gray for gozxing, whose own conversion of images is slow.
-type luminance struct{ *Gray }
-
-func (l luminance) GetRow(y int, row []byte) ([]byte, error) {
-	if y < 0 || y >= l.H {
-		return nil, fmt.Errorf("row %d of %d", y, l.H)
-	}
-	return append(row[:0], l.Pix[y*l.W:(y+1)*l.W]...), nil
+// Luminance adapts a picture for the binarizers of gozxing without a copy: the brightness of a picture in YUV is one of its planes.
+func Luminance(g *Gray) gozxing.LuminanceSource {
+	source, _ := gozxing.NewPlanarYUVLuminanceSource(g.Pix, g.W, g.H, 0, 0, g.W, g.H, false) // fails only for a part beyond the picture
+	return source
 }
-
-func (l luminance) GetMatrix() []byte       { return l.Pix }
-func (l luminance) GetWidth() int           { return l.W }
-func (l luminance) GetHeight() int          { return l.H }
-func (l luminance) IsCropSupported() bool   { return false }
-func (l luminance) IsRotateSupported() bool { return false }
-func (l luminance) String() string          { return fmt.Sprintf("%d x %d", l.W, l.H) }
-
-func (l luminance) Crop(int, int, int, int) (gozxing.LuminanceSource, error) {
-	return nil, errUnsupported
-}
-
-func (l luminance) RotateCounterClockwise() (gozxing.LuminanceSource, error) {
-	return nil, errUnsupported
-}
-
-func (l luminance) RotateCounterClockwise45() (gozxing.LuminanceSource, error) {
-	return nil, errUnsupported
-}
-
-func (l luminance) Invert() gozxing.LuminanceSource { return l }
 
 // hybrid converts a picture to black and white with the local thresholds of gozxing.
 func hybrid(g *Gray) (*gozxing.BitMatrix, error) {

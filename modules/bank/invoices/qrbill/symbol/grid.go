@@ -62,42 +62,24 @@ func fitGrid(g *Gray, l *layout, start perspective) (*grid, bool) {
 		return nil, false
 	}
 	reach := 2.0 + float64(l.dimension)/40
-	for _, c := range l.alignmentsFromCorner() {
-		seen, score := search(g, h.to, alignmentPattern(c[0], c[1]), reach, 0.5)
+	for _, p := range l.alignmentPatterns() {
+		seen, score := search(g, h.to, p, reach, 0.5)
 		if score < 0.6 {
 			continue
 		}
-		matches = append(matches, match{c[0], c[1], seen, score})
-		if better, ok := fitProjection(append(matches[:len(matches):len(matches)], virtual)); ok {
+		matches = append(matches, match{p.u, p.v, seen, score})
+		if better, ok := fitProjection(append(slices.Clip(matches), virtual)); ok {
 			h = better
 		}
 	}
 	matches = dropOutliers(matches, h, virtual)
-	if better, ok := fitProjection(append(matches[:len(matches):len(matches)], virtual)); ok {
+	if better, ok := fitProjection(append(slices.Clip(matches), virtual)); ok {
 		h = better
 	}
 	out := &grid{layout: l, warp: warp{projection: *h}}
 	out.fitSpline(matches, 2)
 	out.refine(g)
 	return out, true
-}
-
-// alignmentsFromCorner returns the alignment patterns, those near the upper left first, because each one improves the
-// prediction of the next.
-func (l *layout) alignmentsFromCorner() [][2]float64 {
-	var list [][2]float64
-	for sum := 0; sum <= 2*len(l.centers); sum++ {
-		for i, row := range l.centers {
-			for j, col := range l.centers {
-				last := len(l.centers) - 1
-				if i+j != sum || (i == 0 && (j == 0 || j == last)) || (i == last && j == 0) {
-					continue
-				}
-				list = append(list, [2]float64{float64(col) + 0.5, float64(row) + 0.5})
-			}
-		}
-	}
-	return list
 }
 
 // dropOutliers removes alignment patterns that are far from the place that the others predict.
@@ -130,10 +112,10 @@ func (q *grid) refine(g *Gray) {
 		seen, _ := search(g, q.to, finderPattern(c[0], c[1]), 0.5, 0.125)
 		knots = append(knots, match{c[0], c[1], seen, 3})
 	}
-	for _, c := range q.alignmentsFromCorner() {
-		seen, score := search(g, q.to, alignmentPattern(c[0], c[1]), 1, 0.25)
+	for _, p := range q.alignmentPatterns() {
+		seen, score := search(g, q.to, p, 1, 0.25)
 		if score > 0.55 {
-			knots = append(knots, match{c[0], c[1], seen, score})
+			knots = append(knots, match{p.u, p.v, seen, score})
 		}
 	}
 	q.fitSpline(knots, 2)

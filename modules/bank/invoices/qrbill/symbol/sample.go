@@ -88,16 +88,9 @@ const minContrast = 5
 // is in modules.
 func (s *samples) normalize(radius int) *samples {
 	n := s.dimension
-	low, high := make([]float32, n*n), make([]float32, n*n)
-	for r := range n {
-		for c := range n {
-			v := s.value[(2*r+1)*s.side+2*c+1]
-			low[r*n+c], high[r*n+c] = v, v
-		}
-	}
-	low = slide(low, n, radius, func(a, b float32) float32 { return min(a, b) })
-	high = slide(high, n, radius, func(a, b float32) float32 { return max(a, b) })
-	low, high = smooth(low, n, radius), smooth(high, n, radius)
+	centers := s.centers()
+	low := slide(slide(centers, n, radius, slices.Min), n, radius, mean)
+	high := slide(slide(centers, n, radius, slices.Max), n, radius, mean)
 	out := &samples{layout: s.layout, side: s.side, value: make([]float32, len(s.value))}
 	for y := range s.side {
 		for x := range s.side {
@@ -110,55 +103,26 @@ func (s *samples) normalize(radius int) *samples {
 	return out
 }
 
-// slide folds each value with the values within radius, first along rows and then along columns.
-func slide(values []float32, n, radius int, fold func(a, b float32) float32) []float32 {
-	middle, out := make([]float32, n*n), make([]float32, n*n)
-	for r := range n {
-		for c := range n {
-			v := values[r*n+c]
-			for k := max(c-radius, 0); k <= min(c+radius, n-1); k++ {
-				v = fold(v, values[r*n+k])
-			}
-			middle[r*n+c] = v
-		}
-	}
-	for r := range n {
-		for c := range n {
-			v := middle[r*n+c]
-			for k := max(r-radius, 0); k <= min(r+radius, n-1); k++ {
-				v = fold(v, middle[k*n+c])
-			}
-			out[r*n+c] = v
-		}
-	}
-	return out
-}
-
-// smooth averages each value with the values within radius.
-func smooth(values []float32, n, radius int) []float32 {
-	sums := values
-	for pass := range 2 {
+// slide folds the values within radius of each value, first along rows and then along columns.
+func slide(values []float32, n, radius int, fold func(near []float32) float32) []float32 {
+	for range 2 {
 		next := make([]float32, n*n)
 		for r := range n {
 			for c := range n {
-				var sum float32
-				count := 0
-				for k := -radius; k <= radius; k++ {
-					rr, cc := r, c+k
-					if pass == 1 {
-						rr, cc = r+k, c
-					}
-					if rr >= 0 && cc >= 0 && rr < n && cc < n {
-						sum += sums[rr*n+cc]
-						count++
-					}
-				}
-				next[r*n+c] = sum / float32(count)
+				next[c*n+r] = fold(values[r*n+max(c-radius, 0) : r*n+min(c+radius+1, n)]) // mirrored: the second round folds the columns
 			}
 		}
-		sums = next
+		values = next
 	}
-	return sums
+	return values
+}
+
+func mean(values []float32) float32 {
+	var sum float32
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float32(len(values))
 }
 
 // centers returns the values at the centres of the modules.
@@ -203,12 +167,6 @@ const maxFailures = 2
 // NewScan returns a scan of a picture.
 func NewScan(g *Gray) *Scan { return &Scan{gray: g, failures: map[[6]int]int{}} }
 
-// Quick makes the cheap passes: local thresholds, a global threshold, half size, and the inverse of each. It returns true
-// when Stop returned true for a code.
-func (s *Scan) Quick(ctx context.Context) bool {
-	return s.quickFull(ctx) || s.quickHalf(ctx)
-}
-
 // Glance makes only the first of the quick passes.
 func (s *Scan) Glance(ctx context.Context) bool {
 	g := s.gray
@@ -218,23 +176,20 @@ func (s *Scan) Glance(ctx context.Context) bool {
 	return s.pass(ctx, g, hybrid, 1)
 }
 
-func (s *Scan) quickFull(ctx context.Context) bool {
+// Quick makes the cheap passes: local thresholds, a global threshold, half size, and the inverse of each. It returns true
+// when Stop returned true for a code.
+func (s *Scan) Quick(ctx context.Context) bool {
 	g := s.gray
 	if large(g) {
 		g = g.Half() // modules have many pixels in such a picture
 	}
-	return s.pass(ctx, g, hybrid, 1) || s.pass(ctx, g, histogram, 1)
-}
-
-func (s *Scan) quickHalf(ctx context.Context) bool {
+	if s.pass(ctx, g, hybrid, 1) || s.pass(ctx, g, histogram, 1) {
+		return true
+	}
 	if s.gray.W < 200 || s.gray.H < 200 {
 		return s.pass(ctx, s.gray.Double(), hybrid, 1)
 	}
-	g := s.gray.Half()
-	if large(s.gray) {
-		g = g.Half()
-	}
-	return s.pass(ctx, g, hybrid, 1)
+	return s.pass(ctx, g.Half(), hybrid, 1)
 }
 
 // large reports whether a picture is large enough to be read at half its size, as photos are.
@@ -325,12 +280,12 @@ func (s *Scan) read(ctx context.Context, g *Gray, matrix *gozxing.BitMatrix, fou
 			break
 		}
 		original := t.scaled(scale) // in the coordinates of the original picture
-		if s.covered(original) {
+		if slices.ContainsFunc(s.Codes, func(c Code) bool { return c.covers(original) }) {
 			continue
 		}
 		d := decodePlain(matrix, t)
 		if !d.ok && !satisfied && s.failures[original.place()] < maxFailures {
-			promising := false
+			var promising bool
 			if d, promising = decodeTriple(g, t, effort); !promising {
 				s.failures[original.place()]++
 			}
@@ -343,15 +298,6 @@ func (s *Scan) read(ctx context.Context, g *Gray, matrix *gozxing.BitMatrix, fou
 		satisfied = satisfied || (s.Stop != nil && s.Stop(code))
 	}
 	return satisfied
-}
-
-func (s *Scan) covered(t triple) bool {
-	for _, c := range s.Codes {
-		if c.covers(t) {
-			return true
-		}
-	}
-	return false
 }
 
 // place returns the rounded position of a triple, which is the same in all versions of a picture.
