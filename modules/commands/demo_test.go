@@ -98,4 +98,21 @@ func (p *process) expectDemoData(t *testing.T, login, password string) {
 			}
 		}
 	}
+	var customers struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	get("/v1/customers?limit=20", &customers)
+	files := 0
+	for _, customer := range customers.Data {
+		var evidence struct {
+			Files []any `json:"files"`
+		}
+		get("/v1/customers/"+customer.ID+"/kyc/files", &evidence)
+		files += len(evidence.Files)
+	}
+	if files == 0 {
+		t.Errorf("%s: %d customers have no evidence", login, len(customers.Data))
+	}
 }

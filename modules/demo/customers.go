@@ -283,7 +283,11 @@ func (b *builder) evidenceOf(ctx context.Context, c *customer, i int) error {
 		return nil
 	}
 	var kyc struct {
-		Documents []struct{ ID, Type, Number string }
+		Documents []struct {
+			ID     string `json:"id"`
+			Type   string `json:"type"`
+			Number string `json:"number"`
+		} `json:"documents"`
 	}
 	if err := b.api.get(ctx, c.advisor, "/v1/customers/"+c.id+"/kyc", &kyc); err != nil {
 		return err
