@@ -13,6 +13,7 @@ import (
 // Every entry needs a reason: one more digest delays every waiting write by microseconds. Remove stale entries.
 var inTransaction = map[string]string{
 	" seal":                  "the answer to a request with an idempotency key, of the modules that do not use store.DB.Answer yet",
+	" digest":                "records of several tables are changed in the transaction, by kit/recordtype alone",
 	"auth digest":            "sessions are read in the transaction that ends or refreshes them",
 	"auth template":          "the notification of a method of sign-in that was undone, which is rare",
 	"auth token":             "the times of a token are those of its session, which the transaction decides",
@@ -79,8 +80,6 @@ func runningJob() (place, stack string) {
 			if module, _, _ := strings.Cut(name, "."); module != "kit/records" && module != "kit/recordtype" { // it calls functions of other modules
 				_, place, _ = strings.Cut(module, "/") // without its room
 			}
-		} else if strings.HasSuffix(frame.Function, "(*writer).call") || !more {
-			return place, strings.Join(way, "\n")
 		}
 		if !more {
 			return place, strings.Join(way, "\n")
