@@ -5,21 +5,32 @@ import { onFrame } from './stream.js';
 /** Whether an error may be gone when the connection returns. */
 const isTemporary = (error) => Boolean(error) && (error.status === 0 || error.status >= 500);
 
+let returns = 0; // how often the network has returned or the stream has connected
+const waiting = new Set();
+
+function returned() {
+  returns++;
+  waiting.forEach((fn) => fn());
+}
+
+onFrame((frame) => frame.event === 'open' && returned());
+window.addEventListener('online', returned);
+
+/** How often the connection has returned, for useReconnected. */
+export const connections = () => returns;
+
 /**
- * Calls fn when the network returns or the stream connects again.
- * @param {boolean} wanted false: not now
+ * Calls fn when the network returns or the stream connects again: at once, if it did so since the attempt that has failed.
+ * @param {number|undefined} since what connections() was when the attempt began; undefined: fn is not wanted
  * @param {() => void} fn
  */
-export function useReconnected(wanted, fn) {
+export function useReconnected(since, fn) {
   useEffect(() => {
-    if (!wanted) return undefined;
-    const stop = onFrame((frame) => frame.event === 'open' && fn());
-    window.addEventListener('online', fn);
-    return () => {
-      stop();
-      window.removeEventListener('online', fn);
-    };
-  }, [wanted]);
+    if (since === undefined) return undefined;
+    if (since !== returns) fn();
+    waiting.add(fn);
+    return () => waiting.delete(fn);
+  }, [since]);
 }
 
 /**
@@ -38,6 +49,7 @@ export function useLoad(fetcher, inputs = []) {
   const loading = useRef(false);
   useEffect(() => {
     const mine = ++latest.current;
+    const since = connections();
     loading.current = true;
     const settle = (next) => {
       if (mine !== latest.current) return;
@@ -49,7 +61,7 @@ export function useLoad(fetcher, inputs = []) {
       .then(fetcher)
       .then(
         (data) => settle({ data, error: null, loading: false }),
-        (error) => settle((was) => ({ data: was.data, error, loading: false })),
+        (error) => settle((was) => ({ data: was.data, error, since, loading: false })),
       );
     return () => latest.current++;
   }, [...inputs, lang, attempt]);
@@ -58,6 +70,6 @@ export function useLoad(fetcher, inputs = []) {
     setState((was) => ({ ...was, data: typeof next === 'function' ? next(was.data) : next }));
     if (loading.current) reload(); // The load in progress may return older data.
   }, []);
-  useReconnected(isTemporary(state.error), reload);
-  return { ...state, reload, setData };
+  useReconnected(isTemporary(state.error) ? state.since : undefined, reload);
+  return { data: state.data, error: state.error, loading: state.loading, reload, setData };
 }

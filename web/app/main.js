@@ -12,7 +12,7 @@ import { go, interceptLinks, match, nextPath, route } from './router.js';
 import { listBeside, menuPath, NOT_FOUND, PUBLIC_SCREENS, SCREENS, ownRow, titleOf } from './screens.js';
 import { AuthLayout } from './ui/auth_layout.js';
 import { ConfirmDialog } from './ui/dialog.js';
-import { useReconnected } from './load.js';
+import { connections, useReconnected } from './load.js';
 import { ErrorBox, Skeleton, toast, toastError, Toasts } from './ui/feedback.js';
 import { keepEnterInPlace } from './ui/held_enter.js';
 import { PageHead } from './ui/page.js';
@@ -32,14 +32,15 @@ function Screen({ found, beside }) {
   const [attempt, setAttempt] = useState(0);
   const key = found.row.path + (found.params.id ?? '');
   const title = t(titleOf(found.row));
-  useReconnected(Boolean(error), () => setAttempt((n) => n + 1));
+  useReconnected(error?.since, () => setAttempt((n) => n + 1));
   useEffect(() => {
     let current = true;
+    const since = connections();
     setError(null);
     if (!beside) document.title = `${title} · ${siteName()}`; // until the screen sets its own
     loadScreen(found.row).then(
       (module) => current && (performance.mark('screen'), setShown({ view: module.default, key, params: found.params })),
-      () => current && setError({ status: 0, message: t('error.network'), code: 'network' }),
+      () => current && setError({ status: 0, message: t('error.network'), code: 'network', since }),
     );
     return () => (current = false);
   }, [key, attempt]);

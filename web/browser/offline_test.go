@@ -2,6 +2,7 @@ package browser_test
 
 import (
 	"context"
+	"net/http"
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -56,4 +57,23 @@ func TestOffline_AFailedScreenHasItsOwnTitle(t *testing.T) {
 	v.until(`document.querySelector('h1').innerText === 'Personas' && document.title === 'Personas · Kontor'`)
 	v.setOffline(false)
 	v.until(`!document.querySelector('main [role=alert]') && document.querySelector('main .empty, main table.data')`)
+}
+
+// The network returns when a screen has just failed to load.
+func TestOffline_AReturnIsNotMissed(t *testing.T) {
+	p := newProxy(t, sharedServer(t))
+	v := signedInAt(t, p.testServer, desk, p.newPerson("Administrator"), "/customers")
+	v.expect("503")
+	v.expect("Failed to fetch")
+	v.until(`document.querySelector('h1').innerText === 'Customers' && document.querySelector('.connection.live')`)
+	base := ask[string](v, `new URL(document.querySelector('script[type=module]').src).pathname.replace(/app\/.*/, '')`)
+	p.onNext(http.MethodGet, base+"app/screens/personas.js", respond(http.StatusServiceUnavailable, "{}"))
+	v.eval(`const watcher = new MutationObserver(() => {
+			if (!document.querySelector('main [role=alert]')) return;
+			watcher.disconnect();
+			dispatchEvent(new Event('online'));
+		});
+		watcher.observe(document.body, { childList: true, subtree: true });
+		document.querySelector('nav a[href="/personas"]').click();`)
+	v.until(`!document.querySelector('main [role=alert]') && document.querySelector('h1').innerText === 'Personas' && document.querySelector('main .empty, main table.data')`)
 }
