@@ -25,8 +25,8 @@ func Each(ctx context.Context, q Querier, read func(row Scanner) error, statemen
 // idsAtOnce is how many ids one statement of EachOf takes.
 const idsAtOnce = 64
 
-// EachOf calls read with each row of a statement that contains %s for a list of ids. There may be any number of ids: it runs the
-// statement for some at a time.
+// EachOf is Each for a statement that contains %s for a list of ids. There may be any number of ids: it runs the statement for some
+// at a time.
 func EachOf(ctx context.Context, q Querier, read func(row Scanner) error, statement string, ids []string) error {
 	for part := range slices.Chunk(ids, idsAtOnce) {
 		if err := Each(ctx, q, read, fmt.Sprintf(statement, In(1, len(part))), AppendIn(nil, part)...); err != nil {
@@ -66,7 +66,7 @@ func Pairs(ctx context.Context, q Querier, statement string, keys []string) (map
 	return found, err
 }
 
-// InBatches runs fn in one transaction after another, as long as it handles a whole batch of size rows.
+// InBatches runs fn in one transaction after another, until it handles fewer than size rows.
 func (db *DB) InBatches(ctx context.Context, size int64, fn func(tx *Tx) (n int64, err error)) error {
 	for n := size; n == size; {
 		err := db.InTx(ctx, func(tx *Tx) (err error) {
