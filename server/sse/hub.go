@@ -324,7 +324,7 @@ func (h *Hub) streamsOf(user string) []*Stream {
 // does not deliver it. A client that has received everything sees an ordinary end.
 func discardUnsent(conn net.Conn) {
 	tcp, ok := conn.(interface{ SetLinger(sec int) error })
-	if ok && hasUnsent(conn) {
+	if ok && hasUnsent(socketOf(conn)) {
 		_ = tcp.SetLinger(0) // a closed connection has nothing left to send
 	}
 }

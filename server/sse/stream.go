@@ -61,7 +61,7 @@ func (s *Stream) Attach(conn net.Conn) bool {
 	s.mu.Lock()
 	gone := s.gone
 	if !gone {
-		s.conn, s.raw = conn, rawConn(conn)
+		s.conn, s.raw = conn, socketOf(conn)
 		s.beat = time.Now().Add(s.hub.options.Heartbeat)
 	}
 	s.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *Stream) Attach(conn net.Conn) bool {
 		_ = conn.Close() // the stream has ended
 		return false
 	}
-	setUserTimeout(conn, s.hub.options.Heartbeat)
+	setUserTimeout(socketOf(conn), s.hub.options.Heartbeat)
 	if !s.hub.poller.add(s, conn) {
 		go s.watch(conn)
 	}
