@@ -40,11 +40,11 @@ var ids = []string{"id", "created_by", "modified_by", "changed_by", "deleted_by"
 // suggest sets the format and the example of a member by its name, unless its tags set them.
 func suggest(s *Schema, name string) {
 	leaf := s
-	if s.kind() == "array" && s.Items != nil {
+	if s.Kind() == "array" && s.Items != nil {
 		leaf = s.Items
 	}
 	isID := slices.Contains(ids, name) || strings.HasSuffix(name, "_id") || strings.HasSuffix(name, "Id")
-	if isID && leaf.kind() == "string" && leaf.Format == "" && len(leaf.Enum) == 0 {
+	if isID && leaf.Kind() == "string" && leaf.Format == "" && len(leaf.Enum) == 0 {
 		leaf.Format = "uuid"
 	}
 	if name == "email" && leaf.Format == "" {
@@ -53,7 +53,7 @@ func suggest(s *Schema, name string) {
 	if leaf.Format == "-" {
 		leaf.Format = ""
 	}
-	if example, known := byName[name]; known && len(s.Examples) == 0 && len(s.Enum) == 0 && leaf == s && fits(s.kind(), example) {
+	if example, known := byName[name]; known && len(s.Examples) == 0 && len(s.Enum) == 0 && leaf == s && fits(s.Kind(), example) {
 		s.Examples = []any{example}
 	}
 }
@@ -96,7 +96,7 @@ func (t *types) exampleAt(s *Schema, depth int) any {
 	case len(s.AnyOf) > 0:
 		return t.exampleAt(s.AnyOf[0], depth)
 	}
-	switch s.kind() {
+	switch s.Kind() {
 	case "object":
 		return t.exampleObject(s, depth)
 	case "array":
