@@ -68,7 +68,9 @@ func TestGenerators_RejectWhatTheyDoNotSupport(t *testing.T) {
 		return func(o *openapi.Operation) { o.Parameters = []*openapi.Parameter{{Name: "x", In: in, Schema: s}} }
 	}
 	answers := func(status string) func(o *openapi.Operation) {
-		return func(o *openapi.Operation) { o.Responses = openapi.Map[*openapi.Response]{{Name: status, Value: &openapi.Response{}}} }
+		return func(o *openapi.Operation) {
+			o.Responses = openapi.Map[*openapi.Response]{{Name: status, Value: &openapi.Response{}}}
+		}
 	}
 	body := func(o *openapi.Operation) {
 		o.RequestBody = &openapi.RequestBody{Content: openapi.Map[*openapi.MediaType]{{Name: "application/json", Value: &openapi.MediaType{Schema: text}}}}
