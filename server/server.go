@@ -28,6 +28,7 @@ import (
 	"kontor/server/endpoint"
 	"kontor/server/metrics"
 	"kontor/server/ratelimit"
+	"kontor/server/static"
 )
 
 // Server is a running HTTP server.
@@ -43,7 +44,7 @@ type Server struct {
 	uploads     atomic.Int64 // bytes of long bodies in memory
 	metrics     *requestMetrics
 	connections *connectionMetrics
-	document    func() (document, error) // built on first use
+	document    func() (static.File, error) // built on first use
 }
 
 // New builds a server. It fails when a row of the table is incomplete or duplicate.
@@ -225,7 +226,7 @@ func (s *Server) reject(ctx *fasthttp.RequestCtx, err error) {
 // answerError answers with an error outside the pipeline.
 func (s *Server) answerError(c *fiber.Ctx, err error) {
 	r := s.newCall(c)
-	defer r.context.end()
+	defer func() { r.context.end() }()
 	s.identify(r)
 	s.fail(r, err)
 }

@@ -49,10 +49,10 @@ func (s *snapshot) bundleAll(screens []byte) error {
 	}
 	modules := map[string]module{}
 	for name, f := range s.assets {
-		if f.kind != main.kind || name == "app/theme.js" || name == "app/session_worker.js" {
+		if f.Kind != main.Kind || name == "app/theme.js" || name == "app/session_worker.js" {
 			continue // They are scripts.
 		}
-		if modules[name], err = moduleOf(name, base, string(f.plain)); err != nil {
+		if modules[name], err = moduleOf(name, base, string(f.Plain)); err != nil {
 			return err
 		}
 	}
@@ -61,10 +61,10 @@ func (s *snapshot) bundleAll(screens []byte) error {
 	for _, name := range first {
 		inMain[name] = true
 	}
-	bundles := map[string]file{mainModule: newFile(main.kind, bundle(first, modules))}
+	bundles := map[string]file{mainModule: newFile(main.Kind, bundle(first, modules))}
 	for _, entry := range entries {
 		own := slices.DeleteFunc(inOrder(entry, modules), func(name string) bool { return inMain[name] })
-		bundles[entry] = newFile(main.kind, bundle(own, modules))
+		bundles[entry] = newFile(main.Kind, bundle(own, modules))
 	}
 	for name, f := range bundles {
 		s.assets[name] = f
@@ -92,7 +92,7 @@ func (s *snapshot) entries(screens []byte) ([]string, error) {
 		if path.Ext(name) != ".js" {
 			continue
 		}
-		for _, m := range dynamicImport.FindAllStringSubmatch(withoutComments(string(f.plain)), -1) {
+		for _, m := range dynamicImport.FindAllStringSubmatch(withoutComments(string(f.Plain)), -1) {
 			if target := path.Join(path.Dir(name), m[2]+m[3]); !strings.Contains(target, "$") {
 				found = append(found, target)
 			}
@@ -100,7 +100,7 @@ func (s *snapshot) entries(screens []byte) ([]string, error) {
 	}
 	slices.Sort(found)
 	found = slices.Compact(found)
-	return slices.DeleteFunc(found, func(name string) bool { return s.assets[name].plain == nil }), nil
+	return slices.DeleteFunc(found, func(name string) bool { return s.assets[name].Plain == nil }), nil
 }
 
 // inOrder returns a module and everything it imports statically, imported ones first.
@@ -231,13 +231,13 @@ func (s *snapshot) bundleStyles(name string) {
 	if !ok {
 		return
 	}
-	joined := styleImport.ReplaceAllStringFunc(string(sheet.plain), func(found string) string {
+	joined := styleImport.ReplaceAllStringFunc(string(sheet.Plain), func(found string) string {
 		m := styleImport.FindStringSubmatch(found)
-		text := string(s.assets[path.Join(path.Dir(name), m[1])].plain)
+		text := string(s.assets[path.Join(path.Dir(name), m[1])].Plain)
 		if m[3] != "" {
 			return "@layer " + m[3] + " {\n" + text + "\n}\n"
 		}
 		return text
 	})
-	s.assets[name] = newFile(sheet.kind, []byte(joined))
+	s.assets[name] = newFile(sheet.Kind, []byte(joined))
 }
