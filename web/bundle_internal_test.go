@@ -5,9 +5,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
+
+// dependency matches the use of a module in a bundle.
+var dependency = regexp.MustCompile(`\$m\["([^"]+)"\][.;]`)
 
 // KONTOR_BUNDLES names a folder that gets the bundles, to look at.
 func TestBundles_HoldWhatTheyNeed(t *testing.T) {

@@ -133,12 +133,12 @@ func read(files fs.FS, o Options) (*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, addresses, err := readScreens(files)
+	screens, list, addresses, err := readScreens(files)
 	if err != nil {
 		return nil, err
 	}
 	s.hash, s.screens = hex.EncodeToString(sum.Sum(nil))[:12], addresses
-	if err := s.bundleAll(list); err != nil {
+	if err := s.bundleAll(screens); err != nil {
 		return nil, err
 	}
 	if o.Bank.LogoName != "" {
