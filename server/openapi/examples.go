@@ -19,7 +19,7 @@ var byName = map[string]any{
 	"date_of_birth": "1984-05-17", "date_of_death": "2025-11-02", "expiry_date": "2031-04-30",
 	"company": "Keller Holzbau AG", "language": "de", "otp": "048213", "password": "a long and private sentence",
 	"old_password": "the sentence of last year", "access_token": "eyJhbGciOiJFZERTQSIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIwMTkzYTdjNCJ9.c2ln",
-	"refresh_token": "kr_5oW3pQ9vX2", "token_type": "Bearer", "expires_in": 3600, "user_agent": "Firefox",
+	"refresh_token": "kr_5oW3pQ9vX2", "token_type": "Bearer", "expires_in": 3600,
 	"credential_type": "email", "credential_value": "anna.keller@example.ch",
 	"terms_accepted": true, "privacy_policy_accepted": true, "validated": true, "active": true,
 	"name": "Anna Keller", "description": "Signs the account agreement", "title": "Sign the account agreement",

@@ -41,22 +41,12 @@ type SDK struct {
 
 // clients are the files that are served, by the path below /sdk/.
 type clients struct {
-	version string
+	version string // for example 1.2.3; in a build from the sources 0.0.0-dev-<digest>: npm and Go keep each version for ever
 	files   map[string]static.File
 }
 
 // New returns an SDK.
 func New(o Options) *SDK { return &SDK{sync.OnceValues(o.pack)} }
-
-// Version returns the version of the clients, for example 1.2.3. In a build from the sources it is 0.0.0-dev-<digest>, which
-// changes with the clients, because npm and Go keep each version for ever.
-func (s *SDK) Version() (string, error) {
-	c, err := s.read()
-	if err != nil {
-		return "", err
-	}
-	return c.version, nil
-}
 
 // Serve answers a GET or HEAD request for a path below /sdk/ that exists. Otherwise it does nothing and returns false.
 func (s *SDK) Serve(c *fiber.Ctx, address string) bool {

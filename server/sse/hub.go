@@ -72,9 +72,6 @@ type Hub struct {
 
 // New starts a hub. [Hub.Close] ends it.
 func New(o Options) *Hub {
-	if o.Check == nil {
-		o.Check = func(*Stream) bool { return true }
-	}
 	if o.Wrote == nil {
 		o.Wrote = func([]Position) {}
 	}

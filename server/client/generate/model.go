@@ -17,7 +17,6 @@ type model struct {
 	types      []namedType
 	operations []operation
 	codes      []string // of errors
-	tags       map[string]string
 }
 
 // namedType is an object or an enumeration.

@@ -13,10 +13,7 @@ import (
 
 // read builds the model of a document.
 func read(d *openapi.Document) (*model, error) {
-	m := &model{tags: map[string]string{}}
-	for _, tag := range d.Tags {
-		m.tags[tag.Name] = tag.Description
-	}
+	m := &model{}
 	for _, s := range d.Components.Schemas {
 		if err := m.addType(d, s.Name, s.Value); err != nil {
 			return nil, fmt.Errorf("schema %s: %w", s.Name, err)
