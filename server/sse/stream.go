@@ -27,6 +27,7 @@ const (
 	left                  // the client closed it, or its connection is dead
 	slow                  // the client did not read
 	revoked               // session or permissions ended
+	reasons
 )
 
 // Stream is one open event stream.
@@ -221,7 +222,7 @@ func (s *Stream) end(why reason) {
 	if first {
 		s.hub.poller.remove(s)
 		s.hub.remove(s)
-		s.hub.counts.end(why)
+		s.hub.counts.ended[why].Add(1)
 		s.hub.options.Ended(s.User)
 	}
 }
