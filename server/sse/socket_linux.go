@@ -42,7 +42,7 @@ func (s *Stream) writeNow(b []byte) (n int, err error) {
 	switch {
 	case err != nil:
 		return 0, err
-	case refused == unix.EAGAIN, refused == unix.EINTR: //nolint:errorlint // unix.Write returns it as it is
+	case refused == unix.EAGAIN, refused == unix.EINTR:
 		return 0, os.ErrDeadlineExceeded
 	case refused != nil:
 		return 0, refused
