@@ -83,7 +83,7 @@ dataset: ## make a large data set for measurements in the directory DIR
 	go run ./modules/demo/dataset -data.dir "$(DIR)"
 
 bench-lists: ## measure every list of a server at 127.0.0.1:8080 that serves a data set
-	go run ./modules/demo/listtimes
+	go run ./modules/demo/benchtable -url http://127.0.0.1:8080
 
 golden: clients ## update the golden lists of endpoints, operations and record forms, the README's table of settings, and the clients
 	go test ./modules/app -run 'TestTable_MatchesTheGoldenFile|TestForms_MatchTheGoldenFile|TestEvents_EveryChangeIsOne' -update

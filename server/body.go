@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -57,11 +58,8 @@ func (s *Server) readBody(r *call) error {
 	if err != nil {
 		return err
 	}
-	if length >= 0 && len(body) != length {
-		return apierr.MalformedRequest.Wrap(io.ErrUnexpectedEOF)
-	}
-	if err := request.CloseBodyStream(); err != nil {
-		return apierr.MalformedRequest.Wrap(err)
+	if err := endBody(request, len(body)); err != nil {
+		return err
 	}
 	request.SetBodyRaw(body)
 	return nil
@@ -94,17 +92,33 @@ func (s *Server) receive(r *call, stream io.Reader, declared, limit int) ([]byte
 		if body = body[:len(body)+n]; len(body) > limit {
 			return nil, tooLarge(limit)
 		}
-		var timeout net.Error
 		switch {
 		case err == nil:
 		case errors.Is(err, io.EOF):
 			return body, nil
-		case errors.As(err, &timeout) && timeout.Timeout():
-			return nil, apierr.RequestTimeout.Wrap(err)
 		default:
-			return nil, apierr.MalformedRequest.Wrap(err)
+			return nil, cutOff(err)
 		}
 	}
+}
+
+// cutOff returns the error of a body that did not arrive.
+func cutOff(err error) error {
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
+		return apierr.RequestTimeout.Wrap(err)
+	}
+	return apierr.MalformedRequest.Wrap(err)
+}
+
+// endBody ends a body that has arrived, so that the connection can carry further requests.
+func endBody(request *fasthttp.Request, received int) error {
+	if declared := request.Header.ContentLength(); declared >= 0 && received != declared {
+		return apierr.MalformedRequest.Wrap(io.ErrUnexpectedEOF)
+	}
+	if err := request.CloseBodyStream(); err != nil {
+		return apierr.MalformedRequest.Wrap(err)
+	}
+	return nil
 }
 
 // growth returns by how many bytes the capacity for a full body grows: to the declared length once a quarter of it has
@@ -231,7 +245,7 @@ func (s *Server) streamBody(r *call) error {
 	if length > limit {
 		return tooLarge(limit)
 	}
-	r.request.Body = &bodyStream{request: request, connection: r.fiber.Context().Conn(), declared: length, limit: limit, began: time.Now()}
+	r.request.Body = &bodyStream{request: request, connection: r.fiber.Context().Conn(), limit: limit, began: time.Now()}
 	return nil
 }
 
@@ -239,7 +253,6 @@ func (s *Server) streamBody(r *call) error {
 type bodyStream struct {
 	request    *fasthttp.Request
 	connection net.Conn
-	declared   int // negative: unknown
 	limit      int
 	began      time.Time
 	received   int
@@ -257,17 +270,14 @@ func (b *bodyStream) Read(p []byte) (int, error) {
 	}
 	n, err := b.request.BodyStream().Read(p)
 	b.received += n
-	var timeout net.Error
 	switch {
 	case b.received > b.limit:
 		n, b.end = 0, tooLarge(b.limit)
 	case err == nil:
 	case errors.Is(err, io.EOF):
-		b.end = b.complete()
-	case errors.As(err, &timeout) && timeout.Timeout():
-		b.end = apierr.RequestTimeout.Wrap(err)
+		b.end = cmp.Or(endBody(b.request, b.received), io.EOF)
 	default:
-		b.end = apierr.MalformedRequest.Wrap(err)
+		b.end = cutOff(err)
 	}
 	if n > 0 {
 		return n, nil
@@ -282,17 +292,6 @@ func (b *bodyStream) deadline(now time.Time) time.Time {
 		return all
 	}
 	return idle
-}
-
-// complete ends a body that has arrived, so that the connection can carry further requests.
-func (b *bodyStream) complete() error {
-	if b.declared >= 0 && b.received != b.declared {
-		return apierr.MalformedRequest.Wrap(io.ErrUnexpectedEOF)
-	}
-	if err := b.request.CloseBodyStream(); err != nil {
-		return apierr.MalformedRequest.Wrap(err)
-	}
-	return io.EOF
 }
 
 // checkContentEncoding rejects compressed bodies.

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"kontor/locales"
 )
 
 // feed is a listener that returns what it is given, in that order.
@@ -159,7 +161,7 @@ func TestConnectionLimiter_SurplusClientsReadTheAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := newConnectionLimiter(listener, 1, loopback, overloadedWith("{}"), &connectionMetrics{}, slog.New(slog.DiscardHandler))
+	g := newConnectionLimiter(listener, 1, loopback, (&Server{Options: Options{Texts: locales.Lazy()}}).overloaded(), &connectionMetrics{}, slog.New(slog.DiscardHandler))
 	defer g.Close()
 	accepted := make(chan net.Conn, 3)
 	go func() {

@@ -162,11 +162,11 @@ func (l *connectionLimiter) acquire(connection net.Conn) (net.Conn, bool) {
 		l.networks[network]++
 	}
 	l.metrics.open.Add(1)
-	release := sync.OnceFunc(func() { l.release(network, shared) })
+	counts := counting{plain: l.plain, release: sync.OnceFunc(func() { l.release(network, shared) })}
 	if tcp, ok := connection.(*net.TCPConn); ok {
-		return &countedTCP{TCPConn: tcp, plain: l.plain, release: release}, true
+		return &countedTCP{tcp, counts}, true
 	}
-	return &counted{Conn: connection, plain: l.plain, release: release}, true
+	return &counted{connection, counts}, true
 }
 
 // network returns the network for which a connection counts. Loopback, proxies and other addresses than IP have none.
@@ -233,53 +233,49 @@ func (l *connectionLimiter) reject(connection net.Conn) {
 	}()
 }
 
-// counted is a connection that counts until it is closed.
-type counted struct {
-	net.Conn
+// counting is the part of a connection that counts until it is closed.
+type counting struct {
 	carried
 	framing framing
 	plain   bool // see [connectionLimiter]
 	release func()
 }
 
-// Read reads what has arrived, or waits for it.
-func (c *counted) Read(b []byte) (int, error) {
+// read reads what has arrived, or waits for it until the deadline.
+func (c *counting) read(from net.Conn, b []byte) (int, error) {
 	if c.plain {
-		return c.framing.read(c.Conn, b)
+		return c.framing.read(from, b)
 	}
-	return c.Conn.Read(b)
+	return from.Read(b)
 }
 
-// Close closes the connection.
-func (c *counted) Close() error {
-	err := c.Conn.Close()
-	c.release()
-	return err
+// end closes the connection.
+func (c *counting) end(connection net.Conn) error {
+	defer c.release()
+	return connection.Close()
 }
+
+// counted is a connection that counts until it is closed.
+type counted struct {
+	net.Conn
+	counting
+}
+
+func (c *counted) Read(b []byte) (int, error) { return c.read(c.Conn, b) }
+
+// Close closes the connection.
+func (c *counted) Close() error { return c.end(c.Conn) }
 
 // countedTCP is counted for TCP connections, whose further methods the engine and the streams use.
 type countedTCP struct {
 	*net.TCPConn
-	carried
-	framing framing
-	plain   bool // see [connectionLimiter]
-	release func()
+	counting
 }
 
-// Read reads what has arrived, or waits for it until the deadline.
-func (c *countedTCP) Read(b []byte) (int, error) {
-	if c.plain {
-		return c.framing.read(c.TCPConn, b)
-	}
-	return c.TCPConn.Read(b)
-}
+func (c *countedTCP) Read(b []byte) (int, error) { return c.read(c.TCPConn, b) }
 
 // Close closes the connection.
-func (c *countedTCP) Close() error {
-	err := c.TCPConn.Close()
-	c.release()
-	return err
-}
+func (c *countedTCP) Close() error { return c.end(c.TCPConn) }
 
 // transfers implements [endpoint.Transfers].
 type transfers struct {

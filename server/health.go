@@ -31,18 +31,8 @@ type Probe struct {
 	Advisory bool
 }
 
-// Node is a process that uses the same database. Its name is public.
-type Node struct {
-	Name     string
-	Self     bool // this process
-	Leads    bool // runs the jobs that run once for all nodes
-	Lag      time.Duration
-	Started  time.Time
-	LeaseEnd time.Time // until then changes wait for it
-}
-
-// nodeHealth is a node in the answer of readiness.
-type nodeHealth struct {
+// NodeHealth is a process that uses the same database, as readiness shows it to all callers.
+type NodeHealth struct {
 	Name       string `json:"name" example:"node-1"`
 	Self       bool   `json:"self" doc:"True for the node that answers."`
 	Leads      bool   `json:"leads" doc:"True for the node that runs the jobs that run once for all nodes."`
@@ -58,7 +48,7 @@ type health struct {
 	Timestamp     string            `json:"timestamp" format:"date-time"`
 	Checks        map[string]string `json:"checks,omitzero" doc:"ok or failed for each condition of readiness; warning for a condition that fails without making the service unready."`
 	Progress      *startProgress    `json:"progress,omitzero" doc:"How far a start is that brings records up to date; only while the service starts."`
-	Nodes         []nodeHealth      `json:"nodes,omitzero" doc:"The nodes that use the same PostgreSQL database; missing with a data directory."`
+	Nodes         []NodeHealth      `json:"nodes,omitzero" doc:"The nodes that use the same PostgreSQL database; missing with a data directory."`
 }
 
 const timestampFormat = "2006-01-02T15:04:05.000Z07:00"
@@ -119,19 +109,10 @@ func (s *Server) readyz(ctx context.Context, _ endpoint.None) (endpoint.Result, 
 		key = "health.not_ready"
 	}
 	body.Message = s.Texts.Text(endpoint.Language(ctx), key, nil)
-	body.Nodes = s.nodes()
+	if s.Nodes != nil {
+		body.Nodes = s.Nodes()
+	}
 	return endpoint.Result{Status: status, Body: body}, nil
-}
-
-func (s *Server) nodes() (nodes []nodeHealth) {
-	if s.Nodes == nil {
-		return nil
-	}
-	for _, n := range s.Nodes() {
-		nodes = append(nodes, nodeHealth{Name: n.Name, Self: n.Self, Leads: n.Leads, LagMS: n.Lag.Milliseconds(),
-			Started: n.Started.UTC().Format(timestampFormat), LeaseUntil: n.LeaseEnd.UTC().Format(timestampFormat)})
-	}
-	return nodes
 }
 
 func (s *Server) timestamp() string { return s.Now().UTC().Format(timestampFormat) }

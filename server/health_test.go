@@ -70,11 +70,10 @@ func TestMetrics_AreForAdministrators(t *testing.T) {
 
 // The names of nodes are public, and nothing else about them that an attacker could use.
 func TestReadyz_ListsTheNodes(t *testing.T) {
-	began := time.Date(2027, 1, 31, 8, 0, 0, 0, time.UTC)
 	address, _ := start(t, func(o *server.Options) {
 		o.Probes = []server.Probe{{Name: "cluster", Advisory: true, Check: func(context.Context) error { return errors.New("secret") }}}
-		o.Nodes = func() []server.Node {
-			return []server.Node{{Name: "first", Self: true, Leads: true, Lag: 1500 * time.Microsecond, Started: began, LeaseEnd: began.Add(2 * time.Second)}}
+		o.Nodes = func() []server.NodeHealth {
+			return []server.NodeHealth{{Name: "first", Self: true, Leads: true, LagMS: 1, Started: "2027-01-31T08:00:00.000Z", LeaseUntil: "2027-01-31T08:00:02.000Z"}}
 		}
 	})
 	response, body := servertest.Send(t, address, "GET", "/readyz", "")

@@ -57,7 +57,7 @@ func (s *Server) withIdempotency(r *call) (context.Context, error) {
 	if r.row.Method != http.MethodPost || r.row.Handle.Status != http.StatusCreated {
 		return &r.context, nil
 	}
-	r.context.answerBy(&r.responder, s.ResponderKey)
+	r.context.responder, r.context.responderKey = &r.responder, s.ResponderKey
 	key := string(r.fiber.Request().Header.Peek(idempotencyHeader))
 	if key == "" || s.Idempotency == nil {
 		return &r.context, nil

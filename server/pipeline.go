@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -99,7 +98,7 @@ func (s *Server) run(r *call, steps []step) error {
 // handle prepares a call, takes it through some steps and writes the error that ended them. A panic is answered as an error.
 func (s *Server) handle(c *fiber.Ctx, steps func(r *call) error) {
 	r := s.newCall(c)
-	defer r.context.end()
+	defer func() { r.context.end() }()
 	defer s.finish(r)
 	defer s.discardUnreadBody(r)
 	defer s.releaseBody(r)
@@ -120,7 +119,8 @@ func (s *Server) newCall(c *fiber.Ctx) *call {
 	r.responder = responder{s, r}
 	r.Caller, r.Transfers = &r.caller, s.transfers
 	r.request.Fiber = c
-	r.context.start(&r.Info, r.began.Add(s.RequestTime), s.CallerKey)
+	r.context.info, r.context.callerKey = &r.Info, s.CallerKey
+	r.context.restart(r.began.Add(s.RequestTime))
 	return r
 }
 
@@ -136,61 +136,27 @@ const requestTime = 10 * time.Second
 // requestContext is the context of a request. It carries what is known about the request, names its principal to the
 // database, and ends at the deadline or when the request is answered: then running queries are interrupted, and writes that
 // still wait in the queue are cancelled.
-//
-// It starts a timer only if a goroutine waits for its end. Requests that read never do. context.WithDeadline would cost
-// each request a timer.
 type requestContext struct {
+	context.Context
+	end       context.CancelFunc
 	info      *endpoint.Info
-	at        time.Time // the deadline; zero: none
-	callerKey any       // Options.CallerKey
-	caller    string    // a user, an API key or a network
+	callerKey any    // Options.CallerKey
+	caller    string // a user, an API key or a network
 
 	responderKey any        // Options.ResponderKey
 	responder    *responder // of a creating request
-
-	mu    sync.Mutex
-	done  chan struct{}
-	timer *time.Timer
-	ended bool // the request is answered
 }
 
-func (c *requestContext) start(info *endpoint.Info, at time.Time, callerKey any) {
-	c.info, c.at, c.callerKey = info, at, callerKey
-}
-
-// answerBy makes the responder known to the transactions of the request.
-func (c *requestContext) answerBy(r *responder, key any) { c.responder, c.responderKey = r, key }
-
-// Deadline returns the time by which the request must be answered.
-func (c *requestContext) Deadline() (time.Time, bool) { return c.at, !c.at.IsZero() }
-
-// Done is closed at the deadline or when the request is answered.
-func (c *requestContext) Done() <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.done == nil {
-		c.done = make(chan struct{})
-		switch done := c.done; {
-		case c.ended:
-			close(done)
-		case !c.at.IsZero():
-			c.timer = time.AfterFunc(time.Until(c.at), func() { close(done) })
-		}
+// restart sets the deadline; zero: none. No goroutine may be waiting for the end.
+func (c *requestContext) restart(at time.Time) {
+	if c.end != nil {
+		c.end()
 	}
-	return c.done
-}
-
-// Err returns why the request must end, or nil.
-func (c *requestContext) Err() error {
-	if !c.at.IsZero() && !time.Now().Before(c.at) {
-		return context.DeadlineExceeded
+	if at.IsZero() {
+		c.Context, c.end = context.WithCancel(context.Background())
+	} else {
+		c.Context, c.end = context.WithDeadline(context.Background(), at)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.ended {
-		return context.Canceled
-	}
-	return nil
 }
 
 // Value returns the caller, what is known about the request, or for the database the principal and the responder.
@@ -207,30 +173,7 @@ func (c *requestContext) Value(key any) any {
 	case key == c.responderKey && c.responder != nil:
 		return c.responder
 	}
-	return nil
-}
-
-// restart sets another deadline. No goroutine may be waiting for the end.
-func (c *requestContext) restart(at time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.timer != nil {
-		c.timer.Stop()
-	}
-	c.at, c.timer, c.done = at, nil, nil
-}
-
-// end ends the context with its request.
-func (c *requestContext) end() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.ended = true
-	if c.done == nil {
-		return
-	}
-	if c.timer == nil || c.timer.Stop() {
-		close(c.done)
-	}
+	return c.Context.Value(key)
 }
 
 // restartTime restarts the time of a request that may have a long body, once the body has arrived. A row whose service bounds

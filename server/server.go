@@ -28,6 +28,7 @@ import (
 	"kontor/server/endpoint"
 	"kontor/server/metrics"
 	"kontor/server/ratelimit"
+	"kontor/server/static"
 )
 
 // Server is a running HTTP server.
@@ -43,7 +44,7 @@ type Server struct {
 	uploads     atomic.Int64 // bytes of long bodies in memory
 	metrics     *requestMetrics
 	connections *connectionMetrics
-	document    func() (document, error) // built on first use
+	document    func() (static.File, error) // built on first use
 }
 
 // New builds a server. It fails when a row of the table is incomplete or duplicate.
@@ -130,13 +131,9 @@ func (s *Server) overloaded() []byte {
 		return nil // there is no time for a handshake
 	}
 	body, _ := json.Marshal(s.envelopeOf(locales.Default, apierr.Of(apierr.Unavailable)), json.Deterministic(true)) // strings cannot fail
-	return overloadedWith(string(body))
-}
-
-func overloadedWith(body string) []byte {
 	head := "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) +
 		"\r\nRetry-After: " + retryUnavailable + "\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n"
-	return []byte(head + body)
+	return append([]byte(head), body...)
 }
 
 // Options configure a server.
@@ -153,8 +150,8 @@ type Options struct {
 	Translate   func(err error) error                          // converts errors of lower layers to those of apierr
 	Fallback    func(c *fiber.Ctx, path string) (handled bool) // serves files of the console; nil: none
 	Probes      []Probe
-	Nodes       func() []Node  // that use the same database; nil: there is no other
-	Metrics     metrics.Source // further metrics for /metrics; nil: none
+	Nodes       func() []NodeHealth // that use the same database; nil: there is no other
+	Metrics     metrics.Source      // further metrics for /metrics; nil: none
 	Texts       *locales.Bundle
 	Log         *slog.Logger
 	Now         func() time.Time
@@ -225,7 +222,7 @@ func (s *Server) reject(ctx *fasthttp.RequestCtx, err error) {
 // answerError answers with an error outside the pipeline.
 func (s *Server) answerError(c *fiber.Ctx, err error) {
 	r := s.newCall(c)
-	defer r.context.end()
+	defer func() { r.context.end() }()
 	s.identify(r)
 	s.fail(r, err)
 }

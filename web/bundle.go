@@ -3,7 +3,6 @@ package web
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"path"
 	"regexp"
@@ -25,7 +24,6 @@ var (
 	exportedValue = regexp.MustCompile(`(?m)(^|[;}])export default `)
 	dynamicImport = regexp.MustCompile("import\\(([`'])(\\.{1,2}/(?:[\\w-]+/)*)([^`']*)[`']\\)")
 	awaitsAtTop   = regexp.MustCompile(`(?m)^(?:await |const [^=\n]+ = await )`)
-	dependency    = regexp.MustCompile(`\$m\["([^"]+)"\][.;]`)
 	styleImport   = regexp.MustCompile(`(?m)^@import url\("([^"]+)"\)( layer\((\w+)\))?;\n?`)
 )
 
@@ -37,22 +35,20 @@ type module struct {
 }
 
 // bundleAll replaces each entry by its bundle, and the style sheet by one with the sheets that it imports.
-func (s *snapshot) bundleAll(screens []byte) error {
+func (s *snapshot) bundleAll(screens []screen) error {
 	base := "/assets/" + s.hash
 	main, ok := s.assets[mainModule]
 	if !ok {
 		return nil // a site without modules, in tests
 	}
-	entries, err := s.entries(screens)
-	if err != nil {
-		return err
-	}
+	entries := s.entries(screens)
 	modules := map[string]module{}
 	for name, f := range s.assets {
-		if f.kind != main.kind || name == "app/theme.js" || name == "app/session_worker.js" {
+		if f.Kind != main.Kind || name == "app/theme.js" || name == "app/session_worker.js" {
 			continue // They are scripts.
 		}
-		if modules[name], err = moduleOf(name, base, string(f.plain)); err != nil {
+		var err error
+		if modules[name], err = moduleOf(name, base, string(f.Plain)); err != nil {
 			return err
 		}
 	}
@@ -61,10 +57,10 @@ func (s *snapshot) bundleAll(screens []byte) error {
 	for _, name := range first {
 		inMain[name] = true
 	}
-	bundles := map[string]file{mainModule: newFile(main.kind, bundle(first, modules))}
+	bundles := map[string]file{mainModule: newFile(main.Kind, bundle(first, modules))}
 	for _, entry := range entries {
 		own := slices.DeleteFunc(inOrder(entry, modules), func(name string) bool { return inMain[name] })
-		bundles[entry] = newFile(main.kind, bundle(own, modules))
+		bundles[entry] = newFile(main.Kind, bundle(own, modules))
 	}
 	for name, f := range bundles {
 		s.assets[name] = f
@@ -74,25 +70,16 @@ func (s *snapshot) bundleAll(screens []byte) error {
 }
 
 // entries returns the modules that are imported dynamically: those of the screens, and those that modules name.
-func (s *snapshot) entries(screens []byte) ([]string, error) {
-	var rows []struct {
-		Module string `json:"module"`
-		Client struct {
-			Module string `json:"module"`
-		} `json:"client"`
-	}
-	if err := json.Unmarshal(screens, &rows); err != nil {
-		return nil, fmt.Errorf("screens: %w", err)
-	}
+func (s *snapshot) entries(screens []screen) []string {
 	found := []string{"app/screens/not_found.js"}
-	for _, row := range rows {
+	for _, row := range screens {
 		found = append(found, "app/screens/"+row.Module+".js", "app/screens/"+cmp.Or(row.Client.Module, row.Module)+".js")
 	}
 	for name, f := range s.assets {
 		if path.Ext(name) != ".js" {
 			continue
 		}
-		for _, m := range dynamicImport.FindAllStringSubmatch(withoutComments(string(f.plain)), -1) {
+		for _, m := range dynamicImport.FindAllStringSubmatch(withoutComments(string(f.Plain)), -1) {
 			if target := path.Join(path.Dir(name), m[2]+m[3]); !strings.Contains(target, "$") {
 				found = append(found, target)
 			}
@@ -100,7 +87,7 @@ func (s *snapshot) entries(screens []byte) ([]string, error) {
 	}
 	slices.Sort(found)
 	found = slices.Compact(found)
-	return slices.DeleteFunc(found, func(name string) bool { return s.assets[name].plain == nil }), nil
+	return slices.DeleteFunc(found, func(name string) bool { return s.assets[name].Plain == nil })
 }
 
 // inOrder returns a module and everything it imports statically, imported ones first.
@@ -231,13 +218,13 @@ func (s *snapshot) bundleStyles(name string) {
 	if !ok {
 		return
 	}
-	joined := styleImport.ReplaceAllStringFunc(string(sheet.plain), func(found string) string {
+	joined := styleImport.ReplaceAllStringFunc(string(sheet.Plain), func(found string) string {
 		m := styleImport.FindStringSubmatch(found)
-		text := string(s.assets[path.Join(path.Dir(name), m[1])].plain)
+		text := string(s.assets[path.Join(path.Dir(name), m[1])].Plain)
 		if m[3] != "" {
 			return "@layer " + m[3] + " {\n" + text + "\n}\n"
 		}
 		return text
 	})
-	s.assets[name] = newFile(sheet.kind, []byte(joined))
+	s.assets[name] = newFile(sheet.Kind, []byte(joined))
 }

@@ -5,9 +5,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
+
+// dependency matches the use of a module in a bundle.
+var dependency = regexp.MustCompile(`\$m\["([^"]+)"\][.;]`)
 
 // KONTOR_BUNDLES names a folder that gets the bundles, to look at.
 func TestBundles_HoldWhatTheyNeed(t *testing.T) {
@@ -15,9 +19,9 @@ func TestBundles_HoldWhatTheyNeed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	main := string(s.assets[mainModule].plain)
+	main := string(s.assets[mainModule].Plain)
 	for name, f := range s.assets {
-		text := string(f.plain)
+		text := string(f.Plain)
 		if path.Ext(name) != ".js" || !strings.Contains(text, "globalThis.kontorModules") {
 			continue
 		}
@@ -27,13 +31,13 @@ func TestBundles_HoldWhatTheyNeed(t *testing.T) {
 			}
 		}
 		if dir := os.Getenv("KONTOR_BUNDLES"); dir != "" {
-			if err := os.WriteFile(filepath.Join(dir, strings.ReplaceAll(name, "/", "_")), f.plain, 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, strings.ReplaceAll(name, "/", "_")), f.Plain, 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	screens, err := fs.Glob(embedded, "app/screens/*.js")
-	if err != nil || len(screens) < 10 || !strings.HasPrefix(string(s.assets["app/screens/signin.js"].plain), "const $m = ") {
+	if err != nil || len(screens) < 10 || !strings.HasPrefix(string(s.assets["app/screens/signin.js"].Plain), "const $m = ") {
 		t.Errorf("the sign-in is not a bundle (%d screens, %v)", len(screens), err)
 	}
 }

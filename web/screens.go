@@ -15,20 +15,23 @@ const screensFile = "screens.json"
 
 // screen is the part of a row that the server reads.
 type screen struct {
-	Path string `json:"path"` // :name stands for one segment, :name? for an optional one
+	Path   string `json:"path"`   // :name stands for one segment, :name? for an optional one
+	Module string `json:"module"` // below app/screens
+	Client struct {
+		Module string `json:"module"` // for customers, if it is another one
+	} `json:"client"`
 }
 
 var parameter = regexp.MustCompile(`/:\w+(\??)`)
 
-// readScreens returns the list without white space, and a pattern that matches the addresses of all screens.
-func readScreens(files fs.FS) (list []byte, addresses *regexp.Regexp, err error) {
+// readScreens returns the rows, the list without white space, and a pattern that matches the addresses of all screens.
+func readScreens(files fs.FS) (rows []screen, list []byte, addresses *regexp.Regexp, err error) {
 	text, err := fs.ReadFile(files, screensFile)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	var rows []screen
 	if err := json.Unmarshal(text, &rows); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", screensFile, err)
+		return nil, nil, nil, fmt.Errorf("%s: %w", screensFile, err)
 	}
 	patterns := make([]string, len(rows))
 	for i, row := range rows {
@@ -41,8 +44,8 @@ func readScreens(files fs.FS) (list []byte, addresses *regexp.Regexp, err error)
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, text); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", screensFile, err)
+		return nil, nil, nil, fmt.Errorf("%s: %w", screensFile, err)
 	}
 	addresses, err = regexp.Compile(`^(?:` + strings.Join(patterns, "|") + `)/?$`)
-	return compact.Bytes(), addresses, err
+	return rows, compact.Bytes(), addresses, err
 }

@@ -1,14 +1,11 @@
 package web
 
 import (
-	"bytes"
 	"cmp"
 	"net/http"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
-
-	"kontor/server/accept"
 )
 
 // policy allows resources of our own origin only: no inline script or style, no frame, no plugin.
@@ -89,48 +86,9 @@ func (s *Site) serveAsset(c *fiber.Ctx, rest string) bool {
 }
 
 func (s *Site) write(c *fiber.Ctx, f file, caching string) {
-	body, etag := f.plain, f.etag
-	if f.gzip != nil {
-		c.Vary(fiber.HeaderAcceptEncoding)
-		if packed := f.packed(c); packed != nil {
-			body, etag = packed, strings.TrimSuffix(f.etag, `"`)+`-gzip"`
-			c.Set(fiber.HeaderContentEncoding, accept.Gzip)
-		}
-	}
-	c.Set(fiber.HeaderContentType, f.kind)
-	c.Set(fiber.HeaderCacheControl, caching)
-	c.Set(fiber.HeaderETag, etag)
+	f.Send(c, caching)
 	c.Set(fiber.HeaderContentSecurityPolicy, cmp.Or(f.policy, policy))
 	c.Set("Cross-Origin-Opener-Policy", "same-origin")
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
-	if matches(c.Get(fiber.HeaderIfNoneMatch), etag) {
-		c.Response().Header.Del(fiber.HeaderContentEncoding)
-		c.Status(http.StatusNotModified)
-		return
-	}
-	c.Status(http.StatusOK).Response().SetBodyRaw(body) // fasthttp omits the body of a HEAD answer.
-}
-
-// packed returns the compressed file for a client that accepts it, otherwise nil.
-func (f file) packed(c *fiber.Ctx) []byte {
-	if coding, _ := accept.Coding(acceptEncoding(c), accept.Gzip); coding != accept.Gzip {
-		return nil
-	}
-	return f.gzip()
-}
-
-// acceptEncoding returns the Accept-Encoding lines as one list.
-func acceptEncoding(c *fiber.Ctx) string {
-	return string(bytes.Join(c.Request().Header.PeekAll(fiber.HeaderAcceptEncoding), []byte(",")))
-}
-
-// matches reports whether If-None-Match contains an ETag, with the weak comparison that RFC 9110 requires.
-func matches(header, etag string) bool {
-	for part := range strings.SplitSeq(header, ",") {
-		if part = strings.TrimPrefix(strings.TrimSpace(part), "W/"); part == etag || part == "*" {
-			return true
-		}
-	}
-	return false
 }

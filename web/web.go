@@ -7,21 +7,20 @@
 package web
 
 import (
-	"bytes"
 	"cmp"
-	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"html"
-	"io"
 	"io/fs"
 	"path"
 	"regexp"
 	"strings"
 	"sync"
+
+	"kontor/server/static"
 )
 
 //go:embed index.html screens.json app style i18n vendor/*.mjs vendor/*.gz vendor/*.woff2
@@ -45,13 +44,10 @@ type snapshot struct {
 	assets  map[string]file // by path below /assets/<hash>/
 }
 
-// file is the content of one file, plain and compressed.
+// file is one file.
 type file struct {
-	kind   string
+	static.File
 	policy string // its content security policy; empty: that of the console
-	etag   string
-	plain  []byte
-	gzip   func() []byte // compresses on the first call; nil for small files; returns nil if compression saves nothing
 }
 
 // Options configure a Site.
@@ -137,18 +133,16 @@ func read(files fs.FS, o Options) (*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, addresses, err := readScreens(files)
+	screens, list, addresses, err := readScreens(files)
 	if err != nil {
 		return nil, err
 	}
 	s.hash, s.screens = hex.EncodeToString(sum.Sum(nil))[:12], addresses
-	if err := s.bundleAll(list); err != nil {
+	if err := s.bundleAll(screens); err != nil {
 		return nil, err
 	}
 	if o.Bank.LogoName != "" {
-		logo := newFile(contentType(o.Bank.LogoName), o.Bank.Logo)
-		logo.policy = logoPolicy
-		s.assets[o.Bank.LogoName] = logo
+		s.assets[o.Bank.LogoName] = file{static.NewCompressed(contentType(o.Bank.LogoName), o.Bank.Logo), logoPolicy}
 	}
 	s.icon = cmp.Or(o.Bank.LogoName, "style/mark.svg")
 	s.index = newFile(contentType("index.html"), s.page(page, list, o))
@@ -169,59 +163,23 @@ func (s *snapshot) page(template, screens []byte, o Options) []byte {
 // sandboxMark makes web/app/ui/sandbox.js show the mark of a sandbox.
 const sandboxMark = `<meta name="kontor-mode" content="sandbox">`
 
-const minCompressed = 512 // Below this size, compression saves no network packet.
-
 // gzipSuffix ends the names of files that are stored in the compressed form in which they are sent.
 const gzipSuffix = ".gz"
 
 // readFile returns a stored file.
 func readFile(name string, body []byte) (file, error) {
-	own := strings.TrimSuffix(name, gzipSuffix)
-	if own == name {
+	own, packed := strings.CutSuffix(name, gzipSuffix)
+	if !packed {
 		return newFile(contentType(name), body), nil
 	}
-	reader, err := gzip.NewReader(bytes.NewReader(body))
+	f, err := static.Unpack(contentType(own), body)
 	if err != nil {
 		return file{}, fmt.Errorf("%s: %w", name, err)
 	}
-	plain, err := io.ReadAll(reader)
-	if err != nil {
-		return file{}, fmt.Errorf("%s: %w", name, err)
-	}
-	f := newFile(contentType(own), plain)
-	f.gzip = func() []byte { return body }
-	return f, nil
+	return file{File: f}, nil
 }
 
-func newFile(kind string, body []byte) file {
-	sum := sha256.Sum256(body)
-	f := file{kind: kind, plain: body, etag: `"` + hex.EncodeToString(sum[:8]) + `"`}
-	if len(body) < minCompressed {
-		return f
-	}
-	f.gzip = sync.OnceValue(func() []byte { return compress(body) })
-	return f
-}
-
-// writers are gzip writers with the best compression. One takes 0.8 MB.
-var writers = sync.Pool{New: func() any {
-	writer, _ := gzip.NewWriterLevel(io.Discard, gzip.BestCompression) // The level is valid, so there is no error.
-	return writer
-}}
-
-// compress returns the body compressed, or nil if that saves nothing.
-func compress(body []byte) []byte {
-	writer := writers.Get().(*gzip.Writer)
-	defer writers.Put(writer)
-	var packed bytes.Buffer
-	writer.Reset(&packed)
-	_, _ = writer.Write(body) // A bytes.Buffer returns no errors.
-	_ = writer.Close()
-	if packed.Len() >= len(body) {
-		return nil
-	}
-	return bytes.Clone(packed.Bytes())
-}
+func newFile(kind string, body []byte) file { return file{File: static.NewCompressed(kind, body)} }
 
 // contentType returns the type of the files that are served, independently of the system's table of types.
 func contentType(name string) string {

@@ -27,19 +27,14 @@ func (m *Modules) checkCluster(context.Context) error {
 	return nil
 }
 
-// nodes returns the function that lists the nodes for readiness; nil with a data directory.
-func (m *Modules) nodes() func() []server.Node {
-	if !m.DB.Shared() {
-		return nil
+// nodes lists the nodes for readiness.
+func (m *Modules) nodes() []server.NodeHealth {
+	known := m.DB.Nodes()
+	nodes := make([]server.NodeHealth, len(known))
+	for i, n := range known {
+		nodes[i] = server.NodeHealth{Name: n.Name, Self: n.Self, Leads: n.Leads, LagMS: n.Lag.Milliseconds(), Started: n.Started.String(), LeaseUntil: n.LeaseUntil.String()}
 	}
-	return func() []server.Node {
-		known := m.DB.Nodes()
-		nodes := make([]server.Node, len(known))
-		for i, n := range known {
-			nodes[i] = server.Node{Name: n.Name, Self: n.Self, Leads: n.Leads, Lag: n.Lag, Started: n.Started.Std(), LeaseEnd: n.LeaseUntil.Std()}
-		}
-		return nodes
-	}
+	return nodes
 }
 
 // addClusterMetrics adds the state of the cluster, as this node sees it, to a scrape. With a data directory the series exist, too:

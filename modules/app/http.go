@@ -37,8 +37,9 @@ func (m *Modules) server(s settings.Settings) (*server.Server, error) {
 		return nil, err
 	}
 	var counts server.Counts
+	var nodes func() []server.NodeHealth
 	if m.DB.Shared() {
-		counts = m.RBAC
+		counts, nodes = m.RBAC, m.nodes
 	}
 	return server.New(server.Options{
 		Endpoints: m.Endpoints(), Auth: m.Auth, Policy: m.Policy, Rights: m.RBAC, Uses: m.RBAC, Memory: &memory{Modules: m}, People: m.Users, Texts: m.Texts, Log: m.Log,
@@ -47,7 +48,7 @@ func (m *Modules) server(s settings.Settings) (*server.Server, error) {
 			return clients.Serve(c, path) || serveLicences(c, path) || console.Serve(c, path)
 		},
 		Probes:         m.probes(),
-		Nodes:          m.nodes(),
+		Nodes:          nodes,
 		Metrics:        m.addMetrics,
 		Observe:        m.Audit.Observe,
 		Requests:       m.requests(),

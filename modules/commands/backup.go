@@ -12,9 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"kontor/modules/app"
 	"kontor/server/settings"
-	"kontor/store/audittrail"
 	"kontor/store/backup"
 	"kontor/store/backup/continuous"
 	"kontor/store/clock"
@@ -204,7 +202,7 @@ func (c *verifyCommand) Run(ctx context.Context, p Process, r *settings.Result) 
 		return err
 	}
 	printNotes(p.Stderr, restored)
-	checked, err := checkRestored(ctx, to)
+	checked, err := checkAll(ctx, to, false, true)
 	if err != nil {
 		return fmt.Errorf("%s does not hold an intact database: %w", target, err)
 	}
@@ -219,20 +217,4 @@ func masterKeyOf(ctx context.Context, r *settings.Result) (string, error) {
 	}
 	key, err := backup.ReadKey(ctx, from)
 	return string(key), err
-}
-
-// checkRestored checks all of a restored database.
-func checkRestored(ctx context.Context, from inspect.Source) (string, error) {
-	var compared, files int64
-	var oldForm error
-	report, err := inspect.Check(ctx, from, func(ctx context.Context, e *audittrail.Evidence) (err error) {
-		if compared, oldForm, err = checkRecords(ctx, e); err == nil {
-			files, err = app.CheckFiles(ctx, e)
-		}
-		return err
-	})
-	if err != nil {
-		return "", err
-	}
-	return describeRecords(describeCheck(report, false), compared, oldForm) + fmt.Sprintf(", the content of %d files matches their digests", files), nil
 }

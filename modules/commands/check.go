@@ -49,28 +49,33 @@ func (c *checkCommand) Run(ctx context.Context, p Process, r *settings.Result) e
 	if c.Record != "" {
 		return c.checkRecord(ctx, p, from)
 	}
+	text, err := checkAll(ctx, from, isShared(r), c.Files)
+	if err != nil {
+		return err
+	}
+	return p.say("%s is intact: %s", placeName(r), text)
+}
+
+// checkAll checks a database and its records, and describes what it has covered.
+func checkAll(ctx context.Context, from inspect.Source, ofServer, withFiles bool) (text string, err error) {
 	var compared, files int64
 	var oldForm error
 	report, err := inspect.Check(ctx, from, func(ctx context.Context, e *audittrail.Evidence) (err error) {
 		var breaks records.Breaks
 		compared, oldForm, err = checkRecords(ctx, e)
-		if err = breaks.Add(err); err == nil && c.Files {
+		if err = breaks.Add(err); err == nil && withFiles {
 			files, err = app.CheckFiles(ctx, e)
 			err = breaks.Add(err)
 		}
 		return cmp.Or(err, breaks.Err())
 	})
-	if err != nil {
-		return err
+	if text = describeCheck(report, ofServer); err != nil || !report.KeyChecked {
+		return text, err
 	}
-	text := describeCheck(report, isShared(r))
-	if report.KeyChecked {
-		text = describeRecords(text, compared, oldForm)
-		if c.Files {
-			text += fmt.Sprintf(", the content of %d files matches their digests", files)
-		}
+	if text = describeRecords(text, compared, oldForm); withFiles {
+		text += fmt.Sprintf(", the content of %d files matches their digests", files)
 	}
-	return p.say("%s is intact: %s", placeName(r), text)
+	return text, nil
 }
 
 // checkRecords compares the records with the audit trail. oldForm says that they are of an earlier version, which does not allow it.

@@ -238,18 +238,16 @@ func openListeners(ctx context.Context, r *settings.Result) (*listeners, error) 
 		return nil, err
 	}
 	if plain := r.Settings.Server.RedirectListen; plain != "" {
-		if l.redirect, err = listen(ctx, plain); err != nil {
+		if l.redirect, err = listenFor(ctx, plain, maxRedirects); err != nil {
 			l.close()
 			return nil, err
 		}
-		l.redirect = netutil.LimitListener(l.redirect, maxRedirects)
 	}
 	address := r.Settings.Metrics.Listen
 	if address == "" {
 		return l, nil
 	}
-	if l.metrics, err = listen(ctx, address); err == nil {
-		l.metrics = netutil.LimitListener(l.metrics, maxScrapes)
+	if l.metrics, err = listenFor(ctx, address, maxScrapes); err == nil {
 		return l, nil
 	}
 	if r.Source("metrics.listen") != settings.FromDefault {
@@ -260,21 +258,26 @@ func openListeners(ctx context.Context, r *settings.Result) (*listeners, error) 
 	return l, nil
 }
 
+// listenFor opens an address for a number of connections.
+func listenFor(ctx context.Context, address string, most int) (net.Listener, error) {
+	listener, err := listen(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	return netutil.LimitListener(listener, most), nil
+}
+
 // again opens the addresses that a round of a sandbox has closed, besides the main one.
 func (l *listeners) again(ctx context.Context) (err error) {
 	if l.metrics != nil {
-		if l.metrics, err = listen(ctx, l.metrics.Addr().String()); err != nil {
+		if l.metrics, err = listenFor(ctx, l.metrics.Addr().String(), maxScrapes); err != nil {
 			return err
 		}
-		l.metrics = netutil.LimitListener(l.metrics, maxScrapes)
 	}
 	if l.redirect != nil {
-		if l.redirect, err = listen(ctx, l.redirect.Addr().String()); err != nil {
-			return err
-		}
-		l.redirect = netutil.LimitListener(l.redirect, maxRedirects)
+		l.redirect, err = listenFor(ctx, l.redirect.Addr().String(), maxRedirects)
 	}
-	return nil
+	return err
 }
 
 // close closes the listeners that no server has closed.

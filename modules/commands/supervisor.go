@@ -1,18 +1,17 @@
 package commands
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
-	"math"
 	"net"
 	"net/http"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -135,29 +134,18 @@ const memoryShare = 0.7
 // memoryLimit returns the limit for the Go heap, or 0 when the size of the memory is unknown. It reads the memory of the
 // machine and the limits of the control groups (containers) from root, the root of the file system.
 func memoryLimit(root fs.FS) int64 {
-	least := int64(math.MaxInt64)
-	for _, n := range append(controlGroupLimits(root), machineMemory(root)) {
-		if n > 0 && n < least {
-			least = n
-		}
-	}
-	if least == math.MaxInt64 {
+	limits := slices.DeleteFunc(append(controlGroupLimits(root), machineMemory(root)), func(n int64) bool { return n <= 0 })
+	if len(limits) == 0 {
 		return 0
 	}
-	return int64(float64(least) * memoryShare)
+	return int64(float64(slices.Min(limits)) * memoryShare)
 }
 
 func machineMemory(root fs.FS) int64 {
-	data, err := fs.ReadFile(root, "proc/meminfo")
-	if err != nil {
-		return 0
-	}
-	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
-		if f := strings.Fields(lines.Text()); len(f) >= 2 && f[0] == "MemTotal:" {
-			kib, err := strconv.ParseInt(f[1], 10, 52)
-			if err != nil {
-				return 0
-			}
+	data, _ := fs.ReadFile(root, "proc/meminfo") // other systems have none
+	for line := range strings.Lines(string(data)) {
+		var kib int64
+		if _, err := fmt.Sscanf(line, "MemTotal: %d kB", &kib); err == nil {
 			return kib << 10
 		}
 	}

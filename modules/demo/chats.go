@@ -212,11 +212,11 @@ func (b *builder) createTask(ctx context.Context, owner *person, to []*person, o
 	path += "/" + created.ID
 	parts := make([]string, len(to))
 	for n, p := range to {
-		var assigned assignment
+		var assigned record
 		if err := b.api.post(ctx, owner, path+"/assignees", object{"user_id": p.id, "name": p.name, "weight": 2 + n*3}, &assigned); err != nil {
 			return err
 		}
-		parts[n] = path + "/assignees/" + assigned.find(p.id)
+		parts[n] = path + "/assignees/" + assigned.ID
 	}
 	return b.advanceTask(ctx, owner, path, to, parts, state)
 }
@@ -227,24 +227,6 @@ func (b *builder) dueOn() any {
 		return nil
 	}
 	return b.today().AddDate(0, 0, 5+b.random.IntN(40)).Format(time.DateOnly)
-}
-
-// assignment is the response to an assignment: the assignee, or the task with all assignees.
-type assignment struct {
-	ID        string `json:"id"`
-	Assignees []struct {
-		ID     string `json:"id"`
-		UserID string `json:"user_id"`
-	} `json:"assignees"`
-}
-
-func (a assignment) find(userID string) string {
-	for _, assignee := range a.Assignees {
-		if assignee.UserID == userID {
-			return assignee.ID
-		}
-	}
-	return a.ID
 }
 
 // advanceTask brings a task to a state. parts are the paths of the assignments, one per person.

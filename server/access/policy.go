@@ -77,11 +77,6 @@ func (p *Policy) MayCall(principal, endpoint string) bool {
 	return ok
 }
 
-// HasGrants reports whether a principal has a grant of its own on a record type or an endpoint.
-func (p *Policy) HasGrants(principal string) bool {
-	return len(p.types[principal]) > 0 || len(p.endpoints[principal]) > 0
-}
-
 // Limit returns the stored rate limit of an endpoint in requests a minute; ok is false without one.
 func (p *Policy) Limit(endpoint string) (perMinute int, ok bool) {
 	perMinute, ok = p.limits[endpoint]

@@ -90,8 +90,8 @@ type Records interface {
 	// Relations returns, by id, the permissions that a user has by relations to records, such as creator, participant or
 	// assignee. Grants are not included. Unknown ids are missing from the result.
 	Relations(ctx context.Context, userID string, ids []string) (map[string]Permission, error)
-	// Related returns, by user id, the names of the relations that give users the permission on a record, see
-	// [RelationNames]. It is the inverse of Relations. exists is false for an unknown record.
+	// Related returns, by user id, the names of the relations that give users the permission on a record, such as
+	// [RelationCreator]. It is the inverse of Relations. exists is false for an unknown record.
 	Related(ctx context.Context, id string, wanted Permission) (users map[string][]string, exists bool, err error)
 	// Permitted returns the ids of records on which a user has a permission, by relations and by grants on single records, or of all
 	// records, in their order.
@@ -116,8 +116,3 @@ const (
 	RelationAssignee    = "assignee"
 	RelationLinked      = "linked" // a user to a persona
 )
-
-// RelationNames returns all names of relations.
-func RelationNames() []string {
-	return []string{RelationCreator, RelationSelf, RelationHolder, RelationParticipant, RelationAssignee, RelationLinked}
-}

@@ -1,11 +1,6 @@
 package endpoint
 
-import (
-	"reflect"
-	"strconv"
-
-	"github.com/go-json-experiment/json/jsontext"
-)
+import "reflect"
 
 // Person is what answers say about a user whom they name by id. Answers carry them in one member, people, an object by
 // user id, beside the members of a record or beside the data of a list.
@@ -14,19 +9,6 @@ type Person struct {
 	UserName    string `json:"user_name,omitzero" doc:"The name that the user signs in with; only shown to staff."`
 	Service     bool   `json:"service,omitzero" doc:"True for a service account, a program; missing for people."`
 	Staff       bool   `json:"staff" doc:"Whether the user works for the bank: they or one of their roles may read all records of a type."`
-}
-
-// AppendJSON appends the JSON of the person to b. It returns an error for texts that are not UTF-8.
-func (p Person) AppendJSON(b []byte) ([]byte, error) {
-	b, err := jsontext.AppendQuote(append(b, `{"display_name":`...), p.DisplayName)
-	if err == nil && p.UserName != "" {
-		b, err = jsontext.AppendQuote(append(b, `,"user_name":`...), p.UserName)
-	}
-	if p.Service {
-		b = append(b, `,"service":true`...)
-	}
-	b = strconv.AppendBool(append(b, `,"staff":`...), p.Staff)
-	return append(b, '}'), err
 }
 
 // NamesUsers is implemented by answers that name users by id. EachUser calls add with every such id: creators, owners,

@@ -15,7 +15,6 @@ const (
 	bearerScheme = "bearerAuth"
 	apiKeyScheme = "apiKeyAuth"
 	errorSchema  = "Error"
-	healthSchema = "Health"
 
 	errorResponse = "Error"
 	schemaPrefix  = "#/components/schemas/"
@@ -97,23 +96,7 @@ var allTags = []Tag{
 }
 
 // statusTexts describes answers by their status.
-var statusTexts = map[int]string{
-	http.StatusOK:                    "Done.",
-	http.StatusCreated:               "Created.",
-	http.StatusBadRequest:            "The request is invalid; `details` lists the wrong fields.",
-	http.StatusUnauthorized:          "The bearer token, API key or credentials are missing or wrong.",
-	http.StatusForbidden:             "The caller may not do this.",
-	http.StatusNotFound:              "The record does not exist.",
-	http.StatusConflict:              "The request conflicts with the state of the record.",
-	http.StatusGone:                  "What the request refers to is no longer kept.",
-	http.StatusPreconditionFailed:    "The record has changed since it was read.",
-	http.StatusRequestEntityTooLarge: "The body is too large.",
-	http.StatusUnsupportedMediaType:  "The type or encoding of the body is not supported.",
-	http.StatusUnprocessableEntity:   "The Idempotency-Key was used with another request.",
-	http.StatusTooManyRequests:       "Too many requests; wait for the time in `Retry-After`.",
-	http.StatusInternalServerError:   "An error in the service.",
-	http.StatusServiceUnavailable:    "The service is busy, cannot store data, or is shutting down.",
-}
+var statusTexts = map[int]string{http.StatusOK: "Done.", http.StatusCreated: "Created."}
 
 // pathNames describes path parameters.
 var pathNames = map[string]string{

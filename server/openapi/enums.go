@@ -26,7 +26,7 @@ var operations = []string{"Create", "Update", "Add", "Register", "Decide", "Subm
 // named moves the values of a member to a component with a name, for which generators make a type with a name. It returns a
 // reference to the component.
 func (t *types) named(owner, member string, s *Schema) *Schema {
-	if s.kind() == "array" && s.Items != nil {
+	if s.Kind() == "array" && s.Items != nil {
 		items := *s
 		items.Items = t.named(owner, member, s.Items)
 		return &items

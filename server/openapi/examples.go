@@ -19,7 +19,7 @@ var byName = map[string]any{
 	"date_of_birth": "1984-05-17", "date_of_death": "2025-11-02", "expiry_date": "2031-04-30",
 	"company": "Keller Holzbau AG", "language": "de", "otp": "048213", "password": "a long and private sentence",
 	"old_password": "the sentence of last year", "access_token": "eyJhbGciOiJFZERTQSIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIwMTkzYTdjNCJ9.c2ln",
-	"refresh_token": "kr_5oW3pQ9vX2", "token_type": "Bearer", "expires_in": 3600, "user_agent": "Firefox",
+	"refresh_token": "kr_5oW3pQ9vX2", "token_type": "Bearer", "expires_in": 3600,
 	"credential_type": "email", "credential_value": "anna.keller@example.ch",
 	"terms_accepted": true, "privacy_policy_accepted": true, "validated": true, "active": true,
 	"name": "Anna Keller", "description": "Signs the account agreement", "title": "Sign the account agreement",
@@ -40,11 +40,11 @@ var ids = []string{"id", "created_by", "modified_by", "changed_by", "deleted_by"
 // suggest sets the format and the example of a member by its name, unless its tags set them.
 func suggest(s *Schema, name string) {
 	leaf := s
-	if s.kind() == "array" && s.Items != nil {
+	if s.Kind() == "array" && s.Items != nil {
 		leaf = s.Items
 	}
 	isID := slices.Contains(ids, name) || strings.HasSuffix(name, "_id") || strings.HasSuffix(name, "Id")
-	if isID && leaf.kind() == "string" && leaf.Format == "" && len(leaf.Enum) == 0 {
+	if isID && leaf.Kind() == "string" && leaf.Format == "" && len(leaf.Enum) == 0 {
 		leaf.Format = "uuid"
 	}
 	if name == "email" && leaf.Format == "" {
@@ -53,7 +53,7 @@ func suggest(s *Schema, name string) {
 	if leaf.Format == "-" {
 		leaf.Format = ""
 	}
-	if example, known := byName[name]; known && len(s.Examples) == 0 && len(s.Enum) == 0 && leaf == s && fits(s.kind(), example) {
+	if example, known := byName[name]; known && len(s.Examples) == 0 && len(s.Enum) == 0 && leaf == s && fits(s.Kind(), example) {
 		s.Examples = []any{example}
 	}
 }
@@ -96,7 +96,7 @@ func (t *types) exampleAt(s *Schema, depth int) any {
 	case len(s.AnyOf) > 0:
 		return t.exampleAt(s.AnyOf[0], depth)
 	}
-	switch s.kind() {
+	switch s.Kind() {
 	case "object":
 		return t.exampleObject(s, depth)
 	case "array":

@@ -50,7 +50,7 @@ func (b *builder) applyRules(row endpoint.Endpoint, body *Schema) {
 		// Whether such a member may be missing, and so null or empty, depends on others.
 		_, missing := row.Handle.Problems(context.Background(), bodyWith(parentOf(m.place), map[string]any{})).Get(m.place)
 		required := m.required || !missing
-		if required && m.schema.allowsNull() && ask(nil) != nil {
+		if required && m.schema.AllowsNull() && ask(nil) != nil {
 			m.schema.rejectNull()
 		}
 		b.applyLimits(row.Name+": "+m.place, m.schema, required, ask)
@@ -73,7 +73,7 @@ func found(problems *apierr.Fields, place string) *apierr.Text {
 
 // applyLimits completes a schema. Only a required text or array can be one that must not be empty.
 func (b *builder) applyLimits(what string, s *Schema, required bool, ask probe) {
-	switch s.withoutNull().kind() {
+	switch s.withoutNull().Kind() {
 	case "string":
 		if len(s.Enum) == 0 && s.Format != "uuid" {
 			b.applyText(what, s, required, ask)
@@ -191,7 +191,7 @@ func (b *builder) membersOf(body *Schema, prefix string, depth int) []member {
 	for _, property := range object.Properties {
 		place, schema := prefix+property.Name, property.Value
 		all = append(all, member{place, schema, slices.Contains(object.Required, property.Name)})
-		if inner := schema.withoutNull(); inner.kind() == "array" && inner.Items != nil {
+		if inner := schema.withoutNull(); inner.Kind() == "array" && inner.Items != nil {
 			place += ".0"
 			all = append(all, member{place, inner.Items, true})
 			schema = inner.Items
@@ -225,7 +225,8 @@ func bodyWith(place string, value any) string {
 	return string(text)
 }
 
-func (s *Schema) allowsNull() bool {
+// AllowsNull reports whether null is one of the values.
+func (s *Schema) AllowsNull() bool {
 	if kinds, several := s.Type.([]string); several {
 		return slices.Contains(kinds, "null")
 	}
@@ -248,6 +249,6 @@ func (s *Schema) rejectNull() {
 		s.Description = description
 		return
 	}
-	s.Type = s.kind()
+	s.Type = s.Kind()
 	s.Enum = slices.DeleteFunc(s.Enum, func(value any) bool { return value == nil })
 }

@@ -250,8 +250,8 @@ func nullable(s *Schema) *Schema {
 	return s
 }
 
-// kind returns the type of a schema apart from null.
-func (s *Schema) kind() string {
+// Kind returns the type of a schema apart from null.
+func (s *Schema) Kind() string {
 	switch kind := s.Type.(type) {
 	case string:
 		return kind

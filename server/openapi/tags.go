@@ -12,7 +12,7 @@ import (
 // applyTags applies the tags of a field to its schema.
 func applyTags(s *Schema, tag reflect.StructTag) error {
 	target := s
-	if s.kind() == "array" && s.Items != nil && s.Items.Ref == "" {
+	if s.Kind() == "array" && s.Items != nil && s.Items.Ref == "" {
 		target = s.Items // tags for texts apply to the entries
 	}
 	if values := tag.Get("enum"); values != "" {
@@ -41,7 +41,7 @@ func applyTags(s *Schema, tag reflect.StructTag) error {
 		s.Description = text
 	}
 	if tag.Get("nullable") == "false" {
-		s.Type = s.kind()
+		s.Type = s.Kind()
 	}
 	for name, bound := range map[string]**int64{
 		"minLength": &target.MinLength, "maxLength": &target.MaxLength, "minimum": &s.Minimum, "maximum": &s.Maximum,
@@ -68,7 +68,7 @@ func applyValues(s *Schema, tag reflect.StructTag) error {
 			s.unusual = true
 			continue
 		}
-		value, err := parseAs(s.kind(), text)
+		value, err := parseAs(s.Kind(), text)
 		if err != nil {
 			return fmt.Errorf("tag %s: %w", name, err)
 		}

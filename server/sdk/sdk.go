@@ -10,11 +10,8 @@
 package sdk
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"path"
 	"regexp"
 	"strings"
@@ -23,7 +20,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"kontor/server/etag"
+	"kontor/server/static"
 )
 
 // Module is the path of the Go client as a module.
@@ -44,27 +41,12 @@ type SDK struct {
 
 // clients are the files that are served, by the path below /sdk/.
 type clients struct {
-	version string
-	files   map[string]file
-}
-
-type file struct {
-	kind, tag string
-	body      []byte
+	version string // for example 1.2.3; in a build from the sources 0.0.0-dev-<digest>: npm and Go keep each version for ever
+	files   map[string]static.File
 }
 
 // New returns an SDK.
 func New(o Options) *SDK { return &SDK{sync.OnceValues(o.pack)} }
-
-// Version returns the version of the clients, for example 1.2.3. In a build from the sources it is 0.0.0-dev-<digest>, which
-// changes with the clients, because npm and Go keep each version for ever.
-func (s *SDK) Version() (string, error) {
-	c, err := s.read()
-	if err != nil {
-		return "", err
-	}
-	return c.version, nil
-}
 
 // Serve answers a GET or HEAD request for a path below /sdk/ that exists. Otherwise it does nothing and returns false.
 func (s *SDK) Serve(c *fiber.Ctx, address string) bool {
@@ -80,20 +62,13 @@ func (s *SDK) Serve(c *fiber.Ctx, address string) bool {
 	if !ok {
 		return false
 	}
-	c.Set(fiber.HeaderContentType, f.kind)
-	c.Set(fiber.HeaderCacheControl, "no-cache") // the next version of the program has the same addresses
+	f.Send(c, "no-cache") // the next version of the program has the same addresses
 	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; frame-ancestors 'none'")
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
 	// Pages of any origin may import the module. The setting cors.allowed_origins decides whether they may call the API.
 	c.Set(fiber.HeaderAccessControlAllowOrigin, "*")
 	c.Set("Cross-Origin-Resource-Policy", "cross-origin")
-	c.Set(fiber.HeaderETag, `"`+f.tag+`"`)
-	if _, same := etag.NoneMatch(c.Get(fiber.HeaderIfNoneMatch), f.tag); same {
-		c.Status(http.StatusNotModified)
-		return true
-	}
-	c.Status(http.StatusOK).Response().SetBodyRaw(f.body) // fasthttp omits the body of a HEAD answer.
 	return true
 }
 
@@ -114,7 +89,7 @@ func (o Options) pack() (*clients, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &clients{version: strings.TrimPrefix(o.Release, "v"), files: map[string]file{}}
+	c := &clients{version: strings.TrimPrefix(o.Release, "v"), files: map[string]static.File{}}
 	if !semantic.MatchString(c.version) {
 		c.version = "0.0.0-dev-" + digest(sources, modules, others)
 	}
@@ -132,10 +107,7 @@ func (o Options) pack() (*clients, error) {
 	return c, c.addModule(append(sources, content{"LICENSE", o.License}))
 }
 
-func (c *clients) add(name, kind string, body []byte) {
-	sum := sha256.Sum256(body)
-	c.files[name] = file{kind, hex.EncodeToString(sum[:8]), body}
-}
+func (c *clients) add(name, kind string, body []byte) { c.files[name] = static.New(kind, body) }
 
 // addModule adds the five files of the proxy protocol.
 func (c *clients) addModule(sources []content) error {

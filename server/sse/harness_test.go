@@ -23,6 +23,9 @@ func newHub(o sse.Options) *sse.Hub {
 	if o.PerUser == 0 {
 		o.PerUser = 10
 	}
+	if o.Check == nil {
+		o.Check = func(*sse.Stream) bool { return true }
+	}
 	o.Now, o.Log, o.CloseFrame = time.Now, slog.New(slog.DiscardHandler), sse.Event("", "close", []byte("bye"))
 	return sse.New(o)
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,18 +64,16 @@ type Hub struct {
 	draining bool
 	empty    chan struct{} // closed when the hub is draining and its last stream has ended
 
-	ready   queue
-	poller  poller
-	stop    chan struct{}
-	stopped sync.WaitGroup
-	stopOne sync.Once
+	signalEmpty func() // closes empty, once
+	ready       queue
+	poller      poller
+	stop        chan struct{}
+	stopped     sync.WaitGroup
+	stopOne     sync.Once
 }
 
 // New starts a hub. [Hub.Close] ends it.
 func New(o Options) *Hub {
-	if o.Check == nil {
-		o.Check = func(*Stream) bool { return true }
-	}
 	if o.Wrote == nil {
 		o.Wrote = func([]Position) {}
 	}
@@ -88,6 +87,7 @@ func New(o Options) *Hub {
 		o.MayWrite = func() bool { return true }
 	}
 	h := &Hub{options: o, users: map[string][]*Stream{}, empty: make(chan struct{}), stop: make(chan struct{})}
+	h.signalEmpty = sync.OnceFunc(func() { close(h.empty) })
 	h.ready.init()
 	for range runtime.GOMAXPROCS(0) + 1 {
 		h.stopped.Go(h.write)
@@ -127,30 +127,14 @@ func (h *Hub) remove(s *Stream) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	streams := h.users[s.User]
-	for i, other := range streams {
-		if other != s {
-			continue
-		}
-		if len(streams) == 1 {
-			delete(h.users, s.User)
-		} else {
-			streams[i] = streams[len(streams)-1]
-			streams[len(streams)-1] = nil
-			h.users[s.User] = streams[:len(streams)-1]
-		}
+	if i := slices.Index(streams, s); i >= 0 {
 		h.total--
-		break
+		if h.users[s.User] = slices.Delete(streams, i, i+1); len(streams) == 1 {
+			delete(h.users, s.User)
+		}
 	}
 	if h.draining && h.total == 0 {
 		h.signalEmpty()
-	}
-}
-
-func (h *Hub) signalEmpty() {
-	select {
-	case <-h.empty:
-	default:
-		close(h.empty)
 	}
 }
 
@@ -262,19 +246,8 @@ func (h *Hub) Close() {
 
 // counts are the hub's own counters.
 type counts struct {
-	frames, refused, left, slow, revoked atomic.Uint64
-}
-
-func (c *counts) end(why reason) {
-	switch why {
-	case left:
-		c.left.Add(1)
-	case slow:
-		c.slow.Add(1)
-	case revoked:
-		c.revoked.Add(1)
-	case ended:
-	}
+	frames, refused atomic.Uint64
+	ended           [reasons]atomic.Uint64
 }
 
 // Stats are counters since the start of the hub.
@@ -292,8 +265,9 @@ func (h *Hub) Stats() Stats {
 	h.mu.RLock()
 	open := h.total
 	h.mu.RUnlock()
-	return Stats{Open: open, Frames: h.counts.frames.Load(), Refused: h.counts.refused.Load(), Left: h.counts.left.Load(),
-		Slow: h.counts.slow.Load(), Revoked: h.counts.revoked.Load()}
+	ended := &h.counts.ended
+	return Stats{Open: open, Frames: h.counts.frames.Load(), Refused: h.counts.refused.Load(), Left: ended[left].Load(),
+		Slow: ended[slow].Load(), Revoked: ended[revoked].Load()}
 }
 
 // Revoke ends the streams of a user for which keep returns false. An empty user means all users. When Revoke returns, nothing
@@ -324,7 +298,7 @@ func (h *Hub) streamsOf(user string) []*Stream {
 // does not deliver it. A client that has received everything sees an ordinary end.
 func discardUnsent(conn net.Conn) {
 	tcp, ok := conn.(interface{ SetLinger(sec int) error })
-	if ok && hasUnsent(conn) {
+	if ok && hasUnsent(socketOf(conn)) {
 		_ = tcp.SetLinger(0) // a closed connection has nothing left to send
 	}
 }

@@ -49,12 +49,8 @@ func (p *poller) add(s *Stream, conn net.Conn) bool {
 	if wrapper, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = wrapper.NetConn() // TLS
 	}
-	socket, ok := conn.(syscall.Conn)
-	if !ok {
-		return false
-	}
-	raw, err := socket.SyscallConn()
-	if err != nil {
+	raw := socketOf(conn)
+	if raw == nil {
 		return false
 	}
 	id := p.enter(s)
@@ -62,7 +58,7 @@ func (p *poller) add(s *Stream, conn net.Conn) bool {
 		return false
 	}
 	added := false
-	err = raw.Control(func(fd uintptr) {
+	err := raw.Control(func(fd uintptr) {
 		event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLONESHOT, Fd: int32(id), Pad: int32(id >> 32)} //nolint:gosec // both halves of the number
 		_ = p.raw.Control(func(epoll uintptr) {
 			added = unix.EpollCtl(int(epoll), unix.EPOLL_CTL_ADD, int(fd), &event) == nil

@@ -27,6 +27,7 @@ const (
 	left                  // the client closed it, or its connection is dead
 	slow                  // the client did not read
 	revoked               // session or permissions ended
+	reasons
 )
 
 // Stream is one open event stream.
@@ -61,7 +62,7 @@ func (s *Stream) Attach(conn net.Conn) bool {
 	s.mu.Lock()
 	gone := s.gone
 	if !gone {
-		s.conn, s.raw = conn, rawConn(conn)
+		s.conn, s.raw = conn, socketOf(conn)
 		s.beat = time.Now().Add(s.hub.options.Heartbeat)
 	}
 	s.mu.Unlock()
@@ -69,7 +70,7 @@ func (s *Stream) Attach(conn net.Conn) bool {
 		_ = conn.Close() // the stream has ended
 		return false
 	}
-	setUserTimeout(conn, s.hub.options.Heartbeat)
+	setUserTimeout(socketOf(conn), s.hub.options.Heartbeat)
 	if !s.hub.poller.add(s, conn) {
 		go s.watch(conn)
 	}
@@ -221,7 +222,7 @@ func (s *Stream) end(why reason) {
 	if first {
 		s.hub.poller.remove(s)
 		s.hub.remove(s)
-		s.hub.counts.end(why)
+		s.hub.counts.ended[why].Add(1)
 		s.hub.options.Ended(s.User)
 	}
 }

@@ -24,7 +24,6 @@ const maxKeptBuffer = 64 << 10
 // writer writes the waiting frames of streams, a few streams at a time.
 type writer struct {
 	hub       *Hub
-	sender    *sender
 	streams   []*Stream // taken from the queue and not yet written to
 	buffer    []byte
 	frames    uint64     // written and not yet reported
@@ -33,7 +32,7 @@ type writer struct {
 
 // write runs one of the writers. After a panic another one replaces it.
 func (h *Hub) write() {
-	w := &writer{hub: h, sender: newSender()}
+	w := &writer{hub: h}
 	defer func() {
 		if cause := recover(); cause != nil {
 			h.options.Log.Error("panic while writing to streams", "cause", cause, "stack", string(debug.Stack()))
@@ -81,7 +80,7 @@ func (w *writer) flush(s *Stream) {
 			go s.flushSlowly(bytes.Clone(w.buffer), frames, final)
 			return
 		}
-		n, err := s.writeNow(w.buffer, w.sender)
+		n, err := s.writeNow(w.buffer)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			go s.flushSlowly(bytes.Clone(w.buffer[n:]), frames, final)
 			return

@@ -36,6 +36,7 @@ const (
 
 // Cache keeps what a client of a certificate authority must keep. It implements autocert.Cache. Create one with [New].
 type Cache struct {
+	personal.Nothing
 	db  *store.DB
 	log *slog.Logger
 }
@@ -96,12 +97,4 @@ func (c *Cache) Delete(ctx context.Context, name string) error {
 // PersonalData lists the tables of the module.
 func (c *Cache) PersonalData() []personal.Table {
 	return []personal.Table{{Name: table, Why: "It holds the keys and certificates of the server, sealed."}}
-}
-
-// PersonalSections returns none.
-func (c *Cache) PersonalSections() []personal.Section { return nil }
-
-// ErasePerson erases nothing.
-func (c *Cache) ErasePerson(context.Context, *store.Tx, personal.Subject, string) (string, error) {
-	return "", nil
 }

@@ -1,5 +1,7 @@
 // Command benchtable runs the benchmarks of the figures that Kontor is judged by, and prints them in one table: what each should
 // reach, what it was before, and what it is now. It takes some minutes. Run it with "make bench" on a machine that does nothing else.
+//
+// With the address of a running server it measures only the lists of this one: "make bench-lists".
 package main
 
 import (
@@ -27,11 +29,26 @@ import (
 )
 
 func main() {
+	var m measurement
 	dir := flag.String("data.dir", "", "directory with a data set of \"make dataset\"; without it a small one is made")
-	only := flag.String("only", "", "measure only the rows whose name contains this text")
+	flag.StringVar(&m.server, "url", "", "address of a running server: measure its lists, instead of the table")
+	flag.StringVar(&m.user, "user", "admin@kontor.localhost", "who signs in")
+	flag.StringVar(&m.password, "password", "of a data set, not a bank", "their password")
+	flag.IntVar(&m.pid, "pid", 0, "process of the server on this machine: measure its processor time, which depends less on other load")
+	flag.BoolVar(&m.combinations, "combinations", false, "measure two of sort, search, distinct, text and place at once")
+	flag.IntVar(&m.step, "step", 1, "measure each nth of these combinations")
+	flag.StringVar(&m.only, "only", "", "measure only the list at this path, or only the rows whose name contains this text")
+	flag.BoolVar(&m.all, "all", false, "print all requests as they are measured")
+	flag.DurationVar(&m.slow, "slow", 300*time.Millisecond, "print requests that take longer")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	failed := measure(ctx, *dir, *only, os.Stdout)
+	failed := false
+	if m.server == "" {
+		failed = measure(ctx, *dir, m, os.Stdout)
+	} else if err := m.run(ctx, os.Stdout); err != nil {
+		slog.Error("not measured", "err", err)
+		failed = true
+	}
 	stop()
 	if failed {
 		os.Exit(1) //nolint:forbidigo // this is main
@@ -39,10 +56,10 @@ func main() {
 }
 
 // measure runs the benchmarks and writes the table. It reports whether a figure is missing.
-func measure(ctx context.Context, dir, only string, w io.Writer) (missing bool) {
+func measure(ctx context.Context, dir string, m measurement, w io.Writer) (missing bool) {
 	began := time.Now()
 	wanted := slices.Clone(rows)
-	wanted = slices.DeleteFunc(wanted, func(r row) bool { return !strings.Contains(r.name, only) })
+	wanted = slices.DeleteFunc(wanted, func(r row) bool { return !strings.Contains(r.name, m.only) })
 	found := map[string]float64{}
 	for _, run := range runs(wanted) {
 		if err := run.measure(ctx, found); err != nil {
@@ -50,7 +67,7 @@ func measure(ctx context.Context, dir, only string, w io.Writer) (missing bool) 
 		}
 	}
 	if slices.ContainsFunc(wanted, func(r row) bool { return r.pkg == lists }) {
-		if err := measureLists(ctx, dir, found); err != nil {
+		if err := m.ofDataSet(ctx, dir, found); err != nil {
 			slog.Error("lists were not measured", "err", err)
 		}
 	}
@@ -242,8 +259,8 @@ const smallCustomers, smallNotifications = "20000", "200000"
 // startLimit is how long a server may take to start; with a data set of an earlier version it changes the tables first.
 const startLimit = 5 * time.Minute
 
-// measureLists measures every list of a server with a data set.
-func measureLists(ctx context.Context, data string, found map[string]float64) (err error) {
+// ofDataSet measures every list of a server with a data set, which it starts.
+func (m measurement) ofDataSet(ctx context.Context, data string, found map[string]float64) (err error) {
 	dir, err := os.MkdirTemp("", "kontor-bench-")
 	if err != nil {
 		return err
@@ -275,31 +292,11 @@ func measureLists(ctx context.Context, data string, found map[string]float64) (e
 	if err := waitReady(ctx, "http://"+address); err != nil {
 		return err
 	}
-	out, err := command(ctx, "go", "run", "./modules/demo/listtimes", "-url", "http://"+address, "-pid", strconv.Itoa(server.Process.Pid)).Output()
-	if err != nil {
+	m.server, m.pid, m.only = "http://"+address, server.Process.Pid, ""
+	if err := m.run(ctx, os.Stderr); err != nil {
 		return fmt.Errorf("measure: %w", err)
 	}
-	fmt.Fprintf(os.Stderr, "%s", out)
-	return readLists(string(out), found)
-}
-
-// summary matches the last line of listtimes.
-var summary = regexp.MustCompile(`lists; (\d+) took longer than .* or were rejected; the slowest (\S+)\n`)
-
-func readLists(output string, found map[string]float64) error {
-	m := summary.FindStringSubmatch(output)
-	if m == nil {
-		return fmt.Errorf("no summary in %q", output)
-	}
-	slow, err := strconv.ParseFloat(m[1], 64)
-	if err != nil {
-		return err
-	}
-	slowest, err := time.ParseDuration(m[2])
-	if err != nil {
-		return err
-	}
-	found[lists+"  slow"], found[lists+"  slowest"] = slow, float64(slowest.Milliseconds())
+	found[lists+"  slow"], found[lists+"  slowest"] = float64(len(m.found)), float64(m.slowest.Milliseconds())
 	return nil
 }
 

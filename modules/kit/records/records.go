@@ -29,7 +29,7 @@ type Row = list.Row
 
 // Relation is a relation of users to records that grants permissions without a stored grant.
 type Relation struct {
-	Name   string // one of [access.RelationNames]
+	Name   string // such as [access.RelationCreator]
 	Allows access.Permission
 	SQL    string   // condition on a row of the table; $1 is the user's id
 	Users  string   // SELECT of the users who have the relation to the record $1; empty if SQL compares one column: "user_id = $1"

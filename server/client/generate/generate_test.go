@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kontor/server/client/generate"
+	"kontor/server/openapi"
 	"kontor/server/servertest"
 )
 
@@ -16,8 +17,11 @@ var update = flag.Bool("update", false, "write the generated files")
 
 // TestClients_AreGenerated compares the generated files of both clients with the API document of the server.
 func TestClients_AreGenerated(t *testing.T) {
-	document := apiDocument(t)
-	for directory, write := range map[string]func([]byte) (map[string][]byte, error){
+	document, err := servertest.Start(t).Document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for directory, write := range map[string]func(*openapi.Document) (map[string][]byte, error){
 		"..": generate.Go, "../../../web/client/dist": generate.TypeScript,
 	} {
 		files, err := write(document)
@@ -39,52 +43,61 @@ func TestClients_AreGenerated(t *testing.T) {
 	}
 }
 
-// apiDocument returns the document of /openapi.json.
-func apiDocument(t *testing.T) []byte {
-	t.Helper()
-	document, err := servertest.Start(t).Document()
-	if err != nil {
-		t.Fatal(err)
+// small returns a document with one operation that a case changes, and with a schema of its own.
+func small(change func(o *openapi.Operation), bad *openapi.Schema) *openapi.Document {
+	thing := &openapi.Schema{Type: "object", Properties: openapi.Map[*openapi.Schema]{{Name: "id", Value: &openapi.Schema{Type: "string"}}}, Required: []string{"id"}}
+	reference := &openapi.MediaType{Schema: &openapi.Schema{Ref: "#/components/schemas/Thing"}}
+	make := &openapi.Operation{OperationID: "things.make", Summary: "Make a thing.", Responses: openapi.Map[*openapi.Response]{
+		{Name: "200", Value: &openapi.Response{Content: openapi.Map[*openapi.MediaType]{{Name: "application/json", Value: reference}}}},
+	}}
+	d := &openapi.Document{Paths: openapi.Map[*openapi.PathItem]{{Name: "/v1/things/{id}", Value: &openapi.PathItem{Post: make}}}}
+	d.Components.Schemas = openapi.Map[*openapi.Schema]{{Name: "Thing", Value: thing}, {Name: "ErrorCode", Value: &openapi.Schema{Type: "string", Enum: []any{"things.thing_not_found"}}}}
+	if change != nil {
+		change(make)
 	}
-	data, err := document.JSON()
-	if err != nil {
-		t.Fatal(err)
+	if bad != nil {
+		d.Components.Schemas.Set("Bad", bad)
 	}
-	return data
+	return d
 }
-
-// small returns a document with one operation and further schemas.
-func small(operation, schemas string) []byte {
-	return []byte(`{"paths":{"/v1/things/{id}":{"post":{"operationId":"things.make","summary":"Make a thing.","description":"",` + operation +
-		`}}},"components":{"schemas":{"Thing":{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]},` + schemas +
-		`"ErrorCode":{"type":"string","enum":["things.thing_not_found"]}}}}`)
-}
-
-const done = `"responses":{"200":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/Thing"}}}}}`
 
 // Unsupported constructs must not become code that does something else.
 func TestGenerators_RejectWhatTheyDoNotSupport(t *testing.T) {
-	union := `"anyOf":[{"type":"string"},{"type":"integer"}]`
-	for name, c := range map[string]struct{ operation, schemas, want string }{
-		"good":                     {done, "", ""},
-		"a union":                  {done, `"Bad":{"type":"object","properties":{"x":{` + union + `}}},`, "schema Bad: x: an unsupported union"},
-		"an object without a name": {done, `"Bad":{"type":"object","properties":{"x":{"type":"object","properties":{}}}},`, "an object without a name"},
-		"a named number":           {done, `"Bad":{"type":"integer"},`, "neither an object nor an enumeration"},
-		"an object in a query":     {done + `,"parameters":[{"name":"x","in":"query","schema":{"type":"object","additionalProperties":true}}]`, "", "parameter x"},
-		"a cookie":                 {done + `,"parameters":[{"name":"x","in":"cookie","schema":{"type":"string"}}]`, "", "unsupported place cookie"},
-		"a body without a schema":  {done + `,"requestBody":{"content":{"application/json":{"schema":{"type":"string"}}}}`, "", "no named schema"},
-		"no answer":                {`"responses":{"default":{}}`, "", "no successful answer"},
-		"an empty answer":          {`"responses":{"204":{}}`, "", "neither a body nor a redirect"},
-		"two members of one name":  {done, `"Bad":{"type":"object","properties":{"user_id":{"type":"string"},"userId":{"type":"string"}}},`, "have the same name in Go"},
-	} {
-		_, err := generate.Go(small(c.operation, c.schemas))
-		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want %q", name, err, c.want)
+	text := &openapi.Schema{Type: "string"}
+	parameter := func(in string, s *openapi.Schema) func(o *openapi.Operation) {
+		return func(o *openapi.Operation) { o.Parameters = []*openapi.Parameter{{Name: "x", In: in, Schema: s}} }
+	}
+	answers := func(status string) func(o *openapi.Operation) {
+		return func(o *openapi.Operation) {
+			o.Responses = openapi.Map[*openapi.Response]{{Name: status, Value: &openapi.Response{}}}
 		}
 	}
-	for _, broken := range []string{"", "[]", `{"paths":[]}`, `{"paths":{"/":{"get":7}}}`} {
-		if _, err := generate.TypeScript([]byte(broken)); err == nil {
-			t.Errorf("%q was accepted", broken)
+	body := func(o *openapi.Operation) {
+		o.RequestBody = &openapi.RequestBody{Content: openapi.Map[*openapi.MediaType]{{Name: "application/json", Value: &openapi.MediaType{Schema: text}}}}
+	}
+	member := func(s *openapi.Schema) *openapi.Schema {
+		return &openapi.Schema{Type: "object", Properties: openapi.Map[*openapi.Schema]{{Name: "x", Value: s}}}
+	}
+	twice := &openapi.Schema{Type: "object", Properties: openapi.Map[*openapi.Schema]{{Name: "user_id", Value: text}, {Name: "userId", Value: text}}}
+	for name, c := range map[string]struct {
+		change func(o *openapi.Operation)
+		bad    *openapi.Schema
+		want   string
+	}{
+		"good":                     {nil, nil, ""},
+		"a union":                  {nil, member(&openapi.Schema{AnyOf: []*openapi.Schema{text, {Type: "integer"}}}), "schema Bad: x: an unsupported union"},
+		"an object without a name": {nil, member(&openapi.Schema{Type: "object"}), "an object without a name"},
+		"a named number":           {nil, &openapi.Schema{Type: "integer"}, "neither an object nor an enumeration"},
+		"an object in a query":     {parameter("query", &openapi.Schema{Type: "object", AdditionalProperties: true}), nil, "parameter x"},
+		"a cookie":                 {parameter("cookie", text), nil, "unsupported place cookie"},
+		"a body without a schema":  {body, nil, "no named schema"},
+		"no answer":                {answers("default"), nil, "no successful answer"},
+		"an empty answer":          {answers("204"), nil, "neither a body nor a redirect"},
+		"two members of one name":  {nil, twice, "have the same name in Go"},
+	} {
+		_, err := generate.Go(small(c.change, c.bad))
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
 }

@@ -1,36 +1,37 @@
 package generate
 
 import (
-	"encoding/json"
+	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+
+	"kontor/server/openapi"
 )
 
 // read builds the model of a document.
-func read(data []byte) (*model, error) {
-	var d document
-	if err := json.Unmarshal(data, &d); err != nil {
-		return nil, fmt.Errorf("read the API document: %w", err)
-	}
-	m := &model{tags: map[string]string{}}
-	for _, tag := range d.Tags {
-		m.tags[tag.Name] = tag.Description
-	}
+func read(d *openapi.Document) (*model, error) {
+	m := &model{}
 	for _, s := range d.Components.Schemas {
-		if err := m.addType(&d, s.Name, s.Value); err != nil {
+		if err := m.addType(d, s.Name, s.Value); err != nil {
 			return nil, fmt.Errorf("schema %s: %w", s.Name, err)
 		}
 	}
 	for _, path := range d.Paths {
-		for _, method := range path.Value {
-			var e endpoint
-			if err := json.Unmarshal(method.Value, &e); err != nil {
-				return nil, fmt.Errorf("%s %s: %w", method.Name, path.Name, err)
+		for _, one := range []struct {
+			method string
+			*openapi.Operation
+		}{
+			{http.MethodGet, path.Value.Get}, {http.MethodPost, path.Value.Post}, {http.MethodPut, path.Value.Put},
+			{http.MethodPatch, path.Value.Patch}, {http.MethodDelete, path.Value.Delete},
+		} {
+			if one.Operation == nil {
+				continue
 			}
-			if err := m.addOperation(&d, strings.ToUpper(method.Name), path.Name, e); err != nil {
-				return nil, fmt.Errorf("operation %s: %w", e.ID, err)
+			if err := m.addOperation(d, one.method, path.Name, one.Operation); err != nil {
+				return nil, fmt.Errorf("operation %s: %w", one.OperationID, err)
 			}
 		}
 	}
@@ -47,22 +48,22 @@ func (m *model) typeNamed(name string) *namedType {
 	return nil
 }
 
-func (m *model) addType(d *document, name string, s schema) error {
+func (m *model) addType(d *openapi.Document, name string, s *openapi.Schema) error {
 	switch {
 	case name == "Error":
 		return nil // each client has a type of its own for errors
 	case name == "ErrorCode":
-		m.codes = s.Enum
+		m.codes = texts(s.Enum)
 		return nil
 	case len(s.Enum) > 0:
-		m.types = append(m.types, namedType{name: name, doc: s.Description, enum: s.Enum})
+		m.types = append(m.types, namedType{name: name, doc: s.Description, enum: texts(s.Enum)})
 		return nil
-	case !slices.Equal(s.Type, []string{"object"}):
+	case s.Type != "object":
 		return fmt.Errorf("is neither an object nor an enumeration: %v", s.Type)
 	}
 	t := namedType{name: name, doc: s.Description}
 	for _, p := range s.Properties {
-		typ, err := d.typeOf(p.Value)
+		typ, err := typeIn(d, p.Value)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.Name, err)
 		}
@@ -72,25 +73,36 @@ func (m *model) addType(d *document, name string, s schema) error {
 	return nil
 }
 
-// typeOf returns the type that a schema describes.
-func (d *document) typeOf(s schema) (typeOf, error) {
+// texts returns the values of an enumeration, without null.
+func texts(values []any) (all []string) {
+	for _, value := range values {
+		if text, ok := value.(string); ok {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// typeIn returns the type that a schema of a document describes.
+func typeIn(d *openapi.Document, s *openapi.Schema) (typeOf, error) {
 	if s.Ref != "" {
 		name := target(s.Ref)
-		return typeOf{kind: named, name: name, enum: len(d.Components.Schemas.get(name).Enum) > 0}, nil
+		other, _ := d.Components.Schemas.Get(name)
+		return typeOf{kind: named, name: name, enum: other != nil && len(other.Enum) > 0}, nil
 	}
-	if len(s.AnyOf) == 2 && slices.Equal(s.AnyOf[1].Type, []string{"null"}) {
-		t, err := d.typeOf(s.AnyOf[0])
+	if len(s.AnyOf) == 2 && s.AnyOf[1].Type == "null" {
+		t, err := typeIn(d, s.AnyOf[0])
 		t.nullable = true
 		return t, err
 	}
 	if len(s.AnyOf) > 0 {
 		return typeOf{}, fmt.Errorf("an unsupported union of %d schemas", len(s.AnyOf))
 	}
-	if len(s.Type) == 0 {
+	if s.Type == nil {
 		return typeOf{kind: anything}, nil
 	}
-	t := typeOf{nullable: slices.Contains(s.Type, "null")}
-	switch s.Type[0] {
+	t := typeOf{nullable: s.AllowsNull()}
+	switch s.Kind() {
 	case "string":
 		t.kind = map[string]kind{"date-time": moment, "date": date, "binary": binary}[s.Format]
 		if t.kind == anything {
@@ -104,28 +116,32 @@ func (d *document) typeOf(s schema) (typeOf, error) {
 		t.kind = boolean
 	case "array":
 		t.kind = list
-		return t, d.element(&t, s.Items)
+		return t, t.addElement(d, s.Items)
 	case "object":
 		t.kind = object
-		if s.Additional == nil {
-			return t, fmt.Errorf("an object without a name")
+		if s.AdditionalProperties == nil {
+			return t, errors.New("an object without a name")
 		}
-		return t, d.element(&t, &s.Additional.schema)
+		values, _ := s.AdditionalProperties.(*openapi.Schema) // otherwise true: any value
+		return t, t.addElement(d, cmp.Or(values, &openapi.Schema{}))
 	default:
 		return t, fmt.Errorf("unsupported type %v", s.Type)
 	}
 	return t, nil
 }
 
-func (d *document) element(t *typeOf, s *schema) error {
-	elem, err := d.typeOf(*s)
+func (t *typeOf) addElement(d *openapi.Document, s *openapi.Schema) error {
+	elem, err := typeIn(d, s)
 	t.elem = &elem
 	return err
 }
 
-func (m *model) addOperation(d *document, method, path string, e endpoint) error {
+func (m *model) addOperation(d *openapi.Document, method, path string, e *openapi.Operation) error {
 	notes, _, _ := strings.Cut(e.Description, "**Access:**")
-	o := operation{id: e.ID, method: method, path: path, summary: e.Summary, notes: strings.TrimSpace(notes), stacked: target(e.Stacked.Ref)}
+	o := operation{id: e.OperationID, method: method, path: path, summary: e.Summary, notes: strings.TrimSpace(notes)}
+	if e.Stacked != nil {
+		o.stacked = target(e.Stacked.Ref)
+	}
 	for _, way := range e.Security {
 		_, bearer := way["bearerAuth"]
 		_, key := way["apiKeyAuth"]
@@ -133,16 +149,16 @@ func (m *model) addOperation(d *document, method, path string, e endpoint) error
 	}
 	for _, p := range e.Parameters {
 		if p.Ref != "" {
-			p = d.Components.Parameters[target(p.Ref)]
+			p, _ = d.Components.Parameters.Get(target(p.Ref))
 		}
 		if err := o.addParameter(d, p); err != nil {
 			return fmt.Errorf("parameter %s: %w", p.Name, err)
 		}
 	}
-	if e.Body != nil {
-		content := e.Body.Content[0]
+	if e.RequestBody != nil {
+		content := e.RequestBody.Content[0]
 		o.input, o.form = target(content.Value.Schema.Ref), content.Name == "multipart/form-data"
-		if o.input == "" || len(e.Body.Content) > 1 && !o.form { // a file may also be sent without a form
+		if o.input == "" || len(e.RequestBody.Content) > 1 && !o.form { // a file may also be sent without a form
 			return fmt.Errorf("the body has no named schema, or several media types")
 		}
 		m.markInput(o.input)
@@ -163,8 +179,8 @@ func (m *model) addOperation(d *document, method, path string, e endpoint) error
 	return nil
 }
 
-func (o *operation) addParameter(d *document, p parameter) error {
-	typ, err := d.typeOf(p.Schema)
+func (o *operation) addParameter(d *openapi.Document, p *openapi.Parameter) error {
+	typ, err := typeIn(d, p.Schema)
 	if err != nil {
 		return err
 	}
@@ -188,22 +204,23 @@ func (o *operation) addParameter(d *document, p parameter) error {
 func plainKind(k kind) bool { return k != list && k != object && k != anything && k != binary }
 
 // addAnswer adds a successful answer. All errors have the same shape; 304 is an error of both clients.
-func (o *operation) addAnswer(d *document, status string, r response) error {
+func (o *operation) addAnswer(d *openapi.Document, status string, r *openapi.Response) error {
 	if status == "default" || status >= "304" {
 		return nil
 	}
 	if r.Ref != "" {
 		return fmt.Errorf("is a reference")
 	}
-	o.etag = o.etag || r.Headers["ETag"] != nil
-	o.link = o.link || r.Headers["Link"] != nil
+	_, tagged := r.Headers.Get("ETag")
+	_, linked := r.Headers.Get("Link")
+	o.etag, o.link = o.etag || tagged, o.link || linked
 	a := answer{status: status}
 	for _, content := range r.Content {
 		if content.Name == eventStream {
 			o.frames = content.Value.Frames
 			continue
 		}
-		typ, err := d.typeOf(content.Value.Schema)
+		typ, err := typeIn(d, content.Value.Schema)
 		if err != nil {
 			return err
 		}

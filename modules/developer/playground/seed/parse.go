@@ -48,18 +48,18 @@ func parse(data []byte, part func(name string) ([]byte, error)) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	steps, line, err := p.head(value, root.Line)
+	steps, err := p.head(node{line: root.Line, value: value})
 	if err != nil {
 		return nil, err
 	}
-	if len(steps.entries) == 0 {
-		return nil, &Problem{Line: max(line, 1), Key: "invalid.seed_empty"}
+	if len(steps) == 0 {
+		return nil, &Problem{Line: max(root.Line, 1), Key: "invalid.seed_empty"}
 	}
-	if len(steps.entries) > MaxSteps {
-		return nil, &Problem{Line: steps.lines[MaxSteps], Key: "invalid.seed_steps", Args: map[string]any{"Max": MaxSteps}}
+	if len(steps) > MaxSteps {
+		return nil, &Problem{Line: steps[MaxSteps].line, Key: "invalid.seed_steps", Args: map[string]any{"Max": MaxSteps}}
 	}
-	for i, entry := range steps.entries {
-		if err := p.addStep(entry, steps.lines[i]); err != nil {
+	for _, entry := range steps {
+		if err := p.addStep(entry); err != nil {
 			return nil, err
 		}
 	}
@@ -67,123 +67,121 @@ func parse(data []byte, part func(name string) ([]byte, error)) (*File, error) {
 }
 
 // head reads what stands before the steps. A file may be the list of its steps alone.
-func (p *parser) head(value any, line int) (steps list, at int, err error) {
-	if all, ok := value.(list); ok {
-		return all, line, nil
+func (p *parser) head(root node) (steps list, err error) {
+	if all, ok := root.value.(list); ok {
+		return all, nil
 	}
-	m, ok := value.(mapping)
+	m, ok := root.value.(mapping)
 	if !ok {
-		return list{}, 0, &Problem{Line: max(line, 1), Key: "invalid.seed_form"}
+		return nil, &Problem{Line: max(root.line, 1), Key: "invalid.seed_form"}
 	}
 	known := fileMembers
 	if p.part != nil {
 		known = append(slices.Clone(known), "uses")
 	}
 	if err := p.checkMembers(m, known); err != nil {
-		return list{}, 0, err
+		return nil, err
 	}
-	if start, given := m.values["start"]; given {
-		source, _ := start.(string)
+	if start, given := m.get("start"); given {
+		source, _ := start.value.(string)
 		at, err := time.Parse(time.RFC3339, source)
 		if err != nil {
-			return list{}, 0, p.wrong(m.lines["start"], "start", "invalid.datetime", nil)
+			return nil, p.wrong(start, "invalid.datetime", nil)
 		}
 		at = at.UTC()
 		p.file.Start = &at
 	}
 	if err := p.values(m); err != nil {
-		return list{}, 0, err
+		return nil, err
 	}
-	steps, ok = m.values["steps"].(list)
-	if _, given := m.values["steps"]; given && !ok {
-		return list{}, 0, p.wrong(m.lines["steps"], "steps", "invalid.seed_type", nil)
+	own, given := m.get("steps")
+	if steps, ok = own.value.(list); given && !ok {
+		return nil, p.wrong(own, "invalid.seed_type", nil)
 	}
-	steps, err = p.withParts(m, steps)
-	return steps, m.line, err
+	return p.withParts(m, steps)
 }
 
 // withParts puts the steps of parts before others.
-func (p *parser) withParts(m mapping, steps list) (list, error) {
-	var all list
-	uses, _ := m.values["uses"].(list)
-	for _, entry := range uses.entries {
-		name, _ := entry.(string)
+func (p *parser) withParts(m mapping, steps list) (all list, err error) {
+	uses, _ := m.get("uses")
+	parts, _ := uses.value.(list)
+	for _, entry := range parts {
+		name, _ := entry.value.(string)
 		data, err := p.part(name)
 		if err != nil {
-			return steps, err
+			return nil, err
 		}
 		root, err := decode(data)
 		if err != nil {
-			return steps, err
+			return nil, err
 		}
 		value, err := p.value(root, 0)
 		if err != nil {
-			return steps, err
+			return nil, err
 		}
 		more, _ := value.(list)
-		all.entries, all.lines = append(all.entries, more.entries...), append(all.lines, more.lines...)
+		all = append(all, more...)
 	}
-	all.entries, all.lines = append(all.entries, steps.entries...), append(all.lines, steps.lines...)
-	return all, nil
+	return append(all, steps...), nil
 }
 
 func (p *parser) values(m mapping) error {
-	given, ok := m.values["values"]
+	given, ok := m.get("values")
 	if !ok {
 		return nil
 	}
-	values, ok := given.(mapping)
+	values, ok := given.value.(mapping)
 	if !ok {
-		return p.wrong(m.lines["values"], "values", "invalid.seed_type", nil)
+		return p.wrong(given, "invalid.seed_type", nil)
 	}
-	for _, name := range values.names {
-		switch values.values[name].(type) {
-		case string, bool, int64, float64:
-		default:
-			return p.wrong(values.lines[name], "values."+name, "invalid.seed_type", nil)
+	for _, one := range values {
+		_, scalar := scalarText(one.value)
+		switch {
+		case !scalar:
+			return p.wrong(one.below("values"), "invalid.seed_type", nil)
+		case !refPattern.MatchString(one.name) || reserved(one.name):
+			return p.wrong(one.below("values"), "invalid.seed_name", nil)
 		}
-		if !refPattern.MatchString(name) || reserved(name) {
-			return p.wrong(values.lines[name], "values."+name, "invalid.seed_name", nil)
-		}
-		p.file.Values[name] = values.values[name]
+		p.file.Values[one.name] = one.value
 	}
 	return nil
 }
 
 func reserved(name string) bool { return slices.Contains([]string{today, now, run, Anonymous}, name) }
 
-func (p *parser) wrong(line int, name, key string, args map[string]any) *Problem {
+// wrong returns a mistake in a member.
+func (p *parser) wrong(in node, key string, args map[string]any) *Problem {
 	if args == nil {
 		args = map[string]any{}
 	}
-	args["Member"] = name
-	return &Problem{Line: max(line, 1), Step: p.step, Key: key, Args: args}
+	args["Member"] = in.name
+	return &Problem{Line: max(in.line, 1), Step: p.step, Key: key, Args: args}
 }
 
 func (p *parser) checkMembers(m mapping, known []string) error {
-	for _, name := range m.names {
-		if !slices.Contains(known, name) {
-			return p.wrong(m.lines[name], name, "invalid.seed_unknown", map[string]any{"Known": strings.Join(known, ", ")})
+	for _, one := range m {
+		if !slices.Contains(known, one.name) {
+			return p.wrong(one, "invalid.seed_unknown", map[string]any{"Known": strings.Join(known, ", ")})
 		}
 	}
 	return nil
 }
 
-func (p *parser) addStep(value any, line int) error {
-	m, ok := value.(mapping)
+func (p *parser) addStep(entry node) error {
+	m, ok := entry.value.(mapping)
 	p.step = "step" + strconv.Itoa(len(p.file.Steps)+1)
 	if !ok {
-		return p.wrong(line, p.step, "invalid.seed_type", nil)
+		return p.wrong(entry.called(p.step), "invalid.seed_type", nil)
 	}
-	s := Step{ID: p.step, Line: max(line, 1)}
-	if id, given := m.values["id"]; given {
-		if s.ID, _ = id.(string); !stepID.MatchString(s.ID) || reserved(s.ID) {
-			return p.wrong(m.lines["id"], "id", "invalid.seed_name", nil)
+	s := Step{ID: p.step, Line: max(entry.line, 1)}
+	if id, given := m.get("id"); given {
+		if s.ID, _ = id.value.(string); !stepID.MatchString(s.ID) || reserved(s.ID) {
+			return p.wrong(id, "invalid.seed_name", nil)
 		}
 	}
 	p.step = s.ID
 	if p.known[s.ID] {
-		return p.wrong(line, "id", "invalid.seed_twice", map[string]any{"Name": s.ID})
+		return p.wrong(entry.called("id"), "invalid.seed_twice", map[string]any{"Name": s.ID})
 	}
 	if err := p.checkMembers(m, stepMembers); err != nil {
 		return err
@@ -205,21 +203,21 @@ var onePath = regexp.MustCompile(`^/[A-Za-z0-9._~/-]*$`)
 var closed = []string{"/v1/sandbox", "/v1/notifications/sse"}
 
 func (p *parser) readRequest(s *Step, m mapping) error {
-	given, _ := m.values["request"].(string)
-	line := m.lines["request"]
-	if line == 0 {
-		line = s.Line
+	request, given := m.get("request")
+	if !given {
+		request = node{name: "request", line: s.Line}
 	}
-	method, path, _ := strings.Cut(strings.TrimSpace(given), " ")
+	source, _ := request.value.(string)
+	method, path, _ := strings.Cut(strings.TrimSpace(source), " ")
 	if path = strings.TrimSpace(path); !slices.Contains(methods, method) || path == "" {
-		return p.wrong(line, "request", "invalid.seed_request", nil)
+		return p.wrong(request, "invalid.seed_request", nil)
 	}
-	t, err := p.text(path, line, "request")
+	t, err := p.text(path, request)
 	if err != nil {
 		return err
 	}
 	if strings.ContainsAny(path, "?#") {
-		return p.wrong(line, "request", "invalid.seed_query", nil)
+		return p.wrong(request, "invalid.seed_query", nil)
 	}
 	var filled strings.Builder // as if each reference were an ordinary segment
 	for _, one := range t.parts {
@@ -229,7 +227,7 @@ func (p *parser) readRequest(s *Step, m mapping) error {
 		filled.WriteString(one.literal)
 	}
 	if !ValidPath(filled.String()) {
-		return p.wrong(line, "request", "invalid.seed_path", nil)
+		return p.wrong(request, "invalid.seed_path", nil)
 	}
 	s.Method, s.Path = method, t
 	return nil
@@ -248,57 +246,56 @@ func leadsAway(path string) bool {
 	return slices.ContainsFunc(closed, isClosed) || slices.ContainsFunc(strings.Split(path, "/"), isUpwards)
 }
 
-func (p *parser) readAs(s *Step, m mapping) error {
-	given, ok := m.values["as"]
-	if !ok || given == nil {
+func (p *parser) readAs(s *Step, m mapping) (err error) {
+	given, _ := m.get("as")
+	if given.value == nil {
 		return nil
 	}
-	source, ok := given.(string)
+	source, ok := given.value.(string)
 	if !ok || strings.TrimSpace(source) == "" {
-		return p.wrong(m.lines["as"], "as", "invalid.seed_type", nil)
+		return p.wrong(given, "invalid.seed_type", nil)
 	}
-	var err error
-	s.As, err = p.text(source, m.lines["as"], "as")
+	s.As, err = p.text(source, given)
 	p.file.used[source] = true // if it is the id of a step
 	return err
 }
 
 // readQuery reads the query and the headers.
-func (p *parser) readQuery(s *Step, m mapping) error {
-	for _, of := range []struct {
-		name string
-		to   *any
-	}{{"query", &s.Query}, {"headers", &s.Headers}} {
-		given, ok := m.values[of.name]
-		if !ok {
-			continue
-		}
-		members, ok := given.(mapping)
-		if !ok {
-			return p.wrong(m.lines[of.name], of.name, "invalid.seed_type", nil)
-		}
-		texts := mapping{values: map[string]any{}}
-		for _, name := range members.names {
-			if of.name == "headers" {
-				at := slices.IndexFunc(Headers, func(known string) bool { return strings.EqualFold(known, name) })
-				if at < 0 {
-					return p.wrong(members.lines[name], "headers", "invalid.seed_header", map[string]any{"Known": strings.Join(Headers, ", ")})
-				}
-			}
-			source, ok := scalarText(members.values[name])
-			if !ok {
-				return p.wrong(members.lines[name], of.name+"."+name, "invalid.seed_type", nil)
-			}
-			t, err := p.text(source, members.lines[name], of.name+"."+name)
-			if err != nil {
-				return err
-			}
-			texts.names = append(texts.names, name)
-			texts.values[name] = t
-		}
-		*of.to = texts
+func (p *parser) readQuery(s *Step, m mapping) (err error) {
+	if s.Query, err = p.texts(m, "query"); err != nil {
+		return err
 	}
-	return nil
+	s.Headers, err = p.texts(m, "headers")
+	return err
+}
+
+// texts reads a mapping of texts.
+func (p *parser) texts(m mapping, name string) (mapping, error) {
+	given, ok := m.get(name)
+	if !ok {
+		return nil, nil
+	}
+	members, ok := given.value.(mapping)
+	if !ok {
+		return nil, p.wrong(given, "invalid.seed_type", nil)
+	}
+	texts := slices.Clone(members)
+	for i, one := range members {
+		isKnown := func(known string) bool { return strings.EqualFold(known, one.name) }
+		if name == "headers" && !slices.ContainsFunc(Headers, isKnown) {
+			return nil, p.wrong(one.called("headers"), "invalid.seed_header", map[string]any{"Known": strings.Join(Headers, ", ")})
+		}
+		source, ok := scalarText(one.value)
+		if !ok {
+			return nil, p.wrong(one.below(name), "invalid.seed_type", nil)
+		}
+		t, err := p.text(source, one.below(name))
+		if err != nil {
+			return nil, err
+		}
+		texts[i].value = t
+	}
+	return texts, nil
 }
 
 func scalarText(value any) (string, bool) {
@@ -316,61 +313,60 @@ func scalarText(value any) (string, bool) {
 }
 
 func (p *parser) readBody(s *Step, m mapping) (err error) {
-	line := m.lines["body"]
-	body, given := m.values["body"]
-	file, uploads := m.values["file"]
+	body, given := m.get("body")
+	file, uploads := m.get("file")
 	switch {
 	case given && uploads:
-		return p.wrong(m.lines["file"], "file", "invalid.seed_body", nil)
+		return p.wrong(file, "invalid.seed_body", nil)
 	case given:
 		s.HasBody = true
-		s.Body, err = p.template(body, line, "body")
+		s.Body, err = p.template(body)
 		return err
 	case !uploads:
 		return nil
 	}
-	members, ok := file.(mapping)
-	line = m.lines["file"]
+	members, ok := file.value.(mapping)
 	if !ok {
-		return p.wrong(line, "file", "invalid.seed_type", nil)
+		return p.wrong(file, "invalid.seed_type", nil)
 	}
 	if err := p.checkMembers(members, []string{"name", "content"}); err != nil {
 		return err
 	}
-	name, named := members.values["name"].(string)
-	content, ok := contentOf(members.values["content"])
+	name, _ := members.get("name")
+	content, _ := members.get("content")
+	source, named := name.value.(string)
+	decoded, ok := contentOf(content.value)
 	if !named || !ok {
-		return p.wrong(line, "file", "invalid.seed_file", nil)
+		return p.wrong(file, "invalid.seed_file", nil)
 	}
-	t, err := p.text(name, line, "file.name")
-	s.Upload = &upload{Name: t, Content: content}
+	t, err := p.text(source, file.called("file.name"))
+	s.Upload = &upload{Name: t, Content: decoded}
 	return err
 }
 
 func (p *parser) readExpect(s *Step, m mapping) (err error) {
-	given, ok := m.values["expect"]
+	expect, ok := m.get("expect")
 	if !ok {
 		return nil
 	}
-	line := m.lines["expect"]
-	status := given
-	if members, ok := given.(mapping); ok {
+	status := expect
+	if members, ok := expect.value.(mapping); ok {
 		if err := p.checkMembers(members, []string{"status", "body"}); err != nil {
 			return err
 		}
-		if body, ok := members.values["body"]; ok {
+		if body, ok := members.get("body"); ok {
 			s.Expect.HasAny = true
-			if s.Expect.Body, err = p.template(body, line, "expect.body"); err != nil {
+			if s.Expect.Body, err = p.template(node{"expect.body", expect.line, body.value}); err != nil {
 				return err
 			}
 		}
-		if status, ok = members.values["status"]; !ok {
+		if status, ok = members.get("status"); !ok {
 			return nil
 		}
 	}
-	n, ok := status.(int64)
+	n, ok := status.value.(int64)
 	if !ok || n < 100 || n > 599 {
-		return p.wrong(line, "expect", "invalid.seed_expect", nil)
+		return p.wrong(expect, "invalid.seed_expect", nil)
 	}
 	s.Expect.Status = int(n)
 	return nil
@@ -383,36 +379,35 @@ type match struct {
 }
 
 func (p *parser) readMatch(s *Step, m mapping) error {
-	given, ok := m.values["match"]
+	given, ok := m.get("match")
 	if !ok {
 		return nil
 	}
-	line := m.lines["match"]
-	members, ok := given.(mapping)
-	if !ok || len(members.names) > maxMatches {
-		return p.wrong(line, "match", "invalid.seed_match", nil)
+	members, ok := given.value.(mapping)
+	if !ok || len(members) > maxMatches {
+		return p.wrong(given, "invalid.seed_match", nil)
 	}
-	for _, name := range members.names {
-		source, ok := members.values[name].(string)
+	for _, one := range members {
+		source, ok := one.value.(string)
 		pattern, err := regexp.Compile(source)
-		if !ok || err != nil || len(source) > maxPattern || !stepID.MatchString(name) {
-			return p.wrong(members.lines[name], "match", "invalid.seed_match", nil)
+		if !ok || err != nil || len(source) > maxPattern || !stepID.MatchString(one.name) {
+			return p.wrong(one.called("match"), "invalid.seed_match", nil)
 		}
-		s.Match = append(s.Match, match{name, pattern})
+		s.Match = append(s.Match, match{one.name, pattern})
 	}
 	return nil
 }
 
-// text parses a text, and checks that its references name something known.
-func (p *parser) text(source string, line int, member string) (text, error) {
+// text parses a text, and checks that its references name something known. in is the member that has it.
+func (p *parser) text(source string, in node) (text, error) {
 	t, bad, ok := parseText(source)
 	if !ok {
-		return t, p.wrong(line, member, "invalid.seed_reference", map[string]any{"Reference": bad})
+		return t, p.wrong(in, "invalid.seed_reference", map[string]any{"Reference": bad})
 	}
 	for _, ref := range t.references() {
 		_, value := p.file.Values[ref.name()]
 		if !value && !p.known[ref.root] && !slices.Contains([]string{today, now}, ref.root) && ref.name() != run {
-			return t, p.wrong(line, member, "invalid.seed_unknown_reference", map[string]any{"Reference": ref.source})
+			return t, p.wrong(in, "invalid.seed_unknown_reference", map[string]any{"Reference": ref.source})
 		}
 		if !value {
 			p.file.used[ref.root] = true
@@ -421,35 +416,31 @@ func (p *parser) text(source string, line int, member string) (text, error) {
 	return t, nil
 }
 
-// template replaces each text in a value by its parsed form.
-func (p *parser) template(value any, line int, member string) (any, error) {
-	switch v := value.(type) {
+// template returns the value of a member, with the parsed form of each text in it.
+func (p *parser) template(n node) (filled any, err error) {
+	switch v := n.value.(type) {
 	case string:
-		return p.text(v, line, member)
+		return p.text(v, n)
 	case list:
-		all := make([]any, len(v.entries))
-		for i, entry := range v.entries {
-			one, err := p.template(entry, v.lines[i], member)
-			if err != nil {
+		all := make([]any, len(v))
+		for i, entry := range v {
+			if all[i], err = p.template(entry.called(n.name)); err != nil {
 				return nil, err
 			}
-			all[i] = one
 		}
 		return all, nil
 	case mapping:
-		all := mapping{names: v.names, values: make(map[string]any, len(v.values))}
-		for _, name := range v.names {
-			one, err := p.template(v.values[name], v.lines[name], member)
-			if err != nil {
+		all := slices.Clone(v)
+		for i, one := range v {
+			if all[i].value, err = p.template(one.called(n.name)); err != nil {
 				return nil, err
 			}
-			all.values[name] = one
 		}
 		return all, nil
 	case []byte:
-		return nil, p.wrong(line, member, "invalid.seed_type", nil)
+		return nil, p.wrong(n, "invalid.seed_type", nil)
 	}
-	return value, nil
+	return n.value, nil
 }
 
 // escape returns a value for a segment of a path. ok is false for what would change the path's shape.

@@ -295,10 +295,9 @@ func (s *state) body(step Step) (content []byte, media string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if headers, ok := step.Headers.(mapping); ok {
-		if given, raw := value.(string); raw && slices.ContainsFunc(headers.names, func(name string) bool { return strings.EqualFold(name, "Content-Type") }) {
-			return []byte(given), "", nil
-		}
+	isType := func(header node) bool { return strings.EqualFold(header.name, "Content-Type") }
+	if given, raw := value.(string); raw && slices.ContainsFunc(step.Headers, isType) {
+		return []byte(given), "", nil
 	}
 	if content, err = json.Marshal(value); err != nil {
 		return nil, "", &Failure{Step: step, Reason: failValue, Member: "body", Cause: err}
@@ -307,14 +306,13 @@ func (s *state) body(step Step) (content []byte, media string, err error) {
 }
 
 // each calls use for each member of a query or of headers.
-func (s *state) each(step Step, of any, use func(name, value string)) error {
-	members, _ := of.(mapping)
-	for _, name := range members.names {
-		value, err := s.textOf(step, members.values[name].(text), nil)
+func (s *state) each(step Step, of mapping, use func(name, value string)) error {
+	for _, one := range of {
+		value, err := s.textOf(step, one.value.(text), nil)
 		if err != nil {
 			return err
 		}
-		use(name, value)
+		use(one.name, value)
 	}
 	return nil
 }
@@ -338,13 +336,13 @@ func (s *state) fill(step Step, value any) (any, error) {
 		}
 		return all, nil
 	case mapping:
-		all := make(map[string]any, len(v.names))
-		for _, name := range v.names {
-			one, err := s.fill(step, v.values[name])
+		all := make(map[string]any, len(v))
+		for _, member := range v {
+			one, err := s.fill(step, member.value)
 			if err != nil {
 				return nil, err
 			}
-			all[name] = one
+			all[member.name] = one
 		}
 		return all, nil
 	}

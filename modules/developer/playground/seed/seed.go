@@ -42,8 +42,8 @@ type Step struct {
 	As      text // empty: the caller
 	Method  string
 	Path    text
-	Query   any // nil, or a mapping of texts
-	Headers any // nil, or a mapping of texts
+	Query   mapping // of texts
+	Headers mapping // of texts
 	Body    any
 	HasBody bool
 	Upload  *upload

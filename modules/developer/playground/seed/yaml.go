@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -56,7 +57,7 @@ func syntaxProblem(err error) *Problem {
 	return p
 }
 
-// reader turns nodes of YAML into values: nil, bool, int64, float64, string, []any and mapping. It counts them, so that aliases
+// reader turns nodes of YAML into values: nil, bool, int64, float64, string, []byte, list and mapping. It counts them, so that aliases
 // cannot make a small file large.
 type reader struct {
 	nodes int
@@ -64,19 +65,36 @@ type reader struct {
 	open  map[*yaml.Node]bool // anchors that are being read
 }
 
-// mapping is an object whose members keep their order.
-type mapping struct {
-	names  []string
-	values map[string]any
-	lines  map[string]int
-	line   int
+// node is a value with its line: that of its name, for the member of a mapping.
+type node struct {
+	name  string // of a member
+	line  int
+	value any
 }
 
-// list is an array with the lines of its entries.
-type list struct {
-	entries []any
-	lines   []int
+// mapping is an object, whose members keep their order.
+type mapping []node
+
+// list is an array.
+type list []node
+
+// get returns a member.
+func (m mapping) get(name string) (member node, given bool) {
+	i := slices.IndexFunc(m, func(n node) bool { return n.name == name })
+	if i < 0 {
+		return node{}, false
+	}
+	return m[i], true
 }
+
+// called returns a node under the name by which a message names it.
+func (n node) called(name string) node {
+	n.name = name
+	return n
+}
+
+// below returns a member under its name with that of its mapping.
+func (n node) below(mapping string) node { return n.called(mapping + "." + n.name) }
 
 func (r *reader) problem(n *yaml.Node, key string, args map[string]any) *Problem {
 	return &Problem{Line: max(n.Line, 1), Step: r.step, Key: key, Args: args}
@@ -101,13 +119,13 @@ func (r *reader) value(n *yaml.Node, depth int) (any, error) {
 	case yaml.MappingNode:
 		return r.mapping(n, depth)
 	case yaml.SequenceNode:
-		found := list{entries: make([]any, 0, len(n.Content)), lines: make([]int, 0, len(n.Content))}
-		for _, child := range n.Content {
+		found := make(list, len(n.Content))
+		for i, child := range n.Content {
 			one, err := r.value(child, depth+1)
 			if err != nil {
 				return nil, err
 			}
-			found.entries, found.lines = append(found.entries, one), append(found.lines, child.Line)
+			found[i] = node{line: child.Line, value: one}
 		}
 		return found, nil
 	case yaml.ScalarNode:
@@ -117,21 +135,21 @@ func (r *reader) value(n *yaml.Node, depth int) (any, error) {
 }
 
 func (r *reader) mapping(n *yaml.Node, depth int) (any, error) {
-	m := mapping{values: map[string]any{}, lines: map[string]int{}, line: n.Line}
+	m, known := mapping{}, map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name := n.Content[i]
 		if name.Kind != yaml.ScalarNode || name.ShortTag() == "!!merge" {
 			return nil, r.problem(name, "invalid.seed_member", nil)
 		}
-		if _, twice := m.values[name.Value]; twice {
+		if known[name.Value] {
 			return nil, r.problem(name, "invalid.seed_twice", map[string]any{"Name": name.Value})
 		}
 		one, err := r.value(n.Content[i+1], depth+1)
 		if err != nil {
 			return nil, err
 		}
-		m.names = append(m.names, name.Value)
-		m.values[name.Value], m.lines[name.Value] = one, name.Line
+		known[name.Value] = true
+		m = append(m, node{name.Value, name.Line, one})
 	}
 	return m, nil
 }
@@ -144,32 +162,27 @@ func (r *reader) scalar(n *yaml.Node) (any, error) {
 		return nil, nil
 	case "!!bool":
 		var b bool
-		if n.Decode(&b) != nil {
-			return nil, wrong
+		if n.Decode(&b) == nil {
+			return b, nil
 		}
-		return b, nil
 	case "!!int":
 		var i int64
-		if n.Decode(&i) != nil {
-			return nil, wrong
+		if n.Decode(&i) == nil {
+			return i, nil
 		}
-		return i, nil
 	case "!!float":
 		f, err := strconv.ParseFloat(strings.ReplaceAll(n.Value, "_", ""), 64)
-		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
-			return nil, wrong
+		if err == nil && !math.IsNaN(f) && !math.IsInf(f, 0) {
+			return f, nil
 		}
-		return f, nil
 	case "!!binary":
-		content, ok := contentOf(n.Value)
-		if !ok {
-			return nil, wrong
+		if content, ok := contentOf(n.Value); ok {
+			return content, nil
 		}
-		return content, nil
 	case "!!str", "!!timestamp":
 		return n.Value, nil
 	}
-	return nil, wrong // another tag
+	return nil, wrong
 }
 
 // contentOf returns the content of a file: !!binary in YAML, or a text in base64.

@@ -1,51 +1,27 @@
-// Command listtimes measures every list that the API document of a running server describes: without parameters, by each sort,
-// search and distinct, far behind the first page, and after a cursor; with -combinations also two of these at once. It prints the
-// requests that were slow, each with its first time, which counts the total, and its second. Run it with
-// "make bench-lists DIR=big-data".
 package main
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 )
 
-func main() {
-	var m measurement
-	flag.StringVar(&m.server, "url", "http://127.0.0.1:8080", "address of the server")
-	user := flag.String("user", "admin@kontor.localhost", "who signs in")
-	password := flag.String("password", "of a data set, not a bank", "their password")
-	flag.IntVar(&m.pid, "pid", 0, "process of the server on this machine: measure its processor time, which depends less on other load")
-	flag.BoolVar(&m.combinations, "combinations", false, "measure two of sort, search, distinct, text and place at once")
-	flag.IntVar(&m.step, "step", 1, "measure each nth of these combinations")
-	flag.StringVar(&m.only, "only", "", "measure only the list at this path")
-	flag.BoolVar(&m.all, "all", false, "print all requests as they are measured")
-	flag.DurationVar(&m.slow, "slow", 300*time.Millisecond, "print requests that take longer")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := m.run(ctx, *user, *password)
-	stop()
-	if err != nil {
-		slog.Error("not measured", "err", err)
-		os.Exit(1) //nolint:forbidigo // this is main
-	}
-}
-
-// measurement times the requests of one user.
+// measurement measures every list that the API document of a running server describes: without parameters, by each sort, search and
+// distinct, far behind the first page, and after a cursor; with combinations also two of these at once. It writes the requests that were
+// slow, each with its first time, which counts the total, and its second.
 type measurement struct {
 	server, token string
+	user          string
+	password      string
 	slow          time.Duration
 	pid           int
 	all           bool
@@ -84,11 +60,11 @@ type page struct {
 	NextCursor string           `json:"next_cursor"`
 }
 
-func (m *measurement) run(ctx context.Context, user, password string) error {
+func (m *measurement) run(ctx context.Context, w io.Writer) error {
 	var session struct {
 		Token string `json:"access_token"`
 	}
-	if err := m.call(ctx, http.MethodPost, "/authenticate", map[string]string{"user_id": user, "password": password}, &session); err != nil {
+	if err := m.call(ctx, http.MethodPost, "/authenticate", map[string]string{"user_id": m.user, "password": m.password}, &session); err != nil {
 		return fmt.Errorf("sign in: %w", err)
 	}
 	m.token = session.Token
@@ -119,7 +95,7 @@ func (m *measurement) run(ctx context.Context, user, password string) error {
 			return err
 		}
 	}
-	return m.report(os.Stdout, lists)
+	return m.report(w, lists)
 }
 
 // list measures the requests of one list.
