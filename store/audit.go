@@ -182,7 +182,7 @@ func (db *DB) PurgeChangedFields(ctx context.Context, age time.Duration) error {
 	before := db.Now().Add(-age)
 	for n := int64(purgeBatch); n == purgeBatch; {
 		err := db.InTx(ctx, func(tx *Tx) (err error) {
-			n, err = audittrail.PurgeValues(ctx, tx, func(sql string, args ...any) (int64, error) { return tx.Exec(ctx, sql, args...) }, before, purgeBatch)
+			n, err = audittrail.PurgeValues(ctx, tx, before, purgeBatch)
 			return err
 		})
 		if err != nil {

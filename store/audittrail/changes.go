@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -350,27 +349,21 @@ func FindOldValues(ctx context.Context, q query.Querier, newest, after string, l
 }
 
 // PurgeValues deletes the changed fields of entries from before a time, at most limit. It returns how many.
-func PurgeValues(ctx context.Context, tx query.Querier, exec func(sql string, args ...any) (int64, error), before clock.Time, limit int) (int64, error) {
-	rows, err := tx.Query(ctx, selectOldest, limit)
-	if err != nil {
-		return 0, err
-	}
-	last := int64(0)
-	for rows.Next() {
+func PurgeValues(ctx context.Context, tx query.Writer, before clock.Time, limit int) (int64, error) {
+	last, ended := int64(0), false
+	err := query.Each(ctx, tx, func(row query.Scanner) error {
 		var seq int64
 		var at clock.Time
-		if err := rows.Scan(&seq, &at); err != nil {
-			return 0, errors.Join(err, rows.Close())
+		err := row.Scan(&seq, &at)
+		if ended = ended || at >= before; !ended {
+			last = seq
 		}
-		if at >= before {
-			break
-		}
-		last = seq
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil || last == 0 {
+		return err
+	}, selectOldest, limit)
+	if err != nil || last == 0 {
 		return 0, err
 	}
-	return exec(deleteValuesTo, last)
+	return tx.Exec(ctx, deleteValuesTo, last)
 }
 
 // VerifyValues compares all changed fields that exist with the digests in their entries, and returns how many there are. The error
