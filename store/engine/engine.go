@@ -105,10 +105,6 @@ type Engine interface {
 	// Stats returns counts since the database was opened.
 	Stats() Stats
 
-	// Statements returns the texts of the statements that callers have run and that are kept compiled, sorted and without
-	// repetition. The engine's own statements are not among them. It waits until every reader was free once.
-	Statements(ctx context.Context) ([]string, error)
-
 	// Explain returns the statement that asks how the database would run another one, with the same parameters, and the column of its rows that
 	// has the answer as text. Nothing is run.
 	Explain(sql string) (statement string, column int)
