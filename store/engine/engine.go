@@ -350,9 +350,6 @@ type Counting struct {
 	Rows []KeyedTable
 	// Tables are the other tables that SQL reads. When one of them changes, the rows are counted again.
 	Tables []string
-	// Parents are tables that SQL does not read, whose deletions delete counted rows by foreign keys. They matter where touched
-	// rows are not followed.
-	Parents []string
 	// MaxGroups bounds the groups: with more, counting is not worth remembering. Zero is no bound.
 	MaxGroups int
 	// Only returns conditions that each row of the first table of Rows must meet to be counted; nil: there are none. They need not be

@@ -22,42 +22,37 @@ const countedRows = ", count(*) AS rows"
 // numbers right while rows change.
 func (q *query) counting(db Store, expression string, condition *builder) *store.Counting {
 	where := condition.sql()
-	from, left := q.countedFrom(expression, where)
-	c := &store.Counting{SQL: "SELECT " + expression + " AS value" + countedRows + " FROM " + from + where, Args: condition.args}
-	if left != "" {
-		c.Parents = []string{left}
-	}
-	main, _, _ := strings.Cut(from, " ")
+	c := &store.Counting{SQL: "SELECT " + expression + " AS value" + countedRows + " FROM " + q.from + where, Args: condition.args}
 	if q.hidden != "" && where == q.base && expression == noValue {
-		c.SQL = "SELECT " + noValue + " AS value, (SELECT count(*) FROM " + main + ") - (SELECT count(*) FROM " + main + " WHERE " + q.hidden + ") AS rows"
+		c.SQL = "SELECT " + noValue + " AS value, (SELECT count(*) FROM " + q.name + ") - (SELECT count(*) FROM " + q.name + " WHERE " + q.hidden + ") AS rows"
 	}
-	view := !slices.Contains(plainNames(q.tables), main)
+	view := !slices.Contains(plainNames(q.tables), q.name)
 	var seen []string
 	for _, text := range q.tables {
 		table, key, keyed := strings.Cut(text, ".")
-		if slices.Contains(seen, table) || table == left {
+		if slices.Contains(seen, table) {
 			continue
 		}
 		seen = append(seen, table)
 		switch {
-		case table == main:
+		case table == q.name:
 			c.Rows = slices.Insert(c.Rows, 0, store.KeyedTable{Table: table, Key: unqualified(q.id)})
 		case keyed && view:
-			c.Rows = append(c.Rows, store.KeyedTable{Table: table, Key: key, View: main})
+			c.Rows = append(c.Rows, store.KeyedTable{Table: table, Key: key, View: q.name})
 		case keyed:
 			c.Rows = append(c.Rows, store.KeyedTable{Table: table, Key: key})
 		default:
 			c.Tables = append(c.Tables, table)
 		}
 	}
-	if len(c.Rows) > 0 && c.Rows[0].Table != main && c.Rows[0].View == "" { // the rows themselves are not followed
+	if len(c.Rows) > 0 && c.Rows[0].Table != q.name && c.Rows[0].View == "" { // the rows themselves are not followed
 		for _, t := range c.Rows {
 			c.Tables = append(c.Tables, t.Table)
 		}
 		c.Rows = nil
 	}
 	if len(c.Rows) > 0 && c.Rows[0].View == "" {
-		c.Only = func(ctx context.Context) ([]store.Alternatives, error) { return q.only(ctx, db, main, condition) }
+		c.Only = func(ctx context.Context) ([]store.Alternatives, error) { return q.only(ctx, db, condition) }
 	}
 	return c
 }
@@ -70,30 +65,17 @@ func (q *query) grouping(db Store, expression string, condition *builder) *store
 	return c
 }
 
-// oneJoin matches FROM with one join.
-var oneJoin = regexp.MustCompile(`^(\w+) (?:LEFT )?JOIN (\w+) ON [^()]*$`)
-
-// countedFrom returns FROM without a join that a count does not need: one to a table that neither expression nor condition names.
-// Joins neither add nor remove rows. left is the table that was left out.
-func (q *query) countedFrom(expression, condition string) (from, left string) {
-	m := oneJoin.FindStringSubmatch(q.from)
-	if m == nil || strings.Count(q.from, " JOIN ") > 1 || slices.Contains(store.Words(expression+" "+condition), m[2]) {
-		return q.from, ""
-	}
-	return m[1], m[2]
-}
-
 // only returns the conditions that compare columns of the main table with values.
-func (q *query) only(ctx context.Context, db Store, main string, condition *builder) (all []store.Alternatives, err error) {
+func (q *query) only(ctx context.Context, db Store, condition *builder) (all []store.Alternatives, err error) {
 	alone := !strings.Contains(q.from, " JOIN ")
 	for _, conjunct := range conjuncts(strings.TrimPrefix(condition.sql(), " WHERE ")) {
-		if equal, ok := equality(conjunct, condition.args, main, alone); ok {
+		if equal, ok := equality(conjunct, condition.args, q.name, alone); ok {
 			all = append(all, store.Alternatives{Equal: []store.Equal{equal}})
 		}
 	}
 	var either store.Alternatives
 	for _, alternative := range q.any {
-		equal, ok := equality(alternative, condition.args, main, alone)
+		equal, ok := equality(alternative, condition.args, q.name, alone)
 		if !ok {
 			return all, nil
 		}
