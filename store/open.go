@@ -66,7 +66,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	}
 	db.RegisterSealed(sealedUnshown)
 	db.RegisterSealed(db.sealedAnswers())
-	db.RegisterSealed(db.sealedChanges())
+	db.RegisterSealed(sealedChanges)
 	report, err := db.openEngine(ctx, o)
 	if err != nil {
 		return nil, errors.Join(err, db.leave())
