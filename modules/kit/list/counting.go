@@ -241,14 +241,6 @@ func appendArg(b []byte, arg any) []byte {
 	var text []byte
 	switch v := arg.(type) {
 	case nil:
-	case []byte:
-		text = v
-	case int64:
-		text = strconv.AppendInt(nil, v, 10)
-	case store.Time:
-		text = strconv.AppendInt(nil, int64(v), 10)
-	case bool:
-		text = strconv.AppendBool(nil, v)
 	case driver.Valuer:
 		// The key contains the value that the database receives. Its error is reported when it is bound.
 		if stored, err := v.Value(); err == nil {

@@ -338,15 +338,7 @@ func parseRange(t Type, s string) (interval, bool) {
 
 // reversed reports whether an interval ends before it begins.
 func (r interval) reversed() bool {
-	switch from := r.from.(type) {
-	case int64:
-		to, closed := r.to.(int64)
-		return closed && from > to
-	case string:
-		to, closed := r.to.(string)
-		return closed && from > to
-	}
-	return false
+	return r.from != nil && r.to != nil && compareValues(r.from, r.to) > 0
 }
 
 func parsePoint(t Type, s string) (interval, bool) {
