@@ -49,12 +49,9 @@ func (e *Engine) Unchanged(c *engine.Counting, at int64) bool {
 	if len(c.Rows) == 0 || at >= e.touches.committed.Load() {
 		return true
 	}
-	followed := e.touches.followed.Load()
-	if followed == nil {
-		return false
-	}
+	followed := e.touches.tables()
 	for _, t := range c.Rows {
-		if table := (*followed)[t.Table]; table == nil || table.last.Load() > at {
+		if table := followed[t.Table]; table == nil || table.last.Load() > at {
 			return false
 		}
 	}
@@ -136,9 +133,8 @@ type gathered struct {
 }
 
 type gatheredTable struct {
-	rows   []int64
-	before [][]any // the followed columns of the rows that existed
-	places []int   // of the plan's columns among the followed ones
+	rows   []any // their numbers
+	before []any // the planned columns of those that existed, a []any each
 }
 
 func (g *gathered) empty() bool {
@@ -166,8 +162,9 @@ func (t *touches) gather(p *countPlan, given []engine.Alternatives, after, until
 			return nil, false
 		}
 		found := &g.tables[i]
-		for _, column := range planned.columns {
-			found.places = append(found.places, table.place(column.name))
+		places := make([]int, len(planned.columns))
+		for k, column := range planned.columns {
+			places[k] = table.place(column.name)
 		}
 		var only []condition
 		if i == 0 {
@@ -196,7 +193,11 @@ func (t *touches) gather(p *countPlan, given []engine.Alternatives, after, until
 			seen[row.row] = true
 			found.rows = append(found.rows, row.row)
 			if row.before != nil {
-				found.before = append(found.before, row.before)
+				values := make([]any, len(places))
+				for k, place := range places {
+					values[k] = row.before[place]
+				}
+				found.before = append(found.before, values)
 			}
 		}
 	}
@@ -205,11 +206,7 @@ func (t *touches) gather(p *countPlan, given []engine.Alternatives, after, until
 
 // table returns the followed table of a plan. The caller holds the lock.
 func (t *touches) table(planned plannedTable) *touchedTable {
-	f := t.followed.Load()
-	if f == nil {
-		return nil
-	}
-	if table := (*f)[planned.table]; table != nil && table.has(planned.columns) {
+	if table := t.tables()[planned.table]; table != nil && table.has(planned.columns) {
 		return table
 	}
 	return nil
