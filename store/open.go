@@ -110,7 +110,7 @@ func (db *DB) place(o Options) (err error) {
 }
 
 func (db *DB) openEngine(ctx context.Context, o Options) (report engine.Report, err error) {
-	open, memory := o.Engine, engine.Memory(nil)
+	open, memory := o.Engine, engine.Memory{}
 	if o.URL != "" && o.Dir != "" {
 		memory = datadir.Keep(o.Dir, datadir.Primary)
 	}

@@ -288,7 +288,7 @@ type memory struct {
 
 // openMemory returns a memory, and what it holds.
 func openMemory(kept engine.Memory, log *slog.Logger) (*memory, sighting, error) {
-	if kept == nil {
+	if kept == (engine.Memory{}) {
 		return nil, sighting{}, nil
 	}
 	m := &memory{kept: kept, log: log}
