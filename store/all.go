@@ -141,6 +141,9 @@ func inLength(n int) int {
 	return length
 }
 
+// Renumbered adds base to the numbers of the placeholders of a condition.
+func Renumbered(sql string, base int) string { return query.Renumbered(sql, base) }
+
 // NilID is the id of no record.
 const NilID = "00000000-0000-0000-0000-000000000000"
 

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"kontor/store/audittrail"
@@ -180,40 +179,12 @@ const purgeBatch = 500
 // PurgeChangedFields deletes the changed fields of entries that are older than an age. The entries stay.
 func (db *DB) PurgeChangedFields(ctx context.Context, age time.Duration) error {
 	before := db.Now().Add(-age)
-	for n := int64(purgeBatch); n == purgeBatch; {
-		err := db.InTx(ctx, func(tx *Tx) (err error) {
-			n, err = audittrail.PurgeValues(ctx, tx, func(sql string, args ...any) (int64, error) { return tx.Exec(ctx, sql, args...) }, before, purgeBatch)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return db.InBatches(ctx, purgeBatch, func(tx *Tx) (int64, error) { return audittrail.PurgeValues(ctx, tx, before, purgeBatch) })
 }
 
 // sealedChanges are the changed fields of audit entries.
-func (db *DB) sealedChanges() SealedColumn {
-	const update = `UPDATE audit_values SET sealed = $3 WHERE seq = $1 AND sealed = $2`
-	return SealedColumn{Table: audittrail.ValuesTable, Column: audittrail.ValuesColumn,
-		Next: func(ctx context.Context, newest, after string, limit int) ([]SealedValue, error) {
-			found, err := audittrail.FindOldValues(ctx, db, newest, after, limit)
-			var values []SealedValue
-			for _, old := range found {
-				values = append(values, SealedValue{After: strconv.FormatInt(old.Seq, 10), Reseal: func(context.Context) (func(context.Context, *Tx) error, error) {
-					plain, err := db.Unseal(audittrail.ValuesTable, audittrail.ValuesColumn, old.Digest, old.Sealed)
-					if err != nil {
-						return nil, err
-					}
-					sealed, err := db.Seal(audittrail.ValuesTable, audittrail.ValuesColumn, old.Digest, plain)
-					return func(ctx context.Context, tx *Tx) error {
-						_, err := tx.Exec(ctx, update, old.Seq, old.Sealed, sealed)
-						return err
-					}, err
-				}})
-			}
-			return values, err
-		}}
+var sealedChanges = SealedColumn{
+	Table: audittrail.ValuesTable, Column: audittrail.ValuesColumn, Select: audittrail.SelectOldValues, Update: audittrail.UpdateValues,
 }
 
 // DigestAction is the action of the audit entries that an upgrade writes with the digests of all records.

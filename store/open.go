@@ -66,7 +66,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	}
 	db.RegisterSealed(sealedUnshown)
 	db.RegisterSealed(db.sealedAnswers())
-	db.RegisterSealed(db.sealedChanges())
+	db.RegisterSealed(sealedChanges)
 	report, err := db.openEngine(ctx, o)
 	if err != nil {
 		return nil, errors.Join(err, db.leave())
@@ -110,7 +110,7 @@ func (db *DB) place(o Options) (err error) {
 }
 
 func (db *DB) openEngine(ctx context.Context, o Options) (report engine.Report, err error) {
-	open, memory := o.Engine, engine.Memory(nil)
+	open, memory := o.Engine, engine.Memory{}
 	if o.URL != "" && o.Dir != "" {
 		memory = datadir.Keep(o.Dir, datadir.Primary)
 	}

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"hash/maphash"
 	"sync"
 	"sync/atomic"
 
@@ -14,8 +13,6 @@ import (
 const (
 	// RowCacheBytes bounds the values of one RowCache, with their keys and what the cache needs for each.
 	RowCacheBytes = 16 << 20
-	// rowCacheShards is the number of parts with a lock of their own.
-	rowCacheShards = 32
 	// rowCacheEntry is what an entry takes without its key and value, in bytes.
 	rowCacheEntry = 160
 	// rowCacheLargest is the size of a value from which it is not kept, so that few records do not displace many.
@@ -31,19 +28,15 @@ const (
 type RowCache[V any] struct {
 	db         *DB
 	table, key string
-	seed       maphash.Seed
-	shards     [rowCacheShards]rowShard[V]
+
+	mu      sync.Mutex
+	entries map[string]*rowEntry[V]
+	bytes   int
 
 	// changes is odd while a commit changes rows, and before the cache is informed of all commits.
 	changes  atomic.Uint64
 	watching sync.Mutex
 	asked    atomic.Bool
-}
-
-type rowShard[V any] struct {
-	mu      sync.Mutex
-	entries map[string]*rowEntry[V]
-	bytes   int
 }
 
 type rowEntry[V any] struct {
@@ -54,25 +47,23 @@ type rowEntry[V any] struct {
 
 // NewRowCache returns an empty cache of values that are made of the rows of a table. key is the column whose text identifies a row.
 func NewRowCache[V any](db *DB, table, key string) *RowCache[V] {
-	c := &RowCache[V]{db: db, table: table, key: key, seed: maphash.MakeSeed()}
+	c := &RowCache[V]{db: db, table: table, key: key, entries: map[string]*rowEntry[V]{}}
 	c.changes.Store(1)
 	return c
 }
 
 // Get returns the value of a row, if it is known.
 func (c *RowCache[V]) Get(id string) (value V, ok bool) {
-	s := c.shard(id)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.entries[id].use()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.entries[id].use()
 }
 
 // Lookup is Get for an id that is held as bytes, which it does not keep.
 func (c *RowCache[V]) Lookup(id []byte) (value V, ok bool) {
-	s := &c.shards[maphash.Bytes(c.seed, id)%rowCacheShards]
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.entries[string(id)].use()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.entries[string(id)].use()
 }
 
 // use returns the value of an entry, if there is one, and notes its use.
@@ -109,31 +100,22 @@ func (c *RowCache[V]) Put(since Reading, id string, value V, bytes int) {
 		return
 	}
 	bytes += len(id) + rowCacheEntry
-	s := c.shard(id)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.changes.Load() != uint64(since) { // a commit that begins from here on waits for the lock and removes the entry
 		return
 	}
-	s.remove(id)
-	if s.entries == nil {
-		s.entries = map[string]*rowEntry[V]{}
-	}
-	s.entries[id] = &rowEntry[V]{value: value, bytes: bytes}
-	if s.bytes += bytes; s.bytes > RowCacheBytes/rowCacheShards {
-		s.evict(id)
-	}
+	c.remove(id)
+	c.entries[id] = &rowEntry[V]{value: value, bytes: bytes}
+	c.bytes += bytes
+	c.evict(id)
 }
 
 // Bytes returns what the values take.
-func (c *RowCache[V]) Bytes() (bytes int) {
-	for i := range c.shards {
-		s := &c.shards[i]
-		s.mu.Lock()
-		bytes += s.bytes
-		s.mu.Unlock()
-	}
-	return bytes
+func (c *RowCache[V]) Bytes() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.bytes
 }
 
 // watch asks the engine once for the rows that its commits change. If that fails, nothing is remembered.
@@ -161,38 +143,27 @@ func (c *RowCache[V]) watch(ctx context.Context) {
 // forget removes the values of rows, or all without keys, before a commit changes the rows. No value is added until the commit is done.
 func (c *RowCache[V]) forget(ids []string) {
 	c.changes.Add(1)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if ids == nil {
-		for i := range c.shards {
-			s := &c.shards[i]
-			s.mu.Lock()
-			s.entries, s.bytes = nil, 0
-			s.mu.Unlock()
-		}
-		return
+		c.entries, c.bytes = map[string]*rowEntry[V]{}, 0
 	}
 	for _, id := range ids {
-		s := c.shard(id)
-		s.mu.Lock()
-		s.remove(id)
-		s.mu.Unlock()
+		c.remove(id)
 	}
 }
 
-func (c *RowCache[V]) shard(id string) *rowShard[V] {
-	return &c.shards[maphash.String(c.seed, id)%rowCacheShards]
-}
-
-func (s *rowShard[V]) remove(id string) {
-	if e := s.entries[id]; e != nil {
-		s.bytes -= e.bytes
-		delete(s.entries, id)
+func (c *RowCache[V]) remove(id string) {
+	if e := c.entries[id]; e != nil {
+		c.bytes -= e.bytes
+		delete(c.entries, id)
 	}
 }
 
 // evict removes entries that were not used since it last came across them, except one, until the bytes fit.
-func (s *rowShard[V]) evict(kept string) {
-	for s.bytes > RowCacheBytes/rowCacheShards {
-		for id, e := range s.entries {
+func (c *RowCache[V]) evict(kept string) {
+	for c.bytes > RowCacheBytes {
+		for id, e := range c.entries {
 			if id == kept {
 				continue
 			}
@@ -200,8 +171,8 @@ func (s *rowShard[V]) evict(kept string) {
 				e.used = false
 				continue
 			}
-			s.remove(id)
-			if s.bytes <= RowCacheBytes/rowCacheShards {
+			c.remove(id)
+			if c.bytes <= RowCacheBytes {
 				return
 			}
 		}

@@ -145,10 +145,6 @@ func (db *DB) Clean(ctx context.Context) error { return db.engine.Clean(ctx) }
 // CleanOldPages clears unused bytes in pages that earlier versions have written. It does so once for each database.
 func (db *DB) CleanOldPages(ctx context.Context) error { return db.engine.CleanOldPages(ctx) }
 
-// Statements returns the texts of the statements that callers have run and that are kept compiled, each once and sorted. It
-// waits until every reader was free once, so callers must not hold one.
-func (db *DB) Statements(ctx context.Context) ([]string, error) { return db.engine.Statements(ctx) }
-
 // Record begins to take states of the database with the pages that change, for a continuous backup. Only one caller at a time
 // may do so, and must close the recorder before the database. PostgreSQL has backups of its own: errors.ErrUnsupported.
 func (db *DB) Record() (*sqlite.Recorder, error) {

@@ -116,7 +116,6 @@ func (db *DB) versionOf(ctx context.Context, c *Counting, follows bool) (uint64,
 		for _, t := range c.Rows {
 			tables = append(tables, t.Table)
 		}
-		tables = append(tables, c.Parents...)
 	}
 	if len(tables) == 0 {
 		return 0, nil

@@ -19,11 +19,8 @@ import (
 
 // sqliteOnly maps a text that only one statement contains, which PostgreSQL rejects, to the reason for the exception.
 var sqliteOnly = map[string]string{
-	"sqlite_schema": "triggers are written differently for every engine, and so is the look at them; both are in store/sqlite/migrate.go",
-	"LEFT JOIN (SELECT value, rows FROM (WITH": "SQLite alone brings remembered totals up to date with touched rows (store/sqlite/count_plan.go)",
-	"pragma_table_info":                        "the columns of a table for these totals; PostgreSQL counts again",
-	"kontor_tally(":                            "SQLite counts values by a function of ours (store/sqlite/count.go); PostgreSQL groups them",
-	"kontor_words MATCH":                       "engines search texts in different ways; the condition is that of the engine (store/sqlite/migrate.go)",
+	"sqlite_schema":      "triggers are written differently for every engine, and so is the look at them; both are in store/sqlite/migrate.go",
+	"kontor_words MATCH": "engines search texts in different ways; the condition is that of the engine (store/sqlite/migrate.go)",
 }
 
 // TestPortable_PostgreSQLCompilesTheSQL runs all migrations on PostgreSQL, and compiles every statement of the scenario and
@@ -104,20 +101,12 @@ func migrations(t *testing.T) (up, down []migration) {
 	return up, down
 }
 
-// scenarioStatements returns the statements that are compiled during the scenario, all queries of each list, and the jobs.
+// scenarioStatements returns the statements that are run during the scenario, all queries of each list, and the jobs.
 func scenarioStatements(t *testing.T) []string {
 	t.Helper()
+	texts := storetest.RecordStatements(t)
 	s := newScenario(t)
-	texts, queried := map[string]bool{}, map[string]bool{}
-	collect := func() {
-		found, err := s.server.DB.Statements(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, text := range found {
-			texts[text] = true
-		}
-	}
+	queried := map[string]bool{}
 	s.listed = func(c *servertest.Client, e endpoint.Endpoint, path string) {
 		path, own, _ := strings.Cut(path, "?")
 		mark := "?"
@@ -129,23 +118,19 @@ func scenarioStatements(t *testing.T) []string {
 			return
 		}
 		queried[key] = true
-		collect() // a connection caches only a few hundred statements
 		for _, query := range queries(e.Doc.Search) {
 			if e.Method == http.MethodGet || onlySearches(query) {
 				c.Do(e.Method, path+mark+query, nil).Expect(t, 200)
 			}
 		}
-		collect()
 	}
 	s.run()
-	collect()
 	for _, job := range s.server.Jobs() {
 		if err := job.Run(context.Background()); err != nil {
 			t.Errorf("%s: %v", job.Name, err)
 		}
 	}
-	collect()
-	return slices.Sorted(maps.Keys(texts))
+	return texts.Sorted()
 }
 
 // onlySearches reports whether a query of a list suits a change of all records that match a search.

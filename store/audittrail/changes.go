@@ -5,10 +5,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -270,6 +268,18 @@ func ValuesDigest(detail string) string {
 	return digest
 }
 
+// The statements for a rotation of the master key, see store.SealedColumn. The digest of the values, to which they are bound, stands in
+// the detail of their entry behind detailStart.
+const (
+	SelectOldValues = `
+		SELECT CAST(v.seq AS TEXT), substr(e.detail, 12, 32), v.sealed FROM audit_values v JOIN audit_entries e ON e.seq = v.seq
+		WHERE v.sealed NOT LIKE $1 AND v.seq > CAST(COALESCE(NULLIF($2, ''), '0') AS BIGINT)
+		ORDER BY v.seq
+		LIMIT $3`
+
+	UpdateValues = `UPDATE audit_values SET sealed = $3 WHERE seq = CAST($1 AS BIGINT) AND sealed = $2`
+)
+
 const (
 	insertValues = `INSERT INTO audit_values (seq, sealed) VALUES ($1, $2)`
 
@@ -279,12 +289,6 @@ const (
 		WHERE seq IN (SELECT seq FROM audit_entries WHERE rec_id = $1 AND rec_type = $2)`
 
 	selectValues = `SELECT sealed FROM audit_values WHERE seq = $1`
-
-	selectOldValues = `
-		SELECT v.seq, e.detail, v.sealed FROM audit_values v JOIN audit_entries e ON e.seq = v.seq
-		WHERE v.seq > $1 AND v.sealed NOT LIKE $2
-		ORDER BY v.seq
-		LIMIT $3`
 
 	selectValuesAfter = `
 		SELECT v.seq, COALESCE(e.detail, ''), v.sealed FROM audit_values v LEFT JOIN audit_entries e ON e.seq = v.seq
@@ -301,16 +305,16 @@ const (
 )
 
 // writeValues writes the changed fields of an entry, and deletes those of its record if the entry says so.
-func writeValues(ctx context.Context, tx engine.Source, seq int64, e *Pending) error {
-	if e.forget {
-		if _, err := query.Exec(ctx, tx, deleteValuesOf, []any{&e.recID, &e.recType}); err != nil {
+func writeValues(ctx context.Context, tx engine.Source, p *Pending) error {
+	if p.forget {
+		if _, err := query.Exec(ctx, tx, deleteValuesOf, []any{&p.entry.RecID, &p.entry.RecType}); err != nil {
 			return err
 		}
 	}
-	if e.values == nil {
+	if p.values == nil {
 		return nil
 	}
-	_, err := query.Exec(ctx, tx, insertValues, []any{seq, &e.values.sealed})
+	_, err := query.Exec(ctx, tx, insertValues, []any{p.entry.Seq, &p.values.sealed})
 	return err
 }
 
@@ -327,50 +331,22 @@ func ReadValues(ctx context.Context, q query.Querier, keys *sealing.Keys, seq in
 	return decodeChanges(plain)
 }
 
-// OldValue is a value that is not sealed with the newest key.
-type OldValue struct {
-	Seq            int64
-	Digest, Sealed string
-}
-
-// FindOldValues returns at most limit values after a number that do not match the pattern of the newest key.
-func FindOldValues(ctx context.Context, q query.Querier, newest, after string, limit int) (_ []OldValue, err error) {
-	from := int64(0)
-	if after != "" {
-		if from, err = strconv.ParseInt(after, 10, 64); err != nil {
-			return nil, err
-		}
-	}
-	return query.All(ctx, q, func(row query.Scanner) (v OldValue, err error) {
-		var detail string
-		err = row.Scan(&v.Seq, &detail, &v.Sealed)
-		v.Digest = ValuesDigest(detail)
-		return v, err
-	}, selectOldValues, from, newest, limit)
-}
-
 // PurgeValues deletes the changed fields of entries from before a time, at most limit. It returns how many.
-func PurgeValues(ctx context.Context, tx query.Querier, exec func(sql string, args ...any) (int64, error), before clock.Time, limit int) (int64, error) {
-	rows, err := tx.Query(ctx, selectOldest, limit)
-	if err != nil {
-		return 0, err
-	}
-	last := int64(0)
-	for rows.Next() {
+func PurgeValues(ctx context.Context, tx query.Writer, before clock.Time, limit int) (int64, error) {
+	last, ended := int64(0), false
+	err := query.Each(ctx, tx, func(row query.Scanner) error {
 		var seq int64
 		var at clock.Time
-		if err := rows.Scan(&seq, &at); err != nil {
-			return 0, errors.Join(err, rows.Close())
+		err := row.Scan(&seq, &at)
+		if ended = ended || at >= before; !ended {
+			last = seq
 		}
-		if at >= before {
-			break
-		}
-		last = seq
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil || last == 0 {
+		return err
+	}, selectOldest, limit)
+	if err != nil || last == 0 {
 		return 0, err
 	}
-	return exec(deleteValuesTo, last)
+	return tx.Exec(ctx, deleteValuesTo, last)
 }
 
 // VerifyValues compares all changed fields that exist with the digests in their entries, and returns how many there are. The error

@@ -51,21 +51,9 @@ const (
 	formOrigin  = 2 // with kind, origin and detail
 )
 
-// row is an entry as it is stored, without its place in the chain.
-type row struct {
-	form                          int
-	at                            clock.Time
-	actor, action, recType, recID string
-	before, after                 string // digests
-	kind                          string
-	origin                        Origin
-	detail                        string
-}
-
 // Pending is an entry that waits for the end of its transaction.
 type Pending struct {
-	row
-
+	entry       ExportedEntry
 	fromContext bool    // the origin is that of the transaction's context
 	values      *Values // nil for none
 	forget      bool    // the values of earlier changes of the record are deleted
@@ -73,8 +61,8 @@ type Pending struct {
 
 // Keep adds changed fields; nil for none. The entry must be that of a change, without a detail.
 func (p *Pending) Keep(v *Values) {
-	if v != nil && p.detail == "" && p.kind == "" {
-		p.values, p.detail = v, v.detail()
+	if v != nil && p.entry.Detail == "" && p.entry.Kind == "" {
+		p.values, p.entry.Detail = v, v.detail()
 	}
 }
 
@@ -82,7 +70,7 @@ func (p *Pending) Keep(v *Values) {
 func (p *Pending) Forget() { p.forget = true }
 
 // Deletes reports whether the entry shows a record before a change and none after it.
-func (p *Pending) Deletes() bool { return p.before != "" && p.after == "" }
+func (p *Pending) Deletes() bool { return p.entry.BeforeHash != "" && p.entry.AfterHash == "" }
 
 // NewPending prepares an entry. It returns the error of a digest that could not be computed.
 func NewPending(e Entry, before, after Digest, at clock.Time) (Pending, error) {
@@ -91,12 +79,16 @@ func NewPending(e Entry, before, after Digest, at clock.Time) (Pending, error) {
 			return Pending{}, fmt.Errorf("audit %s %s: %w", e.Action, e.RecType, d.err)
 		}
 	}
-	p := Pending{row: row{form: formOrigin, at: at, actor: e.Actor, action: e.Action, recType: e.RecType, recID: e.RecID,
-		before: before.text, after: after.text, kind: e.Kind, detail: e.Detail}, fromContext: e.Origin == nil}
+	p := Pending{entry: ExportedEntry{Form: formOrigin, At: at, Actor: e.Actor, Action: e.Action, RecType: e.RecType, RecID: e.RecID,
+		BeforeHash: before.text, AfterHash: after.text, Kind: e.Kind, Detail: e.Detail}, fromContext: e.Origin == nil}
 	if e.Origin != nil {
-		p.origin = *e.Origin
+		p.from(*e.Origin)
 	}
 	return p, nil
+}
+
+func (p *Pending) from(o Origin) {
+	p.entry.SessionID, p.entry.Network, p.entry.RequestID = o.Session, o.Network, o.RequestID
 }
 
 // originTag leads the bytes of form 2. Those of form 1 begin with a hash, so that no entry has the same bytes in both forms.
@@ -112,9 +104,9 @@ const originTag = "kontor audit entry 2\n"
 // network, request id and detail, each led by its length in the same way.
 //
 // The hash of an unknown form is zero, which no entry has.
-func chainHash(prev [sha256.Size]byte, seq int64, e *row) [sha256.Size]byte {
+func chainHash(prev [sha256.Size]byte, e *ExportedEntry) [sha256.Size]byte {
 	b := make([]byte, 0, 512)
-	switch e.form {
+	switch e.Form {
 	case formChange:
 	case formOrigin:
 		b = append(b, originTag...)
@@ -122,11 +114,11 @@ func chainHash(prev [sha256.Size]byte, seq int64, e *row) [sha256.Size]byte {
 		return [sha256.Size]byte{}
 	}
 	b = append(b, prev[:]...)
-	b = binary.BigEndian.AppendUint64(b, uint64(seq))
-	b = binary.BigEndian.AppendUint64(b, uint64(e.at))
-	b = appendMeasured(b, e.actor, e.action, e.recType, e.recID, e.before, e.after)
-	if e.form == formOrigin {
-		b = appendMeasured(b, e.kind, e.origin.Session, e.origin.Network, e.origin.RequestID, e.detail)
+	b = binary.BigEndian.AppendUint64(b, uint64(e.Seq))
+	b = binary.BigEndian.AppendUint64(b, uint64(e.At))
+	b = appendMeasured(b, e.Actor, e.Action, e.RecType, e.RecID, e.BeforeHash, e.AfterHash)
+	if e.Form == formOrigin {
+		b = appendMeasured(b, e.Kind, e.SessionID, e.Network, e.RequestID, e.Detail)
 	}
 	return sha256.Sum256(b)
 }
@@ -163,20 +155,20 @@ const selectEntriesAfter = `
 	LIMIT $2`
 
 // scanEntry reads an entry with its place in the chain.
-func scanEntry(rows query.Scanner) (seq int64, e row, prev, hash string, err error) {
+func scanEntry(rows query.Scanner) (e ExportedEntry, err error) {
 	var kind *string
-	err = rows.Scan(&seq, &e.form, &e.at, &e.actor, &e.action, &e.recType, &e.recID, &e.before, &e.after,
-		&kind, &e.origin.Session, &e.origin.Network, &e.origin.RequestID, &e.detail, &prev, &hash)
+	err = rows.Scan(&e.Seq, &e.Form, &e.At, &e.Actor, &e.Action, &e.RecType, &e.RecID, &e.BeforeHash, &e.AfterHash,
+		&kind, &e.SessionID, &e.Network, &e.RequestID, &e.Detail, &e.PrevHash, &e.Hash)
 	if kind != nil {
-		e.kind = *kind
-		if e.kind == "" {
-			e.form = formUnknown // never written: a change has NULL, and both have the same hash
+		e.Kind = *kind
+		if e.Kind == "" {
+			e.Form = formUnknown // never written: a change has NULL, and both have the same hash
 		}
 	}
-	if e.form == formChange && (e.kind != "" || e.origin != Origin{} || e.detail != "") {
-		e.form = formUnknown // the hash of form 1 does not cover these columns
+	if e.Form == formChange && (e.Kind != "" || e.SessionID != "" || e.Network != "" || e.RequestID != "" || e.Detail != "") {
+		e.Form = formUnknown // the hash of form 1 does not cover these columns
 	}
-	return seq, e, prev, hash, err
+	return e, err
 }
 
 // Record is a record as the audit trail sees it.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
@@ -20,7 +21,7 @@ import (
 	"kontor/store/sealing"
 )
 
-// ExportedEntry is a line of an export: an entry with everything that its hash covers.
+// ExportedEntry is an entry with everything that its hash covers, as it is stored, and a line of an export.
 type ExportedEntry struct {
 	Seq        int64      `json:"seq"`
 	Form       int        `json:"form"`
@@ -119,31 +120,19 @@ func ExportAfter(ctx context.Context, q query.Querier, keys *sealing.Keys, seq i
 // eachExported calls each with the entries after a sequence number.
 func eachExported(ctx context.Context, q query.Querier, after int64, limit int, each func(ExportedEntry) error) error {
 	return query.Each(ctx, q, func(row query.Scanner) error {
-		seq, e, prev, hash, err := scanEntry(row)
+		e, err := scanEntry(row)
 		if err != nil {
 			return err
 		}
-		return each(e.exported(seq, prev, hash))
+		return each(e)
 	}, selectEntriesAfter, after, limit)
-}
-
-func (e *row) exported(seq int64, prev, hash string) ExportedEntry {
-	return ExportedEntry{Seq: seq, Form: e.form, At: e.at, Actor: e.actor, Kind: e.kind, Action: e.action, RecType: e.recType, RecID: e.recID,
-		SessionID: e.origin.Session, Network: e.origin.Network, RequestID: e.origin.RequestID, Detail: e.detail,
-		BeforeHash: e.before, AfterHash: e.after, PrevHash: prev, Hash: hash}
-}
-
-// row returns the entry as its hash covers it.
-func (x ExportedEntry) row() *row {
-	return &row{form: x.Form, at: x.At, actor: x.Actor, kind: x.Kind, action: x.Action, recType: x.RecType, recID: x.RecID,
-		origin: Origin{Session: x.SessionID, Network: x.Network, RequestID: x.RequestID}, detail: x.Detail, before: x.BeforeHash, after: x.AfterHash}
 }
 
 // WriteExport writes the entries from a sequence number on, and a signed head. It returns how many entries it wrote.
 func WriteExport(ctx context.Context, q query.Querier, keys *sealing.Keys, from int64, w io.Writer) (n int64, err error) {
 	const everything = 1 << 62
 	out := bufio.NewWriter(w)
-	none := strings.Repeat("0", hex.EncodedLen(len(head{}.hash)))
+	none := strings.Repeat("0", hex.EncodedLen(sha256.Size))
 	first, last := ExportedEntry{PrevHash: none}, ExportedEntry{Hash: none}
 	err = eachExported(ctx, q, max(from, 1)-1, everything, func(e ExportedEntry) error {
 		if n == 0 {
@@ -261,7 +250,7 @@ func (v *verification) takeEntry(e ExportedEntry) error {
 	if want, _ := v.hash(e.Seq - 1); prev != want {
 		return fmt.Errorf("entry %d does not continue the entry before", e.Seq)
 	}
-	hash := chainHash(prev, e.Seq, e.row())
+	hash := chainHash(prev, &e)
 	if e.Hash != hex.EncodeToString(hash[:]) || hash == [32]byte{} {
 		return fmt.Errorf("entry %d was changed", e.Seq)
 	}

@@ -10,7 +10,7 @@ func OldKeyCheck(master []byte) string { return oldCheck(keysOf(master)) }
 
 // SignedHead returns the signed head of a trail that a test has written itself.
 func SignedHead(master []byte, seq int64, hash [32]byte) string {
-	return signHead(keysOf(master), head{seq: seq, hash: hash})
+	return signHead(keysOf(master), engine.Anchor{Seq: seq, Hash: hash})
 }
 
 // MetaHead is the row of the table meta with the signed head.

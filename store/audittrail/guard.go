@@ -74,7 +74,7 @@ func (g *Guard) Settle(ctx context.Context, m engine.Maintenance) error {
 		return nil
 	}
 	return m.Transact(func() error {
-		newest, _, err := readHead(ctx, q)
+		newest, _, _, err := readHead(ctx, q)
 		if err == nil {
 			err = putMeta(m, metaHead, signHead(g.keys, newest))
 		}
@@ -95,21 +95,12 @@ func (g *Guard) VerifyAll(ctx context.Context, s engine.Source) error {
 	return err
 }
 
-const selectNewest = `SELECT seq, hash, at FROM audit_entries ORDER BY seq DESC LIMIT 1`
-
 // LastEntryAt returns the time of the newest entry that the last Anchor found.
 func (g *Guard) LastEntryAt() clock.Time { return g.lastAt }
 
 // Anchor returns the newest entry and its time.
 func (g *Guard) Anchor(ctx context.Context, s engine.Source) (a engine.Anchor, at clock.Time, err error) {
-	var hash string
-	err = query.NewView(s, 0).QueryRow(ctx, selectNewest).Scan(&a.Seq, &hash, &at)
-	if errors.Is(err, engine.ErrNotFound) {
-		return engine.Anchor{}, 0, nil
-	}
-	if err == nil {
-		a.Hash, err = parseHash(hash)
-	}
+	a, at, _, err = readHead(ctx, query.NewView(s, 0))
 	g.lastAt = at
 	return a, at, err
 }
@@ -176,13 +167,13 @@ func AppendOnlyTables() []string { return []string{"audit_entries"} }
 const metaHead = "audit_head"
 
 // signHead returns the text of a head and its keyed digest.
-func signHead(keys *sealing.Keys, h head) string {
+func signHead(keys *sealing.Keys, h engine.Anchor) string {
 	text := headText(h)
 	return fmt.Sprintf("%s %x", text, keys.Sign("audit head", []byte(text)))
 }
 
 // headText returns the signed part of a head.
-func headText(h head) string { return fmt.Sprintf("%d %x", h.seq, h.hash) }
+func headText(h engine.Anchor) string { return fmt.Sprintf("%d %x", h.Seq, h.Hash) }
 
 const (
 	selectFirstSeq = `SELECT COALESCE(MIN(seq), 1) FROM audit_entries`
@@ -199,12 +190,12 @@ func verifyHead(ctx context.Context, q query.Querier, keys *sealing.Keys) error 
 	if first != 1 {
 		return &Break{Seq: 1, Reason: "it is missing"}
 	}
-	newest, _, err := readHead(ctx, q)
+	newest, _, _, err := readHead(ctx, q)
 	if err != nil {
 		return err
 	}
-	if newest.seq > 0 {
-		before, err := readPredecessor(ctx, q, newest.seq-1)
+	if newest.Seq > 0 {
+		before, err := readPredecessor(ctx, q, newest.Seq-1)
 		if err != nil {
 			return err
 		}
@@ -216,26 +207,26 @@ func verifyHead(ctx context.Context, q query.Querier, keys *sealing.Keys) error 
 }
 
 // readPredecessor reads the hash of an entry; the zero head precedes the first.
-func readPredecessor(ctx context.Context, q query.Querier, seq int64) (head, error) {
+func readPredecessor(ctx context.Context, q query.Querier, seq int64) (engine.Anchor, error) {
 	if seq == 0 {
-		return head{}, nil
+		return engine.Anchor{}, nil
 	}
 	var hash string
 	err := q.QueryRow(ctx, selectHash, seq).Scan(&hash)
 	if errors.Is(err, engine.ErrNotFound) {
-		return head{}, &Break{Seq: seq, Reason: "it is missing"}
+		return engine.Anchor{}, &Break{Seq: seq, Reason: "it is missing"}
 	}
 	if err != nil {
-		return head{}, err
+		return engine.Anchor{}, err
 	}
-	h := head{seq: seq}
-	h.hash, err = parseHash(hash)
+	h := engine.Anchor{Seq: seq}
+	h.Hash, err = parseHash(hash)
 	return h, err
 }
 
 // verifyEnd compares the end of the chain with the signed head. Without keys it compares the text of the head and not its
 // signature.
-func verifyEnd(ctx context.Context, q query.Querier, keys *sealing.Keys, last head) error {
+func verifyEnd(ctx context.Context, q query.Querier, keys *sealing.Keys, last engine.Anchor) error {
 	signed, known, err := query.Meta(ctx, q, metaHead)
 	if err != nil {
 		return err
@@ -246,16 +237,16 @@ func verifyEnd(ctx context.Context, q query.Querier, keys *sealing.Keys, last he
 	if isSigned(keys, last, signed) {
 		return nil
 	}
-	var end head
+	var end engine.Anchor
 	var hash, signature string
-	if _, err := fmt.Sscanf(signed, "%d %s %s", &end.seq, &hash, &signature); err == nil && len(hash) == 2*sha256.Size && end.seq > last.seq {
-		return &Break{Seq: last.seq + 1, Reason: fmt.Sprintf("it is missing; the trail was signed up to entry %d", end.seq)}
+	if _, err := fmt.Sscanf(signed, "%d %s %s", &end.Seq, &hash, &signature); err == nil && len(hash) == 2*sha256.Size && end.Seq > last.Seq {
+		return &Break{Seq: last.Seq + 1, Reason: fmt.Sprintf("it is missing; the trail was signed up to entry %d", end.Seq)}
 	}
-	return &Break{Seq: last.seq, Reason: "it is not the newest one that was signed"}
+	return &Break{Seq: last.Seq, Reason: "it is not the newest one that was signed"}
 }
 
 // isSigned reports whether a text is the signed head of a trail that ends with an entry.
-func isSigned(keys *sealing.Keys, last head, signed string) bool {
+func isSigned(keys *sealing.Keys, last engine.Anchor, signed string) bool {
 	text := headText(last)
 	digest, ok := strings.CutPrefix(signed, text+" ")
 	if !ok || keys == nil {
@@ -266,12 +257,12 @@ func isSigned(keys *sealing.Keys, last head, signed string) bool {
 }
 
 // missingHead returns nil only for an empty trail of an earlier version: such databases had no head.
-func missingHead(ctx context.Context, q query.Querier, last head) error {
+func missingHead(ctx context.Context, q query.Querier, last engine.Anchor) error {
 	check, known, err := query.Meta(ctx, q, metaKeyCheck)
-	if err != nil || known && last.seq == 0 && !strings.HasPrefix(check, boundPrefix) && !strings.HasPrefix(check, ringPrefix) {
+	if err != nil || known && last.Seq == 0 && !strings.HasPrefix(check, boundPrefix) && !strings.HasPrefix(check, ringPrefix) {
 		return err
 	}
-	return &Break{Seq: last.seq, Reason: "its signed head is missing"}
+	return &Break{Seq: last.Seq, Reason: "its signed head is missing"}
 }
 
 // The check value of the key and the signed head of the trail belong together: a database that has the present form of the

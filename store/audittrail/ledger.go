@@ -13,16 +13,11 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"kontor/store/clock"
 	"kontor/store/engine"
 	"kontor/store/query"
 	"kontor/store/sealing"
 )
-
-// head is the newest entry of a chain.
-type head struct {
-	seq  int64
-	hash [sha256.Size]byte
-}
 
 // Ledger appends entries to the trail and signs its head. It implements engine.Ledger.
 type Ledger struct {
@@ -36,15 +31,15 @@ type Ledger struct {
 // ledger writes to the table.
 type state struct {
 	known  bool
-	head   head
-	text   string // head.hash in hexadecimal; empty: not encoded yet
+	head   engine.Anchor
+	text   string // head.Hash in hexadecimal; empty: not encoded yet
 	signed int64  // sequence number of the head whose signature is stored
 }
 
 // hashText returns the hash of the head in hexadecimal.
 func (s *state) hashText() string {
 	if s.text == "" {
-		s.text = hex.EncodeToString(s.head.hash[:])
+		s.text = hex.EncodeToString(s.head.Hash[:])
 	}
 	return s.text
 }
@@ -60,7 +55,7 @@ func (l *Ledger) Forget() { l.now.known = false }
 
 // End returns the newest entry. known is false when the ledger has not read the table.
 func (l *Ledger) End() (engine.Anchor, bool) {
-	return engine.Anchor{Seq: l.now.head.seq, Hash: l.now.head.hash}, l.now.known
+	return l.now.head, l.now.known
 }
 
 const insertEntry = `
@@ -79,26 +74,26 @@ func (l *Ledger) Append(ctx context.Context, tx engine.Source, entries []Pending
 	}
 	fromContext := origin()
 	for i := range entries {
-		e := &entries[i]
-		if e.fromContext {
-			e.origin = fromContext
+		p := &entries[i]
+		if p.fromContext {
+			p.from(fromContext)
 		}
+		e := &p.entry
 		var kind *string // NULL for a change
-		if e.kind != "" {
-			kind = &e.kind
+		if e.Kind != "" {
+			kind = &e.Kind
 		}
-		last := l.now.head
-		next := head{seq: last.seq + 1}
-		next.hash = chainHash(last.hash, next.seq, &e.row)
-		text := hex.EncodeToString(next.hash[:])
+		e.Seq = l.now.head.Seq + 1
+		next := engine.Anchor{Seq: e.Seq, Hash: chainHash(l.now.head.Hash, e)}
+		text := hex.EncodeToString(next.Hash[:])
 		// Pointers to the texts: an interface with a text would be allocated.
-		_, err := query.Exec(ctx, tx, insertEntry, []any{next.seq, e.form, &e.at, &e.actor, &e.action, &e.recType, &e.recID, &e.before, &e.after,
-			kind, &e.origin.Session, &e.origin.Network, &e.origin.RequestID, &e.detail, l.now.hashText(), text})
+		_, err := query.Exec(ctx, tx, insertEntry, []any{e.Seq, e.Form, &e.At, &e.Actor, &e.Action, &e.RecType, &e.RecID, &e.BeforeHash, &e.AfterHash,
+			kind, &e.SessionID, &e.Network, &e.RequestID, &e.Detail, l.now.hashText(), text})
 		if err != nil {
 			return err
 		}
-		if e.values != nil || e.forget {
-			if err := writeValues(ctx, tx, next.seq, e); err != nil {
+		if p.values != nil || p.forget {
+			if err := writeValues(ctx, tx, p); err != nil {
 				return err
 			}
 		}
@@ -112,7 +107,7 @@ func (l *Ledger) EndStatement() string { return selectHead }
 
 // selectHead also reads the check value of the master key, in one round trip to a database on another machine.
 const selectHead = `
-	SELECT seq, hash, COALESCE((SELECT value FROM meta WHERE name = 'key_check'), '')
+	SELECT seq, hash, at, COALESCE((SELECT value FROM meta WHERE name = 'key_check'), '')
 	FROM audit_entries ORDER BY seq DESC LIMIT 1`
 
 // load reads the newest entry, unless it is known. It returns sealing.ErrWrongKey if another process has replaced the master key.
@@ -121,28 +116,28 @@ func (l *Ledger) load(ctx context.Context, from engine.Source) error {
 		return nil
 	}
 	q := query.NewView(from, 0)
-	newest, check, err := readHead(ctx, q)
+	newest, _, check, err := readHead(ctx, q)
 	if err == nil {
 		err = l.checkKeys(ctx, q, check)
 	}
 	if err != nil {
 		return err
 	}
-	l.now = state{known: true, head: newest, signed: newest.seq}
+	l.now = state{known: true, head: newest, signed: newest.Seq}
 	return nil
 }
 
-// readHead reads the newest entry, and the check value of the master key. Number and check value are zero for an empty trail.
-func readHead(ctx context.Context, q query.Querier) (h head, check string, err error) {
+// readHead reads the newest entry with its time, and the check value of the master key. They are zero for an empty trail.
+func readHead(ctx context.Context, q query.Querier) (h engine.Anchor, at clock.Time, check string, err error) {
 	var hash string
-	err = q.QueryRow(ctx, selectHead).Scan(&h.seq, &hash, &check)
+	err = q.QueryRow(ctx, selectHead).Scan(&h.Seq, &hash, &at, &check)
 	if errors.Is(err, engine.ErrNotFound) {
-		return head{}, "", nil
+		return h, 0, "", nil
 	}
 	if err == nil {
-		h.hash, err = parseHash(hash)
+		h.Hash, err = parseHash(hash)
 	}
-	return h, check, err
+	return h, at, check, err
 }
 
 func parseHash(s string) (h [sha256.Size]byte, err error) {
@@ -157,13 +152,13 @@ func parseHash(s string) (h [sha256.Size]byte, err error) {
 // Seal stores the signed head when the group has appended entries. Without the signature, a trail whose newest entries were
 // removed would be an intact chain.
 func (l *Ledger) Seal(tx engine.Source) error {
-	if !l.now.known || l.now.signed == l.now.head.seq {
+	if !l.now.known || l.now.signed == l.now.head.Seq {
 		return nil
 	}
 	if err := putMeta(tx, metaHead, signHead(l.keys, l.now.head)); err != nil {
 		return err
 	}
-	l.now.signed = l.now.head.seq
+	l.now.signed = l.now.head.Seq
 	return nil
 }
 

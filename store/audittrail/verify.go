@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"kontor/store/clock"
+	"kontor/store/engine"
 	"kontor/store/query"
 	"kontor/store/sealing"
 )
@@ -35,45 +36,44 @@ func Verify(ctx context.Context, q query.Querier, keys *sealing.Keys) (entries i
 		return 0, err
 	}
 	defer rows.Close()
-	var last head
+	var last engine.Anchor
 	for rows.Next() {
 		next, err := verifyEntry(rows, last)
 		if err != nil {
-			return last.seq, err
+			return last.Seq, err
 		}
 		last = next
 	}
 	if err := rows.Err(); err != nil {
-		return last.seq, err
+		return last.Seq, err
 	}
-	return last.seq, verifyEnd(ctx, q, keys, last)
+	return last.Seq, verifyEnd(ctx, q, keys, last)
 }
 
 // verifyEntry compares one row with its predecessor.
-func verifyEntry(rows query.Scanner, last head) (head, error) {
-	seq, e, prev, hash, err := scanEntry(rows)
+func verifyEntry(rows query.Scanner, last engine.Anchor) (engine.Anchor, error) {
+	e, err := scanEntry(rows)
 	if err != nil {
-		return head{}, err
+		return engine.Anchor{}, err
 	}
-	next := head{seq: seq}
-	if next.seq != last.seq+1 {
-		return head{}, &Break{Seq: last.seq + 1, Reason: "it is missing"}
+	if e.Seq != last.Seq+1 {
+		return engine.Anchor{}, &Break{Seq: last.Seq + 1, Reason: "it is missing"}
 	}
-	if prev != hex.EncodeToString(last.hash[:]) {
-		return head{}, &Break{Seq: next.seq, Reason: "it does not continue the entry before"}
+	if e.PrevHash != hex.EncodeToString(last.Hash[:]) {
+		return engine.Anchor{}, &Break{Seq: e.Seq, Reason: "it does not continue the entry before"}
 	}
-	next.hash = chainHash(last.hash, next.seq, &e)
-	if hash != hex.EncodeToString(next.hash[:]) {
-		return head{}, &Break{Seq: next.seq, Reason: "it was changed"}
+	next := engine.Anchor{Seq: e.Seq, Hash: chainHash(last.Hash, &e)}
+	if e.Hash != hex.EncodeToString(next.Hash[:]) {
+		return engine.Anchor{}, &Break{Seq: e.Seq, Reason: "it was changed"}
 	}
 	return next, nil
 }
 
 // Position is how far a verification in steps has come. The zero position is the beginning of the trail.
-type Position struct{ last head }
+type Position struct{ last engine.Anchor }
 
 // Seq returns the number of the last entry that was verified, 0 at the beginning.
-func (p Position) Seq() int64 { return p.last.seq }
+func (p Position) Seq() int64 { return p.last.Seq }
 
 // VerifyStep verifies at most limit entries after a position and returns the new position, so that each step is short. At
 // the end it compares the last entry with the signed head, and ended is true. The error is a *Break for the first entry
@@ -89,7 +89,7 @@ func VerifyStep(ctx context.Context, q query.Querier, keys *sealing.Keys, from P
 }
 
 // verifyAfter verifies entries after the last one and moves it forward.
-func verifyAfter(ctx context.Context, q query.Querier, last *head, limit int) (verified int, err error) {
+func verifyAfter(ctx context.Context, q query.Querier, last *engine.Anchor, limit int) (verified int, err error) {
 	err = query.Each(ctx, q, func(row query.Scanner) error {
 		next, err := verifyEntry(row, *last)
 		if err == nil {
@@ -97,7 +97,7 @@ func verifyAfter(ctx context.Context, q query.Querier, last *head, limit int) (v
 			verified++
 		}
 		return err
-	}, selectEntriesAfter, last.seq, limit)
+	}, selectEntriesAfter, last.Seq, limit)
 	return verified, err
 }
 

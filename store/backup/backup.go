@@ -124,7 +124,7 @@ func Write(ctx context.Context, from inspect.Source, out io.Writer, o Options) (
 	if err := f.Begin(ctx); err != nil {
 		return Result{}, err
 	}
-	m := manifest{Format: format, ID: rand.Text(), CreatedAt: from.Now(), WithKey: o.WithKey}
+	m := manifest{Format: format, ID: rand.Text(), CreatedAt: clock.Of(clock.System{}.Now()), WithKey: o.WithKey}
 	if m.Schema, err = f.Schema(); err != nil {
 		return Result{}, err
 	}

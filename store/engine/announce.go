@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"iter"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"kontor/store/clock"
+	"kontor/store/datadir"
 )
 
 // Cluster is the part of an Engine that concerns the processes, or nodes, that share a database. With an engine whose
@@ -171,10 +173,7 @@ func (t *Topics) Receive(name, key string) {
 // Reset calls all receivers with an empty key.
 func (t *Topics) Reset() {
 	t.mu.Lock()
-	topics := make([]*Topic, 0, len(t.topics))
-	for _, topic := range t.topics {
-		topics = append(topics, topic)
-	}
+	topics := slices.Collect(maps.Values(t.topics))
 	t.mu.Unlock()
 	for _, topic := range topics {
 		topic.Receive("")
@@ -189,10 +188,7 @@ type Versions struct {
 }
 
 // A Table carries the number of the last commit that wrote to it.
-type Table struct {
-	name string
-	last atomic.Uint64
-}
+type Table struct{ last atomic.Uint64 }
 
 // Written returns the tables that a statement writes to. Call it once for each text: it parses.
 func (v *Versions) Written(sql string) []*Table {
@@ -208,7 +204,7 @@ func (v *Versions) table(name string) *Table {
 	if t, ok := v.tables.Load(name); ok {
 		return t.(*Table)
 	}
-	t, _ := v.tables.LoadOrStore(name, &Table{name: name})
+	t, _ := v.tables.LoadOrStore(name, &Table{})
 	return t.(*Table)
 }
 
@@ -338,15 +334,8 @@ type RowWatcher interface {
 	WatchRows(ctx context.Context, w RowWatch) error
 }
 
-// Memory keeps a small text over restarts of the process.
-type Memory interface {
-	// Read returns the text, or nil when there is none.
-	Read() ([]byte, error)
-	// Write replaces the text. It is durable when Write returns.
-	Write(data []byte) error
-	// Name names the memory in messages.
-	Name() string
-}
+// Memory keeps a small text over restarts of the process. The zero Memory keeps nothing.
+type Memory = datadir.Kept
 
 // Server is implemented by engines of a database server, whose disks and failovers are not theirs.
 type Server interface {

@@ -27,7 +27,7 @@ type Config struct {
 	Dir *datadir.Directory
 	// URL is the address of the database, for an engine of a database server.
 	URL string
-	// Memory keeps what an engine of a database server has seen of the database; nil: it remembers that while it runs.
+	// Memory keeps what an engine of a database server has seen of the database; without one it remembers that while it runs.
 	Memory Memory
 	// Readers is the size of the pool of readers; 0 is the engine's default. An engine may ignore it.
 	Readers int

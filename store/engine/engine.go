@@ -105,10 +105,6 @@ type Engine interface {
 	// Stats returns counts since the database was opened.
 	Stats() Stats
 
-	// Statements returns the texts of the statements that callers have run and that are kept compiled, sorted and without
-	// repetition. The engine's own statements are not among them. It waits until every reader was free once.
-	Statements(ctx context.Context) ([]string, error)
-
 	// Explain returns the statement that asks how the database would run another one, with the same parameters, and the column of its rows that
 	// has the answer as text. Nothing is run.
 	Explain(sql string) (statement string, column int)
@@ -354,9 +350,6 @@ type Counting struct {
 	Rows []KeyedTable
 	// Tables are the other tables that SQL reads. When one of them changes, the rows are counted again.
 	Tables []string
-	// Parents are tables that SQL does not read, whose deletions delete counted rows by foreign keys. They matter where touched
-	// rows are not followed.
-	Parents []string
 	// MaxGroups bounds the groups: with more, counting is not worth remembering. Zero is no bound.
 	MaxGroups int
 	// Only returns conditions that each row of the first table of Rows must meet to be counted; nil: there are none. They need not be

@@ -116,21 +116,7 @@ func (s Search) Some(t engine.TextSearch, limit int) Condition {
 }
 
 // From returns the condition with placeholders after those of a statement with a number of arguments.
-func (c Condition) From(base int) Condition {
-	var b strings.Builder
-	rest := c.SQL
-	for {
-		before, after, found := strings.Cut(rest, "$")
-		b.WriteString(before)
-		if !found {
-			return Condition{b.String(), c.Args}
-		}
-		digits := len(after) - len(strings.TrimLeft(after, "0123456789"))
-		number, _ := strconv.Atoi(after[:digits]) // digits alone
-		b.WriteString(placeholder(base + number))
-		rest = after[digits:]
-	}
-}
+func (c Condition) From(base int) Condition { return Condition{query.Renumbered(c.SQL, base), c.Args} }
 
 // Document is what a search finds of a record, or of a part of one, such as a message of a chat.
 type Document struct {

@@ -30,8 +30,6 @@ type Source struct {
 	SecretKey string
 	// PreviousKey is the master key before SecretKey, which the database may still have.
 	PreviousKey string
-	// Clock dates what is written about the database; nil is the system's clock.
-	Clock clock.Clock
 }
 
 // GivenKeys returns the keys that the source names, or nil without one.
@@ -75,14 +73,6 @@ func openInspection[T engine.Inspection](f T, err error) (engine.Inspection, err
 		return nil, err
 	}
 	return f, nil
-}
-
-// Now returns the time by the clock of the source.
-func (s Source) Now() clock.Time {
-	if s.Clock == nil {
-		return clock.Of(clock.System{}.Now())
-	}
-	return clock.Of(s.Clock.Now())
 }
 
 // Report says what a check has covered.
@@ -242,7 +232,7 @@ func commitsOf(ctx context.Context, f engine.Inspection) (int64, error) {
 // and returns sealing.ErrNoKey without it.
 func ExportAudit(ctx context.Context, from Source, first int64, w io.Writer) (entries int64, err error) {
 	err = withKeys(ctx, from, func(f engine.Inspection, keys *sealing.Keys) error {
-		entries, err = audittrail.WriteExport(ctx, query.NewView(f, from.Now()), keys, first, w)
+		entries, err = audittrail.WriteExport(ctx, query.NewView(f, clock.Of(clock.System{}.Now())), keys, first, w)
 		return err
 	})
 	return entries, err

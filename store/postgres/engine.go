@@ -180,31 +180,6 @@ func (e *Engine) Stats() engine.Stats {
 // Ready reports whether the database can read and write, and whether writes make progress.
 func (e *Engine) Ready(ctx context.Context) error { return e.writer.Ready(ctx, e) }
 
-// Statements returns the prepared statements of callers.
-func (e *Engine) Statements(ctx context.Context) ([]string, error) {
-	var texts []string
-	collect := func(c *conn) {
-		for sql, entry := range c.statements {
-			if entry.called {
-				texts = append(texts, sql)
-			}
-		}
-	}
-	if err := e.Write(ctx, func(engine.Tx) error { collect(e.writer.conn); return nil }); err != nil {
-		return nil, err
-	}
-	for range e.pool.Size() {
-		r, err := e.pool.Take(ctx)
-		if err != nil {
-			return nil, err
-		}
-		defer r.release()
-		collect(r.conn)
-	}
-	slices.Sort(texts)
-	return slices.Compact(texts), nil
-}
-
 // Explain asks for the plan with its estimates.
 func (e *Engine) Explain(sql string) (statement string, column int) { return "EXPLAIN " + sql, 0 }
 

@@ -19,7 +19,6 @@ const maxStatements = 1024
 type entry struct {
 	text     *text
 	used     uint64
-	called   bool         // by a caller, not only by the engine itself
 	variants []*prepared  // one, unless its arguments are of different types at times
 	free     []*statement // to be used again
 }

@@ -143,17 +143,18 @@ func (e *Engine) Failed(err error) error { return err }
 
 // begin runs a statement. If the connection was lost while it was idle, or the schema has changed, it runs again.
 func (r *reader) begin(s *statement) (more bool, err error) {
+	opening := r.conn.opening
 	more, err = s.start()
 	if err == nil || r.slot.Err() != nil {
 		return more, err
 	}
 	switch {
-	case isStale(err):
-		r.conn.reset()
 	case r.conn.broken != nil:
-		if err := r.replace(s); err != nil {
+		if err := r.replace(s, opening); err != nil {
 			return false, err
 		}
+	case isStale(err) && opening == "": // else the transaction has failed
+		r.conn.reset()
 	default:
 		return false, err
 	}
@@ -161,10 +162,9 @@ func (r *reader) begin(s *statement) (more bool, err error) {
 	return s.start()
 }
 
-// replace connects the reader again for a statement that has begun.
-func (r *reader) replace(s *statement) error {
+// replace connects the reader again for a statement that has begun, or for the transaction that it opens.
+func (r *reader) replace(s *statement, opening string) error {
 	r.unwatch()
-	opening := r.conn.opening
 	r.conn.afterCancel()
 	if err := r.connect(); err != nil {
 		return err
@@ -233,20 +233,11 @@ func (v *view) begin(s *statement) (more bool, err error) {
 	if v.reader == nil {
 		return false, engine.ErrClosed
 	}
-	if !v.begun {
-		v.begun = true
-		opening := v.reader.conn.opening
-		if more, err = s.start(); err != nil && v.reader.conn.broken != nil && v.reader.slot.Err() == nil {
-			v.reader.conn.opening = opening
-			if err := v.reader.replace(s); err != nil {
-				return false, err
-			}
-			s.err = nil
-			return s.start()
-		}
-		return more, err
+	if v.begun {
+		return s.start()
 	}
-	return s.start()
+	v.begun = true
+	return v.reader.begin(s)
 }
 
 func (v *view) failed(err error) error {
@@ -297,7 +288,7 @@ type memory struct {
 
 // openMemory returns a memory, and what it holds.
 func openMemory(kept engine.Memory, log *slog.Logger) (*memory, sighting, error) {
-	if kept == nil {
+	if kept == (engine.Memory{}) {
 		return nil, sighting{}, nil
 	}
 	m := &memory{kept: kept, log: log}

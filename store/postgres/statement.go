@@ -64,9 +64,6 @@ func (c *conn) statement(sql string, o owner) *statement {
 		s = &statement{conn: c, entry: e}
 	}
 	s.owner = o
-	if _, own := o.(own); !own {
-		e.called = true
-	}
 	return s
 }
 

@@ -90,6 +90,22 @@ func Places(first, last int) string {
 	return b.String()
 }
 
+// Renumbered adds base to the numbers of the placeholders of a text. A dollar sign must not have another meaning in it.
+func Renumbered(text string, base int) string {
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(text, "$")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		digits := len(after) - len(strings.TrimLeft(after, "0123456789"))
+		number, _ := strconv.Atoi(after[:digits]) // digits alone
+		b.WriteString("$" + strconv.Itoa(base+number))
+		text = after[digits:]
+	}
+}
+
 // Rows steps through the result of a query. It belongs to one goroutine.
 type Rows struct {
 	from  engine.Source

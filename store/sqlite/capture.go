@@ -100,7 +100,7 @@ const selectSchemaCookie = "PRAGMA schema_version"
 
 func (t *Recording) describe(ctx context.Context) (err error) {
 	if t.Schema, err = schemaVersion(t.recorder.conn); err == nil {
-		t.Extent, err = pageReader{source{t.recorder.conn}}.extent(ctx)
+		t.Extent, err = source{t.recorder.conn}.Extent(ctx)
 	}
 	return err
 }
@@ -110,7 +110,7 @@ func (t *Recording) Source() engine.Source { return source{t.recorder.conn} }
 
 // EachPage calls fn for each of the pages.
 func (t *Recording) EachPage(ctx context.Context, numbers iter.Seq[int64], fn func(number int64, page []byte) error) error {
-	return pageReader{source{t.recorder.conn}}.each(ctx, numbers, fn)
+	return source{t.recorder.conn}.EachPage(ctx, numbers, fn)
 }
 
 // Keep says that the changed pages were stored: the next recording lists only those that change from here on.
@@ -150,37 +150,28 @@ func (e Extent) All() iter.Seq[int64] {
 	}
 }
 
-// pageReader reads the pages of one state of a database, as its file would hold them after a checkpoint.
-type pageReader struct{ source }
-
-func (r pageReader) extent(ctx context.Context) (e Extent, err error) {
-	if err = query.NewRow(ctx, r.source, "PRAGMA page_size", nil).Scan(&e.PageSize); err == nil {
-		err = query.NewRow(ctx, r.source, "PRAGMA page_count", nil).Scan(&e.Pages)
+// Extent returns the size of the state that the source reads.
+func (s source) Extent(ctx context.Context) (e Extent, err error) {
+	if err = query.NewRow(ctx, s, "PRAGMA page_size", nil).Scan(&e.PageSize); err == nil {
+		err = query.NewRow(ctx, s, "PRAGMA page_count", nil).Scan(&e.Pages)
 	}
 	return e, err
 }
 
-// each calls fn for each of the pages. The memory of a page belongs to fn until it returns.
-func (r pageReader) each(ctx context.Context, numbers iter.Seq[int64], fn func(number int64, page []byte) error) error {
+// EachPage calls fn for each of the pages of that state, as a file would hold them after a checkpoint. The memory of a page belongs to fn
+// until it returns.
+func (s source) EachPage(ctx context.Context, numbers iter.Seq[int64], fn func(number int64, page []byte) error) error {
 	for n := range numbers {
 		var page []byte
-		if err := query.NewRow(ctx, r.source, selectPage, []any{n}).Scan(&page); err != nil {
+		if err := query.NewRow(ctx, s, selectPage, []any{n}).Scan(&page); err != nil {
 			return fmt.Errorf("read page %d: %w", n, err)
 		}
-		r.source.conn.AsWritten(page, n)
+		s.conn.AsWritten(page, n)
 		if err := fn(n, page); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// Extent returns the size of the state that Begin has chosen.
-func (f *File) Extent(ctx context.Context) (Extent, error) { return pageReader{f.source}.extent(ctx) }
-
-// EachPage calls fn for each of the pages of the state that Begin has chosen.
-func (f *File) EachPage(ctx context.Context, numbers iter.Seq[int64], fn func(number int64, page []byte) error) error {
-	return pageReader{f.source}.each(ctx, numbers, fn)
 }
 
 // HasChecksums reports whether the pages of the file have checksums. Those of databases of early versions have none.

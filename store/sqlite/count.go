@@ -49,12 +49,9 @@ func (e *Engine) Unchanged(c *engine.Counting, at int64) bool {
 	if len(c.Rows) == 0 || at >= e.touches.committed.Load() {
 		return true
 	}
-	followed := e.touches.followed.Load()
-	if followed == nil {
-		return false
-	}
+	followed := e.touches.tables()
 	for _, t := range c.Rows {
-		if table := (*followed)[t.Table]; table == nil || table.last.Load() > at {
+		if table := followed[t.Table]; table == nil || table.last.Load() > at {
 			return false
 		}
 	}
@@ -136,9 +133,8 @@ type gathered struct {
 }
 
 type gatheredTable struct {
-	rows   []int64
-	before [][]any // the followed columns of the rows that existed
-	places []int   // of the plan's columns among the followed ones
+	rows   []any // their numbers
+	before []any // the planned columns of those that existed, a []any each
 }
 
 func (g *gathered) empty() bool {
@@ -166,8 +162,9 @@ func (t *touches) gather(p *countPlan, given []engine.Alternatives, after, until
 			return nil, false
 		}
 		found := &g.tables[i]
-		for _, column := range planned.columns {
-			found.places = append(found.places, table.place(column.name))
+		places := make([]int, len(planned.columns))
+		for k, column := range planned.columns {
+			places[k] = table.place(column.name)
 		}
 		var only []condition
 		if i == 0 {
@@ -196,7 +193,11 @@ func (t *touches) gather(p *countPlan, given []engine.Alternatives, after, until
 			seen[row.row] = true
 			found.rows = append(found.rows, row.row)
 			if row.before != nil {
-				found.before = append(found.before, row.before)
+				values := make([]any, len(places))
+				for k, place := range places {
+					values[k] = row.before[place]
+				}
+				found.before = append(found.before, values)
 			}
 		}
 	}
@@ -205,11 +206,7 @@ func (t *touches) gather(p *countPlan, given []engine.Alternatives, after, until
 
 // table returns the followed table of a plan. The caller holds the lock.
 func (t *touches) table(planned plannedTable) *touchedTable {
-	f := t.followed.Load()
-	if f == nil {
-		return nil
-	}
-	if table := (*f)[planned.table]; table != nil && table.has(planned.columns) {
+	if table := t.tables()[planned.table]; table != nil && table.has(planned.columns) {
 		return table
 	}
 	return nil
@@ -293,59 +290,40 @@ func (c *condition) holds(values []any) bool {
 
 // groupTally counts the rows of few values.
 type groupTally struct {
-	max     int // values; zero is no bound
-	groups  []engine.Group
-	texts   map[string]int // places in groups
-	numbers map[int64]int
-	null    int // place, or -1
-	text    []byte
-	last    int // place of text, or -1
+	max    int               // values; zero is no bound
+	texts  map[string]*int64 // a lookup by bytes copies nothing
+	others map[any]int64     // numbers and NULL
 }
 
-// AddText counts a text. Rows with the same value often follow each other.
+// AddText counts a text.
 func (t *groupTally) AddText(text []byte) bool {
-	if t.last >= 0 && string(text) == string(t.text) {
-		t.groups[t.last].Rows++
-		return true
+	rows := t.texts[string(text)]
+	if rows == nil {
+		rows = new(int64)
+		t.texts[string(text)] = rows
 	}
-	place, known := t.texts[string(text)]
-	if !known {
-		place = t.added(string(text))
-		t.texts[string(text)] = place
-	}
-	t.text, t.last = append(t.text[:0], text...), place
-	return t.count(place)
-}
-
-// AddNumber counts a number.
-func (t *groupTally) AddNumber(value int64) bool {
-	place, known := t.numbers[value]
-	if !known {
-		place = t.added(value)
-		t.numbers[value] = place
-	}
-	return t.count(place)
-}
-
-// AddNull counts NULL.
-func (t *groupTally) AddNull() bool {
-	if t.null < 0 {
-		t.null = t.added(nil)
-	}
-	return t.count(t.null)
-}
-
-func (t *groupTally) added(value any) int {
-	t.groups = append(t.groups, engine.Group{Value: value})
-	return len(t.groups) - 1
-}
-
-func (t *groupTally) count(place int) bool {
-	t.groups[place].Rows++
+	*rows++
 	return !t.full()
 }
 
-func (t *groupTally) full() bool { return t.max > 0 && len(t.groups) > t.max }
+// Add counts another value.
+func (t *groupTally) Add(value any) bool {
+	t.others[value]++
+	return !t.full()
+}
+
+func (t *groupTally) full() bool { return t.max > 0 && len(t.texts)+len(t.others) > t.max }
+
+func (t *groupTally) groups() []engine.Group {
+	groups := make([]engine.Group, 0, len(t.texts)+len(t.others))
+	for text, rows := range t.texts {
+		groups = append(groups, engine.Group{Value: text, Rows: *rows})
+	}
+	for value, rows := range t.others {
+		groups = append(groups, engine.Group{Value: value, Rows: rows})
+	}
+	return groups
+}
 
 // countEach counts the values of a statement without groups. SQLite would sort the rows to group them, which takes several times as
 // long. It returns one group more than c.MaxGroups when there are more. The statement also reads the number of the newest commit, which is
@@ -356,7 +334,7 @@ func (e *Engine) countEach(ctx context.Context, c *engine.Counting) (groups []en
 		return nil, 0, err
 	}
 	defer r.release()
-	t := &groupTally{max: c.MaxGroups, texts: map[string]int{}, numbers: map[int64]int{}, null: -1, last: -1}
+	t := &groupTally{max: c.MaxGroups, texts: map[string]*int64{}, others: map[any]int64{}}
 	if err := r.conn.SetTally(t); err != nil {
 		return nil, 0, err
 	}
@@ -365,10 +343,10 @@ func (e *Engine) countEach(ctx context.Context, c *engine.Counting) (groups []en
 	err = query.NewRow(ctx, &view{reader: r}, "SELECT kontor_tally(each.value), "+selectCommit+" FROM ("+c.Each+") AS each", c.Args).Scan(query.Ignored, &commits)
 	switch {
 	case t.full():
-		return t.groups, 0, nil
+		return t.groups(), 0, nil
 	case err != nil:
 		return nil, 0, err
 	}
 	at, err = commitNumber(commits)
-	return t.groups, at, err
+	return t.groups(), at, err
 }

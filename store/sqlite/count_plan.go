@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +13,6 @@ import (
 
 	"kontor/store/engine"
 	"kontor/store/query"
-	"kontor/store/sqlite/internal/binding"
 )
 
 // countPlan holds the statements for one text of a Counting. They name its tables by common table expressions, which hide the
@@ -167,50 +167,26 @@ func (t *plannedTable) rowColumn() string {
 // difference returns the statement for touched rows. It returns false for content that JSON cannot hold, and for changed rows
 // of a view.
 func (p *countPlan) difference(args []any, g *gathered) (sql string, all []any, ok bool) {
-	all = append(args[:len(args):len(args)], make([]any, 0, 2*len(p.tables)+1)...)
-	changed := false
-	if len(p.tables) > 1 {
-		keys := make([]any, 0, len(g.keys))
-		for key := range g.keys {
-			keys = append(keys, key)
-		}
-		text, ok := appendJSON(nil, keys)
-		if !ok {
-			return "", nil, false
-		}
+	all = args[:len(args):len(args)]
+	add := func(values []any) bool {
+		text, ok := appendJSON(nil, values)
 		all = append(all, string(text))
-		changed = true
+		return ok
+	}
+	if len(p.tables) > 1 && !add(slices.Collect(maps.Keys(g.keys))) {
+		return "", nil, false
 	}
 	for i, t := range g.tables {
-		rows := []byte{'['}
-		for j, row := range t.rows {
-			if j > 0 {
-				rows = append(rows, ',')
-			}
-			rows = strconv.AppendInt(rows, row, 10)
+		if !add(t.rows) {
+			return "", nil, false
 		}
-		all = append(all, string(append(rows, ']')))
 		if len(t.before) == 0 && len(p.tables) == 1 {
 			return p.added, all, true
 		}
-		if p.tables[i].name != p.tables[i].table && len(t.before) > 0 {
+		isView := p.tables[i].name != p.tables[i].table
+		if isView && len(t.before) > 0 || !add(t.before) {
 			return "", nil, false
 		}
-		changed = changed || len(t.before) > 0
-		before := []byte{'['}
-		values := make([]any, len(t.places))
-		for j, row := range t.before {
-			if j > 0 {
-				before = append(before, ',')
-			}
-			for k, place := range t.places {
-				values[k] = row[place]
-			}
-			if before, ok = appendJSON(before, values); !ok {
-				return "", nil, false
-			}
-		}
-		all = append(all, string(append(before, ']')))
 	}
 	return p.replaced, all, true
 }
@@ -232,9 +208,12 @@ func appendJSON(b []byte, values []any) ([]byte, bool) {
 			if b, err = jsontext.AppendQuote(b, v); err != nil || strings.IndexByte(v, 0) >= 0 {
 				return b, false
 			}
-		case binding.Opaque:
-			return b, false
-		default: // a floating-point number, whose digits are not certain to be the same
+		case []any:
+			var ok bool
+			if b, ok = appendJSON(b, v); !ok {
+				return b, false
+			}
+		default: // bytes, or a floating-point number, whose digits are not certain to be the same
 			return b, false
 		}
 	}

@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"syscall"
 
@@ -291,10 +290,6 @@ func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is
 
 func isReadOnlyFileSystem(err error) bool { return errors.Is(err, syscall.EROFS) }
 
-// ownStatements are the statements that the engine itself prepares. Most of them are SQLite's own.
-var ownStatements = []string{beginWrite, beginRead, commit, rollback, savepoint, release, rollbackTo,
-	selectTables, selectVersion, selectTableNames, selectWordsParts, selectHasRows, pragmaCheck}
-
 // Stats returns the present counts.
 func (e *Engine) Stats() engine.Stats {
 	c := e.writer.checkpoints
@@ -309,31 +304,6 @@ func (e *Engine) Stats() engine.Stats {
 // Ready reports whether the database can read and write, and whether writes make progress.
 func (e *Engine) Ready(ctx context.Context) error {
 	return e.writer.Ready(ctx, e, &e.writer.damaged, &e.disk.failure)
-}
-
-// Statements returns the compiled statements of callers.
-func (e *Engine) Statements(ctx context.Context) ([]string, error) {
-	var texts []string
-	collect := func(c *binding.Conn) {
-		for _, text := range c.Texts() {
-			if !slices.Contains(ownStatements, text) {
-				texts = append(texts, text)
-			}
-		}
-	}
-	if err := e.Write(ctx, func(engine.Tx) error { collect(e.writer.conn); return nil }); err != nil {
-		return nil, err
-	}
-	for range poolSize {
-		r, err := e.pool.Take(ctx)
-		if err != nil {
-			return nil, err
-		}
-		defer r.release()
-		collect(r.conn)
-	}
-	slices.Sort(texts)
-	return slices.Compact(texts), nil
 }
 
 // Explain asks for the query plan, whose first columns are numbers.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -67,21 +68,23 @@ type pendingTouch struct {
 	touch touch
 }
 
+// tables returns the followed tables.
+func (t *touches) tables() map[string]*touchedTable {
+	if f := t.followed.Load(); f != nil {
+		return *f
+	}
+	return nil
+}
+
 // follow returns the table when the columns of it are followed. Otherwise the writer follows them from its next transaction on.
 func (t *touches) follow(name string, columns []tableColumn) *touchedTable {
-	if f := t.followed.Load(); f != nil {
-		if found := (*f)[name]; found != nil && found.has(columns) {
-			return found
-		}
+	if found := t.tables()[name]; found != nil && found.has(columns) {
+		return found
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	next := map[string]*touchedTable{}
-	if f := t.followed.Load(); f != nil {
-		for name, table := range *f {
-			next[name] = table
-		}
-	}
+	maps.Copy(next, t.tables())
 	table := &touchedTable{columns: slices.Clone(columns), last: &atomic.Int64{}}
 	table.last.Store(math.MaxInt64) // not known before the writer follows it
 	if before := next[name]; before != nil {
@@ -117,11 +120,7 @@ func (t *touchedTable) place(column string) int {
 // begin is called at the beginning of each transaction. newest is the number of the commit before it.
 func (t *touches) begin(newest int64) {
 	t.pending = t.pending[:0]
-	f := t.followed.Load()
-	if f == nil || len(*f) == 0 {
-		return
-	}
-	t.following = *f
+	t.following = t.tables()
 	for _, table := range t.following {
 		if !table.adopted {
 			t.mu.Lock()

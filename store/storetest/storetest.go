@@ -106,6 +106,9 @@ func OpenAgain(t testing.TB, o store.Options) *store.DB {
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
 	}
+	if to := recording.Load(); to != nil && o.Engine == nil {
+		o.Engine = to.open
+	}
 	db, err := store.Open(context.Background(), o)
 	if err != nil {
 		t.Fatalf("open the database: %v", err)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"kontor/store/audittrail"
+	"kontor/store/clock"
 	"kontor/store/datadir"
 	"kontor/store/engine"
 	"kontor/store/erasures"
@@ -245,7 +246,7 @@ func (t *directoryTarget) finish(ctx context.Context) (report inspect.Report, er
 		return report, err
 	}
 	guard := audittrail.NewGuard(t.keys, t.dir.File(datadir.Database))
-	return report, sqlite.WriteMark(ctx, t.dir, guard, inspect.Source{Clock: t.options.Clock}.Now())
+	return report, sqlite.WriteMark(ctx, t.dir, guard, clock.Of(clock.System{}.Now()))
 }
 
 // Close releases the directory.

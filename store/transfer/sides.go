@@ -416,7 +416,7 @@ func (t *databaseTarget) insert(ctx context.Context, to *table, batch [][]any) e
 
 // finish checks the database and removes the mark.
 func (t *databaseTarget) finish(ctx context.Context) (report inspect.Report, err error) {
-	from := inspect.Source{URL: t.options.To.URL, SecretKey: t.options.SecretKey, PreviousKey: t.options.PreviousKey, Clock: t.options.Clock}
+	from := inspect.Source{URL: t.options.To.URL, SecretKey: t.options.SecretKey, PreviousKey: t.options.PreviousKey}
 	if report, err = inspect.Check(ctx, from, t.options.Further); err != nil {
 		return report, err
 	}

@@ -192,32 +192,33 @@ const (
 func (s sqliteSide) describe(ctx context.Context, name string) (*table, error) {
 	t := &table{name: name, where: notOfEngines[name]}
 	positions := map[column]int64{} // in the key
-	for row, err := range s.rows(ctx, selectColumns, name) {
-		if err != nil {
-			return nil, err
+	v := query.NewView(s.from, 0)
+	err := query.Each(ctx, v, func(row query.Scanner) error {
+		var c column
+		var declared string
+		var position int64
+		if err := row.Scan(&c.name, &declared, &position); err != nil {
+			return err
 		}
-		c := column{name: row[0].(string)}
-		declared := row[1].(string)
 		var known bool
 		if c.class, known = classes[strings.ToUpper(declared)]; !known {
-			return nil, fmt.Errorf("the column %s.%s has the unknown type %s", name, c.name, declared)
+			return fmt.Errorf("the column %s.%s has the unknown type %s", name, c.name, declared)
 		}
-		if positions[c] = row[2].(int64); positions[c] > 0 {
+		if positions[c] = position; position > 0 {
 			t.key = append(t.key, c)
 		}
 		t.columns = append(t.columns, c)
+		return nil
+	}, selectColumns, name)
+	if err != nil {
+		return nil, err
 	}
 	if len(t.key) == 0 {
 		return nil, fmt.Errorf("the table %s has no primary key", name)
 	}
 	slices.SortFunc(t.key, func(a, b column) int { return int(positions[a] - positions[b]) })
-	for row, err := range s.rows(ctx, selectParents, name) {
-		if err != nil {
-			return nil, err
-		}
-		t.parents = append(t.parents, row[0].(string))
-	}
-	return t, nil
+	t.parents, err = query.All(ctx, v, query.Text, selectParents, name)
+	return t, err
 }
 
 // ordered returns tables so that each follows those that its rows point to.

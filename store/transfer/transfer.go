@@ -26,7 +26,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"kontor/store/clock"
 	"kontor/store/inspect"
 )
 
@@ -67,8 +66,6 @@ type Options struct {
 	Migrations fs.FS
 	// Further is a check of the finished target that only the modules can do; nil: none.
 	Further inspect.Further
-	// Clock dates the mark of a directory; nil is the system's clock.
-	Clock clock.Clock
 	// Progress is called now and then; nil: never.
 	Progress func(Progress)
 }

@@ -58,8 +58,7 @@ var taskList = list.New(list.Source[Task]{
 	From: "tasks", Columns: columns, ID: "tasks.id", Created: "tasks.created_at", Tables: []string{"tasks"}, Scan: scanTask, Fields: fields,
 })
 
-// memberList lists tasks by member: creator or assignee. Each member has a task; the outer join lets the engine count members
-// without reading tasks.
+// memberList lists tasks by member: creator or assignee. Each member has a task.
 var memberList = list.New(list.Source[Task]{
 	From:    "task_members LEFT JOIN tasks ON tasks.id = task_members.task_id",
 	Columns: columns, ID: "task_members.task_id", Created: "task_members.created_at", Tables: []string{"task_members", "tasks.id"}, Scan: scanTask, Fields: fields,

@@ -10,58 +10,49 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"kontor/server/endpoint"
 	"kontor/store"
 )
 
-// shape is what all counts with one text have in common.
-type shape struct {
-	sql    string
-	rows   []store.KeyedTable
-	tables []string
-	left   []string // the table of a join that was left out
-}
-
 // countedRows is the column of a count with the number of rows.
 const countedRows = ", count(*) AS rows"
-
-// shapes keeps the shapes of a list.
-type shapes struct {
-	mu    sync.RWMutex
-	known map[shapeKey]*shape
-}
-
-type shapeKey struct{ expression, condition string }
-
-// maxShapes bounds the kept shapes. Beyond it all are forgotten.
-const maxShapes = 500
-
-func (s *shapes) get(key shapeKey, make func() *shape) *shape {
-	s.mu.RLock()
-	found := s.known[key]
-	s.mu.RUnlock()
-	if found != nil {
-		return found
-	}
-	made := make()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.known == nil || len(s.known) >= maxShapes {
-		s.known = map[shapeKey]*shape{}
-	}
-	s.known[key] = made
-	return made
-}
 
 // counting returns the statement that counts the rows of a condition, by an expression, with what the store needs to keep the
 // numbers right while rows change.
 func (q *query) counting(db Store, expression string, condition *builder) *store.Counting {
-	s := q.shapes.get(shapeKey{expression, condition.sql()}, func() *shape { return q.shape(expression, condition.sql()) })
-	c := &store.Counting{SQL: s.sql, Args: condition.args, Rows: s.rows, Tables: s.tables, Parents: s.left}
-	if len(s.rows) > 0 && s.rows[0].View == "" {
-		c.Only = func(ctx context.Context) ([]store.Alternatives, error) { return q.only(ctx, db, s, condition) }
+	where := condition.sql()
+	c := &store.Counting{SQL: "SELECT " + expression + " AS value" + countedRows + " FROM " + q.from + where, Args: condition.args}
+	if q.hidden != "" && where == q.base && expression == noValue {
+		c.SQL = "SELECT " + noValue + " AS value, (SELECT count(*) FROM " + q.name + ") - (SELECT count(*) FROM " + q.name + " WHERE " + q.hidden + ") AS rows"
+	}
+	view := !slices.Contains(plainNames(q.tables), q.name)
+	var seen []string
+	for _, text := range q.tables {
+		table, key, keyed := strings.Cut(text, ".")
+		if slices.Contains(seen, table) {
+			continue
+		}
+		seen = append(seen, table)
+		switch {
+		case table == q.name:
+			c.Rows = slices.Insert(c.Rows, 0, store.KeyedTable{Table: table, Key: unqualified(q.id)})
+		case keyed && view:
+			c.Rows = append(c.Rows, store.KeyedTable{Table: table, Key: key, View: q.name})
+		case keyed:
+			c.Rows = append(c.Rows, store.KeyedTable{Table: table, Key: key})
+		default:
+			c.Tables = append(c.Tables, table)
+		}
+	}
+	if len(c.Rows) > 0 && c.Rows[0].Table != q.name && c.Rows[0].View == "" { // the rows themselves are not followed
+		for _, t := range c.Rows {
+			c.Tables = append(c.Tables, t.Table)
+		}
+		c.Rows = nil
+	}
+	if len(c.Rows) > 0 && c.Rows[0].View == "" {
+		c.Only = func(ctx context.Context) ([]store.Alternatives, error) { return q.only(ctx, db, condition) }
 	}
 	return c
 }
@@ -74,68 +65,17 @@ func (q *query) grouping(db Store, expression string, condition *builder) *store
 	return c
 }
 
-func (q *query) shape(expression, condition string) *shape {
-	from, left := q.countedFrom(expression, condition)
-	s := &shape{sql: "SELECT " + expression + " AS value" + countedRows + " FROM " + from + condition}
-	if left != "" {
-		s.left = []string{left}
-	}
-	main, _, _ := strings.Cut(from, " ")
-	if q.hidden != "" && condition == q.base && expression == noValue {
-		s.sql = "SELECT " + noValue + " AS value, (SELECT count(*) FROM " + main + ") - (SELECT count(*) FROM " + main + " WHERE " + q.hidden + ") AS rows"
-	}
-	view := !slices.Contains(plainNames(q.tables), main)
-	var seen []string
-	for _, text := range q.tables {
-		table, key, keyed := strings.Cut(text, ".")
-		if slices.Contains(seen, table) || table == left {
-			continue
-		}
-		seen = append(seen, table)
-		switch {
-		case table == main:
-			s.rows = slices.Insert(s.rows, 0, store.KeyedTable{Table: table, Key: unqualified(q.id)})
-		case keyed && view:
-			s.rows = append(s.rows, store.KeyedTable{Table: table, Key: key, View: main})
-		case keyed:
-			s.rows = append(s.rows, store.KeyedTable{Table: table, Key: key})
-		default:
-			s.tables = append(s.tables, table)
-		}
-	}
-	if len(s.rows) > 0 && s.rows[0].Table != main && s.rows[0].View == "" { // the rows themselves are not followed
-		for _, t := range s.rows {
-			s.tables = append(s.tables, t.Table)
-		}
-		s.rows = nil
-	}
-	return s
-}
-
-// oneJoin matches FROM with one join.
-var oneJoin = regexp.MustCompile(`^(\w+) (?:LEFT )?JOIN (\w+) ON [^()]*$`)
-
-// countedFrom returns FROM without a join that a count does not need: one to a table that neither expression nor condition names.
-// Joins neither add nor remove rows. left is the table that was left out.
-func (q *query) countedFrom(expression, condition string) (from, left string) {
-	m := oneJoin.FindStringSubmatch(q.from)
-	if m == nil || strings.Count(q.from, " JOIN ") > 1 || slices.Contains(store.Words(expression+" "+condition), m[2]) {
-		return q.from, ""
-	}
-	return m[1], m[2]
-}
-
 // only returns the conditions that compare columns of the main table with values.
-func (q *query) only(ctx context.Context, db Store, s *shape, condition *builder) (all []store.Alternatives, err error) {
-	main, alone := s.rows[0].Table, !strings.Contains(q.from, " JOIN ")
+func (q *query) only(ctx context.Context, db Store, condition *builder) (all []store.Alternatives, err error) {
+	alone := !strings.Contains(q.from, " JOIN ")
 	for _, conjunct := range conjuncts(strings.TrimPrefix(condition.sql(), " WHERE ")) {
-		if equal, ok := equality(conjunct, condition.args, main, alone); ok {
+		if equal, ok := equality(conjunct, condition.args, q.name, alone); ok {
 			all = append(all, store.Alternatives{Equal: []store.Equal{equal}})
 		}
 	}
 	var either store.Alternatives
 	for _, alternative := range q.any {
-		equal, ok := equality(alternative, condition.args, main, alone)
+		equal, ok := equality(alternative, condition.args, q.name, alone)
 		if !ok {
 			return all, nil
 		}
@@ -177,8 +117,8 @@ func (q *query) grantedKeys(ctx context.Context, db Store) (map[string]bool, boo
 	return keys, true, nil
 }
 
-// comparison is the condition "column = $n".
-var comparison = regexp.MustCompile(`^(?:(\w+)\.)?(\w+) = \$(\d+)$`)
+// comparison is the condition "column = $n", also in parentheses.
+var comparison = regexp.MustCompile(`^\(?(?:(\w+)\.)?(\w+) = \$(\d+)\)?$`)
 
 // equality returns the comparison of a column of the main table with a value, if the condition is one.
 func equality(condition string, args []any, main string, alone bool) (store.Equal, bool) {
@@ -197,53 +137,25 @@ func equality(condition string, args []any, main string, alone bool) (store.Equa
 	return store.Equal{}, false
 }
 
-// conjuncts splits a condition at AND, also within parentheses. A condition with OR is one part, and so is one with a quoted text.
-func conjuncts(condition string) []string {
-	text := strings.Join(strings.Fields(condition), " ")
-	for strings.HasPrefix(text, "(") && closing(text) == len(text)-1 {
-		text = text[1 : len(text)-1]
+// conjuncts splits a condition at AND outside of parentheses, where it has no OR. One with a quoted text, which may hold anything, has
+// no parts.
+func conjuncts(condition string) (parts []string) {
+	if strings.Contains(condition, "'") {
+		return nil
 	}
-	var parts []string
 	depth, start := 0, 0
-	for i := 0; i < len(text); i++ {
+	for i := range len(condition) {
 		switch {
-		case text[i] == '\'':
-			return []string{text}
-		case text[i] == '(':
+		case condition[i] == '(':
 			depth++
-		case text[i] == ')':
+		case condition[i] == ')':
 			depth--
-		case depth == 0 && (strings.HasPrefix(text[i:], " OR ") || strings.HasPrefix(text[i:], " BETWEEN ") || strings.HasPrefix(text[i:], "CASE ")):
-			return []string{text}
-		case depth == 0 && strings.HasPrefix(text[i:], " AND "):
-			parts = append(parts, text[start:i])
+		case depth == 0 && strings.HasPrefix(condition[i:], " AND "):
+			parts = append(parts, condition[start:i])
 			start = i + len(" AND ")
 		}
 	}
-	if parts == nil {
-		return []string{text}
-	}
-	var all []string
-	for _, part := range append(parts, text[start:]) {
-		all = append(all, conjuncts(part)...)
-	}
-	return all
-}
-
-// closing returns the position of the parenthesis that closes the first one.
-func closing(text string) int {
-	depth := 0
-	for i := range len(text) {
-		switch text[i] {
-		case '(':
-			depth++
-		case ')':
-			if depth--; depth == 0 {
-				return i
-			}
-		}
-	}
-	return -1
+	return append(parts, condition[start:])
 }
 
 // plainNames returns the names of tables without their keys.
@@ -329,14 +241,6 @@ func appendArg(b []byte, arg any) []byte {
 	var text []byte
 	switch v := arg.(type) {
 	case nil:
-	case []byte:
-		text = v
-	case int64:
-		text = strconv.AppendInt(nil, v, 10)
-	case store.Time:
-		text = strconv.AppendInt(nil, int64(v), 10)
-	case bool:
-		text = strconv.AppendBool(nil, v)
 	case driver.Valuer:
 		// The key contains the value that the database receives. Its error is reported when it is bound.
 		if stored, err := v.Value(); err == nil {

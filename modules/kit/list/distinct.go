@@ -213,26 +213,14 @@ type firstRows struct {
 
 // read reads rows in their order. It reports whether no further row is needed.
 func (f *firstRows) read(ctx context.Context, db Store, b *builder) (complete bool, err error) {
-	done, err := plan{planFirsts, whyFirsts, b}.explain(ctx, db, stepPass)
-	if err != nil {
-		return false, err
-	}
-	before := f.passed
-	defer func() { done(f.passed - before) }()
-	rows, err := db.Query(ctx, b.sql(), b.args...)
-	if err != nil {
-		return false, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		f.passed++
+	passed, err := plan{planFirsts, whyFirsts, b}.pass(ctx, db, func(row Row) (more bool, err error) {
 		var id, value any
 		var beyond bool
-		if err := rows.Scan(&id, &value, &beyond); err != nil {
+		if err := row.Scan(&id, &value, &beyond); err != nil {
 			return false, err
 		}
 		if _, again := f.seen[value]; again {
-			continue
+			return true, nil
 		}
 		f.seen[value] = struct{}{}
 		if beyond {
@@ -240,9 +228,9 @@ func (f *firstRows) read(ctx context.Context, db Store, b *builder) (complete bo
 				f.ids = append(f.ids, id)
 			}
 		}
-		if int64(len(f.ids)) == f.wanted || int64(len(f.seen)) == f.values {
-			return true, nil
-		}
-	}
-	return false, rows.Err()
+		complete = int64(len(f.ids)) == f.wanted || int64(len(f.seen)) == f.values
+		return !complete, nil
+	})
+	f.passed += passed
+	return complete, err
 }

@@ -79,7 +79,6 @@ type List[T any] struct {
 	byName map[string]int
 	newest []order
 	long   []int // columns that count for the size of a page
-	shapes shapes
 }
 
 // Store is the database of a list: *store.DB.
@@ -176,7 +175,7 @@ func (l *List[T]) Matching(p Params, conditions ...Where) (w Where, some bool, e
 
 // After returns the condition for a statement that has n arguments before those of the condition.
 func (w Where) After(n int) Where {
-	w.SQL = renumbered(w.SQL, n)
+	w.SQL = store.Renumbered(w.SQL, n)
 	return w
 }
 

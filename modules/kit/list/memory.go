@@ -2,7 +2,6 @@ package list
 
 import (
 	"context"
-	"encoding/binary"
 	"hash/maphash"
 	"slices"
 	"strconv"
@@ -318,15 +317,7 @@ func (h *hints) place(bound []byte, v view, p Params) hint {
 	if v.stack != nil || v.distinct != nil {
 		return hint{}
 	}
-	var digest maphash.Hash
-	digest.SetSeed(h.seed)
-	_, _ = digest.Write(bound)
-	_, _ = digest.WriteString(p.cursor)
-	var numbers [16]byte
-	binary.LittleEndian.PutUint64(numbers[:], uint64(p.Limit()))   //nolint:gosec // any number will do
-	binary.LittleEndian.PutUint64(numbers[8:], uint64(p.Offset())) //nolint:gosec // any number will do
-	_, _ = digest.Write(numbers[:])
-	page := digest.Sum64()
+	page := maphash.Comparable(h.seed, [4]any{string(bound), p.cursor, p.Limit(), p.Offset()})
 	return hint{slot: &h.slots[page%uint64(len(h.slots))], page: page}
 }
 

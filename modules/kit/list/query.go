@@ -25,7 +25,6 @@ type query struct {
 	rows     int64    // how many rows are visible
 	matched  int64    // how many of them match the search
 
-	shapes *shapes
 	total  int64  // how many values the distinct field has
 	base   string // the condition that always holds, as it begins visible
 	hidden string
@@ -52,7 +51,7 @@ func (l *List[T]) query(p Params, conditions []Where) (*query, error) {
 		}
 	}
 	name, _, _ := strings.Cut(l.source.From, " ")
-	q := &query{name: name, from: l.source.From, id: l.source.ID, created: l.source.Created, tables: l.source.Tables, shapes: &l.shapes}
+	q := &query{name: name, from: l.source.From, id: l.source.ID, created: l.source.Created, tables: l.source.Tables}
 	q.visible = &builder{}
 	q.restrict(l.source.Base)
 	q.base, q.hidden = q.visible.sql(), l.source.Hidden
@@ -79,7 +78,7 @@ func (q *query) restrict(w Where) {
 	base := len(b.args)
 	if w.SQL != "" {
 		b.and()
-		b.add("(", renumbered(w.SQL, base), ")")
+		b.add("(", store.Renumbered(w.SQL, base), ")")
 	}
 	if len(w.Any) > 0 || w.Granted != "" {
 		b.and()
@@ -98,11 +97,11 @@ func (q *query) addAlternatives(w Where, base int) {
 	or := alternatives{b: b}
 	texts := make([]string, len(w.Any))
 	for i, sql := range w.Any {
-		texts[i] = renumbered(sql, base)
+		texts[i] = store.Renumbered(sql, base)
 		or.next()
 		b.add("(", texts[i], ")")
 	}
-	granted := renumbered(w.Granted, base)
+	granted := store.Renumbered(w.Granted, base)
 	if granted != "" {
 		or.next()
 		b.add(q.id, " IN (", granted, ")")
@@ -166,28 +165,6 @@ func (b *builder) part(write func(part *builder)) string {
 	write(part)
 	b.args = part.args
 	return part.sql()
-}
-
-// renumbered adds base to the numbers of a condition's placeholders.
-func renumbered(sql string, base int) string {
-	var b strings.Builder
-	for {
-		dollar := strings.IndexByte(sql, '$')
-		if dollar < 0 {
-			break
-		}
-		digits := 0
-		for rest := sql[dollar+1:]; digits < len(rest) && rest[digits] >= '0' && rest[digits] <= '9'; {
-			digits++
-		}
-		b.WriteString(sql[:dollar+1])
-		if number, err := strconv.Atoi(sql[dollar+1 : dollar+1+digits]); err == nil {
-			b.WriteString(strconv.Itoa(base + number))
-		}
-		sql = sql[dollar+1+digits:]
-	}
-	b.WriteString(sql)
-	return b.String()
 }
 
 // sql returns the statement so far.

@@ -334,28 +334,36 @@ func (f *walked) read(ctx context.Context, db Store, p piece) error {
 	p.condition(b)
 	b.add(" ORDER BY ", terms(p.orders), " LIMIT ")
 	b.arg(f.limit - f.passed)
-	done, err := plan{planWalk, whyWalk, b}.explain(ctx, db, stepPass)
-	if err != nil {
-		return err
-	}
-	before := f.passed
-	defer func() { done(f.passed - before) }()
-	rows, err := db.Query(ctx, b.sql(), b.args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for int64(len(f.ids)) < f.wanted && rows.Next() {
+	passed, err := plan{planWalk, whyWalk, b}.pass(ctx, db, func(row Row) (more bool, err error) {
 		var id any
-		if err := rows.Scan(&id); err != nil {
-			return err
-		}
-		f.passed++
-		if id != nil {
+		if err = row.Scan(&id); id != nil {
 			f.ids = append(f.ids, id)
 		}
+		return int64(len(f.ids)) < f.wanted, err
+	})
+	f.passed += passed
+	return err
+}
+
+// pass calls read for each row of the statement, until it returns that no further row is needed, and returns how many there were.
+func (p plan) pass(ctx context.Context, db Store, read func(row Row) (more bool, err error)) (passed int64, err error) {
+	done, err := p.explain(ctx, db, stepPass)
+	if err != nil {
+		return 0, err
 	}
-	return rows.Err()
+	defer func() { done(passed) }()
+	rows, err := db.Query(ctx, p.sql(), p.args...)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		passed++
+		if more, err := read(rows); err != nil || !more {
+			return passed, err
+		}
+	}
+	return passed, rows.Err()
 }
 
 // chosen appends the statement for rows that were found. A row may have changed since. Only the ids are looked up: SQLite would use the

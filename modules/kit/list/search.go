@@ -12,6 +12,7 @@ import (
 	"kontor/modules/kit/types"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
+	"kontor/store"
 )
 
 // condition appends the condition that a field has one of the values. It reports false, and appends nothing, when no value can
@@ -45,8 +46,7 @@ func parsed(values []string, parse func(string) (string, error)) []string {
 	return good
 }
 
-// oneOf appends "column is one of values". The list is padded with the last value to a power of two, so that few different
-// statements are compiled and cached.
+// oneOf appends "column is one of values".
 func oneOf[V any](b *builder, column string, values []V) bool {
 	switch len(values) {
 	case 0:
@@ -56,24 +56,9 @@ func oneOf[V any](b *builder, column string, values []V) bool {
 		b.arg(values[0])
 		return true
 	}
-	b.add(column, " IN (")
-	for i := range listLength(len(values)) {
-		if i > 0 {
-			b.add(", ")
-		}
-		b.arg(values[min(i, len(values)-1)])
-	}
-	b.add(")")
+	b.add(column, " IN (", store.In(len(b.args)+1, len(values)), ")")
+	b.args = store.AppendIn(b.args, values)
 	return true
-}
-
-// listLength returns the next power of two.
-func listLength(n int) int {
-	length := 1
-	for length < n {
-		length *= 2
-	}
-	return length
 }
 
 func (f *Field) boolCondition(b *builder, values []string) bool {
@@ -353,15 +338,7 @@ func parseRange(t Type, s string) (interval, bool) {
 
 // reversed reports whether an interval ends before it begins.
 func (r interval) reversed() bool {
-	switch from := r.from.(type) {
-	case int64:
-		to, closed := r.to.(int64)
-		return closed && from > to
-	case string:
-		to, closed := r.to.(string)
-		return closed && from > to
-	}
-	return false
+	return r.from != nil && r.to != nil && compareValues(r.from, r.to) > 0
 }
 
 func parsePoint(t Type, s string) (interval, bool) {

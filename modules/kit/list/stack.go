@@ -216,20 +216,14 @@ func (q *query) groupTotals(ctx context.Context, db Store, v view, keys []string
 	}
 	b := q.rowsOf(v, "SELECT ", v.stack.bucket(), " AS bucket, count(*)")
 	b.add(" GROUP BY 1")
-	rows, err := db.Query(ctx, b.sql(), b.args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err := store.Each(ctx, db, func(row Row) error {
 		var stored any
 		var n int64
-		if err := rows.Scan(&stored, &n); err != nil {
-			return nil, err
-		}
+		err := row.Scan(&stored, &n)
 		counts.add(v.stack.group(stored), n)
-	}
-	return counts.totals(v.stack), rows.Err()
+		return err
+	}, b.sql(), b.args...)
+	return counts.totals(v.stack), err
 }
 
 // tally counts the rows of groups. It holds at most maxGroups groups and those of the page.

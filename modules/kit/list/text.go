@@ -103,7 +103,7 @@ func countSome(ctx context.Context, db store.Querier, texts store.Texts, search 
 // condition adds a condition with placeholders of its own.
 func (b *builder) condition(c store.TextCondition) {
 	b.and()
-	b.add("(", renumbered(c.SQL, len(b.args)), ")")
+	b.add("(", c.From(len(b.args)).SQL, ")")
 	b.args = append(b.args[:len(b.args):len(b.args)], c.Args...)
 }
 
@@ -117,7 +117,7 @@ func (q *query) countMatches(ctx context.Context, db Store) (int64, error) {
 	followed.tables = append(slices.DeleteFunc(slices.Clone(q.tables), func(table string) bool { return slices.Contains(store.TextTables, table) }), store.TextRows...)
 	c := followed.counting(db, noValue, q.counted)
 	if q.collected != nil {
-		c.Whole, c.WholeArgs = q.shape(noValue, q.collected.sql()).sql, q.collected.args
+		c.Whole, c.WholeArgs = q.counting(db, noValue, q.collected).SQL, q.collected.args
 	}
 	return q.count(ctx, db, c)
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"kontor/store/backup"
+	"kontor/store/clock"
 	"kontor/store/engine"
 	"kontor/store/inspect"
 	"kontor/store/sealing"
@@ -33,7 +34,7 @@ func Restore(ctx context.Context, t Target, w Wanted, to inspect.Source) (r Rest
 		return r, err
 	}
 	if w.Now == 0 {
-		w.Now = to.Now()
+		w.Now = clock.Of(clock.System{}.Now())
 	}
 	for damaged := map[string]bool{}; ; {
 		if r.Choice, err = survey.choose(w, damaged); err != nil {

@@ -172,34 +172,6 @@ var lifecycle = map[string]func(*testing.T, *database){
 		_ = db.write(t.Context(), "a", "a")
 		none(t, "ready", db.Ready(t.Context()))
 	},
-	"statements of callers are listed once and sorted": func(t *testing.T, db *database) {
-		const read = "SELECT amount FROM items WHERE name = $1"
-		for range 3 {
-			if err := db.queryRow(t.Context(), read, "x").Scan(new(int)); !errors.Is(err, engine.ErrNotFound) {
-				t.Fatal(err)
-			}
-		}
-		none(t, "write", db.write(t.Context(), "a"))
-		texts, err := db.Statements(t.Context())
-		none(t, "statements", err)
-		found := map[string]int{}
-		for i, text := range texts {
-			found[text]++
-			if i > 0 && texts[i-1] >= text {
-				t.Errorf("%q comes after %q", text, texts[i-1])
-			}
-		}
-		for _, want := range []string{read, insertItem} {
-			if found[want] != 1 {
-				t.Errorf("%q is listed %d times", want, found[want])
-			}
-		}
-		for _, own := range []string{"BEGIN", "COMMIT", "ROLLBACK"} {
-			if found[own] != 0 {
-				t.Errorf("%q is the engine's own", own)
-			}
-		}
-	},
 }
 
 // announcements tests the guarantees within one process. An engine whose database is shared tests those between processes.

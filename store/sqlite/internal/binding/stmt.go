@@ -2,7 +2,6 @@ package binding
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,9 +33,6 @@ func (c *Conn) Prepare(text string) (*Stmt, error) {
 	c.stmts[text] = s
 	return s, nil
 }
-
-// Texts returns the texts of the kept statements, in no order.
-func (c *Conn) Texts() []string { return slices.Collect(maps.Keys(c.stmts)) }
 
 // evict drops the less recently used half of the statements that are not running.
 func (c *Conn) evict() {

@@ -169,8 +169,8 @@ func fullPath(path string) (string, error) {
 type Tally interface {
 	// AddText receives a text in memory of SQLite, which is valid only during the call.
 	AddText(text []byte) bool
-	AddNumber(value int64) bool
-	AddNull() bool
+	// Add receives an int64, or nil for NULL.
+	Add(value any) bool
 }
 
 const tallyName = "kontor_tally"
@@ -206,12 +206,12 @@ func tallyStep(tls *libc.TLS, call uintptr, _ int32, args uintptr) {
 	more := false
 	switch lib.Xsqlite3_value_type(tls, value) {
 	case lib.SQLITE_INTEGER:
-		more = t.AddNumber(lib.Xsqlite3_value_int64(tls, value))
+		more = t.Add(lib.Xsqlite3_value_int64(tls, value))
 	case lib.SQLITE_TEXT:
 		text := lib.Xsqlite3_value_text(tls, value)
 		more = t.AddText(unsafe.Slice((*byte)(at(text)), int(lib.Xsqlite3_value_bytes(tls, value))))
 	case lib.SQLITE_NULL:
-		more = t.AddNull()
+		more = t.Add(nil)
 	}
 	if !more {
 		lib.Xsqlite3_result_error_code(tls, call, lib.SQLITE_ABORT)
