@@ -118,22 +118,11 @@ func (s *Service) deleteClaim(ctx context.Context, tx *store.Tx, key string, unt
 }
 
 func (s *Service) remove(ctx context.Context, tx *store.Tx, c Credential, by string) error {
-	was, err := readCredential(ctx, tx, c.ID)
-	if err != nil {
-		return err
-	}
 	if err := s.keepCredential(ctx, tx, c); err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, deleteOTP, c.ID); err != nil {
-		return err
-	}
-	if _, err := tx.Exec(ctx, deleteCredential, c.ID); err != nil {
-		return err
-	}
 	s.invalidate(tx, c.UserID)
-	tx.Audit(store.AuditEntry{Actor: by, Action: "credentials.delete", RecType: access.Credentials.Name, RecID: c.ID, Before: was})
-	return nil
+	return credentialProof.ChangeBy(ctx, tx, by, "credentials.delete", c.ID, func() error { return tx.RunEach(ctx, c.ID, deleteOTP, deleteCredential) })
 }
 
 // listCredentials lists the credentials of a user. The caller is the user, or may read the credentials. It returns

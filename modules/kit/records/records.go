@@ -87,6 +87,14 @@ func (t *Table[T]) found(record T, err error) (T, error) {
 	return zero, fmt.Errorf("read %s: %w", t.Type.Name, err)
 }
 
+// OrMissing returns the error for a missing record in place of store.ErrNotFound, and every other error as it is.
+func OrMissing(err error, missing apierr.Kind) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return missing
+	}
+	return err
+}
+
 // read reads one record without an access check. It returns store.ErrNotFound.
 func (t *Table[T]) read(ctx context.Context, q store.Querier, id string) (T, error) {
 	return t.Scan(q.QueryRow(ctx, t.statement(access.None), id))
