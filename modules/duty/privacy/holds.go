@@ -108,14 +108,8 @@ func (s *Service) SetHold(ctx context.Context, in HoldInput) (LegalHold, error) 
 		if err := s.Customers.Allow(ctx, tx, in.ID, access.Delete); err != nil {
 			return err
 		}
-		was, err := readBefore(ctx, tx, holdProof, in.ID)
-		if err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, upsertHold, in.ID, in.Reason, dateColumn(in.until), tx.Now(), records.Actor(ctx)); err != nil {
-			return err
-		}
-		if err := holdProof.Audit(ctx, tx, "privacy.hold", in.ID, was); err != nil {
+		if err := holdProof.PutRow(ctx, tx, "privacy.hold", in.ID,
+			upsertHold, in.ID, in.Reason, dateColumn(in.until), tx.Now(), records.Actor(ctx)); err != nil {
 			return err
 		}
 		h, err = scanHold(tx.QueryRow(ctx, selectHold, in.ID), s.today(tx))
@@ -139,17 +133,7 @@ func (s *Service) RemoveHold(ctx context.Context, in OneInput) (endpoint.Message
 		if err := s.Customers.Allow(ctx, tx, in.ID, access.Delete); err != nil && !errors.Is(err, apierr.RecordErased) {
 			return err
 		}
-		was, err := holdProof.Read(ctx, tx, in.ID)
-		if errors.Is(err, store.ErrNotFound) {
-			return apierr.HoldNotFound
-		}
-		if err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, deleteHold, in.ID); err != nil {
-			return err
-		}
-		return holdProof.Audit(ctx, tx, "privacy.hold_removed", in.ID, was)
+		return records.OrMissing(holdProof.ChangeRow(ctx, tx, "privacy.hold_removed", in.ID, deleteHold, in.ID), apierr.HoldNotFound)
 	})
 	return endpoint.Confirm(ctx, s.Texts, "privacy.hold_removed"), err
 }
@@ -199,7 +183,7 @@ func (s *Service) relationshipBeside(ctx context.Context, q store.Querier, custo
 	p := ProposedEnd{}
 	var proposed *store.Time
 	err := q.QueryRow(ctx, selectRelationship, customerID).Scan(&r.EndedAt, &proposed, &p.ProposedAt, &p.ProposedBy, &r.version)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err := store.Optional(err); err != nil {
 		return r, err
 	}
 	if proposed != nil {
@@ -279,15 +263,8 @@ func (s *Service) SetRelationship(ctx context.Context, in RelationshipInput) (en
 		if err != nil {
 			return err
 		}
-		was, err := readBefore(ctx, tx, relationshipProof, in.ID)
-		if err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, upsertRelationship, in.ID, end.at, tx.Now(), records.Actor(ctx), end.proposed, end.proposedAt, end.proposedBy)
-		if err != nil {
-			return err
-		}
-		if err := relationshipProof.Audit(ctx, tx, "privacy.relationship", in.ID, was); err != nil {
+		if err := relationshipProof.PutRow(ctx, tx, "privacy.relationship", in.ID,
+			upsertRelationship, in.ID, end.at, tx.Now(), records.Actor(ctx), end.proposed, end.proposedAt, end.proposedBy); err != nil {
 			return err
 		}
 		r, err = s.relationship(ctx, tx, in.ID)

@@ -3,7 +3,6 @@ package privacy
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -191,10 +190,7 @@ func (s *Service) Get(ctx context.Context, in OneInput) (Erasure, error) {
 		return Erasure{}, err
 	}
 	e, err := scanErasure(s.db.QueryRow(ctx, selectErasureByID, in.ID))
-	if errors.Is(err, store.ErrNotFound) {
-		return Erasure{}, apierr.ErasureNotFound
-	}
-	return s.withLeft(ctx, e), err
+	return s.withLeft(ctx, e), records.OrMissing(err, apierr.ErasureNotFound)
 }
 
 // Proofs returns how the audit trail digests the records of this module. The user who ended a relationship is in its entry.
@@ -233,15 +229,6 @@ func readRelationship(ctx context.Context, q store.Querier, customerID string) (
 	r := storedRelationship{CustomerID: customerID}
 	err := q.QueryRow(ctx, selectRelationship, customerID).Scan(&r.EndedAt, &r.ProposedEnd, &r.ProposedAt, &r.ProposedBy, &r.Version)
 	return store.Record{Stored: r}, err
-}
-
-// readBefore returns a record before its change for the audit trail, or nil if there is none.
-func readBefore(ctx context.Context, q store.Querier, p records.Proof, id string) (any, error) {
-	was, err := p.Read(ctx, q, id)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, nil //nolint:nilnil // no record
-	}
-	return was, err
 }
 
 func readHold(ctx context.Context, q store.Querier, customerID string) (store.Record, error) {
@@ -297,15 +284,5 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 	if subject.Kind != personal.Customer {
 		return "", nil
 	}
-	was, err := holdProof.Read(ctx, tx, subject.ID)
-	if errors.Is(err, store.ErrNotFound) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	if _, err := tx.Exec(ctx, deleteHold, subject.ID); err != nil {
-		return "", err
-	}
-	return "", holdProof.Audit(ctx, tx, personal.Action, subject.ID, was)
+	return "", store.Optional(holdProof.ChangeRow(ctx, tx, personal.Action, subject.ID, deleteHold, subject.ID))
 }

@@ -409,20 +409,9 @@ func (l *load) abandon() {
 // Drop removes a list. It returns apierr.ScreeningListNotFound.
 func (s *Service) Drop(ctx context.Context, id string) error {
 	err := s.inTx(ctx, func(tx *store.Tx) error {
-		before, err := readList(ctx, tx, id)
-		if errors.Is(err, store.ErrNotFound) {
-			return apierr.ScreeningListNotFound
-		}
-		if err != nil {
-			return err
-		}
-		for _, statement := range []string{deleteList, deleteLoad} {
-			if _, err := tx.Exec(ctx, statement, id); err != nil {
-				return err
-			}
-		}
 		tx.AnnounceSoon(s.changed, "")
-		return listProof.Audit(ctx, tx, "screening.drop", id, before)
+		err := listProof.Change(ctx, tx, "screening.drop", id, func() error { return tx.RunEach(ctx, id, deleteList, deleteLoad) })
+		return records.OrMissing(err, apierr.ScreeningListNotFound)
 	})
 	if err == nil {
 		s.tidy(id)

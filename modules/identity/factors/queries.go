@@ -2,7 +2,6 @@ package factors
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"kontor/modules/kit/list"
@@ -174,10 +173,7 @@ func isSecond(f Factor) bool { return f.Status == active && f.Type != RecoveryCo
 // userStatus returns the status of a user, or apierr.UserNotFound.
 func userStatus(ctx context.Context, q store.Querier, userID string) (status string, err error) {
 	err = q.QueryRow(ctx, selectStatus, userID).Scan(&status)
-	if errors.Is(err, store.ErrNotFound) {
-		err = apierr.UserNotFound
-	}
-	return status, err
+	return status, records.OrMissing(err, apierr.UserNotFound)
 }
 
 // nameTaken reports whether another factor of the user has the name.
@@ -266,9 +262,9 @@ func readFactor(ctx context.Context, q store.Querier, id string) (store.Record, 
 	return store.Record{Answer: f, Stored: s}, err
 }
 
-// audit writes an entry about a factor as it is now. before is its state before the change; nil: there was none.
-func audit(ctx context.Context, tx *store.Tx, action, actor, id string, before any) error {
-	return proof.AuditEntry(ctx, tx, store.AuditEntry{Actor: actor, Action: action, RecType: proof.Type, RecID: id, Before: before})
+// auditNew writes an entry about a new factor.
+func auditNew(ctx context.Context, tx *store.Tx, action, actor, id string) error {
+	return proof.AuditEntry(ctx, tx, store.AuditEntry{Actor: actor, Action: action, RecType: proof.Type, RecID: id})
 }
 
 // PersonalData lists the tables of the module.
@@ -301,15 +297,6 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 		return "", nil
 	}
 	return personal.Run(ctx, tx, cursor, personal.EachID(selectFactorIDs, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
-		before, err := readFactor(ctx, tx, id)
-		if err != nil {
-			return err
-		}
-		for _, statement := range []string{deleteCodes, deleteFactor} {
-			if _, err := tx.Exec(ctx, statement, id); err != nil {
-				return err
-			}
-		}
-		return audit(ctx, tx, personal.Action, personal.Actor(ctx), id, before)
+		return s.delete(ctx, tx, id, personal.Actor(ctx), personal.Action)
 	}))
 }

@@ -389,15 +389,8 @@ func (s *Service) unlink(ctx context.Context, in unlinkInput) (endpoint.Message,
 
 // delete deletes an identity and the open codes of its user.
 func (s *Service) delete(ctx context.Context, tx *store.Tx, row Identity) error {
-	was, err := readIdentity(ctx, tx, row.ID)
-	if err != nil {
+	if err := tx.Run(ctx, deleteCodesOf, row.UserID); err != nil {
 		return err
 	}
-	for _, step := range []struct{ statement, id string }{{deleteCodesOf, row.UserID}, {deleteIdentityRow, row.ID}} {
-		if _, err := tx.Exec(ctx, step.statement, step.id); err != nil {
-			return err
-		}
-	}
-	tx.Audit(store.AuditEntry{Actor: records.Actor(ctx), Action: actionUnlink, RecType: access.Identities.Name, RecID: row.ID, Before: was})
-	return nil
+	return identityProof.ChangeRow(ctx, tx, actionUnlink, row.ID, deleteIdentityRow, row.ID)
 }

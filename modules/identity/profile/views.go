@@ -109,14 +109,7 @@ func (s *Service) changeViews(ctx context.Context, action string, change func(tx
 		if err := requireEnabled(ctx, tx, userID); err != nil {
 			return err
 		}
-		before, err := readProfile(ctx, tx, userID)
-		if err != nil {
-			return err
-		}
-		if err := change(tx); err != nil {
-			return err
-		}
-		return proof.Audit(ctx, tx, action, userID, before)
+		return proof.Change(ctx, tx, action, userID, func() error { return change(tx) })
 	})
 }
 

@@ -213,7 +213,8 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Account, error) {
 			return err
 		}
 		if in.Description != nil && *in.Description != a.Description {
-			if err := s.setDescription(ctx, tx, in.ID, *in.Description); err != nil {
+			if err := accountProof.ChangeRow(ctx, tx, actionUpdate, in.ID,
+				updateDescription, in.ID, *in.Description, tx.Now(), records.Actor(ctx)); err != nil {
 				return err
 			}
 		}
@@ -221,17 +222,6 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Account, error) {
 		return err
 	})
 	return a, err
-}
-
-func (s *Service) setDescription(ctx context.Context, tx *store.Tx, id, description string) error {
-	was, err := readAccount(ctx, tx, id)
-	if err != nil {
-		return err
-	}
-	if _, err := tx.Exec(ctx, updateDescription, id, description, tx.Now(), records.Actor(ctx)); err != nil {
-		return err
-	}
-	return accountProof.Audit(ctx, tx, actionUpdate, id, was)
 }
 
 // getForChange reads an account for a caller with a permission, and compares If-Match.
