@@ -130,8 +130,7 @@ const (
 
 func (c challenge) insert(ctx context.Context, tx *store.Tx) error {
 	now := tx.Now()
-	_, err := tx.Exec(ctx, insertChallengeRow, c.id, string(c.purpose), c.userID, c.sessionID, c.device, c.sealed, now, now.Add(challengeFor))
-	return err
+	return tx.Run(ctx, insertChallengeRow, c.id, string(c.purpose), c.userID, c.sessionID, c.device, c.sealed, now, now.Add(challengeFor))
 }
 
 // change runs a statement on the open challenge. It returns apierr.ChallengeExpired if it is no longer open.

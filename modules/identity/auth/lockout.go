@@ -204,8 +204,7 @@ func selectFailures(ctx context.Context, q store.Querier, subject string) (failu
 }
 
 func upsertFailures(ctx context.Context, tx *store.Tx, subject string, f failures) error {
-	_, err := tx.Exec(ctx, upsertFailuresOf, subject, f.count, f.last, f.blockedUntil)
-	return err
+	return tx.Run(ctx, upsertFailuresOf, subject, f.count, f.last, f.blockedUntil)
 }
 
 // selectNetworkFull returns zero while the value may be tried from the network, or the time at which the value that expires

@@ -329,8 +329,7 @@ func selectDevice(ctx context.Context, q store.Querier, a attempt) (bool, error)
 
 // rememberNetwork stores the network of the attempt as known to the user.
 func rememberNetwork(ctx context.Context, tx *store.Tx, a attempt) error {
-	_, err := tx.Exec(ctx, upsertKnownNetwork, a.known, a.user, tx.Now())
-	return err
+	return tx.Run(ctx, upsertKnownNetwork, a.known, a.user, tx.Now())
 }
 
 // renewDevice returns a new device token for a sign-in. It replaces the token of the attempt if that is valid.
@@ -359,8 +358,7 @@ func (s *Service) forgetKnownClients(ctx context.Context, tx *store.Tx, userID s
 	if _, err := tx.Exec(ctx, deleteDeviceTokens, userID); err != nil {
 		return err
 	}
-	_, err := tx.Exec(ctx, deleteKnownNetworks, userID, s.newAttempt(ctx, userID, "").known)
-	return err
+	return tx.Run(ctx, deleteKnownNetworks, userID, s.newAttempt(ctx, userID, "").known)
 }
 
 // TrustNetwork stores the network of the request as known to the user. It is for callers that have authenticated the user by

@@ -200,8 +200,7 @@ func (s *Service) compare(ctx context.Context, user account, password string) (m
 
 // MarkPrinted records that the password of a user was printed. The console reminds the user until they replace it.
 func (s *Service) MarkPrinted(ctx context.Context, tx *store.Tx, userID string) error {
-	_, err := tx.Exec(ctx, updatePasswordPrinted, userID)
-	return err
+	return tx.Run(ctx, updatePasswordPrinted, userID)
 }
 
 // PasswordPrinted reports whether the password of a user is still the one that the first start printed.

@@ -109,8 +109,7 @@ func (s *Service) dropMethod(ctx context.Context, tx *store.Tx, m signin.Method,
 func (s *Service) NewUndo(kind signin.Kind, userID, id string) (path string, keep func(ctx context.Context, tx *store.Tx) error) {
 	token := newSecret(undoBytes)
 	return "/undo#" + token, func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.Exec(ctx, insertUndo, tokenHash(token), userID, string(kind), id, tx.Now(), tx.Now().Add(signin.Trial))
-		return err
+		return tx.Run(ctx, insertUndo, tokenHash(token), userID, string(kind), id, tx.Now(), tx.Now().Add(signin.Trial))
 	}
 }
 

@@ -322,6 +322,5 @@ func (s *Service) keepCredential(ctx context.Context, tx *store.Tx, c Credential
 }
 
 func keepMark(ctx context.Context, tx *store.Tx, userID, kind, digest string) error {
-	_, err := tx.Exec(ctx, insertMark, userID, kind, digest, tx.Now())
-	return err
+	return tx.Run(ctx, insertMark, userID, kind, digest, tx.Now())
 }

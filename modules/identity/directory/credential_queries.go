@@ -443,8 +443,7 @@ func waitFor(ctx context.Context, q store.Querier, limited quota) (time.Duration
 }
 
 func insertEvent(ctx context.Context, tx *store.Tx, subject string) error {
-	_, err := tx.Exec(ctx, insertSend, store.NewID(), subject, tx.Now())
-	return err
+	return tx.Run(ctx, insertSend, store.NewID(), subject, tx.Now())
 }
 
 // purgeBatch is the number of rows that one transaction deletes, so that other writes do not wait long.

@@ -157,8 +157,7 @@ func (s *Service) Any(ctx context.Context, q store.Querier) (bool, error) {
 
 // SetLastLogin records the time of a sign-in. It leaves no audit entry: the new session has one.
 func (s *Service) SetLastLogin(ctx context.Context, tx *store.Tx, userID string) error {
-	_, err := tx.Exec(ctx, updateLastLogin, userID, tx.Now())
-	return err
+	return tx.Run(ctx, updateLastLogin, userID, tx.Now())
 }
 
 // changed invalidates what is cached of a user after the commit: their sessions, and their name and roles.

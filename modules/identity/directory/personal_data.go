@@ -86,10 +86,7 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 	return personal.Run(ctx, tx, cursor,
 		personal.Once(func(ctx context.Context, tx *store.Tx) error { return s.eraseRecord(ctx, tx, subject.ID) }),
 		personal.EachID(selectCredentialIDs, subject.ID, s.eraseCredential),
-		personal.Once(func(ctx context.Context, tx *store.Tx) error {
-			_, err := tx.Exec(ctx, deleteMarks, subject.ID)
-			return err
-		}))
+		personal.Once(func(ctx context.Context, tx *store.Tx) error { return tx.Run(ctx, deleteMarks, subject.ID) }))
 }
 
 func (s *Service) eraseRecord(ctx context.Context, tx *store.Tx, id string) error {

@@ -157,9 +157,8 @@ func insert(ctx context.Context, tx *store.Tx, f newFactor) error {
 	if f.TrustedFrom != nil {
 		trusted = *f.TrustedFrom
 	}
-	_, err := tx.Exec(ctx, insertFactor, f.ID, f.UserID, f.Type, f.Name, types.Fold(f.Name), f.Status, f.CreatedAt, f.createdBy,
+	return tx.Run(ctx, insertFactor, f.ID, f.UserID, f.Type, f.Name, types.Fold(f.Name), f.Status, f.CreatedAt, f.createdBy,
 		f.secret, f.session, trusted)
-	return err
 }
 
 // ofUser returns all factors of a user, pending ones included.

@@ -163,13 +163,11 @@ func countViews(ctx context.Context, q store.Querier, userID string) (n int, err
 }
 
 func insertView(ctx context.Context, tx *store.Tx, userID string, v View) error {
-	_, err := tx.Exec(ctx, insertViewStatement, v.ID, userID, v.List, v.Name, v.Query, v.CreatedAt)
-	return err
+	return tx.Run(ctx, insertViewStatement, v.ID, userID, v.List, v.Name, v.Query, v.CreatedAt)
 }
 
 func updateView(ctx context.Context, tx *store.Tx, v View) error {
-	_, err := tx.Exec(ctx, updateViewStatement, v.ID, v.Query, v.ModifiedAt)
-	return err
+	return tx.Run(ctx, updateViewStatement, v.ID, v.Query, v.ModifiedAt)
 }
 
 // deleteView reports whether the user had the view.

@@ -161,8 +161,7 @@ func (s *Service) putRole(ctx context.Context, in putRoleInput) (Role, error) {
 			return role, changed, nil
 		},
 		Write: func(ctx context.Context, tx *store.Tx, _, r Role) error {
-			_, err := tx.Exec(ctx, updateRoleRow, r.ID, r.Name, types.Fold(r.Name), r.Description, r.ModifiedAt, r.ModifiedBy, r.version)
-			return err
+			return tx.Run(ctx, updateRoleRow, r.ID, r.Name, types.Fold(r.Name), r.Description, r.ModifiedAt, r.ModifiedBy, r.version)
 		},
 	})
 	return role, roleError(err)
@@ -241,8 +240,7 @@ const insertRoleRow = `
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $6, $7, 1)`
 
 func insertRole(ctx context.Context, tx *store.Tx, r Role) error {
-	_, err := tx.Exec(ctx, insertRoleRow, r.ID, r.Name, types.Fold(r.Name), r.Description, r.BuiltIn, r.CreatedAt, r.CreatedBy)
-	return err
+	return tx.Run(ctx, insertRoleRow, r.ID, r.Name, types.Fold(r.Name), r.Description, r.BuiltIn, r.CreatedAt, r.CreatedBy)
 }
 
 const updateRoleRow = `

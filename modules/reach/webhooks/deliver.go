@@ -212,8 +212,7 @@ func (s *Service) recordSuccess(ctx context.Context, tx *store.Tx, webhookID str
 	if _, err := tx.Exec(ctx, updateSuccess, webhookID, tx.Now()); err != nil || failures < probeAfter {
 		return err
 	}
-	_, err := tx.Exec(ctx, makeDue, webhookID, tx.Now())
-	return err
+	return tx.Run(ctx, makeDue, webhookID, tx.Now())
 }
 
 // recordFailure counts a failure, and pauses or disables the webhook when it is time to.

@@ -140,8 +140,7 @@ func resume(ctx context.Context, tx *store.Tx, id string) error {
 	if _, err := tx.Exec(ctx, resetProgress, id); err != nil {
 		return err
 	}
-	_, err := tx.Exec(ctx, makeDue, id, tx.Now())
-	return err
+	return tx.Run(ctx, makeDue, id, tx.Now())
 }
 
 func queue(ctx context.Context, tx *store.Tx, webhookID string, e change.Event) (id string, err error) {

@@ -162,9 +162,8 @@ func writeWebhook(ctx context.Context, tx *store.Tx, before, after Webhook) erro
 		after.IncludeRecord == before.IncludeRecord && after.Status == before.Status && after.Reason == before.Reason {
 		return nil
 	}
-	_, err := tx.Exec(ctx, updateWebhook, after.ID, after.URL, after.Description, strings.Join(after.Types, ","), after.IncludeRecord, after.Status, after.Reason,
+	return tx.Run(ctx, updateWebhook, after.ID, after.URL, after.Description, strings.Join(after.Types, ","), after.IncludeRecord, after.Status, after.Reason,
 		tx.Now(), records.Actor(ctx))
-	return err
 }
 
 // Rotate replaces the secret. The one before signs as well for a time. It returns apierr.WebhookNotFound, apierr.NoAccess,
@@ -201,8 +200,7 @@ func (s *Service) Rotate(ctx context.Context, in RotateInput) (NewSecret, error)
 			at := tx.Now().Add(time.Duration(*in.Overlap) * time.Hour)
 			until = &at
 		}
-		_, err := tx.Exec(ctx, updateSecrets, in.ID, sealed, former, until, tx.Now(), records.Actor(ctx))
-		return err
+		return tx.Run(ctx, updateSecrets, in.ID, sealed, former, until, tx.Now(), records.Actor(ctx))
 	})
 	return NewSecret{w, secretText(secret)}, err
 }
