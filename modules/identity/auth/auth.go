@@ -284,13 +284,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Summary: "Check an API key.", Handle: endpoint.JSON(http.StatusOK, s.public)},
 	}
 	rows = append(rows, s.factorEndpoints()...)
-	for i := range rows {
-		rows[i].Tag = "Authentication"
-		if rows[i].Limit == ratelimit.Undecided {
-			rows[i].Limit = ratelimit.Private
-		}
-	}
-	return rows
+	return endpoint.Group("Authentication", ratelimit.Private, rows)
 }
 
 type signInInput struct {

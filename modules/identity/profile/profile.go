@@ -189,7 +189,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Summary: "Delete a saved view.", Faults: []apierr.Kind{apierr.ViewNotFound}, Handle: endpoint.JSON(http.StatusOK, s.RemoveView)},
 	}
 	for i := range rows {
-		rows[i].Access, rows[i].Limit, rows[i].Roles = access.Own, ratelimit.Private, []string{access.Advisor, access.Customer}
+		rows[i].Access, rows[i].Roles = access.Own, []string{access.Advisor, access.Customer}
 	}
 	// Public: browsers send no bearer token for the pictures of a page. The URL itself is the secret.
 	rows = append(rows, endpoint.Endpoint{Name: "profile.avatar.get", Method: http.MethodGet, Path: avatarPath + "{file}",
@@ -200,10 +200,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			{Status: http.StatusNotModified},
 		}},
 		Handle: endpoint.Raw(nil, s.serve)})
-	for i := range rows {
-		rows[i].Tag = "Profile"
-	}
-	return rows
+	return endpoint.Group("Profile", ratelimit.Private, rows)
 }
 
 // Proofs returns how the audit trail digests the records of this module.

@@ -222,10 +222,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	}
 	rows = append(rows, s.externalTypeEndpoints()...)
 	rows = append(rows, s.reviewEndpoints()...)
-	for i := range rows {
-		rows[i].Tag, rows[i].Limit = "Access control", ratelimit.Private
-	}
-	return rows
+	return endpoint.Group("Access control", ratelimit.Private, rows)
 }
 
 type idInput struct {

@@ -268,7 +268,7 @@ func (s *Service) CheckMayActAs(ctx context.Context, tx *store.Tx, id string) er
 func (s *Service) Endpoints() []endpoint.Endpoint {
 	const one = "/v1/service-accounts/{id}"
 	found := []apierr.Kind{apierr.ServiceAccountNotFound}
-	rows := []endpoint.Endpoint{
+	return endpoint.Group("Service accounts", ratelimit.Private, []endpoint.Endpoint{
 		{Name: "service_accounts.create", Method: http.MethodPost, Path: "/v1/service-accounts", Subject: access.NoSubject("the roles of the account are compared with those of the caller"),
 			Access: access.On(access.Services, access.Create), Assurance: endpoint.SecondFactor, Summary: "Create a service account.",
 			Faults: []apierr.Kind{apierr.GrantNotHeld}, Handle: endpoint.JSON(http.StatusCreated, s.Create)},
@@ -297,11 +297,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "service_accounts.revoke_token", Method: http.MethodDelete, Path: one + "/tokens/{token_id}", Subject: access.AccountIn("id"),
 			Access: access.On(access.Services, access.Update), Assurance: endpoint.SecondFactor, Summary: "Revoke a token of a service account.",
 			Faults: []apierr.Kind{apierr.ServiceAccountNotFound, apierr.ServiceTokenNotFound}, Handle: endpoint.JSON(http.StatusOK, s.revokeToken)},
-	}
-	for i := range rows {
-		rows[i].Tag, rows[i].Limit = "Service accounts", ratelimit.Private
-	}
-	return rows
+	})
 }
 
 type listInput struct {
