@@ -90,7 +90,7 @@ func onHold(hold *LegalHold) *apierr.Error {
 }
 
 // GetHold returns the legal hold of a customer, also one that has ended. Without a hold it returns one that is not active.
-func (s *Service) GetHold(ctx context.Context, in OneInput) (LegalHold, error) {
+func (s *Service) GetHold(ctx context.Context, in endpoint.ByID) (LegalHold, error) {
 	if err := s.Customers.Allow(ctx, s.db, in.ID, access.Read); err != nil {
 		return LegalHold{}, err
 	}
@@ -128,7 +128,7 @@ func dateColumn(d types.Date) *string {
 }
 
 // RemoveHold removes the legal hold of a customer. It returns apierr.HoldNotFound.
-func (s *Service) RemoveHold(ctx context.Context, in OneInput) (endpoint.Message, error) {
+func (s *Service) RemoveHold(ctx context.Context, in endpoint.ByID) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := s.Customers.Allow(ctx, tx, in.ID, access.Delete); err != nil && !errors.Is(err, apierr.RecordErased) {
 			return err
@@ -136,11 +136,6 @@ func (s *Service) RemoveHold(ctx context.Context, in OneInput) (endpoint.Message
 		return records.OrMissing(holdProof.ChangeRow(ctx, tx, "privacy.hold_removed", in.ID, deleteHold, in.ID), apierr.HoldNotFound)
 	})
 	return endpoint.Confirm(ctx, s.Texts, "privacy.hold_removed"), err
-}
-
-// OneInput identifies a record.
-type OneInput struct {
-	ID string `path:"id"`
 }
 
 // RelationshipInput sets the end of a business relationship.
@@ -232,7 +227,7 @@ func (s *Service) checkCustomer(ctx context.Context, q store.Querier, id string)
 }
 
 // GetRelationship returns the relationship with a customer. It returns apierr.CustomerNotFound and apierr.NoAccess.
-func (s *Service) GetRelationship(ctx context.Context, in OneInput) (Relationship, error) {
+func (s *Service) GetRelationship(ctx context.Context, in endpoint.ByID) (Relationship, error) {
 	if err := s.Customers.Allow(ctx, s.db, in.ID, access.Read); err != nil {
 		return Relationship{}, err
 	}

@@ -12,6 +12,7 @@ import (
 	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/apierr"
+	"kontor/server/endpoint"
 	"kontor/store"
 )
 
@@ -108,11 +109,6 @@ func scanHold(row records.Row, today types.Date) (LegalHold, error) {
 	return h, err
 }
 
-// ListInput asks for a page.
-type ListInput struct {
-	Query list.Params `query:"*"`
-}
-
 // requireStaff returns apierr.NoAccess unless the caller may delete all customers.
 func requireStaff(ctx context.Context) error {
 	if !access.From(ctx).May(access.Customers, access.Delete) {
@@ -122,7 +118,7 @@ func requireStaff(ctx context.Context) error {
 }
 
 // List returns a page of erasures.
-func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Erasure], error) {
+func (s *Service) List(ctx context.Context, in list.Input) (list.Page[Erasure], error) {
 	if err := requireStaff(ctx); err != nil {
 		return list.Page[Erasure]{}, err
 	}
@@ -135,7 +131,7 @@ func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Erasure], e
 
 // ListDue returns a page of the customers whose data may be erased now, because the retention period has ended. It lists none that the
 // erasure would reject: see relationship.
-func (s *Service) ListDue(ctx context.Context, in ListInput) (list.Page[Due], error) {
+func (s *Service) ListDue(ctx context.Context, in list.Input) (list.Page[Due], error) {
 	if err := requireStaff(ctx); err != nil {
 		return list.Page[Due]{}, err
 	}
@@ -185,7 +181,7 @@ func (s *Service) dueButHeld(ctx context.Context, due []any) ([]string, error) {
 }
 
 // Get returns an erasure. It returns apierr.ErasureNotFound.
-func (s *Service) Get(ctx context.Context, in OneInput) (Erasure, error) {
+func (s *Service) Get(ctx context.Context, in endpoint.ByID) (Erasure, error) {
 	if err := requireStaff(ctx); err != nil {
 		return Erasure{}, err
 	}
@@ -261,7 +257,7 @@ func (s *Service) PersonalSections() []personal.Section {
 	return []personal.Section{
 		personal.Answer(personal.About{Name: "relationship", Kind: personal.Customer, Endpoint: "GET /v1/customers/{id}/relationship"},
 			func(ctx context.Context, of personal.Subject) ([]exportedRelationship, error) {
-				r, err := s.GetRelationship(ctx, OneInput{ID: of.ID})
+				r, err := s.GetRelationship(ctx, endpoint.ByID{ID: of.ID})
 				return r.exported(), err
 			},
 			personal.Slice(func(ctx context.Context, q store.Querier, of personal.Subject) ([]exportedRelationship, error) {

@@ -127,20 +127,12 @@ func (s *Service) remove(ctx context.Context, tx *store.Tx, c Credential, by str
 
 // listCredentials lists the credentials of a user. The caller is the user, or may read the credentials. It returns
 // apierr.UserNotFound and apierr.NoAccess.
-func (s *Service) listCredentials(ctx context.Context, in credentialsInput) (list.Page[Credential], error) {
-	caller := access.From(ctx)
-	if err := userExists(ctx, s.db, in.UserID); err != nil {
+func (s *Service) listCredentials(ctx context.Context, in list.OfInput) (list.Page[Credential], error) {
+	if err := userExists(ctx, s.db, in.ID); err != nil {
 		return list.Page[Credential]{}, err
 	}
-	ofUser := list.Where{SQL: "user_id = $1", Args: []any{in.UserID}}
-	if caller.UserID == in.UserID || caller.May(access.Credentials, access.Read) {
-		return credentialList.Page(ctx, s.db, in.Query, ofUser)
-	}
-	page, err := credentialList.Page(ctx, s.db, in.Query, ofUser, credentialTable.Visible(caller))
-	if err == nil && page.TotalUnfiltered == 0 {
-		err = apierr.NoAccess
-	}
-	return page, err
+	ofUser := list.Where{SQL: "user_id = $1", Args: []any{in.ID}}
+	return credentialTable.PageOf(ctx, s.db, credentialList, in, ofUser)
 }
 
 // deleteCredential deletes a credential. The last validated credential of a user stays, and so do older ones while a new

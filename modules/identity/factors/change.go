@@ -16,26 +16,18 @@ import (
 
 // list lists the factors of a user. The caller is the user, or may read the factors. It returns apierr.UserNotFound and
 // apierr.NoAccess, and apierr.FactorRequired as requireOwn does.
-func (s *Service) list(ctx context.Context, in listInput) (list.Page[Factor], error) {
-	caller := access.From(ctx)
-	if err := requireOwn(ctx, in.UserID); err != nil {
+func (s *Service) list(ctx context.Context, in list.OfInput) (list.Page[Factor], error) {
+	if err := requireOwn(ctx, in.ID); err != nil {
 		return list.Page[Factor]{}, err
 	}
-	if _, err := userStatus(ctx, s.db, in.UserID); err != nil {
+	if _, err := userStatus(ctx, s.db, in.ID); err != nil {
 		return list.Page[Factor]{}, err
 	}
 	// Whole minutes, so that the totals can be cached for a minute.
 	const minute = store.Time(time.Minute / time.Millisecond)
 	current := list.Where{SQL: "user_id = $1 AND (status = 'active' OR created_at > $2)",
-		Args: []any{in.UserID, s.db.Now().Add(-enrolmentLife) / minute * minute}}
-	if caller.UserID == in.UserID || caller.May(access.Factors, access.Read) {
-		return factorList.Page(ctx, s.db, in.Query, current)
-	}
-	page, err := factorList.Page(ctx, s.db, in.Query, current, table.Visible(caller))
-	if err == nil && page.TotalUnfiltered == 0 {
-		err = apierr.NoAccess
-	}
-	return page, err
+		Args: []any{in.ID, s.db.Now().Add(-enrolmentLife) / minute * minute}}
+	return table.PageOf(ctx, s.db, factorList, in, current)
 }
 
 // requireOwn returns apierr.FactorRequired if the factors are those of another user and the caller has not enrolled a required

@@ -23,7 +23,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/signin"
 	"kontor/server/access"
@@ -271,11 +270,6 @@ func (in *linkInput) Validate(v *apierr.Fields) {
 	p := in.proof()
 	p.Check(v)
 	in.Passkey = p.Passkey
-}
-
-type identitiesInput struct {
-	UserID string      `path:"id"`
-	Query  list.Params `query:"*"`
 }
 
 type unlinkInput struct {

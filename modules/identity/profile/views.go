@@ -50,16 +50,8 @@ func (in *ViewInput) Validate(v *apierr.Fields) {
 	}
 }
 
-type viewsInput struct {
-	Query list.Params `query:"*"`
-}
-
-type viewInput struct {
-	ID string `path:"id"`
-}
-
 // views lists the views of the caller.
-func (s *Service) views(ctx context.Context, in viewsInput) (list.Page[View], error) {
+func (s *Service) views(ctx context.Context, in list.Input) (list.Page[View], error) {
 	return viewList.Page(ctx, s.db, in.Query, list.Where{SQL: "user_id = $1", Args: []any{access.From(ctx).UserID}})
 }
 
@@ -91,7 +83,7 @@ func (s *Service) SaveView(ctx context.Context, in ViewInput) (View, error) {
 }
 
 // RemoveView deletes a view of the caller. It returns apierr.ViewNotFound, also for a view of another user.
-func (s *Service) RemoveView(ctx context.Context, in viewInput) (endpoint.Message, error) {
+func (s *Service) RemoveView(ctx context.Context, in endpoint.ByID) (endpoint.Message, error) {
 	err := s.changeViews(ctx, "profile.remove_view", func(tx *store.Tx) error {
 		found, err := deleteView(ctx, tx, access.From(ctx).UserID, in.ID)
 		if err == nil && !found {

@@ -89,7 +89,7 @@ func (s *Service) createExternalType(ctx context.Context, in externalTypeInput) 
 
 // deleteExternalType deletes a record type of another application on which there is no grant. It returns apierr.RecordTypeNotFound,
 // apierr.RecordTypeBuiltIn and apierr.RecordTypeInUse.
-func (s *Service) deleteExternalType(ctx context.Context, in idInput) (endpoint.Message, error) {
+func (s *Service) deleteExternalType(ctx context.Context, in endpoint.ByID) (endpoint.Message, error) {
 	if !access.From(ctx).Administrator() {
 		return endpoint.Message{}, apierr.NoAccess
 	}

@@ -191,7 +191,7 @@ func (in *RateLimitInput) Validate(v *apierr.Fields) {
 }
 
 // listRateLimits returns the stored rules. It returns apierr.NoAccess.
-func (s *Service) listRateLimits(ctx context.Context, in listInput) (list.Page[RateLimit], error) {
+func (s *Service) listRateLimits(ctx context.Context, in list.Input) (list.Page[RateLimit], error) {
 	if !access.From(ctx).May(access.RateLimits, access.Read) {
 		return list.Page[RateLimit]{}, apierr.NoAccess
 	}

@@ -26,7 +26,6 @@ import (
 	"net/http"
 	"slices"
 
-	"kontor/modules/kit/list"
 	"kontor/modules/kit/personal"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
@@ -223,14 +222,6 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	rows = append(rows, s.externalTypeEndpoints()...)
 	rows = append(rows, s.reviewEndpoints()...)
 	return endpoint.Group("Access control", ratelimit.Private, rows)
-}
-
-type idInput struct {
-	ID string `path:"id"`
-}
-
-type listInput struct {
-	Query list.Params `query:"*"`
 }
 
 type putRoleInput struct {

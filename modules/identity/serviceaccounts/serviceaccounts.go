@@ -235,7 +235,7 @@ func (s *Service) getForChange(ctx context.Context, tx *store.Tx, id string, wan
 
 // disable disables an account and revokes all of its tokens. Disabling it again changes nothing. It returns
 // apierr.ServiceAccountNotFound, apierr.NoAccess, apierr.RecordErased and apierr.PreconditionFailed.
-func (s *Service) disable(ctx context.Context, in accountInput) (endpoint.Message, error) {
+func (s *Service) disable(ctx context.Context, in endpoint.ByID) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if _, err := s.getForChange(ctx, tx, in.ID, access.Delete); err != nil {
 			return err
@@ -300,28 +300,15 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	})
 }
 
-type listInput struct {
-	Query list.Params `query:"*"`
-}
-
-func (s *Service) listAccounts(ctx context.Context, in listInput) (list.Page[Account], error) {
+func (s *Service) listAccounts(ctx context.Context, in list.Input) (list.Page[Account], error) {
 	return s.List(ctx, in.Query)
 }
 
-type accountInput struct {
-	ID string `path:"id"`
-}
-
-func (s *Service) getAccount(ctx context.Context, in accountInput) (Account, error) {
+func (s *Service) getAccount(ctx context.Context, in endpoint.ByID) (Account, error) {
 	return s.Get(ctx, in.ID)
 }
 
-type tokensInput struct {
-	ID    string      `path:"id"`
-	Query list.Params `query:"*"`
-}
-
-func (s *Service) listTokens(ctx context.Context, in tokensInput) (list.Page[Token], error) {
+func (s *Service) listTokens(ctx context.Context, in list.OfInput) (list.Page[Token], error) {
 	return s.Tokens(ctx, in.ID, in.Query)
 }
 

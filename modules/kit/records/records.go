@@ -166,6 +166,19 @@ func (t *Table[T]) Visible(caller *access.Caller) list.Where {
 	return where
 }
 
+// PageOf returns a page of the records of a user, who reads them all. It returns apierr.NoAccess to another caller who may read none.
+func (t *Table[T]) PageOf(ctx context.Context, db *store.DB, all *list.List[T], in list.OfInput, of list.Where) (list.Page[T], error) {
+	caller := access.From(ctx)
+	if caller.UserID == in.ID || caller.May(t.Type, access.Read) {
+		return all.Page(ctx, db, in.Query, of)
+	}
+	page, err := all.Page(ctx, db, in.Query, of, t.Visible(caller))
+	if err == nil && page.TotalUnfiltered == 0 {
+		err = apierr.NoAccess
+	}
+	return page, err
+}
+
 // statement returns the SQL that reads one record. With a wanted permission, $1 is the user, $2 the id, and the last column
 // is the user's access; without one, $1 is the id.
 func (t *Table[T]) statement(wanted access.Permission) string {

@@ -194,7 +194,7 @@ const selectNewestUnread = `
 
 // MarkAll marks the caller's unread notifications that match a search as read: those that exist when it begins, in batches. It
 // returns their number. A repetition changes nothing. An interrupted call has marked whole batches.
-func (s *Service) MarkAll(ctx context.Context, in AllInput) (Updated, error) {
+func (s *Service) MarkAll(ctx context.Context, in list.Input) (Updated, error) {
 	caller := access.From(ctx)
 	var newest store.Time
 	if err := s.db.QueryRow(ctx, selectNewestUnread, caller.UserID).Scan(&newest); err != nil {

@@ -206,7 +206,7 @@ func (s *Service) Rotate(ctx context.Context, in RotateInput) (NewSecret, error)
 }
 
 // delete deletes a webhook with its deliveries. It returns apierr.WebhookNotFound, apierr.NoAccess and apierr.PreconditionFailed.
-func (s *Service) delete(ctx context.Context, in oneInput) (endpoint.Message, error) {
+func (s *Service) delete(ctx context.Context, in endpoint.ByID) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		before, err := table.Get(ctx, tx, in.ID, access.Delete)
 		if err != nil {

@@ -187,19 +187,11 @@ const callDescription = "Each event is a POST with the JSON object `type`, `time
 	"repeated ten times over three days, not before `Retry-After`. A receiver must expect repetitions. The events of one record come in their order.\n\n" +
 	"The account of the webhook decides which events are sent: those of records that it may read at that moment. It needs the grant on `GET /v1/events`."
 
-type listInput struct {
-	Query list.Params `query:"*"`
-}
-
-func (s *Service) list(ctx context.Context, in listInput) (list.Page[Webhook], error) {
+func (s *Service) list(ctx context.Context, in list.Input) (list.Page[Webhook], error) {
 	return webhookList.Page(ctx, s.db, in.Query, table.Visible(access.From(ctx)))
 }
 
-type oneInput struct {
-	ID string `path:"id"`
-}
-
-func (s *Service) get(ctx context.Context, in oneInput) (Webhook, error) {
+func (s *Service) get(ctx context.Context, in endpoint.ByID) (Webhook, error) {
 	return table.Get(ctx, s.db, in.ID, access.Read)
 }
 
