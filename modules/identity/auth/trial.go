@@ -3,12 +3,12 @@ package auth
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"net/http"
 	"sync"
 	"time"
 
 	"kontor/modules/kit/factor"
+	"kontor/modules/kit/records"
 	"kontor/modules/kit/signin"
 	"kontor/server/access"
 	"kontor/server/apierr"
@@ -137,11 +137,8 @@ func (s *Service) undo(ctx context.Context, in undoInput) (endpoint.Message, err
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		var wanted signin.Method
 		err := tx.QueryRow(ctx, selectUndo, tokenHash(in.Token), tx.Now()).Scan(&wanted.UserID, &wanted.Kind, &wanted.ID)
-		if errors.Is(err, store.ErrNotFound) {
-			return apierr.UndoInvalid
-		}
 		if err != nil {
-			return err
+			return records.OrMissing(err, apierr.UndoInvalid)
 		}
 		methods, err := s.onTrial(ctx, tx, wanted.UserID)
 		if err != nil {

@@ -350,9 +350,7 @@ func checkCount(ctx context.Context, q store.Querier, c Credential) error {
 
 // isTaken reports whether a user has validated the value or recently claimed it.
 func (s *Service) isTaken(ctx context.Context, q store.Querier, key string) (bool, error) {
-	var n int
-	err := q.QueryRow(ctx, countTaken, key, q.Now().Add(-s.OTPLife)).Scan(&n)
-	return n > 0, err
+	return store.Exists(ctx, q, selectTaken, key, q.Now().Add(-s.OTPLife))
 }
 
 // prepareProof prepares the code that validates a value. If another user has already validated the value, the message says so

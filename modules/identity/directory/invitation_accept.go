@@ -59,11 +59,8 @@ func (s *Service) validInvitation(ctx context.Context, q store.Querier, token st
 		return Invitation{}, apierr.InvitationInvalid
 	}
 	i, err := scanInvitation(q.QueryRow(ctx, `SELECT `+invitationColumns+` FROM invitations WHERE id = $1`, id))
-	if errors.Is(err, store.ErrNotFound) {
-		return Invitation{}, apierr.InvitationInvalid
-	}
 	if err != nil {
-		return Invitation{}, err
+		return Invitation{}, records.OrMissing(err, apierr.InvitationInvalid)
 	}
 	if !sameDigest(i.digest, s.invitationDigest(i, secret)) || i.ExpiresAt <= q.Now() {
 		return Invitation{}, apierr.InvitationInvalid

@@ -71,7 +71,7 @@ const (
 
 	selectOfUser = `SELECT ` + columns + ` FROM factors WHERE user_id = $1 ORDER BY created_at, id`
 
-	selectNamed = `SELECT count(*) FROM factors WHERE user_id = $1 AND name_key = $2 AND id <> $3`
+	selectNamed = `SELECT 1 FROM factors WHERE user_id = $1 AND name_key = $2 AND id <> $3`
 
 	selectExpired = `SELECT ` + columns + ` FROM factors WHERE status = 'pending' AND created_at <= $1 ORDER BY created_at, id LIMIT $2`
 
@@ -177,9 +177,7 @@ func userStatus(ctx context.Context, q store.Querier, userID string) (status str
 
 // nameTaken reports whether another factor of the user has the name.
 func nameTaken(ctx context.Context, q store.Querier, f Factor) (bool, error) {
-	var n int
-	err := q.QueryRow(ctx, selectNamed, f.UserID, types.Fold(f.Name), f.ID).Scan(&n)
-	return n > 0, err
+	return store.Exists(ctx, q, selectNamed, f.UserID, types.Fold(f.Name), f.ID)
 }
 
 // passkey is a stored passkey.

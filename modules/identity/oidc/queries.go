@@ -55,7 +55,7 @@ const (
 
 	selectOnTrial = `SELECT ` + identityColumns + ` FROM identities WHERE user_id = $1 AND trusted_from > $2 ORDER BY id`
 
-	countTrusted = `SELECT count(*) FROM identities WHERE user_id = $1 AND issuer = $2 AND trusted_from <= $3`
+	selectTrusted = `SELECT 1 FROM identities WHERE user_id = $1 AND issuer = $2 AND trusted_from <= $3 LIMIT 1`
 
 	countIdentities = `SELECT count(*) FROM identities WHERE user_id = $1`
 
@@ -202,9 +202,7 @@ func (s *Service) CanProve(ctx context.Context, q store.Querier, userID string) 
 	if s.provider == nil {
 		return false, nil
 	}
-	var n int
-	err := q.QueryRow(ctx, countTrusted, userID, s.options.Issuer, q.Now()).Scan(&n)
-	return n > 0, err
+	return store.Exists(ctx, q, selectTrusted, userID, s.options.Issuer, q.Now())
 }
 
 // ProveAgain uses the one-time code of another sign-in of a user at the provider. It returns apierr.OIDCInvalidCode, and

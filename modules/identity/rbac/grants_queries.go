@@ -88,7 +88,7 @@ const insertEndpointGrant = `
 	INSERT INTO endpoint_grants (id, principal_kind, principal_id, endpoint, created_at, created_by)
 	VALUES ($1, $2, $3, $4, $5, $6)`
 
-const countEndpointGrants = `SELECT COUNT(*) FROM endpoint_grants WHERE principal_id = $1 AND endpoint = $2`
+const selectEndpointGrant = `SELECT 1 FROM endpoint_grants WHERE principal_id = $1 AND endpoint = $2`
 
 // insertGrant stores a grant and its permissions. A principal has each permission by at most one grant, so that deleting this
 // grant takes it away. insertGrant returns apierr.GrantExists with the permissions that the principal already has.
@@ -108,11 +108,11 @@ func insertGrant(ctx context.Context, tx *store.Tx, g Grant) error {
 func insertRights(ctx context.Context, tx *store.Tx, g Grant) error {
 	kind, principal := g.principal()
 	if g.Endpoint != nil {
-		var n int
-		if err := tx.QueryRow(ctx, countEndpointGrants, principal, *g.Endpoint).Scan(&n); err != nil {
+		granted, err := store.Exists(ctx, tx, selectEndpointGrant, principal, *g.Endpoint)
+		if err != nil {
 			return err
 		}
-		if n > 0 {
+		if granted {
 			return apierr.GrantExists
 		}
 		if g.later {

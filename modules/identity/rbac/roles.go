@@ -266,10 +266,5 @@ func deleteRole(ctx context.Context, tx *store.Tx, id string) error {
 	if err := auditDeletion(ctx, tx, selectGrantsOfRole, id); err != nil {
 		return err
 	}
-	for _, statement := range deleteRoleRows {
-		if _, err := tx.Exec(ctx, statement, id); err != nil {
-			return err
-		}
-	}
-	return nil
+	return tx.RunEach(ctx, id, deleteRoleRows...)
 }

@@ -82,11 +82,8 @@ func (s *Service) Retry(ctx context.Context, in endpoint.ByID) (Delivery, error)
 	var d Delivery
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		before, err := scanDelivery(tx.QueryRow(ctx, selectDelivery, in.ID))
-		if errors.Is(err, store.ErrNotFound) {
-			return apierr.DeliveryNotFound
-		}
 		if err != nil {
-			return err
+			return records.OrMissing(err, apierr.DeliveryNotFound)
 		}
 		if before.Status != outbox.Dead {
 			return apierr.DeliveryNotDead

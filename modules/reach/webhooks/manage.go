@@ -215,13 +215,8 @@ func (s *Service) delete(ctx context.Context, in endpoint.ByID) (endpoint.Messag
 		if err := endpoint.CheckMatch(ctx, before.ETag()); err != nil {
 			return err
 		}
-		for _, statement := range []string{deleteDeliveries, deleteProgress, deleteWebhook} {
-			if _, err := tx.Exec(ctx, statement, in.ID); err != nil {
-				return err
-			}
-		}
 		table.Audit(ctx, tx, actionDelete, in.ID, before, nil)
-		return nil
+		return tx.RunEach(ctx, in.ID, deleteDeliveries, deleteProgress, deleteWebhook)
 	})
 	return endpoint.Confirm(ctx, s.Texts, "webhooks.deleted"), err
 }
