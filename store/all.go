@@ -53,6 +53,14 @@ func Exists(ctx context.Context, q Querier, statement string, args ...any) (bool
 	return err == nil, err
 }
 
+// Optional returns nil for ErrNotFound, and every other error as it is: for a row that may be missing.
+func Optional(err error) error {
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
 // Pairs returns the second column of a statement by the first. The statement contains %s for the list of the keys; there may be any
 // number of them.
 func Pairs(ctx context.Context, q Querier, statement string, keys []string) (map[string]string, error) {

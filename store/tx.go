@@ -96,6 +96,22 @@ func (tx *Tx) Exec(ctx context.Context, sql string, args ...any) (changed int64,
 	return query.Exec(ctx, tx.tx, sql, args)
 }
 
+// Run is Exec for callers who need not know how many rows changed.
+func (tx *Tx) Run(ctx context.Context, sql string, args ...any) error {
+	_, err := tx.Exec(ctx, sql, args...)
+	return err
+}
+
+// RunEach runs statements about one id, in their order.
+func (tx *Tx) RunEach(ctx context.Context, id string, statements ...string) error {
+	for _, statement := range statements {
+		if err := tx.Run(ctx, statement, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // AfterCommit calls f once, after the writes are durable and before InTx returns: for events, and to drop cache entries.
 // Functions run in the order of the commits. f must be quick. It may read the database; InTx returns ErrNested within f.
 func (tx *Tx) AfterCommit(f func()) { tx.tx.AfterCommit(f) }

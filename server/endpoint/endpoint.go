@@ -107,6 +107,22 @@ func (e Endpoint) Check() error {
 	return fmt.Errorf("endpoint %s (%s): %w", e.Key(), e.Name, errors.Join(problems...))
 }
 
+// ByID is the input of an operation on the record in the path.
+type ByID struct {
+	ID string `path:"id"`
+}
+
+// Group gives all rows a tag, and those without a rate limit this one.
+func Group(tag string, limit ratelimit.Class, rows []Endpoint) []Endpoint {
+	for i := range rows {
+		rows[i].Tag = tag
+		if rows[i].Limit == ratelimit.Undecided {
+			rows[i].Limit = limit
+		}
+	}
+	return rows
+}
+
 // CheckAll returns an error that lists incomplete rows and duplicate names or keys of a table.
 func CheckAll(table []Endpoint) error {
 	var problems []error

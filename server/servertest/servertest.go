@@ -29,7 +29,6 @@ import (
 	"kontor/modules/identity/directory"
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
-	"kontor/modules/reach/deliveries"
 	"kontor/server"
 	"kontor/server/access"
 	"kontor/server/endpoint"
@@ -286,7 +285,7 @@ func (s *Server) Messages(userID, to string) []string {
 	caller := access.Caller{UserID: store.NilID, Roles: []string{access.Administrator}, SignedIn: access.Authentication{At: now}}.WithPolicy(
 		access.NewPolicy(access.PolicyData{Types: map[string]map[string]access.Permission{access.Administrator: {access.Deliveries.Name: access.ReadAll}}}))
 	ctx := endpoint.With(access.With(context.Background(), caller), &endpoint.Info{Caller: caller, Now: now})
-	page, err := s.Deliveries.List(ctx, deliveries.ListInput{Query: query})
+	page, err := s.Deliveries.List(ctx, list.Input{Query: query})
 	if err != nil {
 		s.t.Fatal(err)
 	}

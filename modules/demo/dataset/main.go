@@ -20,7 +20,7 @@ import (
 	"kontor/modules/bank/customers"
 	"kontor/modules/identity/directory"
 	"kontor/modules/kit/event"
-	"kontor/modules/reach/notifications"
+	"kontor/modules/kit/list"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -176,7 +176,7 @@ func notify(ctx context.Context, m *app.Modules, people []context.Context, n int
 		return err
 	}
 	for _, person := range people[len(people)/2:] {
-		if _, err := m.Notifications.MarkAll(person, notifications.AllInput{}); err != nil {
+		if _, err := m.Notifications.MarkAll(person, list.Input{}); err != nil {
 			return err
 		}
 	}

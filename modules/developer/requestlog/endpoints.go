@@ -100,11 +100,7 @@ var requests = list.NewMemory("requests",
 	list.MemoryField[Request]{Name: "request_id", Type: list.Text, Value: func(r *Request) any { return r.RequestID }},
 )
 
-type listInput struct {
-	Query list.Params `query:"*"`
-}
-
-func (s *Service) list(_ context.Context, in listInput) (list.Page[Request], error) {
+func (s *Service) list(_ context.Context, in list.Input) (list.Page[Request], error) {
 	entries, _, _ := s.ring.after(0, s.options.Keep)
 	rows := make([]Request, len(entries))
 	for i, e := range entries {

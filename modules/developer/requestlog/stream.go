@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"kontor/modules/kit/list"
 	"kontor/modules/kit/streams"
 	"kontor/server/access"
 	"kontor/server/endpoint"
@@ -35,7 +36,7 @@ const streamExample = "id: 1767225600000041\nevent: open\ndata: {\"seq\":1767225
 	"\"request_id\":\"0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c14\"}\n\n: keepalive\n\n"
 
 // open opens an event stream. It returns apierr.TooManyStreams beyond the limit of a user.
-func (s *Service) open(ctx context.Context, r *endpoint.Request, in listInput) error {
+func (s *Service) open(ctx context.Context, r *endpoint.Request, in list.Input) error {
 	matches, err := requests.Filter(in.Query)
 	if err != nil {
 		return err

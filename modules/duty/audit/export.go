@@ -170,10 +170,7 @@ func (e *exporter) export(ctx context.Context) error {
 func (e *exporter) savePosition(position int64) error {
 	ctx, cancel := context.WithTimeout(context.Background(), savePositionTimeout)
 	defer cancel()
-	return e.db.InTx(ctx, func(tx *store.Tx) error {
-		_, err := tx.Exec(ctx, upsertExported, e.sink.target(), position, tx.Now())
-		return err
-	})
+	return e.db.InTx(ctx, func(tx *store.Tx) error { return tx.Run(ctx, upsertExported, e.sink.target(), position, tx.Now()) })
 }
 
 // fileSink appends batches to a file. It opens the file for each batch. Log rotation may therefore rename the file at any time,

@@ -304,15 +304,8 @@ func (s *Service) setStatus(ctx context.Context, e Erasure, status Status) error
 		if now := tx.Now(); status == Erased {
 			erased = &now
 		}
-		was, err := erasureProof.Read(ctx, tx, e.ID)
-		if err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, updateErasure, e.ID, string(status), erased); err != nil {
-			return err
-		}
 		tx.AnnounceSoon(s.topic, e.ID)
-		return erasureProof.Audit(ctx, tx, "privacy.erasure_"+string(status), e.ID, was)
+		return erasureProof.ChangeRow(ctx, tx, "privacy.erasure_"+string(status), e.ID, updateErasure, e.ID, string(status), erased)
 	})
 }
 

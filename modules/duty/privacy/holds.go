@@ -90,7 +90,7 @@ func onHold(hold *LegalHold) *apierr.Error {
 }
 
 // GetHold returns the legal hold of a customer, also one that has ended. Without a hold it returns one that is not active.
-func (s *Service) GetHold(ctx context.Context, in OneInput) (LegalHold, error) {
+func (s *Service) GetHold(ctx context.Context, in endpoint.ByID) (LegalHold, error) {
 	if err := s.Customers.Allow(ctx, s.db, in.ID, access.Read); err != nil {
 		return LegalHold{}, err
 	}
@@ -108,14 +108,8 @@ func (s *Service) SetHold(ctx context.Context, in HoldInput) (LegalHold, error) 
 		if err := s.Customers.Allow(ctx, tx, in.ID, access.Delete); err != nil {
 			return err
 		}
-		was, err := readBefore(ctx, tx, holdProof, in.ID)
-		if err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, upsertHold, in.ID, in.Reason, dateColumn(in.until), tx.Now(), records.Actor(ctx)); err != nil {
-			return err
-		}
-		if err := holdProof.Audit(ctx, tx, "privacy.hold", in.ID, was); err != nil {
+		if err := holdProof.PutRow(ctx, tx, "privacy.hold", in.ID,
+			upsertHold, in.ID, in.Reason, dateColumn(in.until), tx.Now(), records.Actor(ctx)); err != nil {
 			return err
 		}
 		h, err = scanHold(tx.QueryRow(ctx, selectHold, in.ID), s.today(tx))
@@ -134,29 +128,14 @@ func dateColumn(d types.Date) *string {
 }
 
 // RemoveHold removes the legal hold of a customer. It returns apierr.HoldNotFound.
-func (s *Service) RemoveHold(ctx context.Context, in OneInput) (endpoint.Message, error) {
+func (s *Service) RemoveHold(ctx context.Context, in endpoint.ByID) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := s.Customers.Allow(ctx, tx, in.ID, access.Delete); err != nil && !errors.Is(err, apierr.RecordErased) {
 			return err
 		}
-		was, err := holdProof.Read(ctx, tx, in.ID)
-		if errors.Is(err, store.ErrNotFound) {
-			return apierr.HoldNotFound
-		}
-		if err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, deleteHold, in.ID); err != nil {
-			return err
-		}
-		return holdProof.Audit(ctx, tx, "privacy.hold_removed", in.ID, was)
+		return records.OrMissing(holdProof.ChangeRow(ctx, tx, "privacy.hold_removed", in.ID, deleteHold, in.ID), apierr.HoldNotFound)
 	})
 	return endpoint.Confirm(ctx, s.Texts, "privacy.hold_removed"), err
-}
-
-// OneInput identifies a record.
-type OneInput struct {
-	ID string `path:"id"`
 }
 
 // RelationshipInput sets the end of a business relationship.
@@ -199,7 +178,7 @@ func (s *Service) relationshipBeside(ctx context.Context, q store.Querier, custo
 	p := ProposedEnd{}
 	var proposed *store.Time
 	err := q.QueryRow(ctx, selectRelationship, customerID).Scan(&r.EndedAt, &proposed, &p.ProposedAt, &p.ProposedBy, &r.version)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err := store.Optional(err); err != nil {
 		return r, err
 	}
 	if proposed != nil {
@@ -248,7 +227,7 @@ func (s *Service) checkCustomer(ctx context.Context, q store.Querier, id string)
 }
 
 // GetRelationship returns the relationship with a customer. It returns apierr.CustomerNotFound and apierr.NoAccess.
-func (s *Service) GetRelationship(ctx context.Context, in OneInput) (Relationship, error) {
+func (s *Service) GetRelationship(ctx context.Context, in endpoint.ByID) (Relationship, error) {
 	if err := s.Customers.Allow(ctx, s.db, in.ID, access.Read); err != nil {
 		return Relationship{}, err
 	}
@@ -279,15 +258,8 @@ func (s *Service) SetRelationship(ctx context.Context, in RelationshipInput) (en
 		if err != nil {
 			return err
 		}
-		was, err := readBefore(ctx, tx, relationshipProof, in.ID)
-		if err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, upsertRelationship, in.ID, end.at, tx.Now(), records.Actor(ctx), end.proposed, end.proposedAt, end.proposedBy)
-		if err != nil {
-			return err
-		}
-		if err := relationshipProof.Audit(ctx, tx, "privacy.relationship", in.ID, was); err != nil {
+		if err := relationshipProof.PutRow(ctx, tx, "privacy.relationship", in.ID,
+			upsertRelationship, in.ID, end.at, tx.Now(), records.Actor(ctx), end.proposed, end.proposedAt, end.proposedBy); err != nil {
 			return err
 		}
 		r, err = s.relationship(ctx, tx, in.ID)

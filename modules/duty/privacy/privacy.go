@@ -226,10 +226,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	for _, p := range persons {
 		rows = append(rows, s.exportRow(p), s.reportRow(p), s.erasureRow(p))
 	}
-	for i := range rows {
-		rows[i].Tag, rows[i].Limit = "Privacy", ratelimit.Private
-	}
-	return rows
+	return endpoint.Group("Privacy", ratelimit.Private, rows)
 }
 
 func (s *Service) exportRow(p person) endpoint.Endpoint {

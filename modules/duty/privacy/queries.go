@@ -3,7 +3,6 @@ package privacy
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/apierr"
+	"kontor/server/endpoint"
 	"kontor/store"
 )
 
@@ -109,11 +109,6 @@ func scanHold(row records.Row, today types.Date) (LegalHold, error) {
 	return h, err
 }
 
-// ListInput asks for a page.
-type ListInput struct {
-	Query list.Params `query:"*"`
-}
-
 // requireStaff returns apierr.NoAccess unless the caller may delete all customers.
 func requireStaff(ctx context.Context) error {
 	if !access.From(ctx).May(access.Customers, access.Delete) {
@@ -123,7 +118,7 @@ func requireStaff(ctx context.Context) error {
 }
 
 // List returns a page of erasures.
-func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Erasure], error) {
+func (s *Service) List(ctx context.Context, in list.Input) (list.Page[Erasure], error) {
 	if err := requireStaff(ctx); err != nil {
 		return list.Page[Erasure]{}, err
 	}
@@ -136,7 +131,7 @@ func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Erasure], e
 
 // ListDue returns a page of the customers whose data may be erased now, because the retention period has ended. It lists none that the
 // erasure would reject: see relationship.
-func (s *Service) ListDue(ctx context.Context, in ListInput) (list.Page[Due], error) {
+func (s *Service) ListDue(ctx context.Context, in list.Input) (list.Page[Due], error) {
 	if err := requireStaff(ctx); err != nil {
 		return list.Page[Due]{}, err
 	}
@@ -186,15 +181,12 @@ func (s *Service) dueButHeld(ctx context.Context, due []any) ([]string, error) {
 }
 
 // Get returns an erasure. It returns apierr.ErasureNotFound.
-func (s *Service) Get(ctx context.Context, in OneInput) (Erasure, error) {
+func (s *Service) Get(ctx context.Context, in endpoint.ByID) (Erasure, error) {
 	if err := requireStaff(ctx); err != nil {
 		return Erasure{}, err
 	}
 	e, err := scanErasure(s.db.QueryRow(ctx, selectErasureByID, in.ID))
-	if errors.Is(err, store.ErrNotFound) {
-		return Erasure{}, apierr.ErasureNotFound
-	}
-	return s.withLeft(ctx, e), err
+	return s.withLeft(ctx, e), records.OrMissing(err, apierr.ErasureNotFound)
 }
 
 // Proofs returns how the audit trail digests the records of this module. The user who ended a relationship is in its entry.
@@ -235,15 +227,6 @@ func readRelationship(ctx context.Context, q store.Querier, customerID string) (
 	return store.Record{Stored: r}, err
 }
 
-// readBefore returns a record before its change for the audit trail, or nil if there is none.
-func readBefore(ctx context.Context, q store.Querier, p records.Proof, id string) (any, error) {
-	was, err := p.Read(ctx, q, id)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, nil //nolint:nilnil // no record
-	}
-	return was, err
-}
-
 func readHold(ctx context.Context, q store.Querier, customerID string) (store.Record, error) {
 	h, err := scanHold(q.QueryRow(ctx, selectHold, customerID), types.Date{}) // The day is outside the digest.
 	return store.Record{Answer: h, Stored: storedVersion{h.version}}, err
@@ -274,7 +257,7 @@ func (s *Service) PersonalSections() []personal.Section {
 	return []personal.Section{
 		personal.Answer(personal.About{Name: "relationship", Kind: personal.Customer, Endpoint: "GET /v1/customers/{id}/relationship"},
 			func(ctx context.Context, of personal.Subject) ([]exportedRelationship, error) {
-				r, err := s.GetRelationship(ctx, OneInput{ID: of.ID})
+				r, err := s.GetRelationship(ctx, endpoint.ByID{ID: of.ID})
 				return r.exported(), err
 			},
 			personal.Slice(func(ctx context.Context, q store.Querier, of personal.Subject) ([]exportedRelationship, error) {
@@ -297,15 +280,5 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 	if subject.Kind != personal.Customer {
 		return "", nil
 	}
-	was, err := holdProof.Read(ctx, tx, subject.ID)
-	if errors.Is(err, store.ErrNotFound) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	if _, err := tx.Exec(ctx, deleteHold, subject.ID); err != nil {
-		return "", err
-	}
-	return "", holdProof.Audit(ctx, tx, personal.Action, subject.ID, was)
+	return "", store.Optional(holdProof.ChangeRow(ctx, tx, personal.Action, subject.ID, deleteHold, subject.ID))
 }

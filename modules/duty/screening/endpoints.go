@@ -76,11 +76,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	return rows
 }
 
-type listInput struct {
-	Query list.Params `query:"*"`
-}
-
-func (s *Service) page(ctx context.Context, in listInput) (list.Page[List], error) {
+func (s *Service) page(ctx context.Context, in list.Input) (list.Page[List], error) {
 	return s.Lists(ctx, in.Query)
 }
 
@@ -114,10 +110,6 @@ func (s *Service) AddMetrics(scrape *metrics.Scrape) {
 	scrape.Gauge("kontor_screening_oldest_list_seconds", "Time since the list was loaded that was loaded first.", oldest.Seconds())
 }
 
-type oneInput struct {
-	ID string `path:"id"`
-}
-
-func (s *Service) drop(ctx context.Context, in oneInput) (endpoint.Message, error) {
+func (s *Service) drop(ctx context.Context, in endpoint.ByID) (endpoint.Message, error) {
 	return endpoint.Confirm(ctx, s.Texts, "screening.dropped"), s.Drop(ctx, in.ID)
 }

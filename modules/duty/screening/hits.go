@@ -176,7 +176,7 @@ func readable(caller *access.Caller, wanted access.Permission) (all []string) {
 }
 
 // Hits returns a page of the hits, for reviewers, without those about the caller. It returns apierr.NoAccess for other callers.
-func (s *Service) Hits(ctx context.Context, in listInput) (list.Page[hit.Hit], error) {
+func (s *Service) Hits(ctx context.Context, in list.Input) (list.Page[hit.Hit], error) {
 	kinds := readable(access.From(ctx), access.ReadAll)
 	if len(kinds) == 0 {
 		return list.Page[hit.Hit]{}, apierr.NoAccess
@@ -216,7 +216,7 @@ func (s *Service) visible(ctx context.Context, q store.Querier, id string) (stor
 }
 
 // Hit returns a hit with both sides, the evidence and the history. It returns apierr.ScreeningHitNotFound and apierr.NoAccess.
-func (s *Service) Hit(ctx context.Context, in oneInput) (HitDetails, error) {
+func (s *Service) Hit(ctx context.Context, in endpoint.ByID) (HitDetails, error) {
 	h, err := s.visible(ctx, s.db, in.ID)
 	if err != nil {
 		return HitDetails{}, err

@@ -148,15 +148,13 @@ func (l *load) begin(ctx context.Context, name string) error {
 		err = tx.QueryRow(ctx, selectLoad, key).Scan(&l.list.ID, &l.number)
 		if errors.Is(err, store.ErrNotFound) {
 			l.list.ID, l.number = store.NewID(), 1
-			_, err = tx.Exec(ctx, insertLoad, l.list.ID, key)
-			return err
+			return tx.Run(ctx, insertLoad, l.list.ID, key)
 		}
 		if err != nil {
 			return err
 		}
 		l.number++
-		_, err = tx.Exec(ctx, claimLoad, l.list.ID)
-		return err
+		return tx.Run(ctx, claimLoad, l.list.ID)
 	})
 	if err != nil {
 		return err
@@ -395,10 +393,7 @@ const abandonLoad = `UPDATE screening_loads SET load = load + 1 WHERE list_id = 
 // abandon ends a load that has failed. Its entries are removed now, or by the next load of the list. It does not depend on the request,
 // which may have ended.
 func (l *load) abandon() {
-	err := l.inTx(l.life, func(tx *store.Tx) error {
-		_, err := tx.Exec(l.life, abandonLoad, l.list.ID, l.number)
-		return err
-	})
+	err := l.inTx(l.life, func(tx *store.Tx) error { return tx.Run(l.life, abandonLoad, l.list.ID, l.number) })
 	if err != nil {
 		l.Log.Warn("the rest of a list remains until it is loaded again", "list", l.list.ID, "cause", err)
 		return
@@ -409,20 +404,9 @@ func (l *load) abandon() {
 // Drop removes a list. It returns apierr.ScreeningListNotFound.
 func (s *Service) Drop(ctx context.Context, id string) error {
 	err := s.inTx(ctx, func(tx *store.Tx) error {
-		before, err := readList(ctx, tx, id)
-		if errors.Is(err, store.ErrNotFound) {
-			return apierr.ScreeningListNotFound
-		}
-		if err != nil {
-			return err
-		}
-		for _, statement := range []string{deleteList, deleteLoad} {
-			if _, err := tx.Exec(ctx, statement, id); err != nil {
-				return err
-			}
-		}
 		tx.AnnounceSoon(s.changed, "")
-		return listProof.Audit(ctx, tx, "screening.drop", id, before)
+		err := listProof.Change(ctx, tx, "screening.drop", id, func() error { return tx.RunEach(ctx, id, deleteList, deleteLoad) })
+		return records.OrMissing(err, apierr.ScreeningListNotFound)
 	})
 	if err == nil {
 		s.tidy(id)

@@ -67,14 +67,5 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 }
 
 func eraseHit(ctx context.Context, tx *store.Tx, id string) error {
-	before, err := readHit(ctx, tx, id)
-	if err != nil {
-		return err
-	}
-	for _, statement := range []string{deleteHitChanges, deleteHit} {
-		if _, err := tx.Exec(ctx, statement, id); err != nil {
-			return err
-		}
-	}
-	return hitProof.Audit(ctx, tx, personal.Action, id, before)
+	return hitProof.Change(ctx, tx, personal.Action, id, func() error { return tx.RunEach(ctx, id, deleteHitChanges, deleteHit) })
 }

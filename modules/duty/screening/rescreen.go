@@ -120,8 +120,7 @@ func (s *Service) forget(ctx context.Context) error {
 		if lists, err := inForce(ctx, tx); err != nil || len(lists) > 0 {
 			return err
 		}
-		_, err := tx.Exec(ctx, deleteFollowed, progressID)
-		return err
+		return tx.Run(ctx, deleteFollowed, progressID)
 	})
 }
 
@@ -150,8 +149,7 @@ func (s *Service) step(ctx context.Context, current *snapshot) (done bool, err e
 		return true, nil
 	case !t.known:
 		return false, s.db.InTx(ctx, func(tx *store.Tx) error {
-			_, err := tx.Exec(ctx, insertFollowed, progressID, t.after.seq, t.after.lists, sources[0].subject)
-			return err
+			return tx.Run(ctx, insertFollowed, progressID, t.after.seq, t.after.lists, sources[0].subject)
 		})
 	}
 	written := t.after.lists != t.before.lists || t.after.source != t.before.source || t.after.position != t.before.position
@@ -180,8 +178,7 @@ func (s *Service) step(ctx context.Context, current *snapshot) (done bool, err e
 		return false, nil
 	}
 	return false, s.db.InTx(ctx, func(tx *store.Tx) error { // if another node was faster, the step is repeated there
-		_, err := tx.Exec(ctx, updateFollowed, progressID, t.before.step, t.after.seq, t.after.lists, t.after.source, t.after.position)
-		return err
+		return tx.Run(ctx, updateFollowed, progressID, t.before.step, t.after.seq, t.after.lists, t.after.source, t.after.position)
 	})
 }
 

@@ -284,13 +284,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Summary: "Check an API key.", Handle: endpoint.JSON(http.StatusOK, s.public)},
 	}
 	rows = append(rows, s.factorEndpoints()...)
-	for i := range rows {
-		rows[i].Tag = "Authentication"
-		if rows[i].Limit == ratelimit.Undecided {
-			rows[i].Limit = ratelimit.Private
-		}
-	}
-	return rows
+	return endpoint.Group("Authentication", ratelimit.Private, rows)
 }
 
 type signInInput struct {
@@ -322,11 +316,6 @@ func (in *refreshInput) Validate(v *apierr.Fields) {
 	}
 }
 
-type sessionsInput struct {
-	UserID string      `path:"id"`
-	Query  list.Params `query:"*"`
-}
-
 type sessionInput struct {
 	UserID    string `path:"id"`
 	SessionID string `path:"session_id"`
@@ -349,19 +338,11 @@ func (s *Service) createKey(ctx context.Context, in createKeyInput) (NewAPIKey, 
 	return s.CreateKey(ctx, in.Name, KeyLimits{Scopes: in.Scopes, Expires: in.Expires})
 }
 
-type keysInput struct {
-	Query list.Params `query:"*"`
-}
-
-func (s *Service) listKeys(ctx context.Context, in keysInput) (list.Page[APIKey], error) {
+func (s *Service) listKeys(ctx context.Context, in list.Input) (list.Page[APIKey], error) {
 	return s.Keys(ctx, in.Query)
 }
 
-type keyInput struct {
-	ID string `path:"id"`
-}
-
-func (s *Service) revokeKey(ctx context.Context, in keyInput) (endpoint.Message, error) {
+func (s *Service) revokeKey(ctx context.Context, in endpoint.ByID) (endpoint.Message, error) {
 	return endpoint.Confirm(ctx, s.options.Texts, "auth.key_revoked"), s.RevokeKey(ctx, in.ID)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"kontor/modules/kit/factor"
+	"kontor/modules/kit/records"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -90,11 +91,8 @@ func (s *Service) openChallenge(ctx context.Context, p purpose, token string) (c
 		c.sessionID = access.From(ctx).SessionID
 	}
 	err := s.db.QueryRow(ctx, selectChallenge, c.key(s.db.Now())...).Scan(&c.userID, &c.sealed)
-	if errors.Is(err, store.ErrNotFound) {
-		return challenge{}, apierr.ChallengeExpired
-	}
 	if err != nil {
-		return challenge{}, err
+		return challenge{}, records.OrMissing(err, apierr.ChallengeExpired)
 	}
 	plain, err := s.db.Unseal("auth_challenges", "data", c.id, c.sealed)
 	if err == nil {
@@ -130,8 +128,7 @@ const (
 
 func (c challenge) insert(ctx context.Context, tx *store.Tx) error {
 	now := tx.Now()
-	_, err := tx.Exec(ctx, insertChallengeRow, c.id, string(c.purpose), c.userID, c.sessionID, c.device, c.sealed, now, now.Add(challengeFor))
-	return err
+	return tx.Run(ctx, insertChallengeRow, c.id, string(c.purpose), c.userID, c.sessionID, c.device, c.sealed, now, now.Add(challengeFor))
 }
 
 // change runs a statement on the open challenge. It returns apierr.ChallengeExpired if it is no longer open.

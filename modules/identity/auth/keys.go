@@ -201,16 +201,8 @@ func (s *Service) RevokeKey(ctx context.Context, id string) error {
 		if _, err := keyTable.Get(ctx, tx, id, access.Delete); err != nil {
 			return err
 		}
-		was, err := readKeyRow(ctx, tx, id)
-		if err != nil {
-			return err
-		}
-		changed, err := tx.Exec(ctx, updateKeyRevoked, id, tx.Now())
-		if err != nil || changed == 0 {
-			return err
-		}
 		tx.Announce(s.topics.apiKeys, "")
-		return keyProof.Audit(ctx, tx, actionKeyRevoke, id, was)
+		return keyProof.ChangeRow(ctx, tx, actionKeyRevoke, id, updateKeyRevoked, id, tx.Now())
 	})
 }
 

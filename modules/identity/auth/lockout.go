@@ -197,15 +197,11 @@ const (
 func selectFailures(ctx context.Context, q store.Querier, subject string) (failures, error) {
 	var f failures
 	err := q.QueryRow(ctx, selectFailuresOf, subject).Scan(&f.count, &f.last, &f.blockedUntil)
-	if errors.Is(err, store.ErrNotFound) {
-		return failures{}, nil
-	}
-	return f, err
+	return f, store.Optional(err)
 }
 
 func upsertFailures(ctx context.Context, tx *store.Tx, subject string, f failures) error {
-	_, err := tx.Exec(ctx, upsertFailuresOf, subject, f.count, f.last, f.blockedUntil)
-	return err
+	return tx.Run(ctx, upsertFailuresOf, subject, f.count, f.last, f.blockedUntil)
 }
 
 // selectNetworkFull returns zero while the value may be tried from the network, or the time at which the value that expires

@@ -2,7 +2,6 @@ package auth
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"kontor/modules/kit/personal"
@@ -89,13 +88,8 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 	return personal.Run(ctx, tx, cursor,
 		personal.Once(func(ctx context.Context, tx *store.Tx) error { return s.eraseUser(ctx, tx, subject.ID) }),
 		personal.EachID(selectSessionIDs, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
-			for _, statement := range []string{deleteTokensOfSession, deleteSession} {
-				if _, err := tx.Exec(ctx, statement, id); err != nil {
-					return err
-				}
-			}
 			tx.Audit(store.AuditEntry{Actor: personal.Actor(ctx), Action: personal.Action, RecType: sessionTable.Type.Name, RecID: id})
-			return nil
+			return tx.RunEach(ctx, id, deleteTokensOfSession, deleteSession)
 		}),
 		personal.EachID(selectLoginKeys, subject.ID, func(ctx context.Context, tx *store.Tx, key string) error {
 			return s.eraseFailures(ctx, tx, s.newAttempt(anywhere(ctx), "", key))
@@ -103,22 +97,11 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 }
 
 func (s *Service) eraseUser(ctx context.Context, tx *store.Tx, userID string) error {
-	before, err := readPassword(ctx, tx, userID)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err := store.Optional(passwordProof.ChangeRow(ctx, tx, personal.Action, userID, deletePassword, userID)); err != nil {
 		return err
 	}
-	if err == nil {
-		if _, err := tx.Exec(ctx, deletePassword, userID); err != nil {
-			return err
-		}
-		if err := passwordProof.Audit(ctx, tx, personal.Action, userID, before); err != nil {
-			return err
-		}
-	}
-	for _, statement := range []string{deleteDevices, deleteDeviceTokens, deleteAllNetworks, deleteChallengesOf, deleteUndosOf, deleteDuty} {
-		if _, err := tx.Exec(ctx, statement, userID); err != nil {
-			return err
-		}
+	if err := tx.RunEach(ctx, userID, deleteDevices, deleteDeviceTokens, deleteAllNetworks, deleteChallengesOf, deleteUndosOf, deleteDuty); err != nil {
+		return err
 	}
 	for _, tried := range []attempt{s.newAttempt(anywhere(ctx), userID, ""), s.newFactorAttempt(anywhere(ctx), userID)} {
 		if err := s.eraseFailures(ctx, tx, tried); err != nil {
@@ -134,12 +117,7 @@ func anywhere(ctx context.Context) context.Context { return endpoint.With(ctx, &
 // eraseFailures deletes the failures of the user or the sign-in name of an attempt. Those of a pair with a network are deleted
 // after their time: the network is not known.
 func (s *Service) eraseFailures(ctx context.Context, tx *store.Tx, tried attempt) error {
-	for _, statement := range []string{deleteFailures, deleteTriedValues} {
-		if _, err := tx.Exec(ctx, statement, tried.who); err != nil {
-			return err
-		}
-	}
-	return nil
+	return tx.RunEach(ctx, tried.who, deleteFailures, deleteTriedValues)
 }
 
 // Proofs returns how the audit trail digests the records of this module: passwords, sessions and API keys. The digests do not

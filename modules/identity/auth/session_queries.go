@@ -158,8 +158,7 @@ func selectActive(ctx context.Context, q store.Querier, userID, sessionID string
 }
 
 func insertRefreshToken(ctx context.Context, tx *store.Tx, hash, sessionID string, expires store.Time) error {
-	_, err := tx.Exec(ctx, insertRefresh, hash, sessionID, expires)
-	return err
+	return tx.Run(ctx, insertRefresh, hash, sessionID, expires)
 }
 
 // refreshToken is a refresh token of an active session.

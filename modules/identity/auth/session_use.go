@@ -244,7 +244,7 @@ func (s *Service) parseDevice(userID, token string) device {
 }
 
 const (
-	selectKnownNetwork = `SELECT count(*) FROM known_networks WHERE subject = $1 AND last_success_at > $2`
+	selectKnownNetwork = `SELECT 1 FROM known_networks WHERE subject = $1 AND last_success_at > $2`
 
 	upsertKnownNetwork = `
 		INSERT INTO known_networks (subject, user_id, last_success_at) VALUES ($1, $2, $3)
@@ -253,7 +253,7 @@ const (
 	deleteKnownNetworks = `DELETE FROM known_networks WHERE user_id = $1 AND subject <> $2`
 
 	selectDeviceToken = `
-		SELECT count(*) FROM device_tokens WHERE id = $1 AND user_id = $2 AND rotation = $3 AND expires_at > $4`
+		SELECT 1 FROM device_tokens WHERE id = $1 AND user_id = $2 AND rotation = $3 AND expires_at > $4`
 
 	rotateDeviceToken = `
 		UPDATE device_tokens SET rotation = rotation + 1, session_id = $4, last_use_at = $5, expires_at = $6
@@ -275,9 +275,7 @@ const (
 
 // selectKnown reports whether the user has recently signed in from the network.
 func selectKnown(ctx context.Context, q store.Querier, a attempt) (bool, error) {
-	var n int
-	err := q.QueryRow(ctx, selectKnownNetwork, a.known, q.Now().Add(-networkKnownFor)).Scan(&n)
-	return n > 0, err
+	return store.Exists(ctx, q, selectKnownNetwork, a.known, q.Now().Add(-networkKnownFor))
 }
 
 // selectDevice reports whether the device token of the attempt is valid.
@@ -285,15 +283,12 @@ func selectDevice(ctx context.Context, q store.Querier, a attempt) (bool, error)
 	if a.device.id == "" {
 		return false, nil
 	}
-	var n int
-	err := q.QueryRow(ctx, selectDeviceToken, a.device.id, a.user, a.device.rotation, q.Now()).Scan(&n)
-	return n > 0, err
+	return store.Exists(ctx, q, selectDeviceToken, a.device.id, a.user, a.device.rotation, q.Now())
 }
 
 // rememberNetwork stores the network of the attempt as known to the user.
 func rememberNetwork(ctx context.Context, tx *store.Tx, a attempt) error {
-	_, err := tx.Exec(ctx, upsertKnownNetwork, a.known, a.user, tx.Now())
-	return err
+	return tx.Run(ctx, upsertKnownNetwork, a.known, a.user, tx.Now())
 }
 
 // renewDevice returns a new device token for a sign-in. It replaces the token of the attempt if that is valid.
@@ -322,8 +317,7 @@ func (s *Service) forgetKnownClients(ctx context.Context, tx *store.Tx, userID s
 	if _, err := tx.Exec(ctx, deleteDeviceTokens, userID); err != nil {
 		return err
 	}
-	_, err := tx.Exec(ctx, deleteKnownNetworks, userID, s.newAttempt(ctx, userID, "").known)
-	return err
+	return tx.Run(ctx, deleteKnownNetworks, userID, s.newAttempt(ctx, userID, "").known)
 }
 
 // TrustNetwork stores the network of the request as known to the user. It is for callers that have authenticated the user by

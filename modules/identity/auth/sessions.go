@@ -155,19 +155,19 @@ func (s *Service) endOneSession(ctx context.Context, in sessionInput) (endpoint.
 
 // sessionsOf lists the active sessions of a user. The caller is the user, or may read the sessions. It returns
 // apierr.UserNotFound and apierr.NoAccess.
-func (s *Service) sessionsOf(ctx context.Context, in sessionsInput) (list.Page[Session], error) {
+func (s *Service) sessionsOf(ctx context.Context, in list.OfInput) (list.Page[Session], error) {
 	caller := access.From(ctx)
-	if err := userExists(ctx, s.db, in.UserID); err != nil {
+	if err := userExists(ctx, s.db, in.ID); err != nil {
 		return list.Page[Session]{}, err
 	}
 	// Whole minutes, so that the totals can be cached for a minute.
 	const minute = store.Time(time.Minute / time.Millisecond)
-	active := list.Where{SQL: "user_id = $1 AND expires_at > $2", Args: []any{in.UserID, s.db.Now() / minute * minute}}
+	active := list.Where{SQL: "user_id = $1 AND expires_at > $2", Args: []any{in.ID, s.db.Now() / minute * minute}}
 	page, err := sessionList.Page(ctx, s.db, in.Query, active, sessionTable.Visible(caller))
 	if err != nil {
 		return page, err
 	}
-	if page.TotalUnfiltered == 0 && caller.UserID != in.UserID && !caller.May(access.Sessions, access.ReadAll) {
+	if page.TotalUnfiltered == 0 && caller.UserID != in.ID && !caller.May(access.Sessions, access.ReadAll) {
 		return list.Page[Session]{}, apierr.NoAccess
 	}
 	for i := range page.Data.Rows {

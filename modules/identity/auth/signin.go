@@ -200,17 +200,13 @@ func (s *Service) compare(ctx context.Context, user account, password string) (m
 
 // MarkPrinted records that the password of a user was printed. The console reminds the user until they replace it.
 func (s *Service) MarkPrinted(ctx context.Context, tx *store.Tx, userID string) error {
-	_, err := tx.Exec(ctx, updatePasswordPrinted, userID)
-	return err
+	return tx.Run(ctx, updatePasswordPrinted, userID)
 }
 
 // PasswordPrinted reports whether the password of a user is still the one that the first start printed.
 func (s *Service) PasswordPrinted(ctx context.Context, q store.Querier, userID string) (printed bool, err error) {
 	err = q.QueryRow(ctx, selectPrinted, userID).Scan(&printed)
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
-	}
-	return printed, err
+	return printed, store.Optional(err)
 }
 
 // reportFailure reports a failed attempt to the audit trail. It names the sign-in value by its keyed hash only, because people
@@ -281,8 +277,5 @@ type login struct{ key, former string }
 func selectAccount(ctx context.Context, q store.Querier, l login) (account, error) {
 	var a account
 	err := q.QueryRow(ctx, selectAccountByKey, l.key, l.former).Scan(&a.id, &a.status, &a.hash)
-	if errors.Is(err, store.ErrNotFound) {
-		return account{}, nil
-	}
-	return a, err
+	return a, store.Optional(err)
 }

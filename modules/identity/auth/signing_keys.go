@@ -322,8 +322,7 @@ func (s *Service) insertSigningKey(ctx context.Context, tx *store.Tx, kid string
 	}
 	auditSigning(tx, "signing_keys.create", kid)
 	if !drop {
-		_, err := tx.Exec(ctx, retireSigningKeys, number, tx.Now())
-		return err
+		return tx.Run(ctx, retireSigningKeys, number, tx.Now())
 	}
 	former, err := store.All(ctx, tx, store.Text, selectFormerSigningKeys, number)
 	if err != nil {
@@ -332,8 +331,7 @@ func (s *Service) insertSigningKey(ctx context.Context, tx *store.Tx, kid string
 	for _, kid := range former {
 		auditSigning(tx, "signing_keys.drop", kid)
 	}
-	_, err = tx.Exec(ctx, deleteFormerSigningKeys, number)
-	return err
+	return tx.Run(ctx, deleteFormerSigningKeys, number)
 }
 
 // auditSigning writes an audit entry about a signing key.

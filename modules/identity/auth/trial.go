@@ -3,12 +3,12 @@ package auth
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"net/http"
 	"sync"
 	"time"
 
 	"kontor/modules/kit/factor"
+	"kontor/modules/kit/records"
 	"kontor/modules/kit/signin"
 	"kontor/server/access"
 	"kontor/server/apierr"
@@ -109,8 +109,7 @@ func (s *Service) dropMethod(ctx context.Context, tx *store.Tx, m signin.Method,
 func (s *Service) NewUndo(kind signin.Kind, userID, id string) (path string, keep func(ctx context.Context, tx *store.Tx) error) {
 	token := newSecret(undoBytes)
 	return "/undo#" + token, func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.Exec(ctx, insertUndo, tokenHash(token), userID, string(kind), id, tx.Now(), tx.Now().Add(signin.Trial))
-		return err
+		return tx.Run(ctx, insertUndo, tokenHash(token), userID, string(kind), id, tx.Now(), tx.Now().Add(signin.Trial))
 	}
 }
 
@@ -138,11 +137,8 @@ func (s *Service) undo(ctx context.Context, in undoInput) (endpoint.Message, err
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		var wanted signin.Method
 		err := tx.QueryRow(ctx, selectUndo, tokenHash(in.Token), tx.Now()).Scan(&wanted.UserID, &wanted.Kind, &wanted.ID)
-		if errors.Is(err, store.ErrNotFound) {
-			return apierr.UndoInvalid
-		}
 		if err != nil {
-			return err
+			return records.OrMissing(err, apierr.UndoInvalid)
 		}
 		methods, err := s.onTrial(ctx, tx, wanted.UserID)
 		if err != nil {

@@ -103,7 +103,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	}
 	for i := range rows {
 		r := &rows[i]
-		r.Method, r.Limit, r.AuthZEN = http.MethodPost, ratelimit.Private, true
+		r.Method, r.AuthZEN = http.MethodPost, true
 		r.Access, r.Roles = access.SignedIn, []string{access.Advisor, access.Customer}
 		r.Subject = access.NoSubject("it changes nothing, and readers of all grants alone ask about others")
 		r.Faults = []apierr.Kind{apierr.InvalidInput}
@@ -114,10 +114,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		Name: "authzen.metadata", Method: http.MethodGet, Path: pathMetadata, Access: access.Public, Limit: ratelimit.Public, // clients read it before they have a token
 		AuthZEN: true, Summary: "Get the metadata of the decision point.", Handle: endpoint.JSON(http.StatusOK, s.metadata),
 	})
-	for i := range rows {
-		rows[i].Tag = "AuthZEN"
-	}
-	return rows
+	return endpoint.Group("AuthZEN", ratelimit.Private, rows)
 }
 
 // metadata describes the decision point (section "Policy Decision Point Metadata").

@@ -111,27 +111,25 @@ func (s *Service) update(ctx context.Context, in updateInput) (User, error) {
 
 // save writes a changed user.
 func (s *Service) save(ctx context.Context, tx *store.Tx, before User, u *User, action string) error {
-	was, err := readAccount(ctx, tx, u.ID)
-	if err != nil {
-		return err
-	}
-	if u.DisplayName != before.DisplayName {
-		if err := s.keepName(ctx, tx, u.ID, before.DisplayName); err != nil {
+	return accountProof.Change(ctx, tx, action, u.ID, func() error {
+		if u.DisplayName != before.DisplayName {
+			if err := s.keepName(ctx, tx, u.ID, before.DisplayName); err != nil {
+				return err
+			}
+		}
+		u.ModifiedAt = tx.Now()
+		changed, err := tx.Exec(ctx, updateUser, u.ID, u.Status, u.Language, u.ModifiedAt, records.Actor(ctx), before.version,
+			u.DisplayName, types.SearchKey(u.DisplayName), types.NameSkeleton(u.DisplayName), types.SortKey(u.DisplayName))
+		if err != nil {
 			return err
 		}
-	}
-	u.ModifiedAt = tx.Now()
-	changed, err := tx.Exec(ctx, updateUser, u.ID, u.Status, u.Language, u.ModifiedAt, records.Actor(ctx), before.version,
-		u.DisplayName, types.SearchKey(u.DisplayName), types.NameSkeleton(u.DisplayName), types.SortKey(u.DisplayName))
-	if err != nil {
-		return err
-	}
-	if changed != 1 {
-		return apierr.PreconditionFailed // changed by another request since
-	}
-	u.version++
-	s.invalidate(tx, u.ID)
-	return accountProof.Audit(ctx, tx, action, u.ID, was)
+		if changed != 1 {
+			return apierr.PreconditionFailed // changed by another request since
+		}
+		u.version++
+		s.invalidate(tx, u.ID)
+		return nil
+	})
 }
 
 // changeStatus changes the status of a user. Activated users lose the role Registrant. All sessions of disabled users end. It
@@ -324,6 +322,5 @@ func (s *Service) keepCredential(ctx context.Context, tx *store.Tx, c Credential
 }
 
 func keepMark(ctx context.Context, tx *store.Tx, userID, kind, digest string) error {
-	_, err := tx.Exec(ctx, insertMark, userID, kind, digest, tx.Now())
-	return err
+	return tx.Run(ctx, insertMark, userID, kind, digest, tx.Now())
 }

@@ -80,7 +80,7 @@ const (
 		SELECT count(*), COALESCE(sum(CASE WHEN value_key = $2 OR value_key = $2 || ' ' || id THEN 1 ELSE 0 END), 0)
 		FROM credentials WHERE user_id = $1`
 
-	countTaken = `SELECT count(*) FROM credentials WHERE value_key = $1 AND (validated = TRUE OR created_at > $2)`
+	selectTaken = `SELECT 1 FROM credentials WHERE value_key = $1 AND (validated = TRUE OR created_at > $2) LIMIT 1`
 
 	selectUntrustedOf = `
 		SELECT ` + credentialColumns + ` FROM credentials
@@ -443,8 +443,7 @@ func waitFor(ctx context.Context, q store.Querier, limited quota) (time.Duration
 }
 
 func insertEvent(ctx context.Context, tx *store.Tx, subject string) error {
-	_, err := tx.Exec(ctx, insertSend, store.NewID(), subject, tx.Now())
-	return err
+	return tx.Run(ctx, insertSend, store.NewID(), subject, tx.Now())
 }
 
 // purgeBatch is the number of rows that one transaction deletes, so that other writes do not wait long.

@@ -118,40 +118,21 @@ func (s *Service) deleteClaim(ctx context.Context, tx *store.Tx, key string, unt
 }
 
 func (s *Service) remove(ctx context.Context, tx *store.Tx, c Credential, by string) error {
-	was, err := readCredential(ctx, tx, c.ID)
-	if err != nil {
-		return err
-	}
 	if err := s.keepCredential(ctx, tx, c); err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, deleteOTP, c.ID); err != nil {
-		return err
-	}
-	if _, err := tx.Exec(ctx, deleteCredential, c.ID); err != nil {
-		return err
-	}
 	s.invalidate(tx, c.UserID)
-	tx.Audit(store.AuditEntry{Actor: by, Action: "credentials.delete", RecType: access.Credentials.Name, RecID: c.ID, Before: was})
-	return nil
+	return credentialProof.ChangeBy(ctx, tx, by, "credentials.delete", c.ID, func() error { return tx.RunEach(ctx, c.ID, deleteOTP, deleteCredential) })
 }
 
 // listCredentials lists the credentials of a user. The caller is the user, or may read the credentials. It returns
 // apierr.UserNotFound and apierr.NoAccess.
-func (s *Service) listCredentials(ctx context.Context, in credentialsInput) (list.Page[Credential], error) {
-	caller := access.From(ctx)
-	if err := userExists(ctx, s.db, in.UserID); err != nil {
+func (s *Service) listCredentials(ctx context.Context, in list.OfInput) (list.Page[Credential], error) {
+	if err := userExists(ctx, s.db, in.ID); err != nil {
 		return list.Page[Credential]{}, err
 	}
-	ofUser := list.Where{SQL: "user_id = $1", Args: []any{in.UserID}}
-	if caller.UserID == in.UserID || caller.May(access.Credentials, access.Read) {
-		return credentialList.Page(ctx, s.db, in.Query, ofUser)
-	}
-	page, err := credentialList.Page(ctx, s.db, in.Query, ofUser, credentialTable.Visible(caller))
-	if err == nil && page.TotalUnfiltered == 0 {
-		err = apierr.NoAccess
-	}
-	return page, err
+	ofUser := list.Where{SQL: "user_id = $1", Args: []any{in.ID}}
+	return credentialTable.PageOf(ctx, s.db, credentialList, in, ofUser)
 }
 
 // deleteCredential deletes a credential. The last validated credential of a user stays, and so do older ones while a new
@@ -369,9 +350,7 @@ func checkCount(ctx context.Context, q store.Querier, c Credential) error {
 
 // isTaken reports whether a user has validated the value or recently claimed it.
 func (s *Service) isTaken(ctx context.Context, q store.Querier, key string) (bool, error) {
-	var n int
-	err := q.QueryRow(ctx, countTaken, key, q.Now().Add(-s.OTPLife)).Scan(&n)
-	return n > 0, err
+	return store.Exists(ctx, q, selectTaken, key, q.Now().Add(-s.OTPLife))
 }
 
 // prepareProof prepares the code that validates a value. If another user has already validated the value, the message says so

@@ -190,10 +190,7 @@ func (s *Service) Start(ctx context.Context) error {
 			}
 		}
 	}
-	return s.db.InTx(ctx, func(tx *store.Tx) error {
-		_, err := tx.Exec(ctx, insertKeyRules, keyRules, tx.Now())
-		return err
-	})
+	return s.db.InTx(ctx, func(tx *store.Tx) error { return tx.Run(ctx, insertKeyRules, keyRules, tx.Now()) })
 }
 
 // rekey derives the keys of some credentials again, in the order of their ids: the older one of two that collide gets the

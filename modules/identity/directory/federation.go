@@ -256,11 +256,8 @@ func (s *Service) Find(ctx context.Context, q store.Querier, login string) (User
 	id, err := types.ParseID(strings.TrimSpace(login))
 	if err != nil {
 		c, err := selectValidated(ctx, q, keysOf(login))
-		if errors.Is(err, store.ErrNotFound) {
-			return User{}, apierr.UserNotFound
-		}
 		if err != nil {
-			return User{}, err
+			return User{}, records.OrMissing(err, apierr.UserNotFound)
 		}
 		id = c.UserID
 	}

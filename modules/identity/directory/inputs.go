@@ -30,11 +30,6 @@ type listInput struct {
 // Validate checks the searched text.
 func (in *listInput) Validate(v *apierr.Fields) { in.Text.Validate(v) }
 
-type credentialsInput struct {
-	UserID string      `path:"id"`
-	Query  list.Params `query:"*"`
-}
-
 type registerInput struct {
 	Type     string `json:"credential_type" enum:"email,phone,username" required:"true"`
 	Value    string `json:"credential_value" required:"true"`

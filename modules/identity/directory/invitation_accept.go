@@ -59,11 +59,8 @@ func (s *Service) validInvitation(ctx context.Context, q store.Querier, token st
 		return Invitation{}, apierr.InvitationInvalid
 	}
 	i, err := scanInvitation(q.QueryRow(ctx, `SELECT `+invitationColumns+` FROM invitations WHERE id = $1`, id))
-	if errors.Is(err, store.ErrNotFound) {
-		return Invitation{}, apierr.InvitationInvalid
-	}
 	if err != nil {
-		return Invitation{}, err
+		return Invitation{}, records.OrMissing(err, apierr.InvitationInvalid)
 	}
 	if !sameDigest(i.digest, s.invitationDigest(i, secret)) || i.ExpiresAt <= q.Now() {
 		return Invitation{}, apierr.InvitationInvalid
@@ -259,10 +256,6 @@ func (s *Service) validated(ctx context.Context, tx *store.Tx, c *Credential) er
 	if user, err = withRoles(ctx, tx, user, err); err != nil {
 		return err
 	}
-	was, err := readCredential(ctx, tx, c.ID)
-	if err != nil {
-		return err
-	}
 	now := tx.Now()
 	if user.Status != Pending {
 		c.trust(now.Add(signin.Trial))
@@ -274,14 +267,11 @@ func (s *Service) validated(ctx context.Context, tx *store.Tx, c *Credential) er
 			return err
 		}
 	}
-	if _, err := tx.Exec(ctx, validateCredential, c.ID, now, c.target(), c.trustedFrom); err != nil {
+	if err := credentialProof.ChangeRow(ctx, tx, "credentials.validate", c.ID, validateCredential, c.ID, now, c.target(), c.trustedFrom); err != nil {
 		return err
 	}
 	s.invalidate(tx, c.UserID)
 	c.key, c.Validated, c.ValidatedAt, c.version = c.target(), true, &now, c.version+1
-	if err := credentialProof.Audit(ctx, tx, "credentials.validate", c.ID, was); err != nil {
-		return err
-	}
 	if user.Status != Pending {
 		return nil
 	}

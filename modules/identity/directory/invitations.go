@@ -209,13 +209,9 @@ func (s *Service) invitation(ctx context.Context, q store.Querier, id string) (I
 	return i, err
 }
 
-type invitationPath struct {
-	ID string `path:"id"`
-}
-
 // resendInvitation sends a new link, with a new validity. Earlier links become void. The rights of the user who invited still
 // count. It returns apierr.InvitationNotFound and apierr.OTPSendLimited.
-func (s *Service) resendInvitation(ctx context.Context, in invitationPath) (Invitation, error) {
+func (s *Service) resendInvitation(ctx context.Context, in endpoint.ByID) (Invitation, error) {
 	i, err := s.invitation(ctx, s.db, in.ID)
 	if err != nil {
 		return i, err
@@ -244,7 +240,7 @@ func (s *Service) resendInvitation(ctx context.Context, in invitationPath) (Invi
 }
 
 // withdrawInvitation deletes an invitation. Its link is void at once. It returns apierr.InvitationNotFound.
-func (s *Service) withdrawInvitation(ctx context.Context, in invitationPath) (endpoint.Message, error) {
+func (s *Service) withdrawInvitation(ctx context.Context, in endpoint.ByID) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		i, err := s.invitation(ctx, tx, in.ID)
 		if err != nil {

@@ -45,7 +45,7 @@ const (
 		SELECT 1 FROM credentials
 		WHERE user_id = $1 AND type = 'email' AND value_key = $2 AND validated = TRUE`
 
-	countUsers = `SELECT COUNT(*) FROM users`
+	selectAnyUser = `SELECT 1 FROM users LIMIT 1`
 
 	updateLastLogin = `UPDATE users SET last_login_at = $2 WHERE id = $1`
 )
@@ -140,25 +140,17 @@ func (s *Service) Addresses(ctx context.Context, q store.Querier, ids ...string)
 // OwnsEmail reports whether the user has validated the e-mail address. The address may be written in any way that
 // [LoginKey] recognises.
 func (s *Service) OwnsEmail(ctx context.Context, q store.Querier, userID, address string) (bool, error) {
-	var one int
-	err := q.QueryRow(ctx, selectOwnedEmail, userID, LoginKey(address)).Scan(&one)
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
+	return store.Exists(ctx, q, selectOwnedEmail, userID, LoginKey(address))
 }
 
 // Any reports whether there is any user: a new installation has none.
 func (s *Service) Any(ctx context.Context, q store.Querier) (bool, error) {
-	var n int
-	err := q.QueryRow(ctx, countUsers).Scan(&n)
-	return n > 0, err
+	return store.Exists(ctx, q, selectAnyUser)
 }
 
 // SetLastLogin records the time of a sign-in. It leaves no audit entry: the new session has one.
 func (s *Service) SetLastLogin(ctx context.Context, tx *store.Tx, userID string) error {
-	_, err := tx.Exec(ctx, updateLastLogin, userID, tx.Now())
-	return err
+	return tx.Run(ctx, updateLastLogin, userID, tx.Now())
 }
 
 // changed invalidates what is cached of a user after the commit: their sessions, and their name and roles.

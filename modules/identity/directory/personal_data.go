@@ -2,7 +2,6 @@ package directory
 
 import (
 	"context"
-	"fmt"
 
 	"kontor/modules/kit/personal"
 	"kontor/modules/kit/records"
@@ -87,39 +86,15 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 	return personal.Run(ctx, tx, cursor,
 		personal.Once(func(ctx context.Context, tx *store.Tx) error { return s.eraseRecord(ctx, tx, subject.ID) }),
 		personal.EachID(selectCredentialIDs, subject.ID, s.eraseCredential),
-		personal.Once(func(ctx context.Context, tx *store.Tx) error {
-			_, err := tx.Exec(ctx, deleteMarks, subject.ID)
-			return err
-		}))
+		personal.Once(func(ctx context.Context, tx *store.Tx) error { return tx.Run(ctx, deleteMarks, subject.ID) }))
 }
 
 func (s *Service) eraseRecord(ctx context.Context, tx *store.Tx, id string) error {
-	before, err := readAccount(ctx, tx, id)
-	if err != nil {
-		return fmt.Errorf("read a user: %w", err)
-	}
-	changed, err := tx.Exec(ctx, eraseUser, id, tx.Now(), personal.Actor(ctx))
-	if err != nil || changed == 0 {
+	if err := accountProof.ChangeRow(ctx, tx, personal.Action, id, eraseUser, id, tx.Now(), personal.Actor(ctx)); err != nil {
 		return err
 	}
-	if err := accountProof.Audit(ctx, tx, personal.Action, id, before); err != nil {
+	if err := userRolesProof.ChangeRow(ctx, tx, personal.Action, id, deleteRoles, id); err != nil {
 		return err
-	}
-	held, err := userRolesProof.Exists(ctx, tx, id)
-	if err != nil {
-		return err
-	}
-	if held {
-		was, err := userRolesProof.Read(ctx, tx, id)
-		if err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, deleteRoles, id); err != nil {
-			return err
-		}
-		if err := userRolesProof.Audit(ctx, tx, personal.Action, id, was); err != nil {
-			return err
-		}
 	}
 	s.changed(tx, id)
 	return s.auth.EndSessions(ctx, tx, id, "")
@@ -130,22 +105,12 @@ func (s *Service) eraseCredential(ctx context.Context, tx *store.Tx, id string) 
 	if err != nil {
 		return err
 	}
-	before, err := readCredential(ctx, tx, id)
-	if err != nil {
-		return err
-	}
 	for _, purpose := range []string{"target", "target for " + forValidation, "target for " + forRecovery} {
-		if _, err := tx.Exec(ctx, deleteSends, s.subject(purpose, c.target())); err != nil {
+		if err := tx.Run(ctx, deleteSends, s.subject(purpose, c.target())); err != nil {
 			return err
 		}
 	}
-	for _, statement := range []string{deleteOTP, deleteCredential} {
-		if _, err := tx.Exec(ctx, statement, id); err != nil {
-			return err
-		}
-	}
-	tx.Audit(store.AuditEntry{Actor: personal.Actor(ctx), Action: personal.Action, RecType: credentialProof.Type, RecID: id, Before: before})
-	return nil
+	return credentialProof.Change(ctx, tx, personal.Action, id, func() error { return tx.RunEach(ctx, id, deleteOTP, deleteCredential) })
 }
 
 // Proofs returns how the audit trail digests the records of this module: users, credentials and held roles. The digests do not

@@ -100,19 +100,12 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, u User, wanted []ass
 	if err != nil || !changed {
 		return u, err
 	}
-	was, err := readAccount(ctx, tx, u.ID)
-	if err != nil {
-		return u, err
-	}
 	names := strings.Join(u.Roles, ", ")
-	if _, err := tx.Exec(ctx, touchUser, u.ID, tx.Now(), records.Actor(ctx)); err != nil {
+	if err := accountProof.ChangeRow(ctx, tx, "users.roles", u.ID, touchUser, u.ID, tx.Now(), records.Actor(ctx)); err != nil {
 		return u, err
 	}
 	after, err := userTable.GetUnchecked(ctx, tx, u.ID)
 	if u, err = withRoles(ctx, tx, after, err); err != nil {
-		return u, err
-	}
-	if err := accountProof.Audit(ctx, tx, "users.roles", u.ID, was); err != nil {
 		return u, err
 	}
 	s.changed(tx, u.ID)

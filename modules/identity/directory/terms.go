@@ -191,14 +191,7 @@ func (s *Service) ApplyTerms(ctx context.Context, tx *store.Tx, limit int) (int,
 
 // auditTerms writes the entries of a user whose roles have begun or ended.
 func (s *Service) auditTerms(ctx context.Context, tx *store.Tx, userID string) error {
-	was, err := readAccount(ctx, tx, userID)
-	if err != nil {
-		return err
-	}
-	if _, err := tx.Exec(ctx, touchUser, userID, tx.Now(), records.Actor(ctx)); err != nil {
-		return err
-	}
-	if err := accountProof.Audit(ctx, tx, "users.roles_term", userID, was); err != nil {
+	if err := accountProof.ChangeRow(ctx, tx, "users.roles_term", userID, touchUser, userID, tx.Now(), records.Actor(ctx)); err != nil {
 		return err
 	}
 	s.changed(tx, userID)

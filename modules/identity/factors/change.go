@@ -16,26 +16,18 @@ import (
 
 // list lists the factors of a user. The caller is the user, or may read the factors. It returns apierr.UserNotFound and
 // apierr.NoAccess, and apierr.FactorRequired as requireOwn does.
-func (s *Service) list(ctx context.Context, in listInput) (list.Page[Factor], error) {
-	caller := access.From(ctx)
-	if err := requireOwn(ctx, in.UserID); err != nil {
+func (s *Service) list(ctx context.Context, in list.OfInput) (list.Page[Factor], error) {
+	if err := requireOwn(ctx, in.ID); err != nil {
 		return list.Page[Factor]{}, err
 	}
-	if _, err := userStatus(ctx, s.db, in.UserID); err != nil {
+	if _, err := userStatus(ctx, s.db, in.ID); err != nil {
 		return list.Page[Factor]{}, err
 	}
 	// Whole minutes, so that the totals can be cached for a minute.
 	const minute = store.Time(time.Minute / time.Millisecond)
 	current := list.Where{SQL: "user_id = $1 AND (status = 'active' OR created_at > $2)",
-		Args: []any{in.UserID, s.db.Now().Add(-enrolmentLife) / minute * minute}}
-	if caller.UserID == in.UserID || caller.May(access.Factors, access.Read) {
-		return factorList.Page(ctx, s.db, in.Query, current)
-	}
-	page, err := factorList.Page(ctx, s.db, in.Query, current, table.Visible(caller))
-	if err == nil && page.TotalUnfiltered == 0 {
-		err = apierr.NoAccess
-	}
-	return page, err
+		Args: []any{in.ID, s.db.Now().Add(-enrolmentLife) / minute * minute}}
+	return table.PageOf(ctx, s.db, factorList, in, current)
 }
 
 // requireOwn returns apierr.FactorRequired if the factors are those of another user and the caller has not enrolled a required
@@ -101,17 +93,11 @@ func (s *Service) rename(ctx context.Context, in renameInput) (Factor, error) {
 		if taken {
 			return apierr.FactorNameExists
 		}
-		before, err := readFactor(ctx, tx, f.ID)
-		if err != nil {
+		if err := proof.ChangeRow(ctx, tx, "factors.rename", f.ID, updateName, f.ID, f.Name, types.Fold(f.Name)); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, updateName, f.ID, f.Name, types.Fold(f.Name)); err != nil {
-			return err
-		}
-		if renamed, err = table.GetUnchecked(ctx, tx, f.ID); err != nil {
-			return err
-		}
-		return audit(ctx, tx, "factors.rename", records.Actor(ctx), f.ID, before)
+		renamed, err = table.GetUnchecked(ctx, tx, f.ID)
+		return err
 	})
 	return renamed, err
 }
@@ -136,7 +122,7 @@ func (s *Service) remove(ctx context.Context, in removeInput) (endpoint.Message,
 		if err != nil {
 			return err
 		}
-		if err := s.delete(ctx, tx, f, records.Actor(ctx), "factors.remove"); err != nil || f.Status == pending {
+		if err := s.delete(ctx, tx, f.ID, records.Actor(ctx), "factors.remove"); err != nil || f.Status == pending {
 			return err
 		}
 		if err := s.deleteUselessCodes(ctx, tx, f.UserID); err != nil {
@@ -168,19 +154,8 @@ func (s *Service) removable(ctx context.Context, q store.Querier, in removeInput
 }
 
 // delete deletes a factor with its recovery codes.
-func (s *Service) delete(ctx context.Context, tx *store.Tx, f Factor, actor, action string) error {
-	before, err := readFactor(ctx, tx, f.ID)
-	if err != nil {
-		return err
-	}
-	if _, err := tx.Exec(ctx, deleteCodes, f.ID); err != nil {
-		return err
-	}
-	if _, err := tx.Exec(ctx, deleteFactor, f.ID); err != nil {
-		return err
-	}
-	tx.Audit(store.AuditEntry{Actor: actor, Action: action, RecType: access.Factors.Name, RecID: f.ID, Before: before})
-	return nil
+func (s *Service) delete(ctx context.Context, tx *store.Tx, id, actor, action string) error {
+	return proof.ChangeBy(ctx, tx, actor, action, id, func() error { return tx.RunEach(ctx, id, deleteCodes, deleteFactor) })
 }
 
 // deleteUselessCodes deletes the recovery codes of a user without another factor.
@@ -196,7 +171,7 @@ func (s *Service) deleteUselessCodes(ctx context.Context, tx *store.Tx, userID s
 	}
 	for _, f := range all {
 		if f.Type == RecoveryCodes {
-			if err := s.delete(ctx, tx, f, records.Actor(ctx), "factors.remove"); err != nil {
+			if err := s.delete(ctx, tx, f.ID, records.Actor(ctx), "factors.remove"); err != nil {
 				return err
 			}
 		}
@@ -220,7 +195,7 @@ func (s *Service) Reset(ctx context.Context, userID string) (removed int, err er
 			return err
 		}
 		for _, f := range all {
-			if err := s.delete(ctx, tx, f, records.Actor(ctx), "factors.reset"); err != nil {
+			if err := s.delete(ctx, tx, f.ID, records.Actor(ctx), "factors.reset"); err != nil {
 				return err
 			}
 			if f.Status == active {
@@ -250,7 +225,7 @@ func (s *Service) Purge(ctx context.Context) error {
 			return 0, err
 		}
 		for _, f := range expired {
-			if err := s.delete(ctx, tx, f, store.NilID, "factors.expire"); err != nil {
+			if err := s.delete(ctx, tx, f.ID, store.NilID, "factors.expire"); err != nil {
 				return 0, err
 			}
 		}

@@ -5,11 +5,13 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"kontor/modules/kit/factor"
+	"kontor/modules/kit/records"
 	"kontor/modules/kit/signin"
 	"kontor/server/access"
 	"kontor/server/apierr"
@@ -142,31 +144,21 @@ func (s *Service) proveTOTP(ctx context.Context, f Factor, code string) (proven,
 
 // activate stores what was proved. first reports that the user had no other factor.
 func (s *Service) activate(ctx context.Context, tx *store.Tx, f Factor, p proven) (first bool, err error) {
-	before, err := readFactor(ctx, tx, f.ID)
-	if errors.Is(err, store.ErrNotFound) {
-		return false, apierr.EnrolmentOver
-	}
-	if err != nil {
-		return false, err
-	}
 	all, err := ofUser(ctx, tx, f.UserID)
 	if err != nil {
 		return false, err
 	}
-	first = true
-	for _, other := range all {
-		first = first && !isSecond(other)
-	}
-	changed, err := tx.Exec(ctx, p.statement, append([]any{f.ID, tx.Now().Add(signin.Trial)}, p.args...)...)
-	switch {
-	case errors.Is(err, store.ErrDuplicate):
-		return false, apierr.PasskeyExists.Wrap(err)
-	case err != nil:
-		return false, err
-	case changed == 0:
-		return false, apierr.EnrolmentOver
-	}
-	return first, audit(ctx, tx, "factors.confirm", f.UserID, f.ID, before)
+	err = proof.ChangeBy(ctx, tx, f.UserID, "factors.confirm", f.ID, func() error {
+		changed, err := tx.Exec(ctx, p.statement, append([]any{f.ID, tx.Now().Add(signin.Trial)}, p.args...)...)
+		switch {
+		case errors.Is(err, store.ErrDuplicate):
+			return apierr.PasskeyExists.Wrap(err)
+		case err == nil && changed == 0:
+			return apierr.EnrolmentOver
+		}
+		return err
+	})
+	return !slices.ContainsFunc(all, isSecond), records.OrMissing(err, apierr.EnrolmentOver)
 }
 
 // protect gives a user with their first factor recovery codes, and ends their other sessions.
@@ -213,11 +205,8 @@ func (s *Service) verifyTOTP(ctx context.Context, userID, code string) (factor.A
 	var last int64
 	var trusted store.Time
 	err := s.db.QueryRow(ctx, selectTOTP, userID).Scan(&id, &sealed, &last, &trusted)
-	if errors.Is(err, store.ErrNotFound) {
-		return factor.Accepted{}, apierr.InvalidFactor
-	}
 	if err != nil {
-		return factor.Accepted{}, err
+		return factor.Accepted{}, records.OrMissing(err, apierr.InvalidFactor)
 	}
 	secret, err := s.unsealSecret(id, sealed)
 	if err != nil {
@@ -279,37 +268,26 @@ func (s *Service) verifyRecoveryCode(ctx context.Context, userID, typed string) 
 	}
 	var id string
 	var trusted store.Time
-	err := s.db.QueryRow(ctx, selectCodesOf, userID).Scan(&id, &trusted)
-	if errors.Is(err, store.ErrNotFound) {
-		return factor.Accepted{}, apierr.InvalidFactor
-	}
-	if err != nil {
-		return factor.Accepted{}, err
+	if err := s.db.QueryRow(ctx, selectCodesOf, userID).Scan(&id, &trusted); err != nil {
+		return factor.Accepted{}, records.OrMissing(err, apierr.InvalidFactor)
 	}
 	var hash string
 	hashes := s.codeHashes(id, code)
-	err = s.db.QueryRow(ctx, selectCode+store.In(2, len(hashes))+")", store.AppendIn([]any{id}, hashes)...).Scan(&hash)
-	if errors.Is(err, store.ErrNotFound) {
-		return factor.Accepted{}, apierr.InvalidFactor
-	}
+	err := s.db.QueryRow(ctx, selectCode+store.In(2, len(hashes))+")", store.AppendIn([]any{id}, hashes)...).Scan(&hash)
 	if err != nil {
-		return factor.Accepted{}, err
+		return factor.Accepted{}, records.OrMissing(err, apierr.InvalidFactor)
 	}
 	notification := s.changed(ctx, userID, "recovery_code_used")
 	accepted := s.accepted(userID, factor.RecoveryCode, amrCode, trusted)
 	accepted.Use = func(ctx context.Context, tx *store.Tx) error {
-		before, err := readFactor(ctx, tx, id)
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return err
-		}
-		if err := s.use(ctx, tx, userID, useCode, id, hash, tx.Now()); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, touchCodes, id, tx.Now()); err != nil {
-			return err
-		}
-		if err := audit(ctx, tx, "factors.recovery_code_used", userID, id, before); err != nil {
-			return err
+		err := proof.ChangeBy(ctx, tx, userID, "factors.recovery_code_used", id, func() error {
+			if err := s.use(ctx, tx, userID, useCode, id, hash, tx.Now()); err != nil {
+				return err
+			}
+			return tx.Run(ctx, touchCodes, id, tx.Now())
+		})
+		if err != nil {
+			return records.OrMissing(err, apierr.InvalidFactor)
 		}
 		return s.notify.Notify(ctx, tx, notification)
 	}

@@ -137,7 +137,7 @@ func (s *Service) begin(ctx context.Context, tx *store.Tx, f newFactor, enrolled
 	for _, other := range all {
 		switch {
 		case other.Status == pending && (other.Type == f.Type || tx.Now() >= other.CreatedAt.Add(enrolmentLife)):
-			if err := s.delete(ctx, tx, other, f.UserID, "factors.expire"); err != nil {
+			if err := s.delete(ctx, tx, other.ID, f.UserID, "factors.expire"); err != nil {
 				return err
 			}
 			continue
@@ -165,7 +165,7 @@ func (s *Service) insert(ctx context.Context, tx *store.Tx, f *newFactor, action
 	if err := insert(ctx, tx, *f); err != nil {
 		return err
 	}
-	return audit(ctx, tx, action, f.createdBy, f.ID, nil)
+	return auditNew(ctx, tx, action, f.createdBy, f.ID)
 }
 
 // replaceCodes makes new recovery codes; the old ones end. It returns apierr.NoSecondFactor for a user who has no factor for
@@ -185,7 +185,7 @@ func (s *Service) replaceCodes(ctx context.Context, f newFactor) (Enrolled, erro
 				if err := s.checkRemoval(ctx, tx, other); err != nil {
 					return err
 				}
-				if err := s.delete(ctx, tx, other, f.UserID, "factors.remove"); err != nil {
+				if err := s.delete(ctx, tx, other.ID, f.UserID, "factors.remove"); err != nil {
 					return err
 				}
 				continue
@@ -229,7 +229,7 @@ func (s *Service) insertCodes(ctx context.Context, tx *store.Tx, f newFactor, co
 	}
 	remaining := len(codes)
 	f.Remaining = &remaining
-	return f.Factor, audit(ctx, tx, "factors.enrol", f.createdBy, f.ID, nil)
+	return f.Factor, auditNew(ctx, tx, "factors.enrol", f.createdBy, f.ID)
 }
 
 // nameFor returns the name of a new factor: the chosen one, or a name for its type with a number if needed. It returns

@@ -31,7 +31,6 @@ import (
 
 	"kontor/modules/kit/event"
 	"kontor/modules/kit/factor"
-	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/signin"
 	"kontor/modules/kit/validate"
@@ -271,11 +270,6 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		rows[i].Faults = append(rows[i].Faults, apierr.FactorRequired) // for the factors of other users
 	}
 	return rows
-}
-
-type listInput struct {
-	UserID string      `path:"id"`
-	Query  list.Params `query:"*"`
 }
 
 type enrolInput struct {

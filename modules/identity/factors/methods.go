@@ -2,7 +2,6 @@ package factors
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -69,12 +68,7 @@ func (s *Service) InUse(ctx context.Context, q store.Querier, roleIDs []string) 
 	if len(roleIDs) == 0 {
 		return false, nil
 	}
-	var one int
-	err := q.QueryRow(ctx, selectInUse+store.In(1, len(roleIDs))+") LIMIT 1", store.AppendIn(nil, roleIDs)...).Scan(&one)
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
+	return store.Exists(ctx, q, selectInUse+store.In(1, len(roleIDs))+") LIMIT 1", store.AppendIn(nil, roleIDs)...)
 }
 
 // Passkeys reports whether passkeys can be used at the address of the console.
@@ -142,7 +136,7 @@ func (s *Service) Drop(ctx context.Context, tx *store.Tx, m signin.Method, annou
 	if err != nil {
 		return ignoreMissing(err)
 	}
-	if err := s.delete(ctx, tx, f, records.Actor(ctx), "factors.remove"); err != nil {
+	if err := s.delete(ctx, tx, f.ID, records.Actor(ctx), "factors.remove"); err != nil {
 		return err
 	}
 	if err := s.deleteUselessCodes(ctx, tx, f.UserID); err != nil || !announce {

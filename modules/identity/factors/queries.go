@@ -2,7 +2,6 @@ package factors
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"kontor/modules/kit/list"
@@ -72,7 +71,7 @@ const (
 
 	selectOfUser = `SELECT ` + columns + ` FROM factors WHERE user_id = $1 ORDER BY created_at, id`
 
-	selectNamed = `SELECT count(*) FROM factors WHERE user_id = $1 AND name_key = $2 AND id <> $3`
+	selectNamed = `SELECT 1 FROM factors WHERE user_id = $1 AND name_key = $2 AND id <> $3`
 
 	selectExpired = `SELECT ` + columns + ` FROM factors WHERE status = 'pending' AND created_at <= $1 ORDER BY created_at, id LIMIT $2`
 
@@ -158,9 +157,8 @@ func insert(ctx context.Context, tx *store.Tx, f newFactor) error {
 	if f.TrustedFrom != nil {
 		trusted = *f.TrustedFrom
 	}
-	_, err := tx.Exec(ctx, insertFactor, f.ID, f.UserID, f.Type, f.Name, types.Fold(f.Name), f.Status, f.CreatedAt, f.createdBy,
+	return tx.Run(ctx, insertFactor, f.ID, f.UserID, f.Type, f.Name, types.Fold(f.Name), f.Status, f.CreatedAt, f.createdBy,
 		f.secret, f.session, trusted)
-	return err
 }
 
 // ofUser returns all factors of a user, pending ones included.
@@ -174,17 +172,12 @@ func isSecond(f Factor) bool { return f.Status == active && f.Type != RecoveryCo
 // userStatus returns the status of a user, or apierr.UserNotFound.
 func userStatus(ctx context.Context, q store.Querier, userID string) (status string, err error) {
 	err = q.QueryRow(ctx, selectStatus, userID).Scan(&status)
-	if errors.Is(err, store.ErrNotFound) {
-		err = apierr.UserNotFound
-	}
-	return status, err
+	return status, records.OrMissing(err, apierr.UserNotFound)
 }
 
 // nameTaken reports whether another factor of the user has the name.
 func nameTaken(ctx context.Context, q store.Querier, f Factor) (bool, error) {
-	var n int
-	err := q.QueryRow(ctx, selectNamed, f.UserID, types.Fold(f.Name), f.ID).Scan(&n)
-	return n > 0, err
+	return store.Exists(ctx, q, selectNamed, f.UserID, types.Fold(f.Name), f.ID)
 }
 
 // passkey is a stored passkey.
@@ -266,9 +259,9 @@ func readFactor(ctx context.Context, q store.Querier, id string) (store.Record, 
 	return store.Record{Answer: f, Stored: s}, err
 }
 
-// audit writes an entry about a factor as it is now. before is its state before the change; nil: there was none.
-func audit(ctx context.Context, tx *store.Tx, action, actor, id string, before any) error {
-	return proof.AuditEntry(ctx, tx, store.AuditEntry{Actor: actor, Action: action, RecType: proof.Type, RecID: id, Before: before})
+// auditNew writes an entry about a new factor.
+func auditNew(ctx context.Context, tx *store.Tx, action, actor, id string) error {
+	return proof.AuditEntry(ctx, tx, store.AuditEntry{Actor: actor, Action: action, RecType: proof.Type, RecID: id})
 }
 
 // PersonalData lists the tables of the module.
@@ -301,15 +294,6 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 		return "", nil
 	}
 	return personal.Run(ctx, tx, cursor, personal.EachID(selectFactorIDs, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
-		before, err := readFactor(ctx, tx, id)
-		if err != nil {
-			return err
-		}
-		for _, statement := range []string{deleteCodes, deleteFactor} {
-			if _, err := tx.Exec(ctx, statement, id); err != nil {
-				return err
-			}
-		}
-		return audit(ctx, tx, personal.Action, personal.Actor(ctx), id, before)
+		return s.delete(ctx, tx, id, personal.Actor(ctx), personal.Action)
 	}))
 }

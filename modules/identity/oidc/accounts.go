@@ -310,24 +310,16 @@ func (s *Service) link(ctx context.Context, in linkInput) (Identity, error) {
 
 // identities lists the identities of a user. The caller is the user, or may read the identities. It returns
 // apierr.UserNotFound and apierr.NoAccess.
-func (s *Service) identities(ctx context.Context, in identitiesInput) (list.Page[Identity], error) {
-	caller := access.From(ctx)
-	status, err := selectText(ctx, s.db, selectStatus, in.UserID)
+func (s *Service) identities(ctx context.Context, in list.OfInput) (list.Page[Identity], error) {
+	status, err := selectText(ctx, s.db, selectStatus, in.ID)
 	if err == nil && status == "" {
 		err = apierr.UserNotFound
 	}
 	if err != nil {
 		return list.Page[Identity]{}, err
 	}
-	ofUser := list.Where{SQL: "user_id = $1", Args: []any{in.UserID}}
-	if caller.UserID == in.UserID || caller.May(access.Identities, access.Read) {
-		return identityList.Page(ctx, s.db, in.Query, ofUser)
-	}
-	page, err := identityList.Page(ctx, s.db, in.Query, ofUser, identityTable.Visible(caller))
-	if err == nil && page.TotalUnfiltered == 0 {
-		err = apierr.NoAccess
-	}
-	return page, err
+	ofUser := list.Where{SQL: "user_id = $1", Args: []any{in.ID}}
+	return identityTable.PageOf(ctx, s.db, identityList, in, ofUser)
 }
 
 // deletable returns an identity of a user that the caller may delete now. It returns apierr.UserNotFound, apierr.IdentityNotFound,
@@ -389,15 +381,8 @@ func (s *Service) unlink(ctx context.Context, in unlinkInput) (endpoint.Message,
 
 // delete deletes an identity and the open codes of its user.
 func (s *Service) delete(ctx context.Context, tx *store.Tx, row Identity) error {
-	was, err := readIdentity(ctx, tx, row.ID)
-	if err != nil {
+	if err := tx.Run(ctx, deleteCodesOf, row.UserID); err != nil {
 		return err
 	}
-	for _, step := range []struct{ statement, id string }{{deleteCodesOf, row.UserID}, {deleteIdentityRow, row.ID}} {
-		if _, err := tx.Exec(ctx, step.statement, step.id); err != nil {
-			return err
-		}
-	}
-	tx.Audit(store.AuditEntry{Actor: records.Actor(ctx), Action: actionUnlink, RecType: access.Identities.Name, RecID: row.ID, Before: was})
-	return nil
+	return identityProof.ChangeRow(ctx, tx, actionUnlink, row.ID, deleteIdentityRow, row.ID)
 }

@@ -258,8 +258,7 @@ func ofProvider(code string) *rejection {
 // useState records that the sign-in has returned. A second return is rejected, also after a restart.
 func (s *Service) useState(ctx context.Context, began begun) error {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		_, err := tx.Exec(ctx, insertState, s.hash("state", began.State), began.At.Add(beginLife+leeway))
-		return err
+		return tx.Run(ctx, insertState, s.hash("state", began.State), began.At.Add(beginLife+leeway))
 	})
 	if errors.Is(err, store.ErrDuplicate) {
 		return reject(apierr.OIDCExpired, "replayed", nil)

@@ -23,7 +23,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/signin"
 	"kontor/server/access"
@@ -177,7 +176,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	staff := []string{access.Advisor}
 	toProvider := endpoint.Answer{Status: http.StatusSeeOther, Says: "A redirect to the provider, or to the console with an error."}
 	toConsole := endpoint.Answer{Status: http.StatusSeeOther, Says: "A redirect to the console with a one-time code or an error in the fragment."}
-	rows := []endpoint.Endpoint{
+	return endpoint.Group("Authentication", ratelimit.Private, []endpoint.Endpoint{
 		// Callers of these three have no access token yet. Browsers open the first two as pages.
 		{Name: "oidc.begin", Method: http.MethodGet, Path: beginPath, Access: access.Public, Limit: ratelimit.Public,
 			Summary: "Redirect to the sign-in provider.", Faults: []apierr.Kind{apierr.NotFound, apierr.Unavailable, apierr.OutcomeUnknown},
@@ -205,14 +204,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Faults: []apierr.Kind{apierr.UserNotFound, apierr.IdentityNotFound, apierr.OlderMethodKept,
 				apierr.ProofRequired, apierr.MethodOnTrial, apierr.LockedOut},
 			Handle: endpoint.JSON(http.StatusOK, s.unlink)},
-	}
-	for i := range rows {
-		rows[i].Tag = "Authentication"
-		if rows[i].Limit == ratelimit.Undecided {
-			rows[i].Limit = ratelimit.Private
-		}
-	}
-	return rows
+	})
 }
 
 type beginInput struct {
@@ -278,11 +270,6 @@ func (in *linkInput) Validate(v *apierr.Fields) {
 	p := in.proof()
 	p.Check(v)
 	in.Passkey = p.Passkey
-}
-
-type identitiesInput struct {
-	UserID string      `path:"id"`
-	Query  list.Params `query:"*"`
 }
 
 type unlinkInput struct {

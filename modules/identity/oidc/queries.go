@@ -55,7 +55,7 @@ const (
 
 	selectOnTrial = `SELECT ` + identityColumns + ` FROM identities WHERE user_id = $1 AND trusted_from > $2 ORDER BY id`
 
-	countTrusted = `SELECT count(*) FROM identities WHERE user_id = $1 AND issuer = $2 AND trusted_from <= $3`
+	selectTrusted = `SELECT 1 FROM identities WHERE user_id = $1 AND issuer = $2 AND trusted_from <= $3 LIMIT 1`
 
 	countIdentities = `SELECT count(*) FROM identities WHERE user_id = $1`
 
@@ -99,10 +99,7 @@ func selectIdentity(ctx context.Context, q store.Querier, issuer, subject string
 // selectText returns the text that a statement selects, or an empty one.
 func selectText(ctx context.Context, q store.Querier, statement string, arg any) (text string, err error) {
 	err = q.QueryRow(ctx, statement, arg).Scan(&text)
-	if errors.Is(err, store.ErrNotFound) {
-		return "", nil
-	}
-	return text, err
+	return text, store.Optional(err)
 }
 
 // selectRoleID returns the id of a role by its name, or an empty text.
@@ -166,19 +163,9 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 		return "", nil
 	}
 	return personal.Run(ctx, tx, cursor,
-		personal.Once(func(ctx context.Context, tx *store.Tx) error {
-			_, err := tx.Exec(ctx, deleteCodesOf, subject.ID)
-			return err
-		}),
+		personal.Once(func(ctx context.Context, tx *store.Tx) error { return tx.Run(ctx, deleteCodesOf, subject.ID) }),
 		personal.EachID(selectIdentityIDs, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
-			before, err := readIdentity(ctx, tx, id)
-			if err != nil {
-				return err
-			}
-			if _, err := tx.Exec(ctx, deleteIdentityRow, id); err != nil {
-				return err
-			}
-			return identityProof.Audit(ctx, tx, personal.Action, id, before)
+			return identityProof.ChangeRow(ctx, tx, personal.Action, id, deleteIdentityRow, id)
 		}))
 }
 
@@ -215,9 +202,7 @@ func (s *Service) CanProve(ctx context.Context, q store.Querier, userID string) 
 	if s.provider == nil {
 		return false, nil
 	}
-	var n int
-	err := q.QueryRow(ctx, countTrusted, userID, s.options.Issuer, q.Now()).Scan(&n)
-	return n > 0, err
+	return store.Exists(ctx, q, selectTrusted, userID, s.options.Issuer, q.Now())
 }
 
 // ProveAgain uses the one-time code of another sign-in of a user at the provider. It returns apierr.OIDCInvalidCode, and

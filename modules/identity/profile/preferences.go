@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"kontor/modules/kit/personal"
+	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
 	"kontor/modules/kit/validate"
 	"kontor/server/access"
@@ -140,18 +141,10 @@ func (s *Service) SetPreferences(ctx context.Context, in PreferencesInput) (Pref
 		if err := endpoint.CheckMatch(ctx, before.ETag()); err != nil {
 			return err
 		}
-		was, err := readProfile(ctx, tx, userID)
-		if err != nil {
-			return err
-		}
 		stored = in.apply(stored)
-		_, err = tx.Exec(ctx, upsertPreferencesStatement, userID, stored.theme, stored.dateFormat, stored.currencyDisplay, stored.numberFormat,
-			tx.Now(), stored.version)
-		if err != nil {
-			return err
-		}
 		after = stored.withDefaults()
-		return proof.Audit(ctx, tx, "profile.set_preferences", userID, was)
+		return proof.ChangeRow(ctx, tx, "profile.set_preferences", userID, upsertPreferencesStatement,
+			userID, stored.theme, stored.dateFormat, stored.currencyDisplay, stored.numberFormat, tx.Now(), stored.version)
 	})
 	return after, err
 }
@@ -229,21 +222,14 @@ func selectAvatar(ctx context.Context, q store.Querier, userID string) (*Avatar,
 func selectPicture(ctx context.Context, q store.Querier, token string) (picture, error) {
 	p := picture{token: token}
 	err := q.QueryRow(ctx, selectPictureStatement, token).Scan(&p.mediaType, &p.content)
-	return p, orNoAvatar(err)
+	return p, records.OrMissing(err, apierr.AvatarNotFound)
 }
 
 // selectMedia reads the media type of a picture whose content the client has cached.
 func selectMedia(ctx context.Context, q store.Querier, token string) (picture, error) {
 	p := picture{token: token}
 	err := q.QueryRow(ctx, selectMediaStatement, token).Scan(&p.mediaType)
-	return p, orNoAvatar(err)
-}
-
-func orNoAvatar(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return apierr.AvatarNotFound
-	}
-	return err
+	return p, records.OrMissing(err, apierr.AvatarNotFound)
 }
 
 // PersonalData lists the tables of the module.
@@ -302,15 +288,8 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 		if err != nil || !exists {
 			return err
 		}
-		before, err := readProfile(ctx, tx, subject.ID)
-		if err != nil {
-			return err
-		}
-		for _, statement := range []string{deletePreferences, deleteViews, deleteAvatarStatement} {
-			if _, err := tx.Exec(ctx, statement, subject.ID); err != nil {
-				return err
-			}
-		}
-		return proof.Audit(ctx, tx, personal.Action, subject.ID, before)
+		return proof.Change(ctx, tx, personal.Action, subject.ID, func() error {
+			return tx.RunEach(ctx, subject.ID, deletePreferences, deleteViews, deleteAvatarStatement)
+		})
 	}))
 }

@@ -11,7 +11,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net/http"
 
@@ -115,20 +114,17 @@ func (s *Service) setAvatar(ctx context.Context, pictures []picture) (Avatar, er
 		if err := requireEnabled(ctx, tx, userID); err != nil {
 			return err
 		}
-		before, err := readProfile(ctx, tx, userID)
-		if err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, deleteAvatarStatement, userID); err != nil {
-			return err
-		}
-		for _, p := range pictures {
-			_, err := tx.Exec(ctx, insertPictureStatement, userID, p.pixels, p.token, p.mediaType, p.content, tx.Now())
-			if err != nil {
+		return proof.Change(ctx, tx, "profile.set_avatar", userID, func() error {
+			if err := tx.Run(ctx, deleteAvatarStatement, userID); err != nil {
 				return err
 			}
-		}
-		return proof.Audit(ctx, tx, "profile.set_avatar", userID, before)
+			for _, p := range pictures {
+				if err := tx.Run(ctx, insertPictureStatement, userID, p.pixels, p.token, p.mediaType, p.content, tx.Now()); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	})
 	return avatar, err
 }
@@ -144,14 +140,7 @@ func (s *Service) RemoveAvatar(ctx context.Context, _ endpoint.None) (endpoint.M
 		if avatar == nil {
 			return apierr.AvatarNotFound
 		}
-		before, err := readProfile(ctx, tx, userID)
-		if err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, deleteAvatarStatement, userID); err != nil {
-			return err
-		}
-		return proof.Audit(ctx, tx, "profile.remove_avatar", userID, before)
+		return proof.ChangeRow(ctx, tx, "profile.remove_avatar", userID, deleteAvatarStatement, userID)
 	})
 	return endpoint.Confirm(ctx, s.texts, "profile.avatar_removed"), err
 }
@@ -200,7 +189,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Summary: "Delete a saved view.", Faults: []apierr.Kind{apierr.ViewNotFound}, Handle: endpoint.JSON(http.StatusOK, s.RemoveView)},
 	}
 	for i := range rows {
-		rows[i].Access, rows[i].Limit, rows[i].Roles = access.Own, ratelimit.Private, []string{access.Advisor, access.Customer}
+		rows[i].Access, rows[i].Roles = access.Own, []string{access.Advisor, access.Customer}
 	}
 	// Public: browsers send no bearer token for the pictures of a page. The URL itself is the secret.
 	rows = append(rows, endpoint.Endpoint{Name: "profile.avatar.get", Method: http.MethodGet, Path: avatarPath + "{file}",
@@ -211,10 +200,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			{Status: http.StatusNotModified},
 		}},
 		Handle: endpoint.Raw(nil, s.serve)})
-	for i := range rows {
-		rows[i].Tag = "Profile"
-	}
-	return rows
+	return endpoint.Group("Profile", ratelimit.Private, rows)
 }
 
 // Proofs returns how the audit trail digests the records of this module.
@@ -254,7 +240,7 @@ type storedPicture struct {
 func readProfile(ctx context.Context, q store.Querier, userID string) (store.Record, error) {
 	var s storedProfile
 	err := q.QueryRow(ctx, selectStoredPreferences, userID).Scan(&s.Theme, &s.DateFormat, &s.CurrencyDisplay, &s.NumberFormat, &s.Version)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err := store.Optional(err); err != nil {
 		return store.Record{}, err
 	}
 	pictures, err := store.All(ctx, q, scanPicture, selectPictures, userID)

@@ -50,16 +50,8 @@ func (in *ViewInput) Validate(v *apierr.Fields) {
 	}
 }
 
-type viewsInput struct {
-	Query list.Params `query:"*"`
-}
-
-type viewInput struct {
-	ID string `path:"id"`
-}
-
 // views lists the views of the caller.
-func (s *Service) views(ctx context.Context, in viewsInput) (list.Page[View], error) {
+func (s *Service) views(ctx context.Context, in list.Input) (list.Page[View], error) {
 	return viewList.Page(ctx, s.db, in.Query, list.Where{SQL: "user_id = $1", Args: []any{access.From(ctx).UserID}})
 }
 
@@ -91,7 +83,7 @@ func (s *Service) SaveView(ctx context.Context, in ViewInput) (View, error) {
 }
 
 // RemoveView deletes a view of the caller. It returns apierr.ViewNotFound, also for a view of another user.
-func (s *Service) RemoveView(ctx context.Context, in viewInput) (endpoint.Message, error) {
+func (s *Service) RemoveView(ctx context.Context, in endpoint.ByID) (endpoint.Message, error) {
 	err := s.changeViews(ctx, "profile.remove_view", func(tx *store.Tx) error {
 		found, err := deleteView(ctx, tx, access.From(ctx).UserID, in.ID)
 		if err == nil && !found {
@@ -109,14 +101,7 @@ func (s *Service) changeViews(ctx context.Context, action string, change func(tx
 		if err := requireEnabled(ctx, tx, userID); err != nil {
 			return err
 		}
-		before, err := readProfile(ctx, tx, userID)
-		if err != nil {
-			return err
-		}
-		if err := change(tx); err != nil {
-			return err
-		}
-		return proof.Audit(ctx, tx, action, userID, before)
+		return proof.Change(ctx, tx, action, userID, func() error { return change(tx) })
 	})
 }
 
@@ -170,13 +155,11 @@ func countViews(ctx context.Context, q store.Querier, userID string) (n int, err
 }
 
 func insertView(ctx context.Context, tx *store.Tx, userID string, v View) error {
-	_, err := tx.Exec(ctx, insertViewStatement, v.ID, userID, v.List, v.Name, v.Query, v.CreatedAt)
-	return err
+	return tx.Run(ctx, insertViewStatement, v.ID, userID, v.List, v.Name, v.Query, v.CreatedAt)
 }
 
 func updateView(ctx context.Context, tx *store.Tx, v View) error {
-	_, err := tx.Exec(ctx, updateViewStatement, v.ID, v.Query, v.ModifiedAt)
-	return err
+	return tx.Run(ctx, updateViewStatement, v.ID, v.Query, v.ModifiedAt)
 }
 
 // deleteView reports whether the user had the view.

@@ -264,8 +264,7 @@ func (s *Service) Count(ctx context.Context, key []byte, perMinute int) (v ratel
 		if v, next, err = s.verdict(ctx, tx, subject, perMinute); err != nil || !v.Allowed {
 			return err
 		}
-		_, err := tx.Exec(ctx, upsertCount, subject, next)
-		return err
+		return tx.Run(ctx, upsertCount, subject, next)
 	})
 	return v, err
 }
@@ -283,10 +282,7 @@ func (s *Service) verdict(ctx context.Context, q store.Querier, subject string, 
 // Refund takes one allowed request of a key out of the count.
 func (s *Service) Refund(ctx context.Context, key []byte, perMinute int) error {
 	interval := int64(time.Minute) / int64(perMinute)
-	return s.db.InTx(ctx, func(tx *store.Tx) error {
-		_, err := tx.Exec(ctx, refundCount, s.countSubject(key), interval)
-		return err
-	})
+	return s.db.InTx(ctx, func(tx *store.Tx) error { return tx.Run(ctx, refundCount, s.countSubject(key), interval) })
 }
 
 // countBatch is the number of rows that one transaction deletes, so that other writes do not wait long.

@@ -164,8 +164,7 @@ func knownEndpoints(ctx context.Context, q store.Querier) (map[string]Endpoint, 
 }
 
 func upsertEndpoint(ctx context.Context, tx *store.Tx, e Endpoint) error {
-	_, err := tx.Exec(ctx, upsertEndpointRow, e.Endpoint, e.Name, e.Method, e.Path, e.Tag, e.Summary, e.Access, e.RateLimit, e.Assurance, e.active, tx.Now())
-	return err
+	return tx.Run(ctx, upsertEndpointRow, e.Endpoint, e.Name, e.Method, e.Path, e.Tag, e.Summary, e.Access, e.RateLimit, e.Assurance, e.active, tx.Now())
 }
 
 // The last use of held roles and grants is known by the hour. Requests note in memory who has called which endpoint. A job of each
@@ -304,8 +303,5 @@ const deleteOldUses = `DELETE FROM right_uses WHERE right_id NOT IN (SELECT id F
 
 // PurgeUses deletes the uses of rights that were removed. Call it about once a day, on one node.
 func (s *Service) PurgeUses(ctx context.Context) error {
-	return s.db.InTx(ctx, func(tx *store.Tx) error {
-		_, err := tx.Exec(ctx, deleteOldUses)
-		return err
-	})
+	return s.db.InTx(ctx, func(tx *store.Tx) error { return tx.Run(ctx, deleteOldUses) })
 }

@@ -99,15 +99,13 @@ func checkExternalDelegation(ctx context.Context, q store.Querier, grantor *acce
 	return nil
 }
 
-const countRecordGrants = `
-	SELECT COUNT(*) FROM grants
-	WHERE rec_id = $2 AND rec_type = $3 AND permission = $4 AND principal_id IN (` + records.Principals + `)`
+const selectRecordGrant = `
+	SELECT 1 FROM grants
+	WHERE rec_id = $2 AND rec_type = $3 AND permission = $4 AND principal_id IN (` + records.Principals + `) LIMIT 1`
 
 // hasRecordGrant reports whether a grant on the record gives a permission to the user or to one of their roles.
 func hasRecordGrant(ctx context.Context, q store.Querier, userID string, t access.RecordType, wanted access.Permission, recID string) (bool, error) {
-	var n int
-	err := q.QueryRow(ctx, countRecordGrants, userID, recID, t.Name, wanted.String()).Scan(&n)
-	return n > 0, err
+	return store.Exists(ctx, q, selectRecordGrant, userID, recID, t.Name, wanted.String())
 }
 
 // Callers do not give away or take away more than they hold. Operations on the sign-in, sessions, status, roles or data of another

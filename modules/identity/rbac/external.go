@@ -89,7 +89,7 @@ func (s *Service) createExternalType(ctx context.Context, in externalTypeInput) 
 
 // deleteExternalType deletes a record type of another application on which there is no grant. It returns apierr.RecordTypeNotFound,
 // apierr.RecordTypeBuiltIn and apierr.RecordTypeInUse.
-func (s *Service) deleteExternalType(ctx context.Context, in idInput) (endpoint.Message, error) {
+func (s *Service) deleteExternalType(ctx context.Context, in endpoint.ByID) (endpoint.Message, error) {
 	if !access.From(ctx).Administrator() {
 		return endpoint.Message{}, apierr.NoAccess
 	}
@@ -188,9 +188,9 @@ const (
 	selectPermissionsOf = `SELECT permissions FROM record_types WHERE name = $1 AND permissions <> ''`
 	countGrantsOnType   = `SELECT COUNT(*) FROM grant_records WHERE rec_type = $1`
 
-	countExternalHeld = `
-		SELECT COUNT(*) FROM external_grants
-		WHERE rec_type = $2 AND rec_id IN ($3, '') AND permission = $4 AND principal_id IN (` + records.Principals + `)`
+	selectExternalHeld = `
+		SELECT 1 FROM external_grants
+		WHERE rec_type = $2 AND rec_id IN ($3, '') AND permission = $4 AND principal_id IN (` + records.Principals + `) LIMIT 1`
 )
 
 // typeColumns are the columns of a record type.
@@ -210,10 +210,7 @@ func scanType(row list.Row) (RecordType, error) {
 
 func selectExternalType(ctx context.Context, q store.Querier, id string) (RecordType, error) {
 	t, err := scanType(q.QueryRow(ctx, selectRecordType, id))
-	if errors.Is(err, store.ErrNotFound) {
-		err = apierr.RecordTypeNotFound
-	}
-	return t, err
+	return t, records.OrMissing(err, apierr.RecordTypeNotFound)
 }
 
 // externalTypeProof covers the record types of other applications. The program defines the others.
@@ -249,9 +246,7 @@ func externalPermissions(ctx context.Context, q store.Querier, recType string) (
 
 // holdsExternal reports whether a grant gives a user, or a role of theirs, a permission on another application's record.
 func holdsExternal(ctx context.Context, q store.Querier, userID, recType, recID, permission string) (bool, error) {
-	var n int
-	err := q.QueryRow(ctx, countExternalHeld, userID, recType, recID, permission).Scan(&n)
-	return n > 0, err
+	return store.Exists(ctx, q, selectExternalHeld, userID, recType, recID, permission)
 }
 
 // externalGrantsOn reads which principals of a caller hold a permission on records, or on the type as a whole (an empty id). It is one

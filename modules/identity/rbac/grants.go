@@ -165,13 +165,13 @@ func (s *Service) exists(ctx context.Context, t access.RecordType, id string) (b
 }
 
 // listGrants returns the grants that the caller may read.
-func (s *Service) listGrants(ctx context.Context, in listInput) (list.Page[Grant], error) {
+func (s *Service) listGrants(ctx context.Context, in list.Input) (list.Page[Grant], error) {
 	return grantList.Page(ctx, s.db, in.Query, grantTable.Visible(access.From(ctx)))
 }
 
 // deleteGrant deletes a grant, in force for the next request. It returns apierr.GrantNotFound, apierr.NoAccess and
 // apierr.PreconditionFailed.
-func (s *Service) deleteGrant(ctx context.Context, in idInput) (endpoint.Message, error) {
+func (s *Service) deleteGrant(ctx context.Context, in endpoint.ByID) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		grant, err := grantTable.Get(ctx, tx, in.ID, access.Delete)
 		if err != nil {

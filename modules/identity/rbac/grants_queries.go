@@ -88,7 +88,7 @@ const insertEndpointGrant = `
 	INSERT INTO endpoint_grants (id, principal_kind, principal_id, endpoint, created_at, created_by)
 	VALUES ($1, $2, $3, $4, $5, $6)`
 
-const countEndpointGrants = `SELECT COUNT(*) FROM endpoint_grants WHERE principal_id = $1 AND endpoint = $2`
+const selectEndpointGrant = `SELECT 1 FROM endpoint_grants WHERE principal_id = $1 AND endpoint = $2`
 
 // insertGrant stores a grant and its permissions. A principal has each permission by at most one grant, so that deleting this
 // grant takes it away. insertGrant returns apierr.GrantExists with the permissions that the principal already has.
@@ -99,9 +99,8 @@ func insertGrant(ctx context.Context, tx *store.Tx, g Grant) error {
 	if err := insertRights(ctx, tx, g); err != nil {
 		return err
 	}
-	_, err := tx.Exec(ctx, insertGrantRecord, g.ID, g.RoleID, g.UserID, g.RecType, g.RecID, strings.Join(g.Permissions, ","),
+	return tx.Run(ctx, insertGrantRecord, g.ID, g.RoleID, g.UserID, g.RecType, g.RecID, strings.Join(g.Permissions, ","),
 		g.Endpoint, g.CreatedAt, g.CreatedBy, g.StartsAt, g.ExpiresAt, !g.later)
-	return err
 }
 
 // insertRights puts the permissions or the endpoint of a grant in force. Of a grant that begins later it only checks that no other
@@ -109,18 +108,17 @@ func insertGrant(ctx context.Context, tx *store.Tx, g Grant) error {
 func insertRights(ctx context.Context, tx *store.Tx, g Grant) error {
 	kind, principal := g.principal()
 	if g.Endpoint != nil {
-		var n int
-		if err := tx.QueryRow(ctx, countEndpointGrants, principal, *g.Endpoint).Scan(&n); err != nil {
+		granted, err := store.Exists(ctx, tx, selectEndpointGrant, principal, *g.Endpoint)
+		if err != nil {
 			return err
 		}
-		if n > 0 {
+		if granted {
 			return apierr.GrantExists
 		}
 		if g.later {
 			return nil
 		}
-		_, err := tx.Exec(ctx, insertEndpointGrant, g.ID, kind, principal, *g.Endpoint, g.CreatedAt, g.CreatedBy)
-		return err
+		return tx.Run(ctx, insertEndpointGrant, g.ID, kind, principal, *g.Endpoint, g.CreatedAt, g.CreatedBy)
 	}
 	rights := g.rights()
 	held, err := store.All(ctx, tx, store.Text, rights.held, *g.RecType, g.recID(), principal)
@@ -163,8 +161,7 @@ func deleteGrant(ctx context.Context, tx *store.Tx, g Grant) error {
 			return err
 		}
 	}
-	_, err := tx.Exec(ctx, deleteGrantRecord, g.ID)
-	return err
+	return tx.Run(ctx, deleteGrantRecord, g.ID)
 }
 
 // auditDeletion writes an audit entry for each grant that a statement selects. Callers delete these grants next, together with
@@ -191,8 +188,7 @@ func deleteRecordGrants(ctx context.Context, tx *store.Tx, recType, recID string
 	if _, err := tx.Exec(ctx, deletePermissionsOnRecord, recID, recType); err != nil {
 		return err
 	}
-	_, err := tx.Exec(ctx, deleteGrantRecordsOnRecord, recID, recType)
-	return err
+	return tx.Run(ctx, deleteGrantRecordsOnRecord, recID, recType)
 }
 
 // Forget deletes the grants on a record that is deleted in the same transaction. [Service.Sweep] removes the orphaned grants

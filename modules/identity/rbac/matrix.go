@@ -59,7 +59,7 @@ func parsePermissions(names []string) (p access.Permission) {
 const countHolders = `SELECT COUNT(*) FROM held_roles WHERE role_id = $1`
 
 // matrix returns the grants of a role that the caller may read. It returns apierr.RoleNotFound and apierr.NoAccess.
-func (s *Service) matrix(ctx context.Context, in idInput) (m Matrix, err error) {
+func (s *Service) matrix(ctx context.Context, in endpoint.ByID) (m Matrix, err error) {
 	err = s.db.View(ctx, func(v *store.View) error {
 		if _, err := roleTable.Get(ctx, v, in.ID, access.Read); err != nil {
 			return err

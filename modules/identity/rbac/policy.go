@@ -191,7 +191,7 @@ func (in *RateLimitInput) Validate(v *apierr.Fields) {
 }
 
 // listRateLimits returns the stored rules. It returns apierr.NoAccess.
-func (s *Service) listRateLimits(ctx context.Context, in listInput) (list.Page[RateLimit], error) {
+func (s *Service) listRateLimits(ctx context.Context, in list.Input) (list.Page[RateLimit], error) {
 	if !access.From(ctx).May(access.RateLimits, access.Read) {
 		return list.Page[RateLimit]{}, apierr.NoAccess
 	}
@@ -275,8 +275,7 @@ const upsertLimitRow = `
 		modified_by = excluded.modified_by, version = excluded.version`
 
 func upsertLimit(ctx context.Context, tx *store.Tx, r RateLimit) error {
-	_, err := tx.Exec(ctx, upsertLimitRow, r.Endpoint, *r.PerMinute, r.ModifiedAt, r.ModifiedBy, r.version)
-	return err
+	return tx.Run(ctx, upsertLimitRow, r.Endpoint, *r.PerMinute, r.ModifiedAt, r.ModifiedBy, r.version)
 }
 
 const deleteLimitRow = `DELETE FROM rate_limit_rules WHERE endpoint = $1`

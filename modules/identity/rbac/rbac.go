@@ -26,7 +26,6 @@ import (
 	"net/http"
 	"slices"
 
-	"kontor/modules/kit/list"
 	"kontor/modules/kit/personal"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
@@ -222,18 +221,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	}
 	rows = append(rows, s.externalTypeEndpoints()...)
 	rows = append(rows, s.reviewEndpoints()...)
-	for i := range rows {
-		rows[i].Tag, rows[i].Limit = "Access control", ratelimit.Private
-	}
-	return rows
-}
-
-type idInput struct {
-	ID string `path:"id"`
-}
-
-type listInput struct {
-	Query list.Params `query:"*"`
+	return endpoint.Group("Access control", ratelimit.Private, rows)
 }
 
 type putRoleInput struct {

@@ -181,7 +181,7 @@ func (in *reviewInput) Validate(v *apierr.Fields) {
 }
 
 // heldRights returns who holds what. It returns apierr.NoAccess to callers who may not read all grants.
-func (s *Service) heldRights(ctx context.Context, in listInput) (list.Page[HeldRight], error) {
+func (s *Service) heldRights(ctx context.Context, in list.Input) (list.Page[HeldRight], error) {
 	caller := access.From(ctx)
 	if !caller.May(access.Grants, access.ReadAll) {
 		return list.Page[HeldRight]{}, apierr.NoAccess
@@ -197,7 +197,7 @@ func (s *Service) heldRights(ctx context.Context, in listInput) (list.Page[HeldR
 }
 
 // reviews returns who reviewed when. It returns apierr.NoAccess to callers who may not read all grants.
-func (s *Service) reviews(ctx context.Context, in listInput) (list.Page[Review], error) {
+func (s *Service) reviews(ctx context.Context, in list.Input) (list.Page[Review], error) {
 	caller := access.From(ctx)
 	if !caller.May(access.Grants, access.ReadAll) {
 		return list.Page[Review]{}, apierr.NoAccess

@@ -114,12 +114,12 @@ func roleError(err error) error {
 }
 
 // getRole returns a role. It returns apierr.RoleNotFound and apierr.NoAccess.
-func (s *Service) getRole(ctx context.Context, in idInput) (Role, error) {
+func (s *Service) getRole(ctx context.Context, in endpoint.ByID) (Role, error) {
 	return roleTable.Get(ctx, s.db, in.ID, access.Read)
 }
 
 // listRoles returns the roles that the caller may read.
-func (s *Service) listRoles(ctx context.Context, in listInput) (list.Page[Role], error) {
+func (s *Service) listRoles(ctx context.Context, in list.Input) (list.Page[Role], error) {
 	return roleList.Page(ctx, s.db, in.Query, roleTable.Visible(access.From(ctx)))
 }
 
@@ -161,8 +161,7 @@ func (s *Service) putRole(ctx context.Context, in putRoleInput) (Role, error) {
 			return role, changed, nil
 		},
 		Write: func(ctx context.Context, tx *store.Tx, _, r Role) error {
-			_, err := tx.Exec(ctx, updateRoleRow, r.ID, r.Name, types.Fold(r.Name), r.Description, r.ModifiedAt, r.ModifiedBy, r.version)
-			return err
+			return tx.Run(ctx, updateRoleRow, r.ID, r.Name, types.Fold(r.Name), r.Description, r.ModifiedAt, r.ModifiedBy, r.version)
 		},
 	})
 	return role, roleError(err)
@@ -171,7 +170,7 @@ func (s *Service) putRole(ctx context.Context, in putRoleInput) (Role, error) {
 // deleteRole deletes a role and its grants and takes it from its holders, in force for their next request. Callers cannot
 // delete a role that they hold, because that would change their own roles. It returns apierr.RoleNotFound, apierr.NoAccess,
 // apierr.RoleBuiltIn, apierr.RoleInSettings, apierr.GrantToSelf and apierr.PreconditionFailed.
-func (s *Service) deleteRole(ctx context.Context, in idInput) (endpoint.Message, error) {
+func (s *Service) deleteRole(ctx context.Context, in endpoint.ByID) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error { return s.removeRole(ctx, tx, in.ID) })
 	return endpoint.Confirm(ctx, s.Texts, "rbac.role_deleted"), err
 }
@@ -241,8 +240,7 @@ const insertRoleRow = `
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $6, $7, 1)`
 
 func insertRole(ctx context.Context, tx *store.Tx, r Role) error {
-	_, err := tx.Exec(ctx, insertRoleRow, r.ID, r.Name, types.Fold(r.Name), r.Description, r.BuiltIn, r.CreatedAt, r.CreatedBy)
-	return err
+	return tx.Run(ctx, insertRoleRow, r.ID, r.Name, types.Fold(r.Name), r.Description, r.BuiltIn, r.CreatedAt, r.CreatedBy)
 }
 
 const updateRoleRow = `
@@ -268,10 +266,5 @@ func deleteRole(ctx context.Context, tx *store.Tx, id string) error {
 	if err := auditDeletion(ctx, tx, selectGrantsOfRole, id); err != nil {
 		return err
 	}
-	for _, statement := range deleteRoleRows {
-		if _, err := tx.Exec(ctx, statement, id); err != nil {
-			return err
-		}
-	}
-	return nil
+	return tx.RunEach(ctx, id, deleteRoleRows...)
 }

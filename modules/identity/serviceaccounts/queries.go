@@ -2,7 +2,6 @@ package serviceaccounts
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -154,14 +153,6 @@ func fillRoles(ctx context.Context, q store.Querier, accounts []Account) error {
 	}, selectRoleNames, ids)
 }
 
-// missing returns apierr.ServiceTokenNotFound for a row that does not exist, and other errors as they are.
-func missing(err error) error {
-	if err == nil || errors.Is(err, store.ErrNotFound) {
-		return apierr.ServiceTokenNotFound
-	}
-	return err
-}
-
 const selectAccountsOf = `SELECT id, account_id FROM service_tokens WHERE id IN (%s)`
 
 // AccountsOf returns the ids of the accounts of tokens, by the ids of the tokens.
@@ -192,26 +183,20 @@ func readAccount(ctx context.Context, q store.Querier, id string) (store.Record,
 }
 
 var tokenProof = records.Proof{
-	Type: "service_tokens", From: "service_tokens", Key: "id", Outside: map[string]string{"last_used_at": "null"},
-	Read: func(ctx context.Context, q store.Querier, id string) (store.Record, error) {
-		r, _, err := readToken(ctx, q, id)
-		return r, err
-	},
+	Type: "service_tokens", From: "service_tokens", Key: "id", Read: readToken, Outside: map[string]string{"last_used_at": "null"},
 }
 
 const selectHash = `SELECT token_hash FROM service_tokens WHERE id = $1`
 
-// readToken reads a token, also in the form that digests cover.
-func readToken(ctx context.Context, q store.Querier, id string) (store.Record, Token, error) {
+func readToken(ctx context.Context, q store.Querier, id string) (store.Record, error) {
 	t, err := scanToken(q.QueryRow(ctx, `SELECT `+tokenColumns+` FROM service_tokens WHERE id = $1`, id))
 	if err != nil {
-		return store.Record{}, t, err
+		return store.Record{}, err
 	}
+	t.LastUsedAt = nil
 	s := stored{Version: t.version}
 	err = q.QueryRow(ctx, selectHash, id).Scan(&s.Hash)
-	digested := t
-	digested.LastUsedAt = nil
-	return store.Record{Answer: digested, Stored: s}, t, err
+	return store.Record{Answer: t, Stored: s}, err
 }
 
 // PersonalData lists the tables of the module.

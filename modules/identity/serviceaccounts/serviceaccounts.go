@@ -213,7 +213,8 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Account, error) {
 			return err
 		}
 		if in.Description != nil && *in.Description != a.Description {
-			if err := s.setDescription(ctx, tx, in.ID, *in.Description); err != nil {
+			if err := accountProof.ChangeRow(ctx, tx, actionUpdate, in.ID,
+				updateDescription, in.ID, *in.Description, tx.Now(), records.Actor(ctx)); err != nil {
 				return err
 			}
 		}
@@ -221,17 +222,6 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Account, error) {
 		return err
 	})
 	return a, err
-}
-
-func (s *Service) setDescription(ctx context.Context, tx *store.Tx, id, description string) error {
-	was, err := readAccount(ctx, tx, id)
-	if err != nil {
-		return err
-	}
-	if _, err := tx.Exec(ctx, updateDescription, id, description, tx.Now(), records.Actor(ctx)); err != nil {
-		return err
-	}
-	return accountProof.Audit(ctx, tx, actionUpdate, id, was)
 }
 
 // getForChange reads an account for a caller with a permission, and compares If-Match.
@@ -245,7 +235,7 @@ func (s *Service) getForChange(ctx context.Context, tx *store.Tx, id string, wan
 
 // disable disables an account and revokes all of its tokens. Disabling it again changes nothing. It returns
 // apierr.ServiceAccountNotFound, apierr.NoAccess, apierr.RecordErased and apierr.PreconditionFailed.
-func (s *Service) disable(ctx context.Context, in accountInput) (endpoint.Message, error) {
+func (s *Service) disable(ctx context.Context, in endpoint.ByID) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if _, err := s.getForChange(ctx, tx, in.ID, access.Delete); err != nil {
 			return err
@@ -278,7 +268,7 @@ func (s *Service) CheckMayActAs(ctx context.Context, tx *store.Tx, id string) er
 func (s *Service) Endpoints() []endpoint.Endpoint {
 	const one = "/v1/service-accounts/{id}"
 	found := []apierr.Kind{apierr.ServiceAccountNotFound}
-	rows := []endpoint.Endpoint{
+	return endpoint.Group("Service accounts", ratelimit.Private, []endpoint.Endpoint{
 		{Name: "service_accounts.create", Method: http.MethodPost, Path: "/v1/service-accounts", Subject: access.NoSubject("the roles of the account are compared with those of the caller"),
 			Access: access.On(access.Services, access.Create), Assurance: endpoint.SecondFactor, Summary: "Create a service account.",
 			Faults: []apierr.Kind{apierr.GrantNotHeld}, Handle: endpoint.JSON(http.StatusCreated, s.Create)},
@@ -307,35 +297,18 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "service_accounts.revoke_token", Method: http.MethodDelete, Path: one + "/tokens/{token_id}", Subject: access.AccountIn("id"),
 			Access: access.On(access.Services, access.Update), Assurance: endpoint.SecondFactor, Summary: "Revoke a token of a service account.",
 			Faults: []apierr.Kind{apierr.ServiceAccountNotFound, apierr.ServiceTokenNotFound}, Handle: endpoint.JSON(http.StatusOK, s.revokeToken)},
-	}
-	for i := range rows {
-		rows[i].Tag, rows[i].Limit = "Service accounts", ratelimit.Private
-	}
-	return rows
+	})
 }
 
-type listInput struct {
-	Query list.Params `query:"*"`
-}
-
-func (s *Service) listAccounts(ctx context.Context, in listInput) (list.Page[Account], error) {
+func (s *Service) listAccounts(ctx context.Context, in list.Input) (list.Page[Account], error) {
 	return s.List(ctx, in.Query)
 }
 
-type accountInput struct {
-	ID string `path:"id"`
-}
-
-func (s *Service) getAccount(ctx context.Context, in accountInput) (Account, error) {
+func (s *Service) getAccount(ctx context.Context, in endpoint.ByID) (Account, error) {
 	return s.Get(ctx, in.ID)
 }
 
-type tokensInput struct {
-	ID    string      `path:"id"`
-	Query list.Params `query:"*"`
-}
-
-func (s *Service) listTokens(ctx context.Context, in tokensInput) (list.Page[Token], error) {
+func (s *Service) listTokens(ctx context.Context, in list.OfInput) (list.Page[Token], error) {
 	return s.Tokens(ctx, in.ID, in.Query)
 }
 

@@ -160,16 +160,15 @@ func (s *Service) Revoke(ctx context.Context, accountID, tokenID string) error {
 
 // revoke returns apierr.ServiceTokenNotFound for a token of another account.
 func (s *Service) revoke(ctx context.Context, tx *store.Tx, accountID, tokenID string) error {
-	was, t, err := readToken(ctx, tx, tokenID)
-	if err != nil || t.AccountID != accountID {
-		return missing(err)
-	}
-	changed, err := tx.Exec(ctx, updateRevoked, tokenID, tx.Now())
-	if err != nil || changed == 0 {
+	owners, err := AccountsOf(ctx, tx, []string{tokenID})
+	if err != nil {
 		return err
 	}
+	if owners[tokenID] != accountID {
+		return apierr.ServiceTokenNotFound
+	}
 	s.auth.Changed(tx, accountID)
-	return tokenProof.Audit(ctx, tx, actionRevoke, tokenID, was)
+	return tokenProof.ChangeRow(ctx, tx, actionRevoke, tokenID, updateRevoked, tokenID, tx.Now())
 }
 
 const (

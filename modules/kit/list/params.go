@@ -28,6 +28,17 @@ const (
 	searchPrefix = "search."
 )
 
+// Input is the input of a list without other parameters.
+type Input struct {
+	Query Params `query:"*"`
+}
+
+// OfInput is the input of a list of what belongs to the record in the path.
+type OfInput struct {
+	ID    string `path:"id"`
+	Query Params `query:"*"`
+}
+
 // Params are the parameters of a list from the client. Names of fields in them are not checked yet: [List.Page] does that.
 // The zero Params select the first ten rows.
 type Params struct {

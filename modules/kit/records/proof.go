@@ -49,6 +49,11 @@ func (p Proof) Audit(ctx context.Context, tx *store.Tx, action, id string, befor
 // Change runs a change of a record and adds an audit entry with the record before and after it. It returns store.ErrNotFound for a record
 // that does not exist.
 func (p Proof) Change(ctx context.Context, tx *store.Tx, action, id string, change func() error) error {
+	return p.ChangeBy(ctx, tx, Actor(ctx), action, id, change)
+}
+
+// ChangeBy is Change for another author than the caller.
+func (p Proof) ChangeBy(ctx context.Context, tx *store.Tx, actor, action, id string, change func() error) error {
 	before, err := p.Read(ctx, tx, id)
 	if err != nil {
 		return err
@@ -56,15 +61,36 @@ func (p Proof) Change(ctx context.Context, tx *store.Tx, action, id string, chan
 	if err := change(); err != nil {
 		return err
 	}
+	return p.AuditEntry(ctx, tx, store.AuditEntry{Actor: actor, Action: action, RecType: p.Type, RecID: id, Before: before})
+}
+
+// ChangeRow is Change by a statement. It adds no entry if the statement changes nothing.
+func (p Proof) ChangeRow(ctx context.Context, tx *store.Tx, action, id, statement string, args ...any) error {
+	before, err := p.Read(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	changed, err := tx.Exec(ctx, statement, args...)
+	if err != nil || changed == 0 {
+		return err
+	}
 	return p.Audit(ctx, tx, action, id, before)
 }
 
-// ChangeRow is Change by a statement.
-func (p Proof) ChangeRow(ctx context.Context, tx *store.Tx, action, id, statement string, args ...any) error {
-	return p.Change(ctx, tx, action, id, func() error {
-		_, err := tx.Exec(ctx, statement, args...)
+// PutRow is ChangeRow for a record that the statement may create.
+func (p Proof) PutRow(ctx context.Context, tx *store.Tx, action, id, statement string, args ...any) error {
+	before, err := p.Read(ctx, tx, id)
+	entry := store.AuditEntry{Actor: Actor(ctx), Action: action, RecType: p.Type, RecID: id}
+	if err == nil {
+		entry.Before = before
+	}
+	if err := store.Optional(err); err != nil {
 		return err
-	})
+	}
+	if err := tx.Run(ctx, statement, args...); err != nil {
+		return err
+	}
+	return p.AuditEntry(ctx, tx, entry)
 }
 
 // AuditEntry adds an audit entry, completed with the record as it is now.

@@ -87,6 +87,14 @@ func (t *Table[T]) found(record T, err error) (T, error) {
 	return zero, fmt.Errorf("read %s: %w", t.Type.Name, err)
 }
 
+// OrMissing returns the error for a missing record in place of store.ErrNotFound, and every other error as it is.
+func OrMissing(err error, missing apierr.Kind) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return missing
+	}
+	return err
+}
+
 // read reads one record without an access check. It returns store.ErrNotFound.
 func (t *Table[T]) read(ctx context.Context, q store.Querier, id string) (T, error) {
 	return t.Scan(q.QueryRow(ctx, t.statement(access.None), id))
@@ -156,6 +164,19 @@ func (t *Table[T]) Visible(caller *access.Caller) list.Where {
 		}
 	}
 	return where
+}
+
+// PageOf returns a page of the records of a user, who reads them all. It returns apierr.NoAccess to another caller who may read none.
+func (t *Table[T]) PageOf(ctx context.Context, db *store.DB, all *list.List[T], in list.OfInput, of list.Where) (list.Page[T], error) {
+	caller := access.From(ctx)
+	if caller.UserID == in.ID || caller.May(t.Type, access.Read) {
+		return all.Page(ctx, db, in.Query, of)
+	}
+	page, err := all.Page(ctx, db, in.Query, of, t.Visible(caller))
+	if err == nil && page.TotalUnfiltered == 0 {
+		err = apierr.NoAccess
+	}
+	return page, err
 }
 
 // statement returns the SQL that reads one record. With a wanted permission, $1 is the user, $2 the id, and the last column

@@ -23,7 +23,7 @@ const Endpoint = http.MethodGet + " " + eventsPath
 
 // Endpoints returns the rows of the module.
 func (s *Service) Endpoints() []endpoint.Endpoint {
-	rows := []endpoint.Endpoint{
+	return endpoint.Group("Events", ratelimit.Private, []endpoint.Endpoint{
 		{Name: "events.list", Method: http.MethodGet, Path: eventsPath, Access: access.SignedIn, Roles: []string{access.Advisor},
 			Summary: "List changes of records, or follow them as an event stream.",
 			Faults:  []apierr.Kind{apierr.CursorExpired, apierr.TooManyStreams, apierr.AuthUnavailable},
@@ -34,11 +34,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSONOrStream(http.StatusOK, s.list, s.open)},
 		{Name: "events.types", Method: http.MethodGet, Path: eventsPath + "/types", Access: access.SignedIn, Roles: []string{access.Advisor},
 			Summary: "List the types of events.", Handle: endpoint.JSON(http.StatusOK, s.types)},
-	}
-	for i := range rows {
-		rows[i].Tag, rows[i].Limit = "Events", ratelimit.Private
-	}
-	return rows
+	})
 }
 
 const (

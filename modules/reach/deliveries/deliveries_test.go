@@ -8,6 +8,7 @@ import (
 
 	"kontor/modules/reach/deliveries"
 	"kontor/server/access"
+	"kontor/server/endpoint"
 	"kontor/server/servertest"
 	"kontor/store"
 )
@@ -96,7 +97,7 @@ func TestRetry_ResetsTheAttemptsOfADeadDelivery(t *testing.T) {
 	g.mu.Unlock()
 	admin := access.Caller{UserID: store.NewID(), Roles: []string{access.Administrator}}
 	ctx := access.With(t.Context(), admin.WithPolicy(access.NewPolicy(access.PolicyData{})))
-	if d, err := h.Retry(ctx, deliveries.RetryInput{ID: id}); err != nil || d.Status != "queued" || d.Attempts != 0 {
+	if d, err := h.Retry(ctx, endpoint.ByID{ID: id}); err != nil || d.Status != "queued" || d.Attempts != 0 {
 		t.Fatalf("got %+v, %v", d, err)
 	}
 	h.until(id, "sent")

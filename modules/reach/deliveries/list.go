@@ -14,18 +14,8 @@ import (
 	"kontor/store"
 )
 
-// ListInput holds the parameters of the list of deliveries.
-type ListInput struct {
-	Query list.Params `query:"*"`
-}
-
-// RetryInput names a delivery.
-type RetryInput struct {
-	ID string `path:"id"`
-}
-
 // List returns a page of all deliveries. It returns apierr.NoAccess for callers who may not read all of them.
-func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Delivery], error) {
+func (s *Service) List(ctx context.Context, in list.Input) (list.Page[Delivery], error) {
 	if !access.From(ctx).May(access.Deliveries, access.ReadAll) {
 		return list.Page[Delivery]{}, apierr.NoAccess
 	}
@@ -84,7 +74,7 @@ func (s *Service) holdsRightsOf(ctx context.Context, userID string) (bool, error
 
 // Retry queues a dead delivery again, with all its attempts. It returns apierr.DeliveryNotFound, and
 // apierr.DeliveryNotDead for a delivery in another state.
-func (s *Service) Retry(ctx context.Context, in RetryInput) (Delivery, error) {
+func (s *Service) Retry(ctx context.Context, in endpoint.ByID) (Delivery, error) {
 	caller := access.From(ctx)
 	if !caller.May(access.Deliveries, access.Update) {
 		return Delivery{}, apierr.NoAccess
@@ -92,11 +82,8 @@ func (s *Service) Retry(ctx context.Context, in RetryInput) (Delivery, error) {
 	var d Delivery
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		before, err := scanDelivery(tx.QueryRow(ctx, selectDelivery, in.ID))
-		if errors.Is(err, store.ErrNotFound) {
-			return apierr.DeliveryNotFound
-		}
 		if err != nil {
-			return err
+			return records.OrMissing(err, apierr.DeliveryNotFound)
 		}
 		if before.Status != outbox.Dead {
 			return apierr.DeliveryNotDead

@@ -63,16 +63,14 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 	}
 	return personal.Run(ctx, tx, cursor,
 		personal.EachID(selectCredentialsOf, subject.ID, func(ctx context.Context, tx *store.Tx, value string) error {
-			_, err := tx.Exec(ctx, deleteDeliveriesTo, types.Fold(value))
-			return err
+			return tx.Run(ctx, deleteDeliveriesTo, types.Fold(value))
 		}),
 		personal.Delete(selectDeliveryIDs, deleteDelivery, subject.ID))
 }
 
 // EraseOf deletes the deliveries of an event.
 func EraseOf(ctx context.Context, tx *store.Tx, notificationID string) error {
-	_, err := tx.Exec(ctx, deleteDeliveriesOfNotice, notificationID)
-	return err
+	return tx.Run(ctx, deleteDeliveriesOfNotice, notificationID)
 }
 
 const (

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"kontor/modules/kit/list"
 	"kontor/modules/reach/deliveries"
 	"kontor/server/access"
 	"kontor/server/endpoint"
@@ -152,7 +153,7 @@ func TestSealedTexts_InTheLocalOutbox(t *testing.T) {
 		policy := access.NewPolicy(access.PolicyData{Types: map[string]map[string]access.Permission{c.caller.Roles[0]: {access.Deliveries.Name: access.Read | access.ReadAll}}})
 		caller := c.caller.WithPolicy(policy)
 		ctx := endpoint.With(access.With(t.Context(), caller), &endpoint.Info{Caller: caller, Now: h.clock.Now()})
-		page, err := h.List(ctx, deliveries.ListInput{})
+		page, err := h.List(ctx, list.Input{})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

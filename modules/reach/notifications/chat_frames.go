@@ -208,8 +208,7 @@ func (c *streamCounts) admit(stream *sse.Stream) error {
 		if own+others > limit {
 			return sse.ErrTooMany
 		}
-		_, err := tx.Exec(ctx, upsertStreams, user, c.node, own)
-		return err
+		return tx.Run(ctx, upsertStreams, user, c.node, own)
 	})
 }
 
@@ -307,10 +306,7 @@ func (c *streamCounts) close(ctx context.Context) {
 	if already || !c.service.db.Shared() {
 		return
 	}
-	err := c.service.db.InTx(ctx, func(tx *store.Tx) error {
-		_, err := tx.Exec(ctx, deleteStreamsOfNode, c.node)
-		return err
-	})
+	err := c.service.db.InTx(ctx, func(tx *store.Tx) error { return tx.Run(ctx, deleteStreamsOfNode, c.node) })
 	if err != nil { // another node deletes them when the lease of this one has ended
 		c.service.options.Log.Warn("could not delete the number of open streams", "cause", err)
 	}

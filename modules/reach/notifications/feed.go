@@ -311,8 +311,7 @@ func (s *Service) ReleaseNodes(ctx context.Context) error {
 		if err := s.deliveries.Release(ctx, tx, gone); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, deleteStreamsOfNodes+store.In(1, len(gone))+")", store.AppendIn(nil, gone)...)
-		return err
+		return tx.Run(ctx, deleteStreamsOfNodes+store.In(1, len(gone))+")", store.AppendIn(nil, gone)...)
 	})
 	if err != nil {
 		return fmt.Errorf("release the leases of nodes: %w", err)

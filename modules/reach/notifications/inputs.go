@@ -34,11 +34,6 @@ func (in *ListInput) Validate(v *apierr.Fields) {
 	in.customerID = validate.Parsed(v, "customer_id", in.CustomerID, types.ParseID)
 }
 
-// AllInput holds the search of the notifications to mark as read. The other parameters of lists do not matter.
-type AllInput struct {
-	Query list.Params `query:"*"`
-}
-
 // OneInput identifies a notification, or for deletion the parent row of its event.
 type OneInput struct {
 	ID string `path:"notification_id"`

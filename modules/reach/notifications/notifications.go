@@ -178,10 +178,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		rows = append(rows, endpoint.Endpoint{Name: "notifications.trigger", Method: http.MethodPost, Path: "/v1/notifications/trigger",
 			Access: access.APIKey, Summary: "Send a test notification.", Handle: endpoint.JSON(http.StatusOK, s.Trigger)})
 	}
-	for i := range rows {
-		rows[i].Tag, rows[i].Limit = "Notifications", ratelimit.Private
-	}
-	return rows
+	return endpoint.Group("Notifications", ratelimit.Private, rows)
 }
 
 // streamDescription describes the stream in the API document.

@@ -192,9 +192,9 @@ const selectNewestUnread = `
 	SELECT COALESCE(MAX(created_at), 0) FROM notifications
 	WHERE user_id = $1 AND read = FALSE AND deleted = FALSE`
 
-// MarkAll marks the caller's unread notifications that match a search as read: those that exist when it begins, in batches. It
-// returns their number. A repetition changes nothing. An interrupted call has marked whole batches.
-func (s *Service) MarkAll(ctx context.Context, in AllInput) (Updated, error) {
+// MarkAll marks the caller's unread notifications that match a search as read: those that exist when it begins, in batches. The
+// other parameters of lists do not matter. It returns their number. A repetition changes nothing. An interrupted call has marked whole batches.
+func (s *Service) MarkAll(ctx context.Context, in list.Input) (Updated, error) {
 	caller := access.From(ctx)
 	var newest store.Time
 	if err := s.db.QueryRow(ctx, selectNewestUnread, caller.UserID).Scan(&newest); err != nil {

@@ -207,13 +207,12 @@ func (s *Service) recordSuccess(ctx context.Context, tx *store.Tx, webhookID str
 	var failures int64
 	var since *store.Time
 	if err := tx.QueryRow(ctx, selectProgress, webhookID).Scan(&failures, &since); err != nil {
-		return ignoreDeleted(err)
+		return store.Optional(err) // the webhook was deleted
 	}
 	if _, err := tx.Exec(ctx, updateSuccess, webhookID, tx.Now()); err != nil || failures < probeAfter {
 		return err
 	}
-	_, err := tx.Exec(ctx, makeDue, webhookID, tx.Now())
-	return err
+	return tx.Run(ctx, makeDue, webhookID, tx.Now())
 }
 
 // recordFailure counts a failure, and pauses or disables the webhook when it is time to.
@@ -221,7 +220,7 @@ func (s *Service) recordFailure(ctx context.Context, tx *store.Tx, webhookID str
 	var failures int64
 	var since *store.Time
 	if err := tx.QueryRow(ctx, selectProgress, webhookID).Scan(&failures, &since); err != nil {
-		return ignoreDeleted(err)
+		return store.Optional(err) // the webhook was deleted
 	}
 	wait := time.Duration(0)
 	if failures+1 >= probeAfter {
@@ -243,13 +242,6 @@ func (s *Service) recordFailure(ctx context.Context, tx *store.Tx, webhookID str
 		return s.halt(ctx, tx, webhookID, paused, reasonFailing)
 	}
 	return nil
-}
-
-func ignoreDeleted(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return nil
-	}
-	return err
 }
 
 // halt pauses or disables an active webhook and notifies its owner.

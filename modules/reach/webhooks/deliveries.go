@@ -76,13 +76,8 @@ var deliveryList = list.New(list.Source[Delivery]{
 	},
 })
 
-type deliveriesInput struct {
-	ID    string      `path:"id"`
-	Query list.Params `query:"*"`
-}
-
 // deliveries lists the deliveries of a webhook. It hides the records that the caller may not read.
-func (s *Service) deliveries(ctx context.Context, in deliveriesInput) (list.Page[Delivery], error) {
+func (s *Service) deliveries(ctx context.Context, in list.OfInput) (list.Page[Delivery], error) {
 	if _, err := table.Get(ctx, s.db, in.ID, access.Read); err != nil {
 		return list.Page[Delivery]{}, err
 	}
@@ -140,8 +135,7 @@ func resume(ctx context.Context, tx *store.Tx, id string) error {
 	if _, err := tx.Exec(ctx, resetProgress, id); err != nil {
 		return err
 	}
-	_, err := tx.Exec(ctx, makeDue, id, tx.Now())
-	return err
+	return tx.Run(ctx, makeDue, id, tx.Now())
 }
 
 func queue(ctx context.Context, tx *store.Tx, webhookID string, e change.Event) (id string, err error) {
@@ -155,7 +149,7 @@ func queue(ctx context.Context, tx *store.Tx, webhookID string, e change.Event) 
 
 // Test queues an event of the type webhooks.test. It is sent also to a webhook that is paused or disabled. It returns
 // apierr.WebhookNotFound and apierr.NoAccess.
-func (s *Service) Test(ctx context.Context, in oneInput) (Delivery, error) {
+func (s *Service) Test(ctx context.Context, in endpoint.ByID) (Delivery, error) {
 	var made Delivery
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if _, err := table.Get(ctx, tx, in.ID, access.Update); err != nil {

@@ -162,9 +162,8 @@ func writeWebhook(ctx context.Context, tx *store.Tx, before, after Webhook) erro
 		after.IncludeRecord == before.IncludeRecord && after.Status == before.Status && after.Reason == before.Reason {
 		return nil
 	}
-	_, err := tx.Exec(ctx, updateWebhook, after.ID, after.URL, after.Description, strings.Join(after.Types, ","), after.IncludeRecord, after.Status, after.Reason,
+	return tx.Run(ctx, updateWebhook, after.ID, after.URL, after.Description, strings.Join(after.Types, ","), after.IncludeRecord, after.Status, after.Reason,
 		tx.Now(), records.Actor(ctx))
-	return err
 }
 
 // Rotate replaces the secret. The one before signs as well for a time. It returns apierr.WebhookNotFound, apierr.NoAccess,
@@ -201,14 +200,13 @@ func (s *Service) Rotate(ctx context.Context, in RotateInput) (NewSecret, error)
 			at := tx.Now().Add(time.Duration(*in.Overlap) * time.Hour)
 			until = &at
 		}
-		_, err := tx.Exec(ctx, updateSecrets, in.ID, sealed, former, until, tx.Now(), records.Actor(ctx))
-		return err
+		return tx.Run(ctx, updateSecrets, in.ID, sealed, former, until, tx.Now(), records.Actor(ctx))
 	})
 	return NewSecret{w, secretText(secret)}, err
 }
 
 // delete deletes a webhook with its deliveries. It returns apierr.WebhookNotFound, apierr.NoAccess and apierr.PreconditionFailed.
-func (s *Service) delete(ctx context.Context, in oneInput) (endpoint.Message, error) {
+func (s *Service) delete(ctx context.Context, in endpoint.ByID) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		before, err := table.Get(ctx, tx, in.ID, access.Delete)
 		if err != nil {
@@ -217,13 +215,8 @@ func (s *Service) delete(ctx context.Context, in oneInput) (endpoint.Message, er
 		if err := endpoint.CheckMatch(ctx, before.ETag()); err != nil {
 			return err
 		}
-		for _, statement := range []string{deleteDeliveries, deleteProgress, deleteWebhook} {
-			if _, err := tx.Exec(ctx, statement, in.ID); err != nil {
-				return err
-			}
-		}
 		table.Audit(ctx, tx, actionDelete, in.ID, before, nil)
-		return nil
+		return tx.RunEach(ctx, in.ID, deleteDeliveries, deleteProgress, deleteWebhook)
 	})
 	return endpoint.Confirm(ctx, s.Texts, "webhooks.deleted"), err
 }

@@ -147,7 +147,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	const one = "/v1/webhooks/{id}"
 	found := []apierr.Kind{apierr.WebhookNotFound}
 	changes := []apierr.Kind{apierr.WebhookNotFound, apierr.GrantNotHeld, apierr.PreconditionFailed}
-	rows := []endpoint.Endpoint{
+	return endpoint.Group("Webhooks", ratelimit.Private, []endpoint.Endpoint{
 		{Name: "webhooks.create", Method: http.MethodPost, Path: "/v1/webhooks", Subject: access.NoSubject("the rights of the account are compared"), Access: access.On(access.Webhooks, access.Create), Assurance: endpoint.SecondFactor,
 			Summary: "Create a webhook.", Doc: endpoint.Doc{Description: callDescription}, Faults: []apierr.Kind{apierr.GrantNotHeld, apierr.TooManyWebhooks},
 			Handle: endpoint.JSON(http.StatusCreated, s.Create)},
@@ -177,11 +177,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "webhooks.replay_delivery", Method: http.MethodPost, Path: one + "/deliveries/{delivery_id}/replay", Subject: access.NoSubject("it sends to the same address what the account may read"), Access: access.On(access.Webhooks, access.Update),
 			Summary: "Send a delivery again.", Faults: []apierr.Kind{apierr.WebhookNotFound, apierr.WebhookDelivery, apierr.WebhookNotFinished},
 			Handle: endpoint.JSON(http.StatusOK, s.ReplayOne)},
-	}
-	for i := range rows {
-		rows[i].Tag, rows[i].Limit = "Webhooks", ratelimit.Private
-	}
-	return rows
+	})
 }
 
 const callDescription = "Each event is a POST with the JSON object `type`, `timestamp` and `data`, signed as [Standard Webhooks](https://www.standardwebhooks.com) " +
@@ -191,19 +187,11 @@ const callDescription = "Each event is a POST with the JSON object `type`, `time
 	"repeated ten times over three days, not before `Retry-After`. A receiver must expect repetitions. The events of one record come in their order.\n\n" +
 	"The account of the webhook decides which events are sent: those of records that it may read at that moment. It needs the grant on `GET /v1/events`."
 
-type listInput struct {
-	Query list.Params `query:"*"`
-}
-
-func (s *Service) list(ctx context.Context, in listInput) (list.Page[Webhook], error) {
+func (s *Service) list(ctx context.Context, in list.Input) (list.Page[Webhook], error) {
 	return webhookList.Page(ctx, s.db, in.Query, table.Visible(access.From(ctx)))
 }
 
-type oneInput struct {
-	ID string `path:"id"`
-}
-
-func (s *Service) get(ctx context.Context, in oneInput) (Webhook, error) {
+func (s *Service) get(ctx context.Context, in endpoint.ByID) (Webhook, error) {
 	return table.Get(ctx, s.db, in.ID, access.Read)
 }
 

@@ -166,10 +166,7 @@ func (s *Service) skipExpired(ctx context.Context, st state) error {
 		return err
 	}
 	s.Log.Warn("events for a webhook are no longer kept; it continues with the first that is", "webhook", st.ID)
-	return s.db.InTx(ctx, func(tx *store.Tx) error {
-		_, err := tx.Exec(ctx, moveCursor, st.ID, st.cursor, first.ID())
-		return err
-	})
+	return s.db.InTx(ctx, func(tx *store.Tx) error { return tx.Run(ctx, moveCursor, st.ID, st.cursor, first.ID()) })
 }
 
 // A delivery waits until all earlier ones of the same record are finished. Without a webhook in force, only tests are sent.
