@@ -4,7 +4,6 @@ package find
 
 import (
 	"context"
-	"strings"
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/types"
@@ -43,10 +42,32 @@ type Module interface {
 	FindText(ctx context.Context, text list.Words, limit int) ([]Hit, error)
 }
 
-// Documents reads documents with a statement that contains %s for the list of ids.
-func Documents(ctx context.Context, q store.Querier, statement string, ids []string, scan func(row list.Row) (store.TextDocument, error)) ([]store.TextDocument, error) {
-	text, args := listed(statement, ids)
-	return store.All(ctx, q, scan, text, args...)
+// Table returns the source of a table, with the columns that scan reads. condition selects the rows that can be found; empty: all.
+func Table(name, columns, condition string, scan func(row list.Row, d *store.TextDocument) error) Source {
+	if condition != "" {
+		condition = " AND " + condition
+	}
+	return Source{
+		Name: name,
+		IDs:  "SELECT id FROM " + name + " WHERE id > $1 ORDER BY id LIMIT $2",
+		Read: func(ctx context.Context, q store.Querier, ids []string) ([]store.TextDocument, error) {
+			return store.All(ctx, q, func(row list.Row) (store.TextDocument, error) {
+				d := store.TextDocument{Source: name}
+				err := scan(row, &d)
+				return d, err
+			}, "SELECT "+columns+" FROM "+name+" WHERE id IN ("+store.In(1, len(ids))+")"+condition, store.AppendIn(nil, ids)...)
+		},
+	}
+}
+
+// Hits returns what a list has found, as show shows it.
+func Hits[T any](found []list.Found[T], show func(row T) Hit) []Hit {
+	hits := make([]Hit, len(found))
+	for i, one := range found {
+		hits[i] = show(one.Row)
+		hits[i].ID, hits[i].Score = one.ID, one.Score
+	}
+	return hits
 }
 
 // Words returns the words of several texts.
@@ -55,9 +76,4 @@ func Words(texts ...string) (words []string) {
 		words = append(words, types.Words(text)...)
 	}
 	return words
-}
-
-// listed returns a statement for a list of ids, with its arguments.
-func listed(statement string, ids []string) (string, []any) {
-	return strings.Replace(statement, "%s", store.In(1, len(ids)), 1), store.AppendIn(nil, ids)
 }
