@@ -25,18 +25,18 @@ const selectContents = `SELECT id, content FROM chat_messages WHERE id IN (%s)`
 // TextSources returns what finds chats: their titles and ids, and the messages that people have written.
 func (s *Service) TextSources() []find.Source {
 	return []find.Source{
-		find.Table(chatSource, "id, metadata", "", func(row list.Row, d *store.TextDocument) error {
+		{From: chatSource, Columns: "id, metadata", Scan: func(row list.Row, d *store.TextDocument) error {
 			var metadata string
 			err := row.Scan(&d.ID, &metadata)
 			d.Record, d.Title, d.Body = d.ID, find.Words(title(jsontext.Value(metadata))), types.IDWords(d.ID)
 			return err
-		}),
-		find.Table(messageSource, "id, chat_id, content", "type = 'text'", func(row list.Row, d *store.TextDocument) error {
+		}},
+		{From: messageSource, Columns: "id, chat_id, content", Where: "type = 'text'", Scan: func(row list.Row, d *store.TextDocument) error {
 			var content string
 			err := row.Scan(&d.ID, &d.Record, &content)
 			d.Body = find.Words(content)
 			return err
-		}),
+		}},
 	}
 }
 

@@ -133,7 +133,7 @@ const source = "customers"
 
 // TextSources returns what finds customers: names, e-mail address, telephone number, city and id.
 func (s *Service) TextSources() []find.Source {
-	return []find.Source{find.Table(source, "id, first_name, last_name, email, phone, city", "erased_at IS NULL", func(row list.Row, d *store.TextDocument) error {
+	return []find.Source{{From: source, Columns: "id, first_name, last_name, email, phone, city", Where: "erased_at IS NULL", Scan: func(row list.Row, d *store.TextDocument) error {
 		var first, last, email, city string
 		var phone *string
 		err := row.Scan(&d.ID, &first, &last, &email, &phone, &city)
@@ -141,7 +141,7 @@ func (s *Service) TextSources() []find.Source {
 		d.Body = append(find.Words(email, city), types.IDWords(d.ID)...)
 		d.Body = append(d.Body, types.PhoneWords(types.EmptyIfNil(phone))...)
 		return err
-	})}
+	}}}
 }
 
 // FindText returns the customers that match a text best, of those that the caller may read.

@@ -113,7 +113,7 @@ type Service struct {
 
 // New returns the module on a database. holders decide about the files of their records.
 func New(db *store.DB, holders map[attachment.Kind]attachment.Holder, o Options) *Service {
-	return &Service{Options: o, db: db, holders: holders, slots: upload.NewSlots(maxTransfers, maxTransfersPerCaller), chunks: upload.NewChunks(db, keyTable, label)}
+	return &Service{Options: o, db: db, holders: holders, slots: upload.NewSlots(maxTransfers, maxTransfersPerCaller), chunks: upload.NewChunks(db, upload.Table{From: keyTable, Label: label})}
 }
 
 // allow asks the module of the record.

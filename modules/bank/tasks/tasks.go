@@ -340,12 +340,12 @@ const source = "tasks"
 
 // TextSources returns what finds tasks: title, description and id.
 func (s *Service) TextSources() []find.Source {
-	return []find.Source{find.Table(source, "id, title, description", "erased_at IS NULL", func(row list.Row, d *store.TextDocument) error {
+	return []find.Source{{From: source, Columns: "id, title, description", Where: "erased_at IS NULL", Scan: func(row list.Row, d *store.TextDocument) error {
 		var title, description string
 		err := row.Scan(&d.ID, &title, &description)
 		d.Record, d.Title, d.Body = d.ID, find.Words(title), append(find.Words(description), types.IDWords(d.ID)...)
 		return err
-	})}
+	}}}
 }
 
 // FindText returns the tasks that match a text best, of those that the caller may read.

@@ -191,20 +191,20 @@ const (
 // telephone numbers and user names.
 func (s *Service) TextSources() []find.Source {
 	return []find.Source{
-		find.Table(userSource, "id, display_name", "erased_at IS NULL", func(row list.Row, d *store.TextDocument) error {
+		{From: userSource, Columns: "id, display_name", Where: "erased_at IS NULL", Scan: func(row list.Row, d *store.TextDocument) error {
 			var name string
 			err := row.Scan(&d.ID, &name)
 			d.Record, d.Title, d.Body = d.ID, find.Words(name), types.IDWords(d.ID)
 			return err
-		}),
-		find.Table(credentialSource, "id, user_id, type, value", "", func(row list.Row, d *store.TextDocument) error {
+		}},
+		{From: credentialSource, Columns: "id, user_id, type, value", Scan: func(row list.Row, d *store.TextDocument) error {
 			var kind, value string
 			err := row.Scan(&d.ID, &d.Record, &kind, &value)
 			if d.Body = find.Words(value); kind == "phone" {
 				d.Body = types.PhoneWords(value)
 			}
 			return err
-		}),
+		}},
 	}
 }
 

@@ -10,14 +10,30 @@ import (
 	"kontor/store"
 )
 
-// Source is a kind of documents, one for each record or part of a record.
+// Source is a kind of documents, one for each row of a table: a record or a part of one.
 type Source struct {
-	// Name is the type of the audit entries about the records or parts.
-	Name string
-	// Read returns the documents of ids, at most [Batch]. Ids without a record, and records that nothing finds, have none.
-	Read func(ctx context.Context, q store.Querier, ids []string) ([]store.TextDocument, error)
-	// IDs is a statement that selects the ids after $1, at most $2, in their order.
-	IDs string
+	From    string // the table, and the type of the audit entries about its rows
+	Columns string // what Scan reads
+	Where   string // selects the rows that can be found; empty: all
+	Scan    func(row list.Row, d *store.TextDocument) error
+}
+
+// IDs returns a statement that selects the ids after $1, at most $2, in their order.
+func (s Source) IDs() string {
+	return "SELECT id FROM " + s.From + " WHERE id > $1 ORDER BY id LIMIT $2"
+}
+
+// Read returns the documents of ids, at most [Batch]. Ids without a row that can be found have none.
+func (s Source) Read(ctx context.Context, q store.Querier, ids []string) ([]store.TextDocument, error) {
+	statement := "SELECT " + s.Columns + " FROM " + s.From + " WHERE id IN (" + store.In(1, len(ids)) + ")"
+	if s.Where != "" {
+		statement += " AND " + s.Where
+	}
+	return store.All(ctx, q, func(row list.Row) (store.TextDocument, error) {
+		d := store.TextDocument{Source: s.From}
+		err := s.Scan(row, &d)
+		return d, err
+	}, statement, store.AppendIn(nil, ids)...)
 }
 
 // Batch is the number of ids that are read at once.
@@ -40,24 +56,6 @@ type Module interface {
 	TextSources() []Source
 	// FindText returns the records that match best, at most limit, of those that the caller of the context may read.
 	FindText(ctx context.Context, text list.Words, limit int) ([]Hit, error)
-}
-
-// Table returns the source of a table, with the columns that scan reads. condition selects the rows that can be found; empty: all.
-func Table(name, columns, condition string, scan func(row list.Row, d *store.TextDocument) error) Source {
-	if condition != "" {
-		condition = " AND " + condition
-	}
-	return Source{
-		Name: name,
-		IDs:  "SELECT id FROM " + name + " WHERE id > $1 ORDER BY id LIMIT $2",
-		Read: func(ctx context.Context, q store.Querier, ids []string) ([]store.TextDocument, error) {
-			return store.All(ctx, q, func(row list.Row) (store.TextDocument, error) {
-				d := store.TextDocument{Source: name}
-				err := scan(row, &d)
-				return d, err
-			}, "SELECT "+columns+" FROM "+name+" WHERE id IN ("+store.In(1, len(ids))+")"+condition, store.AppendIn(nil, ids)...)
-		},
-	}
 }
 
 // Hits returns what a list has found, as show shows it.

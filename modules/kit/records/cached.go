@@ -147,8 +147,9 @@ func (c *Cached[T]) keep(since store.Reading, id string, record T) (*endpoint.En
 // fillBatch is the number of rows that one transaction of [Fill] reads.
 const fillBatch = 200
 
-// Fill computes columns of rows that earlier versions have stored. It may be interrupted and run again. selection returns rows after the
-// id $1, at most $2, in the order of their ids. scan returns the id of a row and the further arguments of update; none leaves it as it is.
+// Fill computes columns of rows that earlier versions have stored. It may be interrupted and run again. The selection returns rows after
+// the id $1, at most $2, in the order of their ids. The function scan returns the id of a row and the further arguments of the update. Without
+// any, the row stays as it is.
 func Fill(ctx context.Context, db *store.DB, selection, update string, scan func(row Row) (id string, args []any, err error)) error {
 	for last, more := "", true; more; {
 		after := last // a transaction may run twice
@@ -175,8 +176,8 @@ func Fill(ctx context.Context, db *store.DB, selection, update string, scan func
 
 const orderSuffix = "_order"
 
-// FillSortKeys computes missing sort keys of a table: the column with the suffix _order has types.SortKey of a name. Statements that write
-// a name write its key. Rows of earlier versions have none until this has run; until then they are sorted before all others.
+// FillSortKeys computes missing sort keys of a table. The column with the suffix _order has types.SortKey of a name. Statements that write
+// a name write its key. Rows of earlier versions have none until FillSortKeys has run. Until then they are sorted before all others.
 func FillSortKeys(ctx context.Context, db *store.DB, table string, names ...string) error {
 	missing, set := make([]string, len(names)), make([]string, len(names))
 	for i, name := range names {

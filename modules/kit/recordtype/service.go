@@ -210,7 +210,7 @@ func (s *service[T]) EraseRecord(ctx context.Context, tx *store.Tx, id string) e
 }
 
 func (s *service[T]) TextSources() []find.Source {
-	return []find.Source{find.Table(s.of.From, s.of.Columns, "erased_at IS NULL", func(row records.Row, d *store.TextDocument) error {
+	return []find.Source{{From: s.of.From, Columns: s.of.Columns, Where: "erased_at IS NULL", Scan: func(row records.Row, d *store.TextDocument) error {
 		record, err := s.of.scan(row)
 		d.ID = s.of.at(&record, "id").String()
 		d.Record = d.ID
@@ -224,7 +224,7 @@ func (s *service[T]) TextSources() []find.Source {
 		}
 		d.Body = append(d.Body, types.IDWords(d.ID)...)
 		return err
-	})}
+	}}}
 }
 
 func (s *service[T]) FindText(ctx context.Context, text list.Words, limit int) ([]find.Hit, error) {

@@ -16,9 +16,15 @@ import (
 // Chunks keeps the files of a table in encrypted chunks. Each file has a random key of its own, which is sealed in the column key_sealed
 // of its row: without it, nothing of the file can be read.
 type Chunks struct {
-	db           *store.DB
-	table, label string
-	writes       chan struct{} // a place for the chunk that is being written
+	Table
+	db     *store.DB
+	writes chan struct{} // a place for the chunk that is being written
+}
+
+// Table says where files are.
+type Table struct {
+	From  string
+	Label string // is authenticated with each chunk
 }
 
 const (
@@ -32,26 +38,26 @@ const (
 	keyBytes = 32
 )
 
-// NewChunks returns the chunks of a table. The label is authenticated with each chunk, see [NewCipher].
-func NewChunks(db *store.DB, table, label string) *Chunks {
+// NewChunks returns the chunks of a table.
+func NewChunks(db *store.DB, t Table) *Chunks {
 	db.RegisterSealed(store.SealedColumn{
-		Table: table, Column: KeyColumn,
-		Select: `SELECT id, id, key_sealed FROM ` + table + ` WHERE key_sealed <> '' AND key_sealed NOT LIKE $1 AND id > $2 ORDER BY id LIMIT $3`,
-		Update: `UPDATE ` + table + ` SET key_sealed = $3 WHERE id = $1 AND key_sealed = $2`,
+		Table: t.From, Column: KeyColumn,
+		Select: `SELECT id, id, key_sealed FROM ` + t.From + ` WHERE key_sealed <> '' AND key_sealed NOT LIKE $1 AND id > $2 ORDER BY id LIMIT $3`,
+		Update: `UPDATE ` + t.From + ` SET key_sealed = $3 WHERE id = $1 AND key_sealed = $2`,
 	})
-	return &Chunks{db, table, label, make(chan struct{}, 1)}
+	return &Chunks{t, db, make(chan struct{}, 1)}
 }
 
 // Begin makes the key of a new file. write stores it, sealed, in a transaction.
 func (c *Chunks) Begin(ctx context.Context, id string, write func(ctx context.Context, tx *store.Tx, sealed string) error) (*Cipher, error) {
 	key := make([]byte, keyBytes)
 	rand.Read(key) // does not fail: it would end the program
-	sealed, err := c.db.Seal(c.table, KeyColumn, id, key)
+	sealed, err := c.db.Seal(c.From, KeyColumn, id, key)
 	if err != nil {
 		return nil, err
 	}
 	err = c.InTx(ctx, func(ctx context.Context, tx *store.Tx) error {
-		current, err := tx.Reseal(c.table, KeyColumn, id, sealed) // a rotation may have begun
+		current, err := tx.Reseal(c.From, KeyColumn, id, sealed) // a rotation may have begun
 		if err != nil {
 			return err
 		}
@@ -60,16 +66,16 @@ func (c *Chunks) Begin(ctx context.Context, id string, write func(ctx context.Co
 	if err != nil {
 		return nil, err
 	}
-	return NewCipher(c.label, id, key)
+	return NewCipher(c.Label, id, key)
 }
 
 // Open returns the cipher of a file with its sealed key.
 func (c *Chunks) Open(id, sealed string) (*Cipher, error) {
-	key, err := c.db.Unseal(c.table, KeyColumn, id, sealed)
+	key, err := c.db.Unseal(c.From, KeyColumn, id, sealed)
 	if err != nil {
 		return nil, err
 	}
-	return NewCipher(c.label, id, key)
+	return NewCipher(c.Label, id, key)
 }
 
 // InTx runs a transaction of an upload, with a time limit of its own.
