@@ -228,6 +228,41 @@ func TestDisk_FullDiskIsNoFailure(t *testing.T) {
 	}
 }
 
+// Commits that fail leave nothing behind in memory: a disk may be full for hours. Totals stay right.
+func TestDisk_RejectedCommitsAreNotRemembered(t *testing.T) {
+	d := newFailingDisk(t)
+	count := func() int64 {
+		t.Helper()
+		n, err := d.CountRows(t.Context(), "roles", &store.Counting{
+			SQL: `SELECT NULL AS value, count(*) AS rows FROM roles`, Rows: []store.KeyedTable{{Table: "roles", Key: "id"}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	count() // commits are followed from here on
+	if err := d.write(t, "first"); err != nil {
+		t.Fatal(err)
+	}
+	d.fail.Store(&failure{"write", "kontor.db-wal", syscall.ENOSPC})
+	for range 10 {
+		if err := d.write(t, "rejected"); !errors.Is(err, store.ErrFull) {
+			t.Fatalf("the write got %v", err)
+		}
+	}
+	if n := engineOf(d.DB).Touched("roles"); n != 1 || count() != 1 {
+		t.Errorf("%d touches, %d roles", n, count())
+	}
+	d.fail.Store(nil)
+	if err := d.write(t, "second"); err != nil {
+		t.Fatal(err)
+	}
+	if n := engineOf(d.DB).Touched("roles"); n != 2 || count() != 2 {
+		t.Errorf("%d touches, %d roles", n, count())
+	}
+}
+
 // A failed read is reported as ErrIO, not as damage and not as a full disk.
 func TestDisk_FailedReadIsReported(t *testing.T) {
 	d := newFailingDisk(t)

@@ -57,6 +57,13 @@ func (e *Engine) HoldCheckpoints() {
 	c.stop = make(chan struct{}) // for close
 }
 
+// Touched is the number of touches that are remembered of a followed table.
+func (e *Engine) Touched(table string) int {
+	e.touches.mu.Lock()
+	defer e.touches.mu.Unlock()
+	return len((*e.touches.followed.Load())[table].rows)
+}
+
 // OnSync replaces the sync to disk by f. No job may be running.
 func (e *Engine) OnSync(f func() error) { e.writer.syncer.flush = func(*os.File) error { return f() } }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	jwtware "github.com/gofiber/contrib/jwt"
@@ -25,7 +26,7 @@ type session struct {
 	caller  *access.Caller
 	expires store.Time
 	read    revocable.Generation
-	use     *sessionUse
+	lastUse atomic.Int64 // Unix milliseconds
 }
 
 // Known returns the caller of a token from memory alone: the token was verified before and its session is active. The call
@@ -143,8 +144,9 @@ func (s *Service) active(ctx context.Context, userID, sessionID string, good fun
 	if err := s.completeCaller(ctx, row); err != nil {
 		return nil, apierr.AuthUnavailable.Wrap(err)
 	}
-	found := &session{caller: row.caller, expires: row.expires, read: read, use: s.useOf(sessionID, row.lastUsed)}
-	if s.isIdle(found.use.time(), now) {
+	found := &session{caller: row.caller, expires: row.expires, read: read}
+	found.lastUse.Store(int64(s.lastUse(sessionID, row.lastUsed)))
+	if s.isIdle(store.Time(found.lastUse.Load()), now) {
 		return nil, apierr.Unauthorized
 	}
 	s.sessions.Put(sessionID, found)
@@ -154,7 +156,7 @@ func (s *Service) active(ctx context.Context, userID, sessionID string, good fun
 // cachedSession returns an active session from memory.
 func (s *Service) cachedSession(userID, sessionID string, now store.Time) (*session, bool) {
 	known, ok := s.sessions.Get(sessionID)
-	if !ok || !known.read.Valid() || now >= known.expires || known.caller.UserID != userID || s.isIdle(known.use.time(), now) {
+	if !ok || !known.read.Valid() || now >= known.expires || known.caller.UserID != userID || s.isIdle(store.Time(known.lastUse.Load()), now) {
 		return nil, false
 	}
 	return known, true

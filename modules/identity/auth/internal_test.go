@@ -28,7 +28,7 @@ func TestGenerations_InvalidateLateReads(t *testing.T) {
 	}
 	defer s.Close(context.Background())
 	user, id := store.NewID(), store.NewID()
-	late := &session{caller: &access.Caller{UserID: user, SessionID: id}, expires: db.Now() + 1000, read: s.generations.Now(user), use: &sessionUse{}}
+	late := &session{caller: &access.Caller{UserID: user, SessionID: id}, expires: db.Now() + 1000, read: s.generations.Now(user)}
 	s.generations.End(user)
 	s.sessions.Put(id, late)
 	s.sessions.Wait()
@@ -130,7 +130,7 @@ func BenchmarkKnown(b *testing.B) {
 		b.Fatal(err)
 	}
 	s.tokens.Put(token, &verified{userID: user, sessionID: id, expires: expires, key: s.signing.Load().active})
-	s.sessions.Put(id, &session{caller: &access.Caller{UserID: user}, expires: expires, read: s.generations.Now(user), use: &sessionUse{}})
+	s.sessions.Put(id, &session{caller: &access.Caller{UserID: user}, expires: expires, read: s.generations.Now(user)})
 	s.tokens.Wait()
 	s.sessions.Wait()
 	b.ReportAllocs()

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"kontor/server/access"
@@ -21,82 +20,47 @@ import (
 )
 
 const (
-	// useAccuracy is the accuracy of the last use in memory, so that parallel requests of a session rarely write it.
+	// useAccuracy is the accuracy of the last use, so that parallel requests of a session rarely note it.
 	useAccuracy = store.Time(time.Second / time.Millisecond)
-	// useNoted is how often the last use of a session is noted for the database.
-	useNoted = store.Time(time.Minute / time.Millisecond)
-	// useNotedShared is the same on a shared database, where other nodes read the last use. It is also how often it is written.
-	useNotedShared = useNoted / 4
+	// sharedSlack is how much later a session becomes idle while other nodes run, which write the last uses every 15 seconds.
+	sharedSlack = store.Time(30 * time.Second / time.Millisecond)
 	// useBatch is the number of sessions that one transaction changes, so that other writes do not wait long.
 	useBatch = 500
 
 	actionLimit = "auth.session_limit"
 )
 
-// sessionUse is the last use of a session: its sign-in, a refresh, or a request with its token. Requests write it in memory.
-// The database gets it once a minute, in a batch. So it may lack up to two minutes after a crash, and one minute after the
-// session was evicted from memory; the session then becomes idle earlier by as much.
+// The last use of a session is its sign-in, a refresh, or a request with its token. Requests note it in memory. The database gets it in a
+// batch: once a minute, on a shared database every 15 seconds. After a crash it lacks as much, and the session becomes idle earlier.
 //
-// On a shared database the session may be in use on another node. The database gets the last use within half a minute, and no node
-// treats a session as idle before it has been unused for half a minute longer.
-type sessionUse struct {
-	last  atomic.Int64 // Unix milliseconds
-	noted atomic.Int64 // the last use that was noted for the database
-}
+// On a shared database the session may be in use on another node. No node treats it as idle before the uses there are written.
 
-func (u *sessionUse) time() store.Time { return store.Time(u.last.Load()) }
-
-// touch records a use of a session. A time in the future comes from a clock that was set back; the use corrects it.
+// touch notes a use of a session. A time in the future comes from a clock that was set back; the use corrects it.
 func (s *Service) touch(known *session, now store.Time) {
-	u := known.use
-	if since := now - u.time(); 0 <= since && since < useAccuracy {
+	if since := now - store.Time(known.lastUse.Load()); 0 <= since && since < useAccuracy {
 		return
 	}
-	u.last.Store(int64(now))
-	if since := now - store.Time(u.noted.Load()); since >= s.useNoted() || since < 0 {
-		u.noted.Store(int64(now))
-		s.uses.note(known.caller.SessionID, now)
-	}
+	known.lastUse.Store(int64(now))
+	s.uses.note(known.caller.SessionID, now)
 }
 
 // isIdle reports whether a session has been unused for too long.
 func (s *Service) isIdle(lastUse, now store.Time) bool {
+	return s.options.SessionIdle > 0 && lastUse <= s.idleSince(now)
+}
+
+// idleSince returns the latest last use of a session that is idle.
+func (s *Service) idleSince(now store.Time) store.Time {
+	since := now.Add(-s.options.SessionIdle)
 	if s.db.LiveNodes() > 1 {
-		lastUse += 2 * useNotedShared
+		since -= sharedSlack
 	}
-	return s.options.SessionIdle > 0 && now >= lastUse.Add(s.options.SessionIdle)
-}
-
-// useNoted returns how often the last use of a session is noted.
-func (s *Service) useNoted() store.Time {
-	if s.db.Shared() {
-		return useNotedShared
-	}
-	return useNoted
-}
-
-// useOf returns the use of a session that was read from the database. An entry that a revocation has invalidated still has the
-// exact use.
-func (s *Service) useOf(sessionID string, stored store.Time) *sessionUse {
-	last := max(stored, s.uses.at(sessionID))
-	use := &sessionUse{}
-	if known, ok := s.sessions.Get(sessionID); ok {
-		use = known.use
-		last = max(last, use.time())
-	} else {
-		use.noted.Store(int64(last))
-	}
-	use.last.Store(int64(last))
-	return use
+	return since
 }
 
 // lastUse returns the last use of a session, from the database or from memory.
-func (s *Service) lastUse(row Session) store.Time {
-	last := max(row.LastUsedAt, s.uses.at(row.ID))
-	if known, ok := s.sessions.Get(row.ID); ok {
-		last = max(last, known.use.time())
-	}
-	return last
+func (s *Service) lastUse(sessionID string, stored store.Time) store.Time {
+	return max(stored, s.uses.at(sessionID))
 }
 
 // endExcess ends the sessions of a user beyond the limit after another one was opened. The one with the oldest use ends first.
@@ -115,7 +79,7 @@ func (s *Service) endExcess(ctx context.Context, tx *store.Tx, opened Session) e
 	}
 	uses := make(map[string]store.Time, len(others))
 	for _, row := range others {
-		uses[row.ID] = s.lastUse(row)
+		uses[row.ID] = s.lastUse(row.ID, row.LastUsedAt)
 	}
 	sort.Slice(others, func(i, j int) bool {
 		a, b := others[i], others[j]
@@ -141,16 +105,15 @@ func (s *Service) SweepSessions(ctx context.Context) error {
 	return s.db.InBatches(ctx, useBatch, func(tx *store.Tx) (int64, error) { return s.endIdle(ctx, tx) })
 }
 
-// endIdle ends idle sessions and returns how many it has found. The stored use may lack a minute of a session in memory, so
-// these sessions end later by as much.
+// endIdle ends idle sessions and returns how many it has found.
 func (s *Service) endIdle(ctx context.Context, tx *store.Tx) (found int64, err error) {
 	now := tx.Now()
-	idle, err := store.All(ctx, tx, scanSession, selectIdleSessions, now, now.Add(-s.options.SessionIdle)-useNoted, useBatch)
+	idle, err := store.All(ctx, tx, scanSession, selectIdleSessions, now, s.idleSince(now), useBatch)
 	if err != nil {
 		return 0, err
 	}
 	for _, row := range idle {
-		if !s.isIdle(s.lastUse(row), now) {
+		if !s.isIdle(s.lastUse(row.ID, row.LastUsedAt), now) {
 			return 0, nil // it was used after the last uses were written: the next sweep continues here
 		}
 		if err := s.endSession(ctx, tx, store.NilID, row, endedByIdle); err != nil {

@@ -302,7 +302,7 @@ func (s *Service) refresh(ctx context.Context, in refreshInput) (Tokens, error) 
 		if now >= found.expires {
 			return nil
 		}
-		if s.isIdle(s.lastUse(found.session), now) {
+		if s.isIdle(s.lastUse(found.session.ID, found.session.LastUsedAt), now) {
 			return s.endSession(ctx, tx, found.session.UserID, found.session, endedByIdle)
 		}
 		refused = nil

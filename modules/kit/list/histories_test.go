@@ -231,13 +231,11 @@ func (h *history) job(ctx context.Context) error {
 	return err
 }
 
-// After each commit every remembered total is what COUNT(*) finds, while readers ask for the same totals all the time.
-func TestPage_TotalsEqualCountInRandomHistories(t *testing.T) {
-	db := storetest.Open(t)
-	ctx := t.Context()
-	if err := db.InTx(ctx, func(tx *store.Tx) error {
-		for _, sql := range historyTables {
-			if _, err := tx.Exec(ctx, sql); err != nil {
+func run(t *testing.T, db *store.DB, statements ...string) {
+	t.Helper()
+	if err := db.InTx(t.Context(), func(tx *store.Tx) error {
+		for _, sql := range statements {
+			if _, err := tx.Exec(t.Context(), sql); err != nil {
 				return err
 			}
 		}
@@ -245,6 +243,35 @@ func TestPage_TotalsEqualCountInRandomHistories(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A total of own and granted rows follows the changes of others' rows that were granted.
+func TestPage_TotalsFollowGrantedRows(t *testing.T) {
+	db := storetest.Open(t)
+	run(t, db, historyTables...)
+	run(t, db, `INSERT INTO items (id, owner, status, name_key, urgent, weight, created_at) VALUES ('a', 'bob', 'open', '', FALSE, 1, 1), ('b', 'bob', 'gone', '', FALSE, 1, 1)`,
+		`INSERT INTO item_grants (user_id, item_id) VALUES ('anna', 'a'), ('anna', 'b')`)
+	expect := func(want int64) {
+		t.Helper()
+		got, err := itemList.Page(t.Context(), db, list.Params{}, ownItems("anna"))
+		if err != nil || got.Total != want {
+			t.Errorf("total %d, %v; want %d", got.Total, err, want)
+		}
+	}
+	expect(1)
+	run(t, db, `UPDATE items SET status = 'open' WHERE id = 'b'`)
+	expect(2)
+	run(t, db, `UPDATE items SET status = 'gone' WHERE id = 'a'`)
+	expect(1)
+	run(t, db, `DELETE FROM items WHERE id = 'b'`)
+	expect(0)
+}
+
+// After each commit every remembered total is what COUNT(*) finds, while readers ask for the same totals all the time.
+func TestPage_TotalsEqualCountInRandomHistories(t *testing.T) {
+	db := storetest.Open(t)
+	ctx := t.Context()
+	run(t, db, historyTables...)
 	users := []string{"anna", "bob"}
 	all := append(questions(t, "anna"), questions(t, "bob")...)
 	ended, stop := context.WithCancel(ctx)
