@@ -13,7 +13,7 @@ var plain = map[string]bool{"endpoint": true, "server": true, "auth": true, "rba
 
 // published are the modules that the document calls by another name than the package: generated clients name their types
 // after the schemas.
-var published = map[string]string{"directory": "users", "deliveries": "notifications"}
+var published = map[string]string{"directory": "users", "deliveries": "notifications", "qrbill": "invoices"}
 
 // componentName returns the name of the schema of a type: the Go name with the module as a prefix, such as
 // "CustomerCreateInput" for customers.CreateInput and "CustomerPage" for list.Page[customers.Customer]. It returns an empty

@@ -18,9 +18,9 @@ import (
 )
 
 // buildNames are the packages whose statements take the names of tables from declarations of other packages: members From
-// of list.Source, records.Table and records.Proof, which the test reads where they are declared. Those of outbox.Options are in the
-// statement Due beside them.
-var buildNames = []string{"modules/kit/list", "modules/kit/outbox", "modules/kit/records", "modules/kit/recordtype"}
+// of list.Source, records.Table, records.Proof, find.Source and upload.Table, which the test reads where they are declared. Those of
+// outbox.Options are in the statement Due beside them.
+var buildNames = []string{"modules/kit/find", "modules/kit/list", "modules/kit/outbox", "modules/kit/records", "modules/kit/recordtype", "modules/kit/upload"}
 
 // TestTables_HaveOneOwner reads all SQL of the program and compares it with the table of docs/architecture.md: a package
 // names the tables of its owner and published views, and every table has an owner.

@@ -98,72 +98,40 @@ func readers(participants []participant, seq int64) []string {
 	return ids
 }
 
-// messagesAtOnce is how many messages one statement of FrameMessages reads.
-const messagesAtOnce = 64
-
-// FrameMessages returns, by id, those of the messages that the user may read as a participant of their chats. Frames of
-// the notification stream carry them. Messages of chats that the user has left are missing.
-func (s *Service) FrameMessages(ctx context.Context, q store.Querier, userID string, ids []string) (map[string]event.ChatMessage, error) {
-	found := make(map[string]event.ChatMessage, len(ids))
-	for part := range slices.Chunk(ids, messagesAtOnce) {
-		messages, err := store.All(ctx, q, scanFrameMessage, selectFrameMessages+store.In(2, len(part))+")", store.AppendIn([]any{userID}, part)...)
-		if err != nil {
-			return nil, fmt.Errorf("read messages for frames: %w", err)
-		}
-		for _, m := range messages {
-			found[m.ID] = m.forFrame()
-		}
-	}
-	return found, nil
-}
-
-const selectFrameMessages = `
-	SELECT m.id, m.chat_id, m.sender_id, m.type, m.content, m.created_at
-	FROM chat_messages m
-	JOIN chat_participants p ON p.chat_id = m.chat_id AND p.user_id = $1
-	WHERE m.id IN (`
-
 const (
-	selectMessagesByID = `SELECT id, chat_id, sender_id, type, content, created_at FROM chat_messages WHERE id IN (`
+	selectMessagesByID = `SELECT id, chat_id, sender_id, type, content, created_at FROM chat_messages WHERE id IN (%s)`
 
-	selectReaders = `SELECT chat_id, user_id FROM chat_participants WHERE chat_id IN (`
+	selectReaders = `SELECT chat_id, user_id FROM chat_participants WHERE chat_id IN (%s)`
 )
 
-// ReadableMessages returns the messages by id, with the participants of their chats. The notification streams use it for messages
-// that another node has stored.
+// ReadableMessages returns the messages by id, with the participants of their chats. Frames of the notification streams carry them.
 func (s *Service) ReadableMessages(ctx context.Context, q store.Querier, ids []string) (map[string]event.ReadableMessage, error) {
 	found := make(map[string]event.ReadableMessage, len(ids))
 	readers := map[string]map[string]bool{} // by chat
-	for part := range slices.Chunk(ids, messagesAtOnce) {
-		messages, err := store.All(ctx, q, scanFrameMessage, selectMessagesByID+store.In(1, len(part))+")", store.AppendIn(nil, part)...)
-		if err != nil {
-			return nil, fmt.Errorf("read messages for frames: %w", err)
+	err := store.EachOf(ctx, q, func(row store.Scanner) error {
+		var m Message
+		err := row.Scan(&m.ID, &m.ChatID, &m.SenderID, &m.Type, &m.Content, &m.CreatedAt)
+		if readers[m.ChatID] == nil {
+			readers[m.ChatID] = map[string]bool{}
 		}
-		for _, m := range messages {
-			if readers[m.ChatID] == nil {
-				readers[m.ChatID] = map[string]bool{}
-			}
-			found[m.ID] = event.ReadableMessage{ChatMessage: m.forFrame(), Readers: readers[m.ChatID]}
-		}
+		found[m.ID] = event.ReadableMessage{ChatMessage: m.forFrame(), Readers: readers[m.ChatID]}
+		return err
+	}, selectMessagesByID, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read messages for frames: %w", err)
 	}
-	for part := range slices.Chunk(slices.Collect(maps.Keys(readers)), messagesAtOnce) {
-		_, err := store.All(ctx, q, func(row store.Scanner) (user string, err error) {
-			var chat string
-			if err = row.Scan(&chat, &user); err == nil {
-				readers[chat][user] = true
-			}
-			return user, err
-		}, selectReaders+store.In(1, len(part))+")", store.AppendIn(nil, part)...)
-		if err != nil {
-			return nil, fmt.Errorf("read the participants of chats: %w", err)
+	err = store.EachOf(ctx, q, func(row store.Scanner) error {
+		var chat, user string
+		err := row.Scan(&chat, &user)
+		if err == nil {
+			readers[chat][user] = true
 		}
+		return err
+	}, selectReaders, slices.Collect(maps.Keys(readers)))
+	if err != nil {
+		return nil, fmt.Errorf("read the participants of chats: %w", err)
 	}
 	return found, nil
-}
-
-func scanFrameMessage(row store.Scanner) (m Message, err error) {
-	err = row.Scan(&m.ID, &m.ChatID, &m.SenderID, &m.Type, &m.Content, &m.CreatedAt)
-	return m, err
 }
 
 // forFrame returns the message as stream frames carry it.

@@ -27,9 +27,9 @@ func TestStatements_UseIndexes(t *testing.T) {
 			"SEARCH user_roles USING COVERING INDEX user_roles_in_force_idx (user_id=?)",
 		}},
 		{"chats", selectChatsStatement + store.In(2, 2) + ")", ids, []string{"SEARCH c USING INDEX sqlite_autoindex_chats_1 (id=?)"}},
-		{"frames", selectFrameMessages + store.In(2, 2) + ")", ids, []string{
-			"SEARCH m USING INDEX sqlite_autoindex_chat_messages_1 (id=?)",
-			"SEARCH p USING COVERING INDEX sqlite_autoindex_chat_participants_1 (chat_id=? AND user_id=?)",
+		{"messages", fmt.Sprintf(selectMessagesByID, store.In(1, 2)), ids[1:], []string{"SEARCH chat_messages USING INDEX sqlite_autoindex_chat_messages_1 (id=?)"}},
+		{"readers", fmt.Sprintf(selectReaders, store.In(1, 2)), ids[1:], []string{
+			"SEARCH chat_participants USING COVERING INDEX chat_participants_read_seq_idx (chat_id=?)",
 		}},
 	} {
 		plan := strings.Join(storetest.Plan(t, db, c.statement, c.args...), "\n")

@@ -20,44 +20,24 @@ const (
 	messageSource = "chat_messages"
 )
 
-const (
-	selectChatTexts = `SELECT id, metadata FROM chats WHERE id IN (%s)`
-
-	selectChatTextIDs = `SELECT id FROM chats WHERE id > $1 ORDER BY id LIMIT $2`
-
-	selectMessageTexts = `SELECT id, chat_id, content FROM chat_messages WHERE id IN (%s) AND type = 'text'`
-
-	selectMessageTextIDs = `SELECT id FROM chat_messages WHERE id > $1 ORDER BY id LIMIT $2`
-
-	selectContents = `SELECT id, content FROM chat_messages WHERE id IN (%s)`
-)
+const selectContents = `SELECT id, content FROM chat_messages WHERE id IN (%s)`
 
 // TextSources returns what finds chats: their titles and ids, and the messages that people have written.
 func (s *Service) TextSources() []find.Source {
 	return []find.Source{
-		{Name: chatSource, IDs: selectChatTextIDs, Read: readChatTexts},
-		{Name: messageSource, IDs: selectMessageTextIDs, Read: readMessageTexts},
+		{From: chatSource, Columns: "id, metadata", Scan: func(row list.Row, d *store.TextDocument) error {
+			var metadata string
+			err := row.Scan(&d.ID, &metadata)
+			d.Record, d.Title, d.Body = d.ID, find.Words(title(jsontext.Value(metadata))), types.IDWords(d.ID)
+			return err
+		}},
+		{From: messageSource, Columns: "id, chat_id, content", Where: "type = 'text'", Scan: func(row list.Row, d *store.TextDocument) error {
+			var content string
+			err := row.Scan(&d.ID, &d.Record, &content)
+			d.Body = find.Words(content)
+			return err
+		}},
 	}
-}
-
-func readChatTexts(ctx context.Context, q store.Querier, ids []string) ([]store.TextDocument, error) {
-	return find.Documents(ctx, q, selectChatTexts, ids, func(row records.Row) (store.TextDocument, error) {
-		var metadata string
-		d := store.TextDocument{Source: chatSource}
-		err := row.Scan(&d.ID, &metadata)
-		d.Record, d.Title, d.Body = d.ID, find.Words(title(jsontext.Value(metadata))), types.IDWords(d.ID)
-		return d, err
-	})
-}
-
-func readMessageTexts(ctx context.Context, q store.Querier, ids []string) ([]store.TextDocument, error) {
-	return find.Documents(ctx, q, selectMessageTexts, ids, func(row records.Row) (store.TextDocument, error) {
-		var content string
-		d := store.TextDocument{Source: messageSource}
-		err := row.Scan(&d.ID, &d.Record, &content)
-		d.Body = find.Words(content)
-		return d, err
-	})
 }
 
 // title returns the title in the metadata of a chat, or an empty text.
@@ -102,10 +82,9 @@ func (s *Service) FindText(ctx context.Context, text list.Words, limit int) ([]f
 
 // chatHits adds the messages that were found.
 func (s *Service) chatHits(ctx context.Context, found []list.Found[foundChat]) ([]find.Hit, error) {
-	hits := make([]find.Hit, len(found))
+	hits := find.Hits(found, func(c foundChat) find.Hit { return find.Hit{Title: c.title} })
 	var messages []string
 	for i, one := range found {
-		hits[i] = find.Hit{ID: one.ID, Title: one.Row.title, Score: one.Score}
 		if one.Match.Source == messageSource {
 			hits[i].Message = one.Match.ID
 			messages = append(messages, one.Match.ID)

@@ -89,10 +89,7 @@ func (s *Service) writeProposal(ctx context.Context, tx *store.Tx, c Customer, d
 	if len(reviewers) == 0 {
 		return nil
 	}
-	return s.notify.Notify(ctx, tx, event.Event{
-		Kind: event.KYCDecisionPending, CustomerID: c.ID, Type: access.Customers, RecordID: c.ID, Recipients: reviewers,
-		Args: map[string]any{"Name": c.name()},
-	})
+	return s.notifyAbout(ctx, tx, c, event.KYCDecisionPending, reviewers, map[string]any{})
 }
 
 // writeClosing stores how a decision was closed. It notifies the proposer, unless they closed it. It returns
@@ -104,10 +101,7 @@ func (s *Service) writeClosing(ctx context.Context, tx *store.Tx, c Customer, d 
 	if d.ClosedBy == d.ProposedBy {
 		return nil
 	}
-	return s.notify.Notify(ctx, tx, event.Event{
-		Kind: event.KYCDecisionClosed, CustomerID: c.ID, Type: access.Customers, RecordID: c.ID, Recipients: []string{d.ProposedBy},
-		Args: map[string]any{"Name": c.name(), "Status": "decision_" + string(d.State)},
-	})
+	return s.notifyAbout(ctx, tx, c, event.KYCDecisionClosed, []string{d.ProposedBy}, map[string]any{"Status": "decision_" + string(d.State)})
 }
 
 // DecisionInput names a decision that waits for a second person.

@@ -253,8 +253,5 @@ func (s *Service) warnExpiring(ctx context.Context, tx *store.Tx, documentID str
 	if err != nil {
 		return err
 	}
-	return s.notify.Notify(ctx, tx, event.Event{
-		Kind: event.KYCDocumentExpiring, CustomerID: c.ID, Type: access.Customers, RecordID: c.ID, Recipients: []string{c.createdBy},
-		Args: map[string]any{"Name": c.name(), "Document": documentType, "Date": expiry},
-	})
+	return s.notifyAbout(ctx, tx, c, event.KYCDocumentExpiring, []string{c.createdBy}, map[string]any{"Document": documentType, "Date": expiry})
 }

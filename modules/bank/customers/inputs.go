@@ -2,12 +2,12 @@ package customers
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
 	"kontor/modules/kit/validate"
 	"kontor/server/apierr"
@@ -184,9 +184,6 @@ func (in *UpdateInput) apply(before Customer, today types.Date) (Customer, error
 	return c, problems.Err()
 }
 
-// fillBatch is the number of customers that one transaction gives their external id.
-const fillBatch = 200
-
 const (
 	selectWithoutExternalID = `
 		SELECT id, metadata FROM customers
@@ -197,31 +194,14 @@ const (
 
 // fillExternalIDs computes the external ids of customers that earlier versions have stored. It may be interrupted and run again.
 func (s *Service) fillExternalIDs(ctx context.Context) error {
-	for after, more := "", true; more; {
-		err := s.db.InTx(ctx, func(tx *store.Tx) error {
-			found, err := store.All(ctx, tx, func(row store.Scanner) (c Customer, err error) {
-				err = row.Scan(&c.ID, (*[]byte)(&c.Metadata))
-				return c, err
-			}, selectWithoutExternalID, after, fillBatch)
-			if err != nil {
-				return err
-			}
-			for _, c := range found {
-				after = c.ID
-				if _, id := c.fromMetadata(); id != "" {
-					if _, err := tx.Exec(ctx, setExternalID, c.ID, id); err != nil {
-						return err
-					}
-				}
-			}
-			more = len(found) == fillBatch
-			return nil
-		})
-		if err != nil {
-			return fmt.Errorf("fill the external ids of customers: %w", err)
+	return records.Fill(ctx, s.db, selectWithoutExternalID, setExternalID, func(row records.Row) (id string, args []any, err error) {
+		var c Customer
+		err = row.Scan(&id, (*[]byte)(&c.Metadata))
+		if _, external := c.fromMetadata(); external != "" {
+			args = []any{external}
 		}
-	}
-	return nil
+		return id, args, err
+	})
 }
 
 const withExternalID = `external_id = $2 AND external_id <> '' AND erased_at IS NULL`

@@ -59,10 +59,7 @@ func (s *Service) PersonalSections() []personal.Section {
 				}
 				return k.Decisions, err
 			},
-			personal.Query(selectAllDecisions, func(row store.Scanner) (PendingDecision, string, error) {
-				d, err := scanDecision(row)
-				return d, d.ID, err
-			}), nil),
+			personal.Rows(selectAllDecisions, scanDecision, func(d PendingDecision) string { return d.ID }), nil),
 		personal.Answer(personal.About{Name: "verification_history", Kind: personal.Customer, Endpoint: kyc},
 			func(ctx context.Context, of personal.Subject) ([]Change, error) {
 				k, err := ask(ctx, of)
@@ -153,18 +150,8 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 			return changeProof.ChangeRow(ctx, tx, personal.Action, id, eraseChange, id)
 		}),
 		personal.EachID(selectUnerasedDecisions, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
-			return decisionProof.Change(ctx, tx, personal.Action, id, func() error { return execEach(ctx, tx, id, deleteExclusions, eraseDecision) })
+			return decisionProof.Change(ctx, tx, personal.Action, id, func() error { return tx.ExecEach(ctx, []string{deleteExclusions, eraseDecision}, id) })
 		}))
-}
-
-// execEach runs statements with one id.
-func execEach(ctx context.Context, tx *store.Tx, id string, statements ...string) error {
-	for _, statement := range statements {
-		if _, err := tx.Exec(ctx, statement, id); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (s *Service) eraseRecord(ctx context.Context, tx *store.Tx, id string) error {
@@ -172,7 +159,8 @@ func (s *Service) eraseRecord(ctx context.Context, tx *store.Tx, id string) erro
 	if err != nil || before.Erased() {
 		return err
 	}
-	if err := execEach(ctx, tx, id, deleteKeyStatement, deleteIdentities, deleteFormerAddresses, eraseCase, deleteNameKeys, deleteDistinctions); err != nil {
+	deletions := []string{deleteKeyStatement, deleteIdentities, deleteFormerAddresses, eraseCase, deleteNameKeys, deleteDistinctions}
+	if err := tx.ExecEach(ctx, deletions, id); err != nil {
 		return err
 	}
 	if _, err := tx.Exec(ctx, eraseCustomer, id, tx.Now(), personal.Actor(ctx)); err != nil {

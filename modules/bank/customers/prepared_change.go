@@ -174,10 +174,13 @@ func (s *Service) write(ctx context.Context, tx *store.Tx, change preparedChange
 	if c.KYCStatus == change.before.KYCStatus {
 		return nil
 	}
-	return s.notify.Notify(ctx, tx, event.Event{
-		Kind: event.CustomerStatusChanged, CustomerID: c.ID, Type: access.Customers, RecordID: c.ID, Recipients: []string{c.createdBy},
-		Args: map[string]any{"Name": c.name(), "From": string(change.before.KYCStatus), "To": string(c.KYCStatus)},
-	})
+	return s.notifyAbout(ctx, tx, c, event.CustomerStatusChanged, []string{c.createdBy}, map[string]any{"From": string(change.before.KYCStatus), "To": string(c.KYCStatus)})
+}
+
+// notifyAbout notifies users of an event about a customer, whose name is added to the arguments.
+func (s *Service) notifyAbout(ctx context.Context, tx *store.Tx, c Customer, kind event.Kind, recipients []string, args map[string]any) error {
+	args["Name"] = c.name()
+	return s.notify.Notify(ctx, tx, event.Event{Kind: kind, CustomerID: c.ID, Type: access.Customers, RecordID: c.ID, Recipients: recipients, Args: args})
 }
 
 // writeReview stores what a change means for the case of the customer: a proposed or closed decision, what it means for a pending one,

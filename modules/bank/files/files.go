@@ -108,22 +108,12 @@ type Service struct {
 	db      *store.DB
 	holders map[attachment.Kind]attachment.Holder
 	slots   *upload.Slots
-	writes  chan struct{} // a place for each chunk that is being written
+	chunks  *upload.Chunks
 }
-
-const (
-	keyTable  = "files"
-	keyColumn = "key"
-)
 
 // New returns the module on a database. holders decide about the files of their records.
 func New(db *store.DB, holders map[attachment.Kind]attachment.Holder, o Options) *Service {
-	db.RegisterSealed(store.SealedColumn{
-		Table: keyTable, Column: keyColumn,
-		Select: `SELECT id, id, key_sealed FROM files WHERE key_sealed <> '' AND key_sealed NOT LIKE $1 AND id > $2 ORDER BY id LIMIT $3`,
-		Update: `UPDATE files SET key_sealed = $3 WHERE id = $1 AND key_sealed = $2`,
-	})
-	return &Service{Options: o, db: db, holders: holders, slots: upload.NewSlots(maxTransfers, maxTransfersPerCaller), writes: make(chan struct{}, chunksAtOnce)}
+	return &Service{Options: o, db: db, holders: holders, slots: upload.NewSlots(maxTransfers, maxTransfersPerCaller), chunks: upload.NewChunks(db, upload.Table{From: keyTable, Label: label})}
 }
 
 // allow asks the module of the record.
@@ -140,15 +130,11 @@ func (s *Service) changed(ctx context.Context, tx *store.Tx, f StoredFile, added
 }
 
 // cipher returns the cipher of a file. It returns apierr.FileNotFound for a file whose key was destroyed.
-func (s *Service) cipher(f StoredFile) (*chunkCipher, error) {
+func (s *Service) cipher(f StoredFile) (*upload.Cipher, error) {
 	if f.sealed == "" {
 		return nil, apierr.FileNotFound
 	}
-	key, err := s.db.Unseal(keyTable, keyColumn, f.ID, f.sealed)
-	if err != nil {
-		return nil, err
-	}
-	return newCipher(f.ID, key)
+	return s.chunks.Open(f.ID, f.sealed)
 }
 
 // fileForm is the form of an upload, for the API document.

@@ -230,17 +230,17 @@ func checkFile(ctx context.Context, e *audittrail.Evidence, f StoredFile, conten
 		return fmt.Errorf("read the chunks of file %s: %w", f.ID, err)
 	}
 	want := chunksOf(f.Size)
-	if count != want || largest != want-1 || bytes != f.Size+want*tagBytes {
-		return broken(fmt.Sprintf("it has %d chunks of %d bytes, and should have %d of %d", count, bytes, want, f.Size+want*tagBytes))
+	if count != want || largest != want-1 || bytes != f.Size+want*upload.TagBytes {
+		return broken(fmt.Sprintf("it has %d chunks of %d bytes, and should have %d of %d", count, bytes, want, f.Size+want*upload.TagBytes))
 	}
-	key, err := e.Unseal(keyTable, keyColumn, f.ID, f.sealed)
+	key, err := e.Unseal(keyTable, upload.KeyColumn, f.ID, f.sealed)
 	if err != nil {
 		return broken("its key cannot be opened")
 	}
 	if !content {
 		return nil
 	}
-	cipher, err := newCipher(f.ID, key)
+	cipher, err := upload.NewCipher(label, f.ID, key)
 	if err != nil {
 		return broken("its key is damaged")
 	}
@@ -250,7 +250,7 @@ func checkFile(ctx context.Context, e *audittrail.Evidence, f StoredFile, conten
 		if err := e.QueryRow(ctx, selectChunk, f.ID, number).Scan(&sealed); err != nil {
 			return fmt.Errorf("read chunk %d of file %s: %w", number, f.ID, err)
 		}
-		plain, err := cipher.open(sealed, number, number == want-1)
+		plain, err := cipher.Open(sealed, number, place(number, number == want-1)...)
 		if err != nil {
 			return broken(fmt.Sprintf("chunk %d was changed or belongs to another file", number))
 		}

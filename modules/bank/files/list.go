@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"kontor/modules/kit/attachment"
+	"kontor/modules/kit/upload"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/store"
@@ -187,10 +188,10 @@ func (f StoredFile) readable() error {
 }
 
 // readChunk reads and decrypts a chunk.
-func (s *Service) readChunk(ctx context.Context, q store.Querier, c *chunkCipher, number, chunks int64) ([]byte, error) {
+func (s *Service) readChunk(ctx context.Context, q store.Querier, c *upload.Cipher, number, chunks int64) ([]byte, error) {
 	var content []byte
-	if err := q.QueryRow(ctx, selectChunk, c.id, number).Scan(&content); err != nil {
-		return nil, fmt.Errorf("read chunk %d of file %s: %w", number, c.id, err)
+	if err := q.QueryRow(ctx, selectChunk, c.ID, number).Scan(&content); err != nil {
+		return nil, fmt.Errorf("read chunk %d of file %s: %w", number, c.ID, err)
 	}
-	return c.open(content, number, number == chunks-1)
+	return c.Open(content, number, place(number, number == chunks-1)...)
 }

@@ -264,10 +264,7 @@ type exportedChunk struct {
 func (s *Service) PersonalSections() []personal.Section {
 	var sections []personal.Section
 	for kind, statement := range map[personal.Kind]string{personal.Customer: exportOfCustomer, personal.User: exportOfUser} {
-		read := personal.Query(statement, func(row store.Scanner) (StoredFile, string, error) {
-			f, err := scanFile(row)
-			return f, f.ID, err
-		})
+		read := personal.Rows(statement, scanFile, func(f StoredFile) string { return f.ID })
 		sections = append(sections,
 			personal.Each(personal.About{Name: "files", Kind: kind, Endpoint: "GET /v1/files/{id}"}, read, s.mayRead, nil),
 			personal.Each(personal.About{Name: "file_contents", Kind: kind, Endpoint: "GET /v1/files/{id}/content"}, pieces(read),

@@ -28,8 +28,6 @@ const (
 	maxPerRecord = 50
 	// leastCharge is what a small file counts against a quota: it bounds the number of files.
 	leastCharge = 64 << 10
-	// writeTime is how long one transaction of an upload may take.
-	writeTime = 20 * time.Second
 )
 
 // upload stores the file in a request. It returns what the record's module says, apierr.FileType, apierr.FileInvalid,
@@ -54,7 +52,7 @@ func (s *Service) upload(ctx context.Context, r *endpoint.Request, target attach
 type transfer struct {
 	*Service
 	file    StoredFile
-	cipher  *chunkCipher
+	cipher  *upload.Cipher
 	inspect *inspector
 	content *bufio.Reader
 }
@@ -93,13 +91,8 @@ func (s *Service) store(ctx context.Context, target attachment.Target, in incomi
 	return t.file, nil
 }
 
-// within returns a context that ends with the request or after writeTime.
-func within(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, writeTime)
-}
-
 // begin records the upload and reserves its part of the quota.
-func (t *transfer) begin(ctx context.Context, target attachment.Target, declared int64) error {
+func (t *transfer) begin(ctx context.Context, target attachment.Target, declared int64) (err error) {
 	if declared < 0 || declared > t.MaxBytes {
 		declared = t.MaxBytes
 	}
@@ -109,30 +102,16 @@ func (t *transfer) begin(ctx context.Context, target attachment.Target, declared
 	if target.Kind == attachment.Document {
 		t.file.account = target.Parent
 	}
-	key := newKey()
-	var err error
-	if t.cipher, err = newCipher(t.file.ID, key); err != nil {
-		return err
-	}
-	sealed, err := t.db.Seal(keyTable, keyColumn, t.file.ID, key)
-	if err != nil {
-		return err
-	}
-	limited, cancel := within(ctx)
-	defer cancel()
-	return t.db.InTx(limited, func(tx *store.Tx) error {
+	t.cipher, err = t.chunks.Begin(ctx, t.file.ID, func(ctx context.Context, tx *store.Tx, sealed string) error {
 		if err := t.checkQuota(ctx, tx); err != nil {
 			return err
 		}
-		current, err := tx.Reseal(keyTable, keyColumn, t.file.ID, sealed) // a rotation may have begun
-		if err != nil {
-			return err
-		}
 		f := t.file
-		_, err = tx.Exec(ctx, insertStatement, f.ID, string(f.RecordType), f.RecordID, f.ParentID, f.account, f.MediaType, f.chunks, f.charged,
-			current, f.UploadedBy, tx.Now())
+		_, err := tx.Exec(ctx, insertStatement, f.ID, string(f.RecordType), f.RecordID, f.ParentID, f.account, f.MediaType, f.chunks, f.charged,
+			sealed, f.UploadedBy, tx.Now())
 		return err
 	})
+	return err
 }
 
 // checkQuota returns apierr.TooManyFiles or apierr.QuotaExceeded if there is no place for the file. Transactions run one after another, and
@@ -157,7 +136,7 @@ func (t *transfer) checkQuota(ctx context.Context, tx *store.Tx) error {
 
 // receive stores the content, chunk by chunk. It holds one chunk in memory.
 func (t *transfer) receive(ctx context.Context, limit int64) error {
-	buffer := make([]byte, chunkBytes, chunkBytes+tagBytes)
+	buffer := make([]byte, chunkBytes, chunkBytes+upload.TagBytes)
 	for number := int64(0); ; number++ {
 		n, err := io.ReadFull(t.content, buffer[:chunkBytes])
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -174,24 +153,15 @@ func (t *transfer) receive(ctx context.Context, limit int64) error {
 		if err := t.inspect.write(buffer[:n]); err != nil {
 			return err
 		}
-		if err := t.writeChunk(ctx, t.cipher.seal(buffer[:n], number, last), number); err != nil || last {
+		if err := t.writeChunk(ctx, t.cipher.Seal(buffer[:n], number, place(number, last)...), number); err != nil || last {
 			return err
 		}
 	}
 }
 
-// writeChunk stores a sealed chunk in a transaction of its own. Few chunks wait for the writer at the same time, so that other writes do
-// not wait for a group of them.
+// writeChunk stores a sealed chunk in a transaction of its own.
 func (t *transfer) writeChunk(ctx context.Context, sealed []byte, number int64) error {
-	limited, cancel := within(ctx)
-	defer cancel()
-	select {
-	case t.writes <- struct{}{}:
-		defer func() { <-t.writes }()
-	case <-limited.Done():
-		return apierr.Unavailable.Wrap(limited.Err())
-	}
-	return t.db.InTx(limited, func(tx *store.Tx) error {
+	return t.chunks.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		stored, err := tx.Exec(ctx, insertChunk, t.file.ID, number, sealed)
 		if err == nil && stored == 0 {
 			err = apierr.FileRecordNotFound // it was deleted meanwhile, with its files
@@ -211,9 +181,7 @@ func (t *transfer) complete(ctx context.Context) error {
 	}
 	answer := t.db.Answer(ctx, f)
 	after := t.db.Digest(f.record().As(answer))
-	limited, cancel := within(ctx)
-	defer cancel()
-	err := t.db.InTx(limited, func(tx *store.Tx) error {
+	err := t.chunks.InTx(ctx, func(ctx context.Context, tx *store.Tx) error {
 		if err := t.allow(ctx, tx, f.target(), access.Create, nil); err != nil {
 			return err
 		}
@@ -235,7 +203,7 @@ func (t *transfer) complete(ctx context.Context) error {
 // discard marks what an upload has stored for the purge. Without it, for example after a kill, the purge finds the upload by its age. It
 // does not depend on the request, which may have ended.
 func (t *transfer) discard() {
-	limited, cancel := within(context.Background())
+	limited, cancel := context.WithTimeout(context.Background(), upload.WriteTime)
 	defer cancel()
 	err := t.db.InTx(limited, func(tx *store.Tx) error {
 		_, err := tx.Exec(limited, discardStatement, t.file.ID)
@@ -313,6 +281,4 @@ func (in incoming) complete(sum []byte) error {
 const (
 	maxTransfers          = 128
 	maxTransfersPerCaller = 64
-	// chunksAtOnce is how many chunks may wait for the writer at the same time. Other writes of the same group wait for them.
-	chunksAtOnce = 1
 )

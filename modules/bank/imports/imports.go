@@ -76,7 +76,7 @@ type Service struct {
 	records  Records
 	accounts Accounts
 	uploads  *upload.Slots
-	writes   chan struct{} // held while a chunk waits for the writer
+	chunks   *upload.Chunks
 }
 
 // New returns the module on a database. Nothing is imported before [Service.Run].
@@ -84,8 +84,7 @@ func New(db *store.DB, records Records, accounts Accounts, o Options) *Service {
 	o.MaxBytes = cmp.Or(o.MaxBytes, 64<<20)
 	o.KeepDays = cmp.Or(o.KeepDays, 30)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	db.RegisterSealed(sealedKeys)
-	return &Service{Options: o, db: db, records: records, accounts: accounts, uploads: upload.NewSlots(maxUploads, 1), writes: make(chan struct{}, 1)}
+	return &Service{Options: o, db: db, records: records, accounts: accounts, uploads: upload.NewSlots(maxUploads, 1), chunks: upload.NewChunks(db, upload.Table{From: importsTable, Label: label})}
 }
 
 const day = 24 * time.Hour

@@ -35,10 +35,7 @@ const (
 func (s *Service) PersonalSections() []personal.Section {
 	return []personal.Section{
 		personal.Own(personal.About{Name: "imports", Kind: personal.User, Endpoint: "GET /v1/imports"},
-			personal.Query(selectOfUser, func(row store.Scanner) (Import, string, error) {
-				i, err := scan(row)
-				return i, i.ID, err
-			}),
+			personal.Rows(selectOfUser, scan, func(i Import) string { return i.ID }),
 			func(ctx context.Context, _ store.Querier, i Import) (any, error) {
 				s.explain(ctx, &i)
 				return i, nil
@@ -52,14 +49,7 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 		return "", nil
 	}
 	each := func(selection string, statements ...string) personal.Step {
-		return personal.EachID(selection, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
-			for _, statement := range statements {
-				if _, err := tx.Exec(ctx, statement, id); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		return personal.EachID(selection, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error { return tx.ExecEach(ctx, statements, id) })
 	}
 	return personal.Run(ctx, tx, cursor, each(selectIDsOfUser, endOfUser),
 		func(ctx context.Context, tx *store.Tx, _ string) (string, error) {

@@ -69,14 +69,7 @@ func (s *Service) delete(ctx context.Context, id string) error {
 	if err := s.deleteChunks(ctx, id); err != nil {
 		return err
 	}
-	return s.db.InTx(ctx, func(tx *store.Tx) error {
-		for _, statement := range []string{deleteRejections, deleteImport} {
-			if _, err := tx.Exec(ctx, statement, id); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return s.db.InTx(ctx, func(tx *store.Tx) error { return tx.ExecEach(ctx, []string{deleteRejections, deleteImport}, id) })
 }
 
 // deleteChunks deletes the file of an import.
@@ -86,17 +79,9 @@ func (s *Service) deleteChunks(ctx context.Context, id string) error {
 
 // deleteBatches runs a deletion until it deletes fewer rows than a batch.
 func (s *Service) deleteBatches(ctx context.Context, size int64, statement string, args ...any) error {
-	for {
-		var deleted int64
-		err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-			deleted, err = tx.Exec(ctx, statement, args...)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("delete what is left of imports: %w", err)
-		}
-		if deleted < size {
-			return nil
-		}
+	err := s.db.InBatches(ctx, size, func(tx *store.Tx) (int64, error) { return tx.Exec(ctx, statement, args...) })
+	if err != nil {
+		return fmt.Errorf("delete what is left of imports: %w", err)
 	}
+	return nil
 }

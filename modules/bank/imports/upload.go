@@ -21,8 +21,6 @@ const (
 
 	// maxUploads is the number of files that arrive at the same time on a node. Each holds a chunk in memory.
 	maxUploads = 16
-	// writeTime is how long one transaction of an upload may take.
-	writeTime = 20 * time.Second
 )
 
 // Input are the parameters of an import.
@@ -103,18 +101,11 @@ type incoming struct {
 	*Service
 	ctx    context.Context //nolint:containedctx // of the request
 	row    Import
-	cipher *chunkCipher
+	cipher *upload.Cipher
 	source io.Reader
 	hash   hash.Hash
 	buffer []byte
 	number int64 // chunks that were stored
-}
-
-// inTx runs a transaction with a time limit of its own.
-func (u *incoming) inTx(ctx context.Context, f func(ctx context.Context, tx *store.Tx) error) error {
-	limited, cancel := context.WithTimeout(ctx, writeTime)
-	defer cancel()
-	return u.db.InTx(limited, func(tx *store.Tx) error { return f(limited, tx) })
 }
 
 // rejectUnfinished returns apierr.ImportUnfinished while another import of the caller has not ended.
@@ -127,28 +118,16 @@ func (u *incoming) rejectUnfinished(ctx context.Context, q store.Querier) error 
 }
 
 // begin records the upload with the key of its file.
-func (u *incoming) begin() error {
-	key := newKey()
-	var err error
-	if u.cipher, err = newCipher(u.row.ID, key); err != nil {
-		return err
-	}
-	sealed, err := u.db.Seal(importsTable, keyColumn, u.row.ID, key)
-	if err != nil {
-		return err
-	}
+func (u *incoming) begin() (err error) {
 	most := u.MaxBytes/chunkBytes + 1
-	return u.inTx(u.ctx, func(ctx context.Context, tx *store.Tx) error {
+	u.cipher, err = u.chunks.Begin(u.ctx, u.row.ID, func(ctx context.Context, tx *store.Tx, sealed string) error {
 		if err := u.rejectUnfinished(ctx, tx); err != nil {
 			return err
 		}
-		current, err := tx.Reseal(importsTable, keyColumn, u.row.ID, sealed) // a rotation may have begun
-		if err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, insertImport, u.row.ID, u.row.DryRun, u.row.OnDuplicate, current, most, tx.Now(), u.row.CreatedBy)
+		_, err := tx.Exec(ctx, insertImport, u.row.ID, u.row.DryRun, u.row.OnDuplicate, sealed, most, tx.Now(), u.row.CreatedBy)
 		return err
 	})
+	return err
 }
 
 // receive reads the file as a table, and stores it meanwhile.
@@ -181,19 +160,13 @@ func (u *incoming) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// flush stores what has arrived. One chunk at a time waits for the writer, so that other writes do not wait for a group of them.
+// flush stores what has arrived.
 func (u *incoming) flush() error {
 	if len(u.buffer) == 0 {
 		return nil
 	}
-	sealed := u.cipher.seal(u.buffer, u.number)
-	select {
-	case u.writes <- struct{}{}:
-		defer func() { <-u.writes }()
-	case <-u.ctx.Done():
-		return apierr.Unavailable.Wrap(u.ctx.Err())
-	}
-	err := u.inTx(u.ctx, func(ctx context.Context, tx *store.Tx) error {
+	sealed := u.cipher.Seal(u.buffer, u.number)
+	err := u.chunks.Write(u.ctx, func(ctx context.Context, tx *store.Tx) error {
 		stored, err := tx.Exec(ctx, insertChunk, u.row.ID, u.number, sealed)
 		if err == nil && stored == 0 {
 			err = apierr.ImportNotFound // it was purged meanwhile
@@ -209,7 +182,7 @@ func (u *incoming) flush() error {
 func (u *incoming) complete() error {
 	i := &u.row
 	i.State, i.SHA256, i.chunks, i.CreatedAt = queued, hex.EncodeToString(u.hash.Sum(nil)), u.number, u.db.Now()
-	return u.inTx(u.ctx, func(ctx context.Context, tx *store.Tx) error {
+	return u.chunks.InTx(u.ctx, func(ctx context.Context, tx *store.Tx) error {
 		if err := u.rejectUnfinished(ctx, tx); err != nil {
 			return err
 		}
@@ -225,7 +198,7 @@ func (u *incoming) complete() error {
 // discard makes what has arrived unreadable, and deletes it. After a kill, the purge finds it by its age. It does not depend on the
 // request, which may have ended.
 func (u *incoming) discard() {
-	err := u.inTx(context.Background(), func(ctx context.Context, tx *store.Tx) error {
+	err := u.chunks.InTx(context.Background(), func(ctx context.Context, tx *store.Tx) error {
 		_, err := tx.Exec(ctx, discardImport, u.row.ID)
 		return err
 	})

@@ -144,20 +144,11 @@ const purgeBatch = 500
 // Purge deletes the bills that were read last more than the given number of days ago.
 func (s *Service) Purge(ctx context.Context) error {
 	before := s.db.Now().Add(-time.Duration(s.keepDays) * 24 * time.Hour)
-	for {
-		var deleted int64
-		err := s.db.InTx(ctx, func(tx *store.Tx) error {
-			var err error
-			deleted, err = tx.Exec(ctx, purgeBills, before, purgeBatch)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("delete old bills: %w", err)
-		}
-		if deleted < purgeBatch {
-			return nil
-		}
+	err := s.db.InBatches(ctx, purgeBatch, func(tx *store.Tx) (int64, error) { return tx.Exec(ctx, purgeBills, before, purgeBatch) })
+	if err != nil {
+		return fmt.Errorf("delete old bills: %w", err)
 	}
+	return nil
 }
 
 const (
@@ -220,10 +211,7 @@ const (
 func (s *Service) PersonalSections() []personal.Section {
 	return []personal.Section{
 		personal.Own(personal.About{Name: "bills", Kind: personal.User, Endpoint: "GET /v1/invoices/bills"},
-			personal.Query(selectBillsAfter, func(row store.Scanner) (Bill, string, error) {
-				b, err := scanBill(row)
-				return b, b.ID, err
-			}),
+			personal.Rows(selectBillsAfter, scanBill, func(b Bill) string { return b.ID }),
 			func(ctx context.Context, _ store.Querier, b Bill) (any, error) {
 				err := s.open(endpoint.Language(ctx), &b)
 				return b, err

@@ -70,15 +70,14 @@ func (s *Service) PersonalSections() []personal.Section {
 		return err
 	}
 	ofReadable := func(ctx context.Context, q store.Querier, of personal.Subject) error { return mayRead(ctx, q, of.ID) }
-	userLink := func(row store.Scanner) (UserLink, string, error) {
-		l, err := scanUserLink(row)
-		return l, l.ID, err
+	userLinks := func(statement string) personal.Read[UserLink] {
+		return personal.Rows(statement, scanUserLink, func(l UserLink) string { return l.ID })
 	}
 	return append(s.Service.PersonalSections(),
 		personal.All(personal.About{Name: "former_names", Kind: personal.Persona, Rule: personal.OfParent},
 			personal.Query(selectPersonaNames, scanFormer), ofReadable, nil),
 		personal.All(personal.About{Name: "users", Kind: personal.Persona, Endpoint: "GET /v1/personas/{persona_id}/users"},
-			personal.Query(selectUsersOf, userLink), ofReadable, nil),
+			userLinks(selectUsersOf), ofReadable, nil),
 		personal.All(personal.About{Name: "links", Kind: personal.Persona, Endpoint: "GET /v1/personas/{persona_id}/links"},
 			func(ctx context.Context, q store.Querier, of personal.Subject, after string) ([]personal.Keyed[Link], bool, error) {
 				return personal.Query(selectLinksOf, func(row store.Scanner) (Link, string, error) {
@@ -87,7 +86,7 @@ func (s *Service) PersonalSections() []personal.Section {
 				})(ctx, q, of, after)
 			}, ofReadable, nil),
 		personal.Each(personal.About{Name: "personas", Kind: personal.User, Endpoint: "GET /v1/profile/personas"},
-			personal.Query(selectPersonasOf, userLink),
+			userLinks(selectPersonasOf),
 			func(ctx context.Context, q store.Querier, l UserLink) error {
 				if access.From(ctx).UserID == l.UserID {
 					return nil
@@ -197,12 +196,7 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 				return proof.ChangeRow(ctx, tx, personal.Action, id, deleteUserFromPersona, id, subject.ID)
 			}),
 			personal.Once(func(ctx context.Context, tx *store.Tx) error {
-				for _, statement := range []string{deleteIdentitiesOfUser, deleteFormerPersonas} {
-					if _, err := tx.Exec(ctx, statement, subject.ID); err != nil {
-						return err
-					}
-				}
-				return nil
+				return tx.ExecEach(ctx, []string{deleteIdentitiesOfUser, deleteFormerPersonas}, subject.ID)
 			}))
 	}
 	return "", nil
@@ -213,10 +207,8 @@ func (s *Service) erasePersona(ctx context.Context, tx *store.Tx, id string) err
 	if err != nil || p.Erased() {
 		return err
 	}
-	for _, statement := range []string{deleteIdentitiesOfPersona, deleteNames, deleteFormerUsers, deleteFormerLinks} {
-		if _, err := tx.Exec(ctx, statement, id); err != nil {
-			return err
-		}
+	if err := tx.ExecEach(ctx, []string{deleteIdentitiesOfPersona, deleteNames, deleteFormerUsers, deleteFormerLinks}, id); err != nil {
+		return err
 	}
 	return s.EraseRecord(ctx, tx, id)
 }

@@ -104,7 +104,7 @@ func (s *Service) Archive(ctx context.Context, in OneInput) (endpoint.Message, e
 
 // FillSortKeys computes the sort keys of names that earlier versions have stored. It runs regularly.
 func (s *Service) FillSortKeys(ctx context.Context) error {
-	return records.FillSortKeys(ctx, s.db, records.SortKeys{From: "personas", Names: []string{"first_name", "last_name"}})
+	return records.FillSortKeys(ctx, s.db, "personas", "first_name", "last_name")
 }
 
 // Endpoints returns the endpoints of the module.

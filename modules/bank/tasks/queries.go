@@ -125,14 +125,6 @@ func updateTask(ctx context.Context, tx *store.Tx, t Task, by string) error {
 	return err
 }
 
-func deleteTask(ctx context.Context, tx *store.Tx, id string) error {
-	if _, err := tx.Exec(ctx, deleteMembersStatement, id); err != nil {
-		return err
-	}
-	_, err := tx.Exec(ctx, deleteTaskStatement, id)
-	return err
-}
-
 func insertMember(ctx context.Context, tx *store.Tx, t Task, userID string) error {
 	_, err := tx.Exec(ctx, insertMemberStatement, t.ID, userID, t.CreatedAt)
 	return err

@@ -179,45 +179,25 @@ const (
 	credentialSource = "credentials"
 )
 
-const (
-	selectUserTexts = `SELECT id, display_name FROM users WHERE id IN (%s) AND erased_at IS NULL`
-
-	selectUserTextIDs = `SELECT id FROM users WHERE id > $1 ORDER BY id LIMIT $2`
-
-	selectCredentialTexts = `SELECT id, user_id, type, value FROM credentials WHERE id IN (%s)`
-
-	selectCredentialTextIDs = `SELECT id FROM credentials WHERE id > $1 ORDER BY id LIMIT $2`
-)
-
 // TextSources returns what finds users: display name and id, and for callers who may read all credentials their e-mail addresses,
 // telephone numbers and user names.
 func (s *Service) TextSources() []find.Source {
 	return []find.Source{
-		{Name: userSource, IDs: selectUserTextIDs, Read: readUserTexts},
-		{Name: credentialSource, IDs: selectCredentialTextIDs, Read: readCredentialTexts},
+		{From: userSource, Columns: "id, display_name", Where: "erased_at IS NULL", Scan: func(row list.Row, d *store.TextDocument) error {
+			var name string
+			err := row.Scan(&d.ID, &name)
+			d.Record, d.Title, d.Body = d.ID, find.Words(name), types.IDWords(d.ID)
+			return err
+		}},
+		{From: credentialSource, Columns: "id, user_id, type, value", Scan: func(row list.Row, d *store.TextDocument) error {
+			var kind, value string
+			err := row.Scan(&d.ID, &d.Record, &kind, &value)
+			if d.Body = find.Words(value); kind == "phone" {
+				d.Body = types.PhoneWords(value)
+			}
+			return err
+		}},
 	}
-}
-
-func readUserTexts(ctx context.Context, q store.Querier, ids []string) ([]store.TextDocument, error) {
-	return find.Documents(ctx, q, selectUserTexts, ids, func(row records.Row) (store.TextDocument, error) {
-		var name string
-		d := store.TextDocument{Source: userSource}
-		err := row.Scan(&d.ID, &name)
-		d.Record, d.Title, d.Body = d.ID, find.Words(name), types.IDWords(d.ID)
-		return d, err
-	})
-}
-
-func readCredentialTexts(ctx context.Context, q store.Querier, ids []string) ([]store.TextDocument, error) {
-	return find.Documents(ctx, q, selectCredentialTexts, ids, func(row records.Row) (store.TextDocument, error) {
-		var kind, value string
-		d := store.TextDocument{Source: credentialSource}
-		err := row.Scan(&d.ID, &d.Record, &kind, &value)
-		if d.Body = find.Words(value); kind == "phone" {
-			d.Body = types.PhoneWords(value)
-		}
-		return d, err
-	})
 }
 
 // textSources returns the kinds of documents that the caller may search.
@@ -232,14 +212,10 @@ func textSources(caller *access.Caller) []string {
 func (s *Service) FindText(ctx context.Context, text list.Words, limit int) ([]find.Hit, error) {
 	caller := access.From(ctx)
 	found, err := userList.Find(ctx, s.db, text.Search(textSources(caller)...), limit, userTable.Visible(caller))
-	hits := make([]find.Hit, len(found))
-	for i, one := range found {
-		hits[i] = find.Hit{ID: one.ID, Title: one.Row.DisplayName, Subtitle: one.Row.Status, Score: one.Score}
-	}
-	return hits, err
+	return find.Hits(found, func(u User) find.Hit { return find.Hit{Title: u.DisplayName, Subtitle: u.Status} }), err
 }
 
 // FillSortKeys computes the sort keys of names that earlier versions have stored. It runs regularly.
 func (s *Service) FillSortKeys(ctx context.Context) error {
-	return records.FillSortKeys(ctx, s.db, records.SortKeys{From: "users", Names: []string{"display_name"}})
+	return records.FillSortKeys(ctx, s.db, "users", "display_name")
 }

@@ -265,7 +265,7 @@ const (
 )
 
 func newDecodeLimit(pixels int64) *decodeLimit {
-	return &decodeLimit{queue: sandbox.NewQueue(runtime.GOMAXPROCS(0), maxWait), pixels: pixels, free: semaphore.NewWeighted(pixels)}
+	return &decodeLimit{queue: sandbox.NewQueue(runtime.GOMAXPROCS(0), maxWait, 1), pixels: pixels, free: semaphore.NewWeighted(pixels)}
 }
 
 // acquire waits until a picture of a caller may be decoded. Call release when done. It returns apierr.Unavailable if too many
@@ -273,7 +273,7 @@ func newDecodeLimit(pixels int64) *decodeLimit {
 func (l *decodeLimit) acquire(ctx context.Context, caller string, pixels int64) (release func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
-	releaseQueue, err := l.queue.Acquire(ctx, caller)
+	releaseQueue, err := l.queue.Acquire(ctx, caller, 1)
 	if err != nil {
 		return nil, unavailable(err)
 	}

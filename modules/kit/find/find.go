@@ -4,21 +4,36 @@ package find
 
 import (
 	"context"
-	"strings"
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/types"
 	"kontor/store"
 )
 
-// Source is a kind of documents, one for each record or part of a record.
+// Source is a kind of documents, one for each row of a table: a record or a part of one.
 type Source struct {
-	// Name is the type of the audit entries about the records or parts.
-	Name string
-	// Read returns the documents of ids, at most [Batch]. Ids without a record, and records that nothing finds, have none.
-	Read func(ctx context.Context, q store.Querier, ids []string) ([]store.TextDocument, error)
-	// IDs is a statement that selects the ids after $1, at most $2, in their order.
-	IDs string
+	From    string // the table, and the type of the audit entries about its rows
+	Columns string // what Scan reads
+	Where   string // selects the rows that can be found; empty: all
+	Scan    func(row list.Row, d *store.TextDocument) error
+}
+
+// IDs returns a statement that selects the ids after $1, at most $2, in their order.
+func (s Source) IDs() string {
+	return "SELECT id FROM " + s.From + " WHERE id > $1 ORDER BY id LIMIT $2"
+}
+
+// Read returns the documents of ids, at most [Batch]. Ids without a row that can be found have none.
+func (s Source) Read(ctx context.Context, q store.Querier, ids []string) ([]store.TextDocument, error) {
+	statement := "SELECT " + s.Columns + " FROM " + s.From + " WHERE id IN (" + store.In(1, len(ids)) + ")"
+	if s.Where != "" {
+		statement += " AND " + s.Where
+	}
+	return store.All(ctx, q, func(row list.Row) (store.TextDocument, error) {
+		d := store.TextDocument{Source: s.From}
+		err := s.Scan(row, &d)
+		return d, err
+	}, statement, store.AppendIn(nil, ids)...)
 }
 
 // Batch is the number of ids that are read at once.
@@ -43,10 +58,14 @@ type Module interface {
 	FindText(ctx context.Context, text list.Words, limit int) ([]Hit, error)
 }
 
-// Documents reads documents with a statement that contains %s for the list of ids.
-func Documents(ctx context.Context, q store.Querier, statement string, ids []string, scan func(row list.Row) (store.TextDocument, error)) ([]store.TextDocument, error) {
-	text, args := listed(statement, ids)
-	return store.All(ctx, q, scan, text, args...)
+// Hits returns what a list has found, as show shows it.
+func Hits[T any](found []list.Found[T], show func(row T) Hit) []Hit {
+	hits := make([]Hit, len(found))
+	for i, one := range found {
+		hits[i] = show(one.Row)
+		hits[i].ID, hits[i].Score = one.ID, one.Score
+	}
+	return hits
 }
 
 // Words returns the words of several texts.
@@ -55,9 +74,4 @@ func Words(texts ...string) (words []string) {
 		words = append(words, types.Words(text)...)
 	}
 	return words
-}
-
-// listed returns a statement for a list of ids, with its arguments.
-func listed(statement string, ids []string) (string, []any) {
-	return strings.Replace(statement, "%s", store.In(1, len(ids)), 1), store.AppendIn(nil, ids)
 }

@@ -30,9 +30,6 @@ func (Status) Values() []string {
 	return []string{string(Open), string(Pending), string(Dismissed), string(Confirmed), string(Closed)}
 }
 
-// Blocks reports whether the hit blocks a verification.
-func (s Status) Blocks() bool { return s == Open || s == Pending || s == Confirmed }
-
 // The types of screened records.
 const (
 	Customer = "customer"

@@ -270,6 +270,14 @@ func Query[T any](statement string, scan func(row store.Scanner) (record T, key 
 	}
 }
 
+// Rows is [Query] for a scanner of rows that have a key.
+func Rows[T any](statement string, scan func(row store.Scanner) (T, error), key func(record T) string) Read[T] {
+	return Query(statement, func(row store.Scanner) (T, string, error) {
+		record, err := scan(row)
+		return record, key(record), err
+	})
+}
+
 // Slice returns a [Read] of a bounded number of rows.
 func Slice[T any](read func(ctx context.Context, q store.Querier, s Subject) ([]T, error)) Read[T] {
 	return func(ctx context.Context, q store.Querier, s Subject, _ string) ([]Keyed[T], bool, error) {

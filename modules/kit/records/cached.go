@@ -144,70 +144,57 @@ func (c *Cached[T]) keep(since store.Reading, id string, record T) (*endpoint.En
 	return encoded, err
 }
 
-// SortKeys are columns with types.SortKey of names. Statements that write a name write its key. Rows of earlier versions have none
-// until [FillSortKeys] has run; until then they are sorted before all others.
-type SortKeys struct {
-	From  string   // the table; its primary key is the column id
-	Names []string // the columns with names; the key of each is in the column of its name with the suffix _order
-}
+// fillBatch is the number of rows that one transaction of [Fill] reads.
+const fillBatch = 200
 
-const (
-	orderSuffix = "_order"
-	// sortKeyBatch is the number of rows that one transaction fills.
-	sortKeyBatch = 200
-)
-
-// FillSortKeys computes missing sort keys. It may be interrupted and run again.
-func FillSortKeys(ctx context.Context, db *store.DB, all ...SortKeys) error {
-	for _, k := range all {
-		for after, more := "", true; more; {
-			err := db.InTx(ctx, func(tx *store.Tx) (err error) {
-				after, more, err = k.fill(ctx, tx, after)
-				return err
-			})
-			if err != nil {
-				return fmt.Errorf("fill the sort keys of %s: %w", k.From, err)
+// Fill computes columns of rows that earlier versions have stored. It may be interrupted and run again. The selection returns rows after
+// the id $1, at most $2, in the order of their ids. The function scan returns the id of a row and the further arguments of the update. Without
+// any, the row stays as it is.
+func Fill(ctx context.Context, db *store.DB, selection, update string, scan func(row Row) (id string, args []any, err error)) error {
+	for last, more := "", true; more; {
+		after := last // a transaction may run twice
+		err := db.InTx(ctx, func(tx *store.Tx) error {
+			found, err := store.All(ctx, tx, func(row Row) (args []any, err error) {
+				id, further, err := scan(row)
+				return append([]any{id}, further...), err
+			}, selection, after, fillBatch)
+			for _, args := range found {
+				last, _ = args[0].(string)
+				if err == nil && len(args) > 1 {
+					_, err = tx.Exec(ctx, update, args...)
+				}
 			}
+			more = len(found) == fillBatch
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("fill columns of earlier rows: %w", err)
 		}
 	}
 	return nil
 }
 
-// fill fills the keys of the next rows after an id.
-func (k SortKeys) fill(ctx context.Context, tx *store.Tx, after string) (last string, more bool, err error) {
-	missing, set := make([]string, len(k.Names)), make([]string, len(k.Names))
-	for i, name := range k.Names {
+const orderSuffix = "_order"
+
+// FillSortKeys computes missing sort keys of a table. The column with the suffix _order has types.SortKey of a name. Statements that write
+// a name write its key. Rows of earlier versions have none until FillSortKeys has run. Until then they are sorted before all others.
+func FillSortKeys(ctx context.Context, db *store.DB, table string, names ...string) error {
+	missing, set := make([]string, len(names)), make([]string, len(names))
+	for i, name := range names {
 		missing[i] = "(" + name + orderSuffix + " = '' AND " + name + " <> '')"
 		set[i] = fmt.Sprintf("%s%s = $%d", name, orderSuffix, i+2)
 	}
-	rows, err := tx.Query(ctx, "SELECT id, "+strings.Join(k.Names, ", ")+" FROM "+k.From+" WHERE id > $1 AND ("+
-		strings.Join(missing, " OR ")+") ORDER BY id LIMIT $2", after, sortKeyBatch)
-	if err != nil {
-		return after, false, err
-	}
-	var found [][]any
-	for rows.Next() {
-		values := make([]string, len(k.Names)+1)
-		dest, args := make([]any, len(values)), make([]any, len(values))
+	selection := "SELECT id, " + strings.Join(names, ", ") + " FROM " + table + " WHERE id > $1 AND (" + strings.Join(missing, " OR ") + ") ORDER BY id LIMIT $2"
+	update := "UPDATE " + table + " SET " + strings.Join(set, ", ") + " WHERE id = $1"
+	return Fill(ctx, db, selection, update, func(row Row) (id string, args []any, err error) {
+		values, dest := make([]string, len(names)), []any{&id}
 		for i := range values {
-			dest[i] = &values[i]
+			dest = append(dest, &values[i])
 		}
-		if err := rows.Scan(dest...); err != nil {
-			return after, false, err
+		err = row.Scan(dest...)
+		for _, value := range values {
+			args = append(args, types.SortKey(value))
 		}
-		args[0], last = values[0], values[0]
-		for i, name := range values[1:] {
-			args[i+1] = types.SortKey(name)
-		}
-		found = append(found, args)
-	}
-	if err := rows.Err(); err != nil {
-		return after, false, err
-	}
-	for _, args := range found {
-		if _, err := tx.Exec(ctx, "UPDATE "+k.From+" SET "+strings.Join(set, ", ")+" WHERE id = $1", args...); err != nil {
-			return after, false, err
-		}
-	}
-	return last, len(found) == sortKeyBatch, nil
+		return id, args, err
+	})
 }

@@ -50,7 +50,7 @@ type Table[T any] struct {
 	// Record returns the form of a row that audit digests cover; nil: the row as the API answers it.
 	Record func(row T) store.Record
 
-	statements sync.Map // texts of statements, by access.Permission or by name
+	statements sync.Map // texts of the statements that read one record, by access.Permission
 }
 
 // Get reads one record if the caller of the context has the wanted permission. It returns Missing for an unknown id and
@@ -60,9 +60,9 @@ func (t *Table[T]) Get(ctx context.Context, q store.Querier, id string, wanted a
 	if caller.May(t.Type, wanted) {
 		return t.GetUnchecked(ctx, q, id)
 	}
-	row := rowWithAccess{Row: q.QueryRow(ctx, t.statement(wanted), caller.UserID, id)}
-	record, err := t.Scan(&row)
-	if err == nil && !row.allowed {
+	allowed := false
+	record, err := t.Scan(further{q.QueryRow(ctx, t.statement(wanted), caller.UserID, id), []any{&allowed}})
+	if err == nil && !allowed {
 		err = apierr.NoAccess
 	}
 	return t.found(record, err)
@@ -106,27 +106,21 @@ func (t *Table[T]) Granted(ctx context.Context, q store.Querier, id string, want
 	if caller.May(t.Type, wanted) {
 		return true, nil
 	}
-	var one int
-	err := q.QueryRow(ctx, selectGrant, caller.UserID, id, t.Type.Name, wanted.String()).Scan(&one)
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
-	}
+	granted, err := store.Exists(ctx, q, selectGrant, caller.UserID, id, t.Type.Name, wanted.String())
 	if err != nil {
 		return false, fmt.Errorf("read a grant on %s: %w", t.Type.Name, err)
 	}
-	return true, nil
+	return granted, nil
 }
 
-// rowWithAccess is a row whose last column, which the module's scanner does not read, is the caller's access to the record.
-type rowWithAccess struct {
-	*store.Row
-	allowed bool
+// further is a row with columns after those that the module's scanner reads.
+type further struct {
+	Row
+	columns []any
 }
 
-// Scan reads the columns and the access.
-func (r *rowWithAccess) Scan(dest ...any) error {
-	return r.Row.Scan(append(append(make([]any, 0, len(dest)+1), dest...), &r.allowed)...)
-}
+// Scan reads all columns.
+func (r further) Scan(dest ...any) error { return r.Row.Scan(slices.Concat(dest, r.columns)...) }
 
 // Principals is a SELECT of the principals whose grants a user has: the user $1 and the roles that they hold.
 const Principals = `SELECT $1 UNION ALL SELECT role_id FROM held_roles WHERE user_id = $1`
@@ -228,88 +222,50 @@ func (r recordsOf[T]) Related(ctx context.Context, id string, wanted access.Perm
 	return r.table.RelatedTo(ctx, r.db, id, wanted)
 }
 
-// relationsChunk is the number of records of one statement. Shorter lists are padded, so that all chunks share one prepared
-// statement.
-const relationsChunk = 20
+// relationsChunk is the number of records of one statement.
+const relationsChunk = 32
 
 // RelationsOf returns, by id, the permissions that a user has by relations to records. Unknown ids are missing.
 func (t *Table[T]) RelationsOf(ctx context.Context, q store.Querier, userID string, ids []string) (map[string]access.Permission, error) {
+	columns := "id"
+	for _, relation := range t.Relations {
+		columns += ", (" + relation.SQL + ")"
+	}
 	found := make(map[string]access.Permission, len(ids))
-	for len(ids) > 0 {
-		n := min(len(ids), relationsChunk)
-		if err := t.addRelations(ctx, q, userID, ids[:n], found); err != nil {
+	for part := range slices.Chunk(ids, relationsChunk) {
+		err := store.Each(ctx, q, func(row store.Scanner) error {
+			var id string
+			holds := make([]bool, len(t.Relations))
+			dest := []any{&id}
+			for i := range holds {
+				dest = append(dest, &holds[i])
+			}
+			err := row.Scan(dest...)
+			allowed := access.None
+			for i, relation := range t.Relations {
+				if holds[i] {
+					allowed |= relation.Allows
+				}
+			}
+			found[id] = allowed
+			return err
+		}, "SELECT "+columns+" FROM "+t.From+" WHERE id IN ("+store.In(2, len(part))+")", store.AppendIn([]any{userID}, part)...)
+		if err != nil {
 			return nil, fmt.Errorf("read relations to %s: %w", t.Type.Name, err)
 		}
-		ids = ids[n:]
 	}
 	return found, nil
-}
-
-func (t *Table[T]) addRelations(ctx context.Context, q store.Querier, userID string, ids []string, found map[string]access.Permission) error {
-	args := make([]any, relationsChunk+1)
-	args[0] = userID
-	for i := range relationsChunk {
-		args[i+1] = ids[min(i, len(ids)-1)]
-	}
-	rows, err := q.Query(ctx, t.relationsStatement(), args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		holds := make([]bool, len(t.Relations))
-		dest := []any{&id}
-		for i := range holds {
-			dest = append(dest, &holds[i])
-		}
-		if err := rows.Scan(dest...); err != nil {
-			return err
-		}
-		allowed := access.None
-		for i, relation := range t.Relations {
-			if holds[i] {
-				allowed |= relation.Allows
-			}
-		}
-		found[id] = allowed
-	}
-	return rows.Err()
-}
-
-// relationsStatement reads which relations the user $1 has to each of the records that exist.
-func (t *Table[T]) relationsStatement() string {
-	const name = "relations"
-	if text, ok := t.statements.Load(name); ok {
-		return text.(string)
-	}
-	var b strings.Builder
-	b.WriteString("SELECT id")
-	for _, relation := range t.Relations {
-		b.WriteString(", (" + relation.SQL + ")")
-	}
-	b.WriteString(" FROM " + t.From + " WHERE id IN (")
-	for i := range relationsChunk {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "$%d", i+2)
-	}
-	b.WriteString(")")
-	t.statements.Store(name, b.String())
-	return b.String()
 }
 
 // RelatedTo returns, by user id, the names of the relations that give users the permission on a record. It is the inverse of
 // [Table.RelationsOf]. exists is false for an unknown record.
 func (t *Table[T]) RelatedTo(ctx context.Context, q store.Querier, id string, wanted access.Permission) (users map[string][]string, exists bool, err error) {
-	var one int
-	err = q.QueryRow(ctx, "SELECT 1 FROM "+t.From+" WHERE id = $1", id).Scan(&one)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, false, nil
-	}
+	exists, err = store.Exists(ctx, q, "SELECT 1 FROM "+t.From+" WHERE id = $1", id)
 	if err != nil {
 		return nil, false, fmt.Errorf("look up %s: %w", t.Type.Name, err)
+	}
+	if !exists {
+		return nil, false, nil
 	}
 	users = map[string][]string{}
 	for _, relation := range t.Relations {
@@ -344,33 +300,21 @@ func (r Relation) users(from string) string {
 func (t *Table[T]) Find(ctx context.Context, q store.Querier, limit int, condition string, args ...any) ([]T, error) {
 	caller := access.From(ctx)
 	all := append([]any{caller.UserID}, args...)
-	found, err := store.All(ctx, q, func(row store.Scanner) (T, error) { return t.Scan(row) }, t.findStatement(condition, caller.May(t.Type, access.ReadAll), limit), all...)
+	statement := fmt.Sprintf("SELECT %s FROM %s WHERE (%s) AND (%s) ORDER BY %s.id LIMIT %d",
+		t.Columns, t.From, condition, t.readable(caller.May(t.Type, access.ReadAll)), t.From, limit)
+	found, err := store.All(ctx, q, t.Scan, statement, all...)
 	if err != nil {
 		return nil, fmt.Errorf("find %s: %w", t.Type.Name, err)
 	}
 	return found, nil
 }
 
-// findKey is the key of the text of a statement.
-type findKey struct {
-	condition string
-	all       bool
-	limit     int
-}
-
-// findStatement returns the SQL of [Table.Find]: $1 is the user, the further parameters are those of the condition.
-func (t *Table[T]) findStatement(condition string, all bool, limit int) string {
-	key := findKey{condition, all, limit}
-	if text, ok := t.statements.Load(key); ok {
-		return text.(string)
+// readable returns the condition that the user $1 may read a record.
+func (t *Table[T]) readable(all bool) string {
+	if all {
+		return "$1 = $1" // each parameter must be used
 	}
-	may := "$1 = $1" // each parameter must be used
-	if !all {
-		may = "(" + t.condition(access.Read) + ")"
-	}
-	text := fmt.Sprintf("SELECT %s FROM %s WHERE (%s) AND %s ORDER BY %s.id LIMIT %d", t.Columns, t.From, condition, may, t.From, limit)
-	t.statements.Store(key, text)
-	return text
+	return t.condition(access.Read)
 }
 
 // Permitted returns the ids of records on which a user has a permission, in their order.

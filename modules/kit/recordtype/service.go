@@ -210,35 +210,24 @@ func (s *service[T]) EraseRecord(ctx context.Context, tx *store.Tx, id string) e
 }
 
 func (s *service[T]) TextSources() []find.Source {
-	return []find.Source{{Name: s.of.From, IDs: "SELECT id FROM " + s.of.From + " WHERE id > $1 ORDER BY id LIMIT $2", Read: s.of.texts}}
-}
-
-// texts returns the documents of records that are not erased.
-func (t *Type[T]) texts(ctx context.Context, q store.Querier, ids []string) ([]store.TextDocument, error) {
-	statement := "SELECT " + t.Columns + " FROM " + t.From + " WHERE id IN (%s) AND erased_at IS NULL"
-	return find.Documents(ctx, q, statement, ids, func(row records.Row) (store.TextDocument, error) {
-		record, err := t.scan(row)
-		d := store.TextDocument{Source: t.From, ID: t.at(&record, "id").String()}
+	return []find.Source{{From: s.of.From, Columns: s.of.Columns, Where: "erased_at IS NULL", Scan: func(row records.Row, d *store.TextDocument) error {
+		record, err := s.of.scan(row)
+		d.ID = s.of.at(&record, "id").String()
 		d.Record = d.ID
-		for _, c := range t.columns {
+		for _, c := range s.of.columns {
 			switch c.Words {
 			case Title:
-				d.Title = append(d.Title, find.Words(textOf(t.at(&record, c.Name)))...)
+				d.Title = append(d.Title, find.Words(textOf(s.of.at(&record, c.Name)))...)
 			case Body:
-				d.Body = append(d.Body, find.Words(textOf(t.at(&record, c.Name)))...)
+				d.Body = append(d.Body, find.Words(textOf(s.of.at(&record, c.Name)))...)
 			}
 		}
 		d.Body = append(d.Body, types.IDWords(d.ID)...)
-		return d, err
-	})
+		return err
+	}}}
 }
 
 func (s *service[T]) FindText(ctx context.Context, text list.Words, limit int) ([]find.Hit, error) {
 	found, err := s.of.List.Find(ctx, s.db, text.Search(s.of.From), limit, s.of.Visible(access.From(ctx)))
-	hits := make([]find.Hit, len(found))
-	for i, one := range found {
-		hits[i] = s.of.d.Hit(one.Row)
-		hits[i].ID, hits[i].Score = one.ID, one.Score
-	}
-	return hits, err
+	return find.Hits(found, s.of.d.Hit), err
 }

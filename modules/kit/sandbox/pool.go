@@ -116,20 +116,22 @@ func (p *Pool) startNext() (*worker, error) {
 // Run sends a request and a file to the worker and returns its answer. It calls part for each part of the answer before the
 // last one. When the context ends, Run kills the worker and returns the error of the context. A worker that fails yields a
 // *CrashError. Run releases the lease.
-func (l *Lease) Run(ctx context.Context, request, file []byte, part func([]byte) error) ([]byte, error) {
-	answer, err := l.worker.serve(ctx, request, file, part)
-	if err != nil {
-		l.pool.forget(l.worker)
-		return nil, err
-	}
-	l.Release()
-	return answer, nil
+func (l *Lease) Run(ctx context.Context, request, file []byte, part func([]byte) error) (answer []byte, err error) {
+	err = l.run(ctx, request, file, part, func(last []byte) error {
+		answer = last
+		return nil
+	})
+	return answer, err
 }
 
 // RunChecked is like [Lease.Run] for an answer of one part. The worker is ended if check returns an error, and RunChecked returns
 // that error.
 func (l *Lease) RunChecked(ctx context.Context, request, file []byte, check func(answer []byte) error) error {
-	answer, err := l.worker.serve(ctx, request, file, func([]byte) error { return errPart })
+	return l.run(ctx, request, file, func([]byte) error { return errPart }, check)
+}
+
+func (l *Lease) run(ctx context.Context, request, file []byte, part, check func([]byte) error) error {
+	answer, err := l.worker.serve(ctx, request, file, part)
 	if err == nil {
 		if err = check(answer); err != nil {
 			l.worker.end()
@@ -249,22 +251,14 @@ const (
 	filesShare = 2
 )
 
-// NewQueue returns a Queue of files whose sizes do not matter. A file waits for a slot no longer than wait.
-func NewQueue(slots int, wait time.Duration) *Queue { return NewSizedQueue(slots, wait, 1) }
-
-// NewSizedQueue returns a Queue of files of at most largest bytes.
-func NewSizedQueue(slots int, wait time.Duration, largest int) *Queue {
+// NewQueue returns a Queue of files of at most largest bytes; 1: sizes do not matter. A file waits for a slot no longer than wait.
+func NewQueue(slots int, wait time.Duration, largest int) *Queue {
 	return &Queue{free: slots, share: max(1, slots-1), wait: wait, holds: map[string]int{}, largest: largest}
 }
 
-// Acquire is like AcquireFor for a file of the largest size.
-func (q *Queue) Acquire(ctx context.Context, caller string) (release func(), err error) {
-	return q.AcquireFor(ctx, caller, q.largest)
-}
-
-// AcquireFor acquires a slot for a file that has a number of bytes in memory. Call release when done. AcquireFor returns ErrBusy when
+// Acquire acquires a slot for a file that has a number of bytes in memory. Call release when done. Acquire returns ErrBusy when
 // too many files wait or when this one has waited too long, and the error of the context when that ends.
-func (q *Queue) AcquireFor(ctx context.Context, caller string, bytes int) (release func(), err error) {
+func (q *Queue) Acquire(ctx context.Context, caller string, bytes int) (release func(), err error) {
 	t, err := q.enqueue(caller, min(bytes, q.largest))
 	if err != nil {
 		return nil, err
@@ -272,11 +266,6 @@ func (q *Queue) AcquireFor(ctx context.Context, caller string, bytes int) (relea
 	release = sync.OnceFunc(func() { q.release(caller) })
 	timer := time.NewTimer(q.wait)
 	defer timer.Stop()
-	select {
-	case <-t.granted:
-		return release, nil
-	default:
-	}
 	select {
 	case <-t.granted:
 		return release, nil

@@ -13,7 +13,7 @@ import (
 // acquire acquires a slot, and fails the test without one.
 func acquire(t *testing.T, q *sandbox.Queue, caller string) (release func()) {
 	t.Helper()
-	release, err := q.Acquire(t.Context(), caller)
+	release, err := q.Acquire(t.Context(), caller, 1)
 	if err != nil {
 		t.Fatalf("%s: %v", caller, err)
 	}
@@ -22,9 +22,9 @@ func acquire(t *testing.T, q *sandbox.Queue, caller string) (release func()) {
 
 func TestQueue_LeavesASlotForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := sandbox.NewQueue(3, time.Second)
+		q := sandbox.NewQueue(3, time.Second, 1)
 		first, second := acquire(t, q, "greedy"), acquire(t, q, "greedy")
-		if _, err := q.Acquire(t.Context(), "greedy"); !errors.Is(err, sandbox.ErrBusy) {
+		if _, err := q.Acquire(t.Context(), "greedy", 1); !errors.Is(err, sandbox.ErrBusy) {
 			t.Errorf("a third slot of three: got %v", err)
 		}
 		other := acquire(t, q, "modest")
@@ -41,7 +41,7 @@ func TestQueue_LeavesASlotForOthers(t *testing.T) {
 
 func TestQueue_ServesTheCallerWithTheFewestSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := sandbox.NewQueue(3, time.Hour)
+		q := sandbox.NewQueue(3, time.Hour, 1)
 		held := []func(){acquire(t, q, "a"), acquire(t, q, "b"), acquire(t, q, "b")}
 		served := make(chan string, 3)
 		for _, caller := range []string{"a", "a", "c"} {
@@ -67,13 +67,13 @@ func TestQueue_ServesTheCallerWithTheFewestSlots(t *testing.T) {
 
 func TestQueue_LimitsWaitingFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := sandbox.NewQueue(1, time.Minute)
+		q := sandbox.NewQueue(1, time.Minute, 1)
 		release := acquire(t, q, "holder")
 		results := make(chan error, 100)
 		try := func(caller string, times int) {
 			for range times {
 				go func() {
-					_, err := q.Acquire(t.Context(), caller)
+					_, err := q.Acquire(t.Context(), caller, 1)
 					results <- err
 				}()
 				synctest.Wait()
@@ -108,7 +108,7 @@ func TestQueue_LimitsWaitingFiles(t *testing.T) {
 func TestQueue_LimitsTheBytesThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const largest = 1000
-		q := sandbox.NewSizedQueue(1, time.Minute, largest)
+		q := sandbox.NewQueue(1, time.Minute, largest)
 		release := acquire(t, q, "holder")
 		results := make(chan error, 2000)
 		rejected := func(caller string, files, bytes int) int {
@@ -116,7 +116,7 @@ func TestQueue_LimitsTheBytesThatWait(t *testing.T) {
 			before := len(results)
 			for range files {
 				go func() {
-					_, err := q.AcquireFor(t.Context(), caller, bytes)
+					_, err := q.Acquire(t.Context(), caller, bytes)
 					results <- err
 				}()
 			}
@@ -149,11 +149,11 @@ func TestQueue_LimitsTheBytesThatWait(t *testing.T) {
 }
 
 func TestQueue_StopsWaitingWhenTheContextEnds(t *testing.T) {
-	q := sandbox.NewQueue(1, time.Hour)
+	q := sandbox.NewQueue(1, time.Hour, 1)
 	release := acquire(t, q, "a")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := q.Acquire(ctx, "b"); !errors.Is(err, context.Canceled) {
+	if _, err := q.Acquire(ctx, "b", 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	release()

@@ -1,5 +1,5 @@
-// Package upload has what endpoints share that receive files: the members of a form, which are read while they arrive, and the places for
-// transfers that run at the same time.
+// Package upload has what endpoints share that receive files: the members of a form, which are read while they arrive, the places for
+// transfers that run at the same time, and the encrypted chunks in which files are stored.
 package upload
 
 import (

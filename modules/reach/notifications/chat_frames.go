@@ -16,8 +16,6 @@ import (
 
 // Chats provides the messages that frames carry.
 type Chats interface {
-	// FrameMessages returns, by id, those of the messages that the user may read as a participant of their chats.
-	FrameMessages(ctx context.Context, q store.Querier, userID string, ids []string) (map[string]event.ChatMessage, error)
 	// ReadableMessages returns the messages by id, with the participants of their chats.
 	ReadableMessages(ctx context.Context, q store.Querier, ids []string) (map[string]event.ReadableMessage, error)
 }
@@ -132,21 +130,15 @@ func (s *Service) replayedMessages(ctx context.Context, stream *sse.Stream, copi
 	if len(ids) == 0 || s.Peers.Chats == nil || !s.streams.Caller(stream).MayCall(readMessagesEndpoint) {
 		return nil, nil
 	}
-	messages, err := s.Peers.Chats.FrameMessages(ctx, s.db, stream.User, ids)
+	read, err := s.messagesWithAuthors(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	authors := make([]string, 0, len(messages))
-	for _, m := range messages {
-		authors = append(authors, m.CreatedBy)
-	}
-	people, err := s.peopleForStaff(ctx, unique(authors)...)
-	if err != nil {
-		return nil, fmt.Errorf("look up the authors of messages: %w", err)
-	}
-	found := make(map[string]*frameMessage, len(messages))
-	for id, m := range messages {
-		found[id] = &frameMessage{ChatMessage: m, people: people}
+	found := make(map[string]*frameMessage, len(read.messages))
+	for id, m := range read.messages {
+		if m.Readers[stream.User] {
+			found[id] = &frameMessage{ChatMessage: m.ChatMessage, people: read.people}
+		}
 	}
 	return found, nil
 }

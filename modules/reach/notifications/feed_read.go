@@ -164,6 +164,11 @@ func (s *Service) storedMessages(ctx context.Context, page []storedCopy) (found 
 	if len(ids) == 0 {
 		return found, nil
 	}
+	return s.messagesWithAuthors(ctx, ids)
+}
+
+// messagesWithAuthors reads messages and looks up their authors.
+func (s *Service) messagesWithAuthors(ctx context.Context, ids []string) (found messagesOfCopies, err error) {
 	if found.messages, err = s.Peers.Chats.ReadableMessages(ctx, s.db, unique(ids)); err != nil {
 		return found, err
 	}

@@ -119,7 +119,7 @@ func (s *Service) tryTake() bool {
 // unread returns the next source that was not read to its end, or nil.
 func (s *Service) unread(sources map[string]store.TextProgress) *find.Source {
 	for i := range s.sources {
-		if !sources[s.sources[i].Name].Done {
+		if !sources[s.sources[i].From].Done {
 			return &s.sources[i]
 		}
 	}
@@ -183,8 +183,8 @@ func (s *Service) read(ctx context.Context, v *store.View) (b batch, err error) 
 	}
 	b.along = along
 	if source := s.unread(sources); source != nil {
-		b.before = sources[source.Name]
-		b.before.Name = source.Name
+		b.before = sources[source.From]
+		b.before.Name = source.From
 		return b, s.readSource(ctx, v, source, &b)
 	}
 	b.before, b.after = along, along
@@ -193,7 +193,7 @@ func (s *Service) read(ctx context.Context, v *store.View) (b batch, err error) 
 
 // readSource reads records that were never read.
 func (s *Service) readSource(ctx context.Context, v *store.View, source *find.Source, b *batch) error {
-	ids, err := store.All(ctx, v, store.Text, source.IDs, b.before.Position, find.Batch)
+	ids, err := store.All(ctx, v, store.Text, source.IDs(), b.before.Position, find.Batch)
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ type entry struct {
 func (s *Service) entries(ctx context.Context, q store.Querier, after int64) ([]entry, error) {
 	names := make([]string, len(s.sources))
 	for i := range s.sources {
-		names[i] = s.sources[i].Name
+		names[i] = s.sources[i].From
 	}
 	text := strings.Replace(selectChanged, "%s", store.In(3, len(names)), 1)
 	return store.All(ctx, q, func(row store.Scanner) (e entry, err error) {
@@ -239,7 +239,7 @@ func (s *Service) readTrail(ctx context.Context, v *store.View, b *batch) error 
 	for i := range s.sources {
 		var ids []string
 		for _, e := range entries {
-			if e.source == s.sources[i].Name && !slices.Contains(ids, e.id) {
+			if e.source == s.sources[i].From && !slices.Contains(ids, e.id) {
 				ids = append(ids, e.id)
 			}
 		}
@@ -258,7 +258,7 @@ func (s *Service) compare(ctx context.Context, v *store.View, source *find.Sourc
 	if err != nil {
 		return err
 	}
-	change, err := store.CompareTexts(ctx, v, source.Name, ids, documents)
+	change, err := store.CompareTexts(ctx, v, source.From, ids, documents)
 	b.changes = append(b.changes, change)
 	return err
 }

@@ -33,20 +33,19 @@ type Bill struct {
 	Reference     string // without blanks; empty for NON
 	Message       string // the unstructured message, unchanged
 	// Billing is nil when the bill has no billing information.
-	Billing *BillingInformation
+	Billing *Billing
 	// AlternativeProcedures are the lines for procedures such as eBill.
 	AlternativeProcedures []string
 }
 
 // Party is a creditor or a debtor.
 type Party struct {
-	Name    string
-	Address string // street and number; the first line of a combined address
-	Zip     string
-	City    string
-	Country string // ISO 3166-1 alpha-2, upper case
-	// Lines are the two raw lines of a combined address, nil for a structured one.
-	Lines []string
+	Name         string   `json:"name" example:"Robert Schneider AG"`
+	Address      string   `json:"address"` // street and number; the first line of a combined address
+	Zip          string   `json:"zip" example:"2501"`
+	City         string   `json:"city" example:"Biel"`
+	Country      string   `json:"country" example:"CH"` // ISO 3166-1 alpha-2, upper case
+	AddressLines []string `json:"address_lines" example:"" doc:"The raw lines of a combined address; empty for a structured one."`
 }
 
 // Amount is an amount in hundredths of the currency.
@@ -200,7 +199,7 @@ func (p *parser) combined(element string, first int, party *Party) {
 	zip, city := p.line(first+4), p.line(first+5)
 	p.field(element+".address_line_1", line1, maxStreet, false)
 	p.field(element+".address_line_2", line2, maxStreet, true)
-	party.Lines = []string{line1, line2}
+	party.AddressLines = []string{line1, line2}
 	party.Address = strings.TrimSpace(line1)
 	if zip != "" {
 		p.report(element+".zip", RuleMustBeEmpty, zip)

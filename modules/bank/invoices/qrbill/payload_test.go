@@ -84,7 +84,7 @@ func TestParse_ReadsEveryField(t *testing.T) {
 		Creditor:      Party{Name: "Robert Schneider AG", Address: "Rue du Lac 1268", Zip: "2501", City: "Biel", Country: "CH"},
 		Debtor:        &Party{Name: "Pia-Maria Rutschmann-Schnyder", Address: "Grosse Marktgasse 28", Zip: "9400", City: "Rorschach", Country: "CH"},
 		ReferenceType: "QRR", Reference: "210000000003139471430009017", Message: "Auftrag vom 15.06.2026",
-		Billing: &BillingInformation{Raw: "//S1/10/10201409/11/190512",
+		Billing: &Billing{Raw: "//S1/10/10201409/11/190512",
 			Swico: &Swico{InvoiceNumber: "10201409", InvoiceDate: "2019-05-12"}},
 		AlternativeProcedures: []string{"eBill/B/41010560425610173"},
 	}
@@ -105,7 +105,7 @@ func TestParse_KeepsValuesOfFaultyBills(t *testing.T) {
 		"address":   func(b *Bill) string { return b.Creditor.Address },
 		"town":      func(b *Bill) string { return b.Creditor.Zip + "|" + b.Creditor.City },
 		"country":   func(b *Bill) string { return b.Creditor.Country },
-		"lines":     func(b *Bill) string { return strings.Join(b.Creditor.Lines, "|") },
+		"lines":     func(b *Bill) string { return strings.Join(b.Creditor.AddressLines, "|") },
 		"alt":       func(b *Bill) string { return strings.Join(b.AlternativeProcedures, "|") },
 	}
 	for _, tc := range []struct{ name, text, field, want string }{

@@ -32,33 +32,33 @@ const (
 	maxPagePoints = 10_000
 )
 
-// document is an opened PDF.
+// document is a PDF in an instance of the engine of its own.
 type document struct {
-	engine *engine
-	*instance
+	pdfium.Pdfium
+	memory *linearMemory
+	broken bool
 	ref    references.FPDF_DOCUMENT
 	count  int
 	limits Limits
 }
 
 // openPDF opens a document without a password. It only renders pages, and ignores scripts, actions and attachments.
-func (e *engine) openPDF(file []byte, limits Limits) (source, error) {
+func (e *engine) openPDF(file []byte, limits Limits) (*document, error) {
 	// Bytes before the header shift all offsets. Without them, the engine does not have to repair the file.
 	if at := bytes.Index(file[:min(len(file), pdfHeaderWindow)], []byte("%PDF-")); at > 0 {
 		file = file[at:]
 	}
-	m, err := e.newInstance()
+	d, err := e.newDocument(limits)
 	if err != nil {
 		return nil, err
 	}
-	d := &document{engine: e, instance: m, limits: limits}
-	err = m.limited(limits, func() error {
-		opened, err := m.OpenDocument(&requests.OpenDocument{File: &file})
+	err = d.limited(func() error {
+		opened, err := d.OpenDocument(&requests.OpenDocument{File: &file})
 		if err != nil {
 			return openError(err)
 		}
 		d.ref = opened.Document
-		count, err := m.FPDF_GetPageCount(&requests.FPDF_GetPageCount{Document: d.ref})
+		count, err := d.FPDF_GetPageCount(&requests.FPDF_GetPageCount{Document: d.ref})
 		if err != nil {
 			return errorf(DamagedFile, "count pages: %w", err)
 		}
@@ -85,52 +85,48 @@ func openError(err error) error {
 }
 
 func (d *document) pages() int { return d.count }
-func (d *document) close()     { d.engine.release(d.instance) }
 
 func (d *document) position(_ int, code symbol.Code) float64 { return code.Y }
 
-func (d *document) page(index int, finer bool) (gray *symbol.Gray, err error) {
-	dpi := firstDPI
+func (d *document) page(index int, finer bool) (*symbol.Gray, error) {
 	if finer {
-		dpi = finerDPI
+		return d.renderPage(index, finerDPI)
 	}
-	err = d.limited(d.limits, func() error {
-		gray, err = d.renderPage(index, float64(dpi))
+	return d.renderPage(index, firstDPI)
+}
+
+// renderPage renders a page in shades of grey.
+func (d *document) renderPage(index int, dpi float64) (gray *symbol.Gray, err error) {
+	err = d.draw(index, enums.FPDF_BITMAP_FORMAT_GRAY, enums.FPDF_RENDER_FLAG_GRAYSCALE,
+		func(_, _ float64) float64 { return dpi / pointsPerInch },
+		func(r raster) {
+			gray = symbol.NewGray(r.w, r.h)
+			for y := range r.h {
+				copy(gray.Pix[y*r.w:(y+1)*r.w], r.pixels[y*r.stride:])
+			}
+		})
+	return gray, err
+}
+
+// draw renders a page, counted from 0, on white paper. scale returns the pixels of a point for a page of w by h points. The pixels belong
+// to the engine: use must copy them.
+func (d *document) draw(index int, format enums.FPDF_BITMAP_FORMAT, flags enums.FPDF_RENDER_FLAG, scale func(w, h float64) float64, use func(r raster)) error {
+	return d.limited(func() error {
+		loaded, err := d.FPDF_LoadPage(&requests.FPDF_LoadPage{Document: d.ref, Index: index})
+		if err != nil {
+			return errorf(DamagedFile, "load page %d: %w", index+1, err)
+		}
+		page := requests.Page{ByReference: &loaded.Page}
+		w, h, err := d.pageSize(page)
+		if err != nil {
+			return err
+		}
+		if err := d.rasterize(page, w, h, scale(w, h), format, flags, use); err != nil {
+			return err
+		}
+		_, err = d.FPDF_ClosePage(&requests.FPDF_ClosePage{Page: loaded.Page})
 		return err
 	})
-	return gray, err
-}
-
-// renderPage loads a page and renders it.
-func (d *document) renderPage(index int, dpi float64) (*symbol.Gray, error) {
-	loaded, err := d.FPDF_LoadPage(&requests.FPDF_LoadPage{Document: d.ref, Index: index})
-	if err != nil {
-		return nil, errorf(DamagedFile, "load page %d: %w", index+1, err)
-	}
-	gray, err := d.render(loaded.Page, dpi)
-	if err != nil {
-		return nil, err
-	}
-	_, err = d.FPDF_ClosePage(&requests.FPDF_ClosePage{Page: loaded.Page})
-	return gray, err
-}
-
-// render renders a loaded page in shades of grey on white paper.
-func (d *document) render(ref references.FPDF_PAGE, dpi float64) (*symbol.Gray, error) {
-	page := requests.Page{ByReference: &ref}
-	w, h, err := d.pageSize(page)
-	if err != nil {
-		return nil, err
-	}
-	r, err := d.rasterize(page, w, h, dpi/pointsPerInch, enums.FPDF_BITMAP_FORMAT_GRAY, enums.FPDF_RENDER_FLAG_GRAYSCALE)
-	if err != nil {
-		return nil, err
-	}
-	gray := symbol.NewGray(r.w, r.h)
-	for y := range r.h {
-		copy(gray.Pix[y*r.w:(y+1)*r.w], r.pixels[y*r.stride:])
-	}
-	return gray, nil
 }
 
 // pageSize returns width and height of a page in points. It rejects pages that no printer makes.
@@ -159,24 +155,24 @@ type raster struct {
 	pixels       []byte
 }
 
-// rasterize renders a page of w by h points on white paper, scaled and no larger than maxPagePixels.
-func (d *document) rasterize(page requests.Page, w, h, scale float64, format enums.FPDF_BITMAP_FORMAT, flags enums.FPDF_RENDER_FLAG) (r raster, err error) {
+// rasterize renders a page of w by h points, scaled and no larger than maxPagePixels.
+func (d *document) rasterize(page requests.Page, w, h, scale float64, format enums.FPDF_BITMAP_FORMAT, flags enums.FPDF_RENDER_FLAG, use func(r raster)) error {
 	scale = min(scale, math.Sqrt(float64(min(maxPagePixels, d.limits.Pixels))/(w*h)))
-	r.w, r.h = max(1, int(w*scale)), max(1, int(h*scale))
+	r := raster{w: max(1, int(w*scale)), h: max(1, int(h*scale))}
 	created, err := d.FPDFBitmap_CreateEx(&requests.FPDFBitmap_CreateEx{Width: r.w, Height: r.h, Format: format, Pointer: uint64(0)})
 	if err != nil {
-		return r, errorf(TooComplex, "bitmap of %d x %d: %w", r.w, r.h, err)
+		return errorf(TooComplex, "bitmap of %d x %d: %w", r.w, r.h, err)
 	}
 	if _, err := d.FPDFBitmap_FillRect(&requests.FPDFBitmap_FillRect{Bitmap: created.Bitmap, Width: r.w, Height: r.h, Color: 0xffffffff}); err != nil {
-		return r, errorf(DamagedFile, "fill background: %w", err)
+		return errorf(DamagedFile, "fill background: %w", err)
 	}
 	if _, err := d.FPDF_RenderPageBitmap(&requests.FPDF_RenderPageBitmap{Bitmap: created.Bitmap, Page: page, SizeX: r.w, SizeY: r.h,
 		Flags: flags | enums.FPDF_RENDER_FLAG_ANNOT | enums.FPDF_RENDER_FLAG_RENDER_LIMITEDIMAGECACHE}); err != nil {
-		return r, errorf(DamagedFile, "render: %w", err)
+		return errorf(DamagedFile, "render: %w", err)
 	}
 	stride, err := d.FPDFBitmap_GetStride(&requests.FPDFBitmap_GetStride{Bitmap: created.Bitmap})
 	if err != nil {
-		return r, errorf(DamagedFile, "stride: %w", err)
+		return errorf(DamagedFile, "stride: %w", err)
 	}
 	buffer, err := d.FPDFBitmap_GetBuffer(&requests.FPDFBitmap_GetBuffer{Bitmap: created.Bitmap})
 	bytes := r.w // of a row
@@ -184,11 +180,12 @@ func (d *document) rasterize(page requests.Page, w, h, scale float64, format enu
 		bytes *= 4
 	}
 	if err != nil || stride.Stride < bytes || len(buffer.Buffer) < stride.Stride*r.h {
-		return r, errorf(DamagedFile, "no pixels: %w", err)
+		return errorf(DamagedFile, "no pixels: %w", err)
 	}
 	r.stride, r.pixels = stride.Stride, buffer.Buffer
+	use(r)
 	_, err = d.FPDFBitmap_Destroy(&requests.FPDFBitmap_Destroy{Bitmap: created.Bitmap})
-	return r, err
+	return err
 }
 
 const engineMemory = 192 << 20 // memory that one PDF may use in the engine
@@ -224,61 +221,54 @@ func newEngine(cacheDir string) (*engine, error) {
 		return nil, fmt.Errorf("compile the PDF engine: %w", err)
 	}
 	// The first instance makes the engine initialise itself.
-	m, err := e.newInstance()
+	d, err := e.newDocument(Limits{})
 	if err != nil {
 		return nil, err
 	}
-	e.release(m)
+	d.close()
 	return e, nil
 }
 
-// instance is one instance of the engine, used for one document.
-type instance struct {
-	pdfium.Pdfium
-	memory *linearMemory
-	broken bool
-}
-
-// newInstance returns a new instance. Only one may exist at a time.
-func (e *engine) newInstance() (*instance, error) {
+// newDocument returns a new instance for a document. Only one may exist at a time.
+func (e *engine) newDocument(limits Limits) (*document, error) {
 	api, err := e.pool.GetInstanceWithContext(context.Background())
 	if err != nil {
 		return nil, fmt.Errorf("start the PDF engine: %w", err)
 	}
-	return &instance{Pdfium: api, memory: e.memory}, nil
+	return &document{Pdfium: api, memory: e.memory, limits: limits}, nil
 }
 
 // limited runs one step of the engine. A step that exceeds the limit of processor time ends the worker.
-func (m *instance) limited(limits Limits, step func() error) (err error) {
-	if m.broken {
+func (d *document) limited(step func() error) (err error) {
+	if d.broken {
 		return errorf(TooComplex, "a previous step of this document failed")
 	}
-	stop := sandbox.LimitCPU(limits.Page)
+	stop := sandbox.LimitCPU(d.limits.Page)
 	defer stop()
 	defer func() {
 		if p := recover(); p != nil {
-			m.broken = true
+			d.broken = true
 			err = errorf(DamagedFile, "the PDF engine failed: %v", p)
 		}
-		if m.memory.denied {
-			m.broken = true
+		if d.memory.denied {
+			d.broken = true
 			err = errorf(TooComplex, "the document needs more than %d MB", engineMemory>>20)
 		}
 	}()
 	return step()
 }
 
-// release closes the instance and releases its memory.
-func (e *engine) release(m *instance) {
+// close closes the instance and releases its memory.
+func (d *document) close() {
 	defer func() {
 		// The library panics when it closes handles of a document whose memory was released before.
 		_ = recover()
 	}()
-	if m.broken {
-		_ = m.Kill()
+	if d.broken {
+		_ = d.Kill()
 		return
 	}
-	_ = m.Close()
+	_ = d.Close()
 }
 
 // linearMemory is the memory of a WebAssembly instance. It is outside the Go heap: it does not move when it grows, it does

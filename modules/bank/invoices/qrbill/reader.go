@@ -35,7 +35,7 @@ type Reader struct {
 // NewReader returns a Reader. It starts no process before the first file.
 func NewReader(config Config) *Reader {
 	config = config.withDefaults()
-	r := &Reader{limits: config.Limits, wait: config.Wait, now: config.Now, queue: sandbox.NewSizedQueue(config.Slots, config.Wait, config.Limits.Bytes)}
+	r := &Reader{limits: config.Limits, wait: config.Wait, now: config.Now, queue: sandbox.NewQueue(config.Slots, config.Wait, config.Limits.Bytes)}
 	r.closing, r.end = context.WithCancel(context.Background())
 	cache := config.CacheDir
 	if cache == "" {
@@ -152,7 +152,7 @@ func (r *Reader) inSlot(ctx context.Context, caller string, waiting int, load fu
 			}
 		}
 	}()
-	release, err := r.queue.AcquireFor(ctx, caller, orDefault(waiting, r.limits.Bytes))
+	release, err := r.queue.Acquire(ctx, caller, orDefault(waiting, r.limits.Bytes))
 	if errors.Is(err, sandbox.ErrBusy) {
 		err = ErrBusy
 	}

@@ -12,8 +12,6 @@ import (
 
 	"github.com/disintegration/imaging"
 	"github.com/klippa-app/go-pdfium/enums"
-	"github.com/klippa-app/go-pdfium/references"
-	"github.com/klippa-app/go-pdfium/requests"
 
 	"kontor/modules/kit/exif"
 	"kontor/modules/kit/sandbox"
@@ -108,47 +106,30 @@ func pngEXIF(file []byte) []byte {
 	return nil
 }
 
-// renderPreview renders a page of a document in colour. It ignores scripts, actions and attachments.
+// renderPreview renders a page of a document in colour, at most j.Width pixels wide. It ignores scripts, actions and attachments.
 func (e *engine) renderPreview(file []byte, j job) (page image.Image, pages int, err error) {
-	opened, err := e.openPDF(file, j.Limits)
+	d, err := e.openPDF(file, j.Limits)
 	if err != nil {
 		return nil, 0, err
 	}
-	defer opened.close()
-	d, ok := opened.(*document)
-	if !ok || j.Page > d.count {
-		return nil, 0, errorf(PageOutOfRange, "page %d of %d", j.Page, opened.pages())
+	defer d.close()
+	if j.Page > d.count {
+		return nil, 0, errorf(PageOutOfRange, "page %d of %d", j.Page, d.count)
 	}
-	err = d.limited(d.limits, func() error {
-		loaded, err := d.FPDF_LoadPage(&requests.FPDF_LoadPage{Document: d.ref, Index: j.Page - 1})
-		if err != nil {
-			return errorf(DamagedFile, "load page %d: %w", j.Page, err)
-		}
-		page, err = d.renderColour(loaded.Page, j.Width)
-		return err
-	})
+	width := float64(j.Width)
+	err = d.draw(j.Page-1, enums.FPDF_BITMAP_FORMAT_BGRX, 0,
+		func(w, h float64) float64 { return min(width/w, previewRatio*width/h) },
+		func(r raster) {
+			out := image.NewRGBA(image.Rect(0, 0, r.w, r.h))
+			for y := range r.h {
+				from, to := r.pixels[y*r.stride:], out.Pix[y*out.Stride:]
+				for x := range r.w {
+					to[4*x], to[4*x+1], to[4*x+2], to[4*x+3] = from[4*x+2], from[4*x+1], from[4*x], 0xff
+				}
+			}
+			page = out
+		})
 	return page, d.count, err
-}
-
-// renderColour renders a loaded page, at most width pixels wide, on white paper.
-func (d *document) renderColour(ref references.FPDF_PAGE, width int) (image.Image, error) {
-	page := requests.Page{ByReference: &ref}
-	w, h, err := d.pageSize(page)
-	if err != nil {
-		return nil, err
-	}
-	r, err := d.rasterize(page, w, h, min(float64(width)/w, float64(previewRatio*width)/h), enums.FPDF_BITMAP_FORMAT_BGRX, 0)
-	if err != nil {
-		return nil, err
-	}
-	out := image.NewRGBA(image.Rect(0, 0, r.w, r.h))
-	for y := range r.h {
-		from, to := r.pixels[y*r.stride:], out.Pix[y*out.Stride:]
-		for x := range r.w {
-			to[4*x], to[4*x+1], to[4*x+2], to[4*x+3] = from[4*x+2], from[4*x+1], from[4*x], 0xff
-		}
-	}
-	return out, nil
 }
 
 // PreviewOptions are the options of a preview.

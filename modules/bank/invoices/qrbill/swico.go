@@ -8,29 +8,38 @@ import (
 	"unicode/utf8"
 )
 
-// BillingInformation is structured information for the payer's bookkeeping.
-type BillingInformation struct {
-	Raw   string
-	Swico *Swico // nil unless the syntax is Swico's S1
+// Billing is structured information for the payer's bookkeeping.
+type Billing struct {
+	Raw   string `json:"raw" example:"//S1/10/10201409/11/190512"`
+	Swico *Swico `json:"swico"` // nil unless the syntax is S1
 }
 
 // Swico is billing information in the syntax S1. Values are unchanged, except for dates, which are YYYY-MM-DD. Invalid and
 // unknown values are omitted; the raw text contains them.
 type Swico struct {
-	InvoiceNumber     string
-	InvoiceDate       string
-	CustomerReference string
-	UID               string // nine digits, without CHE
-	ServiceDate       string
-	ServiceEnd        string // end of the period; empty for a single day
-	VATRates          []Pair // rate and net amount; no amount for a single rate
-	ImportVAT         []Pair // rate and amount of the import tax
-	Conditions        []Pair // discount in per cent and days
-	DueDate           string // invoice date plus the days of the condition with 0 per cent
+	InvoiceNumber     string     `json:"invoice_number" example:"10201409"`
+	InvoiceDate       string     `json:"invoice_date" example:"190512"`
+	CustomerReference string     `json:"customer_reference" example:"140.000-53"`
+	UID               string     `json:"uid" example:"106017086"` // nine digits, without CHE
+	ServiceDate       string     `json:"service_date" example:"180508"`
+	ServiceEnd        string     `json:"service_end" example:""` // end of the period; empty for a single day
+	VATRates          []Rate     `json:"vat_rates"`              // with the net amount; no amount for a single rate
+	ImportVAT         []Rate     `json:"import_vat"`             // with the amount of the import tax
+	Conditions        []Discount `json:"conditions"`
+	DueDate           string     `json:"due_date" example:""` // invoice date plus the days of the condition with 0 per cent
 }
 
-// Pair is a rate with its amount or days.
-type Pair struct{ Rate, Value string }
+// Rate is a VAT rate in per cent and its amount, as written on the bill.
+type Rate struct {
+	Rate   string `json:"rate" example:"8.1"`
+	Amount string `json:"amount" example:"1803.66"`
+}
+
+// Discount is a discount for payment within a number of days.
+type Discount struct {
+	Percent string `json:"percent" example:"2"`
+	Days    int    `json:"days" example:"10"`
+}
 
 const swicoPrefix = "//S1/"
 
@@ -103,7 +112,7 @@ func (s *Swico) set(tag, value string) (ok bool) {
 	case "33":
 		s.ImportVAT, ok = pairs(value, number, false)
 	case "40":
-		s.Conditions, ok = pairs(value, days, false)
+		ok = s.setConditions(value)
 	default:
 		// Tag 01 and others are specific to the biller.
 		ok = len(tag) == 2 && allDigits(tag)
@@ -125,6 +134,16 @@ func (s *Swico) setService(value string) (ok bool) {
 	return true
 }
 
+func (s *Swico) setConditions(value string) bool {
+	conditions, ok := pairs(value, days, false)
+	s.Conditions = nil
+	for _, c := range conditions {
+		n, _ := strconv.Atoi(c.Amount) // one to four digits
+		s.Conditions = append(s.Conditions, Discount{c.Rate, n})
+	}
+	return ok
+}
+
 // swicoDate parses YYMMDD as a date in this century.
 func swicoDate(value string) (string, bool) {
 	if len(value) != 6 || !allDigits(value) {
@@ -138,17 +157,17 @@ func swicoDate(value string) (string, bool) {
 }
 
 // pairs parses a list such as "8:1000;2.5:51.8". With single, it also accepts one rate alone.
-func pairs(value string, second *regexp.Regexp, single bool) ([]Pair, bool) {
+func pairs(value string, second *regexp.Regexp, single bool) ([]Rate, bool) {
 	if single && number.MatchString(value) {
-		return []Pair{{Rate: value}}, true
+		return []Rate{{Rate: value}}, true
 	}
-	var list []Pair
+	var list []Rate
 	for entry := range strings.SplitSeq(value, ";") {
 		rate, v, _ := strings.Cut(entry, ":")
 		if !number.MatchString(rate) || !second.MatchString(v) {
 			return nil, false
 		}
-		list = append(list, Pair{rate, v})
+		list = append(list, Rate{rate, v})
 	}
 	return list, true
 }
@@ -160,10 +179,8 @@ func (s *Swico) due() {
 		return
 	}
 	for _, c := range s.Conditions {
-		if strings.Trim(c.Rate, "0.") == "" {
-			if n, err := strconv.Atoi(c.Value); err == nil {
-				s.DueDate = start.AddDate(0, 0, n).Format(time.DateOnly)
-			}
+		if strings.Trim(c.Percent, "0.") == "" {
+			s.DueDate = start.AddDate(0, 0, c.Days).Format(time.DateOnly)
 			return
 		}
 	}
@@ -216,7 +233,7 @@ func (p *parser) billing(message, billing string) {
 	if n := utf8.RuneCountInString(message) + utf8.RuneCountInString(billing); n > maxTogether && utf8.RuneCountInString(billing) <= maxTogether {
 		p.report("billing_information", RuleTotalLength, billing)
 	}
-	info := &BillingInformation{Raw: strings.TrimSpace(billing)}
+	info := &Billing{Raw: strings.TrimSpace(billing)}
 	var broken []string
 	if info.Swico, broken = parseSwico(info.Raw); len(broken) > 0 {
 		p.report("billing_information", NoteBillingSyntax, strings.Join(broken, " "))
