@@ -88,16 +88,6 @@ func (db *DB) InBatches(ctx context.Context, size int64, fn func(tx *Tx) (n int6
 	return nil
 }
 
-// ExecEach runs statements one after another, each with the same arguments.
-func (tx *Tx) ExecEach(ctx context.Context, statements []string, args ...any) error {
-	for _, statement := range statements {
-		if _, err := tx.Exec(ctx, statement, args...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // EachFound calls each with every row that find returns, a batch in each transaction, until find returns none. find returns a bounded
 // number of rows, and each changes its row so that find does not return it again. Without rows there is no transaction.
 func EachFound[T any](ctx context.Context, db *DB, find func(q Querier) ([]T, error), each func(tx *Tx, row T) error) error {

@@ -150,7 +150,7 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 			return changeProof.ChangeRow(ctx, tx, personal.Action, id, eraseChange, id)
 		}),
 		personal.EachID(selectUnerasedDecisions, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
-			return decisionProof.Change(ctx, tx, personal.Action, id, func() error { return tx.ExecEach(ctx, []string{deleteExclusions, eraseDecision}, id) })
+			return decisionProof.Change(ctx, tx, personal.Action, id, func() error { return tx.RunEach(ctx, id, deleteExclusions, eraseDecision) })
 		}))
 }
 
@@ -160,7 +160,7 @@ func (s *Service) eraseRecord(ctx context.Context, tx *store.Tx, id string) erro
 		return err
 	}
 	deletions := []string{deleteKeyStatement, deleteIdentities, deleteFormerAddresses, eraseCase, deleteNameKeys, deleteDistinctions}
-	if err := tx.ExecEach(ctx, deletions, id); err != nil {
+	if err := tx.RunEach(ctx, id, deletions...); err != nil {
 		return err
 	}
 	if _, err := tx.Exec(ctx, eraseCustomer, id, tx.Now(), personal.Actor(ctx)); err != nil {

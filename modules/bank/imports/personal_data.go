@@ -49,7 +49,7 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 		return "", nil
 	}
 	each := func(selection string, statements ...string) personal.Step {
-		return personal.EachID(selection, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error { return tx.ExecEach(ctx, statements, id) })
+		return personal.EachID(selection, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error { return tx.RunEach(ctx, id, statements...) })
 	}
 	return personal.Run(ctx, tx, cursor, each(selectIDsOfUser, endOfUser),
 		func(ctx context.Context, tx *store.Tx, _ string) (string, error) {

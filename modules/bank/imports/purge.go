@@ -69,7 +69,7 @@ func (s *Service) delete(ctx context.Context, id string) error {
 	if err := s.deleteChunks(ctx, id); err != nil {
 		return err
 	}
-	return s.db.InTx(ctx, func(tx *store.Tx) error { return tx.ExecEach(ctx, []string{deleteRejections, deleteImport}, id) })
+	return s.db.InTx(ctx, func(tx *store.Tx) error { return tx.RunEach(ctx, id, deleteRejections, deleteImport) })
 }
 
 // deleteChunks deletes the file of an import.

@@ -196,7 +196,7 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 				return proof.ChangeRow(ctx, tx, personal.Action, id, deleteUserFromPersona, id, subject.ID)
 			}),
 			personal.Once(func(ctx context.Context, tx *store.Tx) error {
-				return tx.ExecEach(ctx, []string{deleteIdentitiesOfUser, deleteFormerPersonas}, subject.ID)
+				return tx.RunEach(ctx, subject.ID, deleteIdentitiesOfUser, deleteFormerPersonas)
 			}))
 	}
 	return "", nil
@@ -207,7 +207,7 @@ func (s *Service) erasePersona(ctx context.Context, tx *store.Tx, id string) err
 	if err != nil || p.Erased() {
 		return err
 	}
-	if err := tx.ExecEach(ctx, []string{deleteIdentitiesOfPersona, deleteNames, deleteFormerUsers, deleteFormerLinks}, id); err != nil {
+	if err := tx.RunEach(ctx, id, deleteIdentitiesOfPersona, deleteNames, deleteFormerUsers, deleteFormerLinks); err != nil {
 		return err
 	}
 	return s.EraseRecord(ctx, tx, id)

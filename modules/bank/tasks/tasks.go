@@ -268,7 +268,7 @@ func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, er
 		if err := s.Peers.Files.RemoveFiles(ctx, tx, attachment.Target{Kind: attachment.Task, Parent: t.CustomerID, Record: t.ID}); err != nil {
 			return err
 		}
-		return tx.ExecEach(ctx, []string{deleteMembersStatement, deleteTaskStatement}, t.ID)
+		return tx.RunEach(ctx, t.ID, deleteMembersStatement, deleteTaskStatement)
 	})
 	return endpoint.Confirm(ctx, s.texts, "tasks.deleted"), err
 }
