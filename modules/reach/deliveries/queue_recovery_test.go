@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kontor/modules/reach/deliveries"
+	"kontor/store"
 )
 
 func TestQueue_ResumesDeliveriesOfAnEarlierProcess(t *testing.T) {
@@ -121,5 +122,29 @@ func TestQueue_IgnoresTheOutcomeOfALostLease(t *testing.T) {
 	h.until(id, "sent")
 	if n := attempts.Load(); n != 2 {
 		t.Errorf("it was sent %d times, want 2", n)
+	}
+}
+
+// A lease that another node has taken over counts the attempts from the beginning if an administrator has had the delivery tried again.
+func TestQueue_IgnoresTheOutcomeOfALeaseThatIsAnothersNow(t *testing.T) {
+	release := make(chan struct{})
+	free := sync.OnceFunc(func() { close(release) })
+	defer free()
+	g := &fakeGateway{answer: func(deliveries.Delivery) error {
+		<-release
+		return errors.New("too late")
+	}}
+	h := newQueueTest(t, deliveries.Options{Email: g})
+	id := h.enqueue("email", "x")
+	h.until(id, "sending")
+	if err := h.db.InTx(t.Context(), func(tx *store.Tx) error {
+		return tx.Run(t.Context(), `UPDATE deliveries SET leased_by = 'another node' WHERE id = $1`, id)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	free()
+	_ = h.Close(t.Context())
+	if s := h.state(id); s.status != "sending" || s.attempts != 1 || s.lastError != nil {
+		t.Errorf("a worker without the lease changed the delivery: %+v", s)
 	}
 }
