@@ -137,8 +137,8 @@ func equality(condition string, args []any, main string, alone bool) (store.Equa
 	return store.Equal{}, false
 }
 
-// conjuncts splits a condition at AND outside of parentheses, where it has no OR. One with a quoted text, which may hold anything, has
-// no parts.
+// conjuncts splits a condition at AND outside of parentheses. Outside of them a condition never has OR: the builder puts alternatives and the
+// conditions of callers into parentheses. A condition with a quoted text, which may hold anything, has no parts.
 func conjuncts(condition string) (parts []string) {
 	if strings.Contains(condition, "'") {
 		return nil

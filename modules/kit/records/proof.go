@@ -79,18 +79,17 @@ func (p Proof) ChangeRow(ctx context.Context, tx *store.Tx, action, id, statemen
 
 // PutRow is ChangeRow for a record that the statement may create.
 func (p Proof) PutRow(ctx context.Context, tx *store.Tx, action, id, statement string, args ...any) error {
-	before, err := p.Read(ctx, tx, id)
-	entry := store.AuditEntry{Actor: Actor(ctx), Action: action, RecType: p.Type, RecID: id}
-	if err == nil {
-		entry.Before = before
-	}
-	if err := store.Optional(err); err != nil {
+	var before any
+	switch was, err := p.Read(ctx, tx, id); {
+	case err == nil:
+		before = was
+	case !errors.Is(err, store.ErrNotFound):
 		return err
 	}
 	if err := tx.Run(ctx, statement, args...); err != nil {
 		return err
 	}
-	return p.AuditEntry(ctx, tx, entry)
+	return p.Audit(ctx, tx, action, id, before)
 }
 
 // AuditEntry adds an audit entry, completed with the record as it is now.
