@@ -256,8 +256,8 @@ func (db *DB) replaceGivenKey(ctx context.Context, r Rotation) error {
 }
 
 // replaceMasterKey stores a new master key with a new generation of keys, and begins to use them. present is a copy of the keys that it
-// replaces: db.keys may follow another node at any moment, and a keyring in the place of one that other node has stored would lose what
-// is sealed with it.
+// replaces, because db.keys may follow another node at any moment. If that node has replaced them, its keyring must stay: values are
+// sealed with it.
 func (db *DB) replaceMasterKey(ctx context.Context, present *sealing.Keys, master []byte, compromised bool) error {
 	next, err := sealing.New(master)
 	if err != nil {
