@@ -11,8 +11,17 @@ import (
 // thread is a chat with its participants and its script.
 type thread struct {
 	id     string
-	people []*person
+	people []*person // of a chat with the bank: the customer, and who answers in the inbox without taking part
 	script []exchange
+	bank   bool
+}
+
+// by returns the path below which a participant writes, and whether they read there: staff answer a customer in the inbox.
+func (t *thread) by(p *person) (path string, takesPart bool) {
+	if t.bank && p != t.people[0] {
+		return "/v1/inbox/" + t.id, false
+	}
+	return "/v1/chats/" + t.id, true
 }
 
 // exchange is the messages of one day.
@@ -107,14 +116,16 @@ func (b *builder) createChats(ctx context.Context) error {
 		if t.title != "" {
 			metadata["title"] = t.title
 		}
-		if t.script == "support" {
-			metadata["support"] = true
+		path, body := "/v1/chats", object{"participants": ids, "metadata": metadata}
+		bank := t.script == "support"
+		if bank {
+			path, body = "/v1/chats/bank", nil
 		}
 		var created record
-		if err := b.api.post(ctx, t.people[0], "/v1/chats", object{"participants": ids, "metadata": metadata}, &created); err != nil {
+		if err := b.api.post(ctx, t.people[0], path, body, &created); err != nil {
 			return err
 		}
-		b.threads = append(b.threads, thread{id: created.ID, people: t.people, script: scripts[t.script]})
+		b.threads = append(b.threads, thread{id: created.ID, people: t.people, script: scripts[t.script], bank: bank})
 	}
 	return nil
 }
@@ -129,7 +140,8 @@ func (b *builder) sendMessages(ctx context.Context, t *thread, lines []line) err
 		if err := b.markReadAs(ctx, t, author); err != nil {
 			return err
 		}
-		if err := b.api.post(ctx, author, "/v1/chats/"+t.id+"/messages", object{"content": l.text}, nil); err != nil {
+		path, _ := t.by(author)
+		if err := b.api.post(ctx, author, path+"/messages", object{"content": l.text}, nil); err != nil {
 			return err
 		}
 	}
@@ -147,7 +159,11 @@ func (b *builder) markRead(ctx context.Context, t *thread) error {
 }
 
 func (b *builder) markReadAs(ctx context.Context, t *thread, p *person) error {
-	return b.api.do(ctx, p, http.MethodPost, "/v1/chats/"+t.id+"/read", object{}, nil)
+	path, takesPart := t.by(p)
+	if !takesPart {
+		return nil
+	}
+	return b.api.do(ctx, p, http.MethodPost, path+"/read", object{}, nil)
 }
 
 // taskTemplate is the text of a task.
