@@ -57,7 +57,7 @@ func TestScreens_AreComplete(t *testing.T) {
 	}
 }
 
-// TestScreens_NameEndpoints checks the endpoints that screens and their parts need: a misspelt one would hide the screen from everybody,
+// TestScreens_NameEndpoints checks the endpoints that screens and their parts need: a misspelt one would hide the screen from all users,
 // and so would one that the console does not ask about.
 func TestScreens_NameEndpoints(t *testing.T) {
 	table, err := os.ReadFile("../testdata/endpoints.golden")

@@ -358,6 +358,10 @@ func (s *Service) saveThread(ctx context.Context, tx *store.Tx, before Thread, t
 	if same := t.State == before.State && equal(t.Assignee, before.Assignee) && equal(t.SnoozedUntil, before.SnoozedUntil); same {
 		return nil
 	}
+	return writeThread(ctx, tx, before, t)
+}
+
+func writeThread(ctx context.Context, tx *store.Tx, before Thread, t *Thread) error {
 	t.ChangedAt, t.changedBy, t.version = tx.Now(), access.From(ctx).UserID, before.version+1
 	return threadProof.ChangeRow(ctx, tx, "chats.inbox.update", t.ID,
 		updateThreadStatement, t.ID, string(t.State), t.Assignee, t.SnoozedUntil, t.ChangedAt, t.changedBy, t.version)
@@ -367,7 +371,8 @@ func equal[T comparable](one, other *T) bool {
 	return one == nil && other == nil || one != nil && other != nil && *one == *other
 }
 
-// followMessage stores what a new message means for the thread of a chat: the bank must answer the customer, or it has.
+// followMessage stores what a new message means for the thread of a chat: the bank must answer the customer, or it has. Each message
+// changes the thread, so that it is the newest one, and a member of the staff who has not seen it yet does not close the thread.
 func (s *Service) followMessage(ctx context.Context, tx *store.Tx, c chatState, sender string) error {
 	if c.kind != Support {
 		return nil
@@ -393,7 +398,7 @@ func (s *Service) followMessage(ctx context.Context, tx *store.Tx, c chatState, 
 			t.Assignee = &sender
 		}
 	}
-	return s.saveThread(ctx, tx, before, &t)
+	return writeThread(ctx, tx, before, &t)
 }
 
 const maxNote = 10_000 // characters, as of a message

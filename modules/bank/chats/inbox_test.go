@@ -49,6 +49,23 @@ func TestInbox_ACustomerWritesToTheBank(t *testing.T) {
 	}
 }
 
+// A further message to an open thread makes it the newest one, and staff who have not seen it do not close the thread.
+func TestInbox_AFurtherMessageChangesTheThread(t *testing.T) {
+	s := servertest.Start(t)
+	first, chat := bankChat(t, s, "My card is lost")
+	s.Clock.Advance(time.Minute)
+	_, later := bankChat(t, s, "A question")
+	advisor := s.User(access.Advisor)
+	seen := advisor.Do("GET", "/v1/inbox/"+chat, nil).Expect(t, 200).Header.Get("ETag")
+	s.Clock.Advance(time.Minute)
+	first.Create("/v1/chats/"+chat+"/messages", map[string]any{"content": "I have found it."})
+	threads := advisor.Do("GET", "/v1/inbox?sort=-changed_at", nil).Expect(t, 200).JSON(t)["data"].([]any)
+	if len(threads) != 2 || threads[0].(map[string]any)["id"] != chat || threads[1].(map[string]any)["id"] != later {
+		t.Errorf("the threads are %v", threads)
+	}
+	advisor.With("If-Match", seen).Do("PATCH", "/v1/inbox/"+chat, map[string]any{"state": "closed"}).Expect(t, 412)
+}
+
 // A thread is closed, opened by the next message of the customer, and left out of the open ones while it is snoozed.
 func TestInbox_StatesFollowTheWork(t *testing.T) {
 	s := servertest.Start(t)
