@@ -319,6 +319,7 @@ func (b *builder) createRecentEvents(ctx context.Context) error {
 		ago time.Duration
 		do  func() error
 	}{
+		{420 * time.Minute, func() error { return b.loadWatchList(ctx) }},
 		{405 * time.Minute, func() error { return b.createCustomer(ctx, days, b.randomIdentity(), s[0]) }},
 		{350 * time.Minute, func() error {
 			return b.createTask(ctx, s[1], []*person{b.admin, s[0]}, pick(b, b.customers), taskTemplate{"approve", "Approve the new fee schedule", "Valid from January; the committee has agreed."}, true, untouched)

@@ -1,5 +1,5 @@
 // Package demo fills an empty database with demo data: customers in four languages with their verification, personas and
-// families, payers, tasks, chats, notifications, one user for each role, and sample bills.
+// families, payers, tasks, chats, notifications, hits of a screening list, one user for each role, and sample bills.
 //
 // It creates all records through the API, as their users would, over the year before today: it sets the clock of the store
 // back and advances it. The sample bills are files beside the database. All people, companies and accounts are fictitious.

@@ -25,7 +25,7 @@ const NIL = '00000000-0000-0000-0000-000000000000';
 const columns = () => [
   { key: 'subject', label: t('screening.subject'), sort: 'subject_name', cell: (row) => html`<bdi>${row.subject_name}</bdi>` },
   { key: 'type', minor: true, label: t('field.type'), cell: (row) => t(`screening.subject.${row.subject_type}`) },
-  { key: 'entry', label: t('screening.entry'), sort: 'entry_name', cell: (row) => html`<bdi>${row.entry_name}</bdi>` },
+  { key: 'entry', label: t('screening.entry'), sort: 'entry_name', cell: (row) => html`<bdi class="listed">${row.entry_name}</bdi>` },
   { key: 'list', minor: true, label: t('screening.list'), sort: 'list', cell: (row) => row.list },
   { key: 'score', label: t('screening.score'), sort: 'score', cell: (row) => `${percent(row.score, 1)} %` },
   { key: 'status', label: t('field.state'), sort: 'status', cell: (row) => html`<${HitStatus} of=${row} />` },
