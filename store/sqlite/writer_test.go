@@ -351,3 +351,26 @@ func TestReaders_BoundTheWaitingQueriesOfOneCaller(t *testing.T) {
 		wg.Wait()
 	})
 }
+
+// An announcement must cost no more than the function of AfterCommit that it replaces.
+func TestAnnounce_AllocatesNoMoreThanAfterCommit(t *testing.T) {
+	db := open(t)
+	engineOf(db).HoldCheckpoints() // they allocate, too
+	key := "some key"
+	receive := func(string) {}
+	topic := db.Topic("changes", receive)
+	count := func(job func(tx *store.Tx)) float64 {
+		return testing.AllocsPerRun(200, func() {
+			if err := db.InTx(t.Context(), func(tx *store.Tx) error { job(tx); return nil }); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	local := func() {}
+	if with, before := count(func(tx *store.Tx) { tx.Announce(topic, key) }), count(func(tx *store.Tx) { tx.AfterCommit(func() { receive(key) }) }); with > before {
+		t.Errorf("Announce allocates %.0f times, AfterCommit %.0f times", with, before)
+	}
+	if with, before := count(func(tx *store.Tx) { tx.Publish(topic, key, local) }), count(func(tx *store.Tx) { tx.AfterCommit(local) }); with > before {
+		t.Errorf("Publish allocates %.0f times, AfterCommit %.0f times", with, before)
+	}
+}
