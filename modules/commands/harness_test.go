@@ -123,17 +123,16 @@ func start(t *testing.T, environ []string, args ...string) *process {
 		return <-ended
 	})
 	t.Cleanup(func() { p.stop() })
-	testenv.Wait(t, "the server to listen", func() bool {
-		select {
-		case <-p.stderr.seen:
-			return true
-		case code := <-ended:
-			ended <- code
-			t.Fatalf("exit code %d: %s", code, p.stderr)
-		default:
-		}
-		return false
-	})
+	long, stopWaiting := context.WithTimeout(t.Context(), 5*testenv.Limit()) // the start of a demo is much work for a busy machine
+	defer stopWaiting()
+	select {
+	case <-p.stderr.seen:
+	case code := <-ended:
+		ended <- code
+		t.Fatalf("exit code %d: %s", code, p.stderr)
+	case <-long.Done():
+		t.Fatalf("the server does not listen: %s", p.stderr)
+	}
 	for line := range strings.Lines(p.stderr.String()) {
 		var entry struct{ Msg, Address, Metrics string }
 		if err := json.Unmarshal([]byte(line), &entry); err == nil && entry.Msg == "listening" {
