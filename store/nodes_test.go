@@ -26,6 +26,18 @@ func (r *received) add(key string) {
 	r.list = append(r.list, key)
 }
 
+// keys returns what has arrived.
+func (r *received) keys() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.list)
+}
+
+// among returns the keys of a list that another list has, too. Empty keys belong to no order.
+func among(list, other []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(key string) bool { return key == "" || !slices.Contains(other, key) })
+}
+
 func (r *received) count() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,7 +97,8 @@ func rounds(t testing.TB, n int) (took []time.Duration) {
 	return took
 }
 
-// Publications of several nodes arrive on all of them in the order of the commits.
+// Publications of several nodes arrive on all of them in the order of the commits. A node that has lost its connection, as on a busy
+// machine, gets an empty key instead of those that it has missed.
 func TestNodes_PublicationsHaveOneOrder(t *testing.T) {
 	const each = 50
 	first := storetest.OpenShared(t, nil)
@@ -112,14 +125,17 @@ func TestNodes_PublicationsHaveOneOrder(t *testing.T) {
 	}
 	writing.Wait()
 	for i := range nodes {
-		testenv.Wait(t, "all publications", func() bool { return got[i].count() >= each*len(nodes) || t.Failed() })
+		testenv.Wait(t, "all publications", func() bool { return got[i].count() >= each*len(nodes) || got[i].hasSince(0, "") || t.Failed() })
 	}
+	reference, lost := got[0].keys(), got[0].hasSince(0, "")
 	for i := range nodes[1:] {
-		if !slices.Equal(got[i+1].list, got[0].list) {
+		other := got[i+1].keys()
+		if !slices.Equal(among(other, reference), among(reference, other)) {
 			t.Errorf("node %d has another order than node 0", i+1)
 		}
+		lost = lost || got[i+1].hasSince(0, "")
 	}
-	if locals.Load() != each*int64(len(nodes)) {
+	if !lost && locals.Load() != each*int64(len(nodes)) {
 		t.Errorf("%d local functions were called, want %d", locals.Load(), each*len(nodes))
 	}
 }
