@@ -297,7 +297,7 @@ func TestServe_EndsConnectionsWithoutRequests(t *testing.T) {
 	}
 	both(t, "nothing after an answer", func(t *testing.T, secure bool) {
 		began := time.Now()
-		_, from := startHurried(t, secure, 30*time.Second, nil).warm(t)
+		_, from := startHurried(t, secure, between, nil).warm(t)
 		if got := rest(t, from); got != "" {
 			t.Errorf("got %q", got)
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kontor/server"
+	"kontor/store/testenv"
 )
 
 // Requests that two recipients may read in different ways are refused, and their connection ends.
@@ -90,7 +91,7 @@ func sendPieces(t *testing.T, dial func(address string) (net.Conn, error), addre
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	_ = conn.SetDeadline(time.Now().Add(testenv.Limit()))
 	for _, piece := range pieces {
 		if _, err := io.WriteString(conn, piece); err != nil {
 			t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"kontor/server/endpoint"
 	"kontor/server/ratelimit"
 	"kontor/server/servertest"
+	"kontor/store/testenv"
 )
 
 // tokens is an authenticator: every text that begins with "user-" is the token of that user.
@@ -122,7 +123,8 @@ func rows() []endpoint.Endpoint {
 	return table
 }
 
-// start runs a server with the rows of [rows] on a free port and returns its address.
+// start runs a server with the rows of [rows] on a free port and returns its address. Its clock stands still, so that limits of requests
+// a minute do not depend on the time that a test takes.
 func start(t testing.TB, change func(*server.Options)) (string, *server.Server) {
 	t.Helper()
 	web, address := servertest.Serve(t, options(t, change))
@@ -140,9 +142,10 @@ func options(t testing.TB, change func(*server.Options)) server.Options {
 		},
 		Limits: map[string]int{"POST /v1/things": 3},
 	}))
+	now := time.Now()
 	o := server.Options{
-		Endpoints: rows(), Auth: tokens{}, Policy: policy, Texts: servertest.Texts(t), Now: time.Now, Log: slog.New(slog.DiscardHandler),
-		RateLimits: true, PublicPerMinute: 5, PrivatePerMinute: 100,
+		Endpoints: rows(), Auth: tokens{}, Policy: policy, Texts: servertest.Texts(t), Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler),
+		RequestTime: testenv.Limit(), RateLimits: true, PublicPerMinute: 5, PrivatePerMinute: 100,
 		Idempotency: &replays{claims: map[server.Claim]server.Stored{}},
 		Stored: func(err error) (server.Stored, bool) {
 			stored, ok := errors.AsType[storedError](err)

@@ -21,8 +21,9 @@ import (
 
 func TestShutdown_AnswersNewRequestsWithTheHealthMap(t *testing.T) {
 	address, s := start(t, nil)
-	drained := make(chan struct{})
-	s.OnDrain = append(s.OnDrain, func() { close(drained) })
+	drained, asked := make(chan struct{}), make(chan struct{})
+	s.OnDrain = append(s.OnDrain, func() { close(drained); <-asked }) // the listener closes some time after it has returned
+	defer close(asked)
 	go func() { _ = s.Shutdown(context.Background()) }()
 	<-drained
 	response, body := servertest.Send(t, address, "GET", "/public", "")

@@ -34,6 +34,9 @@ type hurried struct {
 const (
 	hurry = 500
 	never = time.Hour
+	// between is less than the time between two requests, and more than the others. The time between two requests is divided if that of a
+	// test is not shorter: otherwise a connection could end before the next request of a test.
+	between = 30 * time.Second
 )
 
 // startHurried starts a server that divides the times for reads that are longer than some.
@@ -60,9 +63,10 @@ func startHurried(t *testing.T, secure bool, above time.Duration, change func(*s
 	go func() {
 		ended <- web.ServeWrapped(listener, server.Wrapper{
 			Shorten: func(d time.Duration) time.Duration {
+				above := time.Duration(h.above.Load())
 				if d <= time.Second {
 					reject()
-				} else if d > time.Duration(h.above.Load()) {
+				} else if d > above && (d < between || above >= between) {
 					return d / hurry
 				}
 				return d

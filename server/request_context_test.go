@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,27 +59,32 @@ func TestDeadline_EndsARequestWithATemporaryError(t *testing.T) {
 	}
 }
 
-// slowTokens verifies a token only when the request has no time left.
-type slowTokens struct{ tokens }
+// firstDeadline notes the deadline of a request before its body is received.
+type firstDeadline struct {
+	tokens
+	at *atomic.Pointer[time.Time]
+}
 
-func (a slowTokens) Bearer(c *fiber.Ctx) (*access.Caller, error) {
-	<-c.UserContext().Done()
+func (a firstDeadline) Bearer(c *fiber.Ctx) (*access.Caller, error) {
+	at, _ := c.UserContext().Deadline()
+	a.at.Store(&at)
 	return a.tokens.Bearer(c)
 }
 
 // TestDeadline_RestartsAfterUploads checks that receiving an upload does not consume the time of its service. A service that
 // bounds its own time has no deadline. Other requests have one deadline for all steps.
 func TestDeadline_RestartsAfterUploads(t *testing.T) {
+	var before atomic.Pointer[time.Time]
 	serve := func(ctx context.Context, _ nameInput) (string, error) {
 		if at, ok := ctx.Deadline(); !ok {
 			return "none", nil
-		} else if time.Until(at) > 0 {
-			return "ahead", ctx.Err()
+		} else if at.After(*before.Load()) {
+			return "later", nil
 		}
-		return "over", nil
+		return "the same", nil
 	}
 	address, _ := start(t, func(o *server.Options) {
-		o.RequestTime, o.Auth = 300*time.Millisecond, slowTokens{}
+		o.Auth = firstDeadline{at: &before}
 		for path, row := range map[string]endpoint.Endpoint{"/small": {}, "/upload": {MaxBody: 3 << 20}, "/own": {OwnTime: true}} {
 			row.Name, row.Method, row.Path, row.Tag, row.Summary = path, "POST", path, "Test", "Test."
 			row.Access, row.Limit, row.Handle = access.SignedIn, ratelimit.None, endpoint.JSON(200, serve)
@@ -88,7 +94,7 @@ func TestDeadline_RestartsAfterUploads(t *testing.T) {
 		policy.Store(access.NewPolicy(access.PolicyData{Endpoints: map[string][]string{"user-a": {"POST /small", "POST /upload", "POST /own"}}}))
 		o.Policy = policy
 	})
-	for path, want := range map[string]string{"/small": `"over"`, "/upload": `"ahead"`, "/own": `"none"`} {
+	for path, want := range map[string]string{"/small": `"the same"`, "/upload": `"later"`, "/own": `"none"`} {
 		if _, body := servertest.Send(t, address, "POST", path, `{"name":"x"}`, "Authorization", "Bearer user-a"); strings.TrimSpace(body) != want {
 			t.Errorf("%s: the deadline is %s, want %s", path, body, want)
 		}

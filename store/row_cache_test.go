@@ -3,13 +3,13 @@ package store_test
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"kontor/store"
 	"kontor/store/storetest"
+	"kontor/store/testenv"
 )
 
 // cached is a cache of the numbers of counted rows, with how often a row was read.
@@ -342,9 +342,7 @@ func TestRowCache_WhatHoldsIsOneState(t *testing.T) {
 	for n := range rounds {
 		change(t, db, `UPDATE counted SET number = $2 WHERE id = $1`, fmt.Sprint(n%rows), n)
 	}
-	for held.Load() == 0 && !t.Failed() {
-		runtime.Gosched() // nothing changes any more
-	}
+	testenv.Wait(t, "numbers that hold", func() bool { return held.Load() > 0 || t.Failed() }) // nothing changes any more
 	ended.Store(true)
 	reading.Wait()
 }

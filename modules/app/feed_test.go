@@ -3,6 +3,7 @@ package app_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"kontor/server/access"
 	"kontor/server/servertest"
 	"kontor/server/settings"
+	"kontor/store/testenv"
 )
 
 // feedPage is a page of the feed.
@@ -181,6 +183,8 @@ type follower struct {
 	*bufio.Scanner
 	status int
 	end    func()
+	silent func() bool // it has ended because it was open for too long
+	t      testing.TB
 }
 
 func follow(t testing.TB, s *servertest.Server, token, query, lastID string) *follower {
@@ -191,7 +195,7 @@ func follow(t testing.TB, s *servertest.Server, token, query, lastID string) *fo
 // followPath reads an event stream.
 func followPath(t testing.TB, s *servertest.Server, token, path, lastID string) *follower {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Limit())
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.Address+path, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -210,11 +214,13 @@ func followPath(t testing.TB, s *servertest.Server, token, path, lastID string) 
 		_ = response.Body.Close()
 	}
 	t.Cleanup(end)
-	return &follower{bufio.NewScanner(response.Body), response.StatusCode, end}
+	silent := func() bool { return errors.Is(ctx.Err(), context.DeadlineExceeded) }
+	return &follower{bufio.NewScanner(response.Body), response.StatusCode, end, silent, t}
 }
 
-// next returns id, name and data of the next frame; empty texts at the end.
+// next returns id, name and data of the next frame; empty texts at the end. It fails the test when neither comes.
 func (f *follower) next() (id, name, data string) {
+	f.t.Helper()
 	for f.Scan() {
 		field, value, _ := strings.Cut(f.Text(), ": ")
 		switch field {
@@ -225,6 +231,9 @@ func (f *follower) next() (id, name, data string) {
 		case "data":
 			return id, name, value
 		}
+	}
+	if f.silent() {
+		f.t.Fatal("the stream waited for a frame in vain")
 	}
 	return "", "", ""
 }

@@ -38,7 +38,7 @@ func TestNodes_ShareTheFeedAndDeliverOnce(t *testing.T) {
 		}
 	}
 	for range 2 * each {
-		e := (<-r.calls).event(t)
+		e := r.next(t).event(t)
 		if !want[e.Data.RecID] {
 			t.Errorf("%s came twice, or was not created", e.Data.RecID)
 		}

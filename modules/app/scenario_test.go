@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"kontor/server/endpoint"
 	"kontor/server/servertest"
 	"kontor/server/settings"
+	"kontor/store/testenv"
 )
 
 // scenario calls every endpoint with success at least once. It records which endpoints succeeded.
@@ -217,7 +219,9 @@ type entry struct {
 // stream opens an event stream and reads it until an event of the kind.
 func (s *scenario) stream(c *servertest.Client, method, event string) {
 	s.Helper()
-	request, err := http.NewRequestWithContext(s.Context(), method, "http://"+s.server.Address+"/v1/notifications/sse", nil)
+	ctx, cancel := context.WithTimeout(s.Context(), testenv.Limit())
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, method, "http://"+s.server.Address+"/v1/notifications/sse", nil)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package app_test
 import (
 	"context"
 	"net/http"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 	"kontor/server/endpoint"
 	"kontor/server/servertest"
 	"kontor/store"
+	"kontor/store/testenv"
 )
 
 // renameUnseen changes a customer as a job does: without a request, so that nothing has noticed that a right is due.
@@ -31,9 +31,11 @@ func renameUnseen(t testing.TB, s *servertest.Server, id string) {
 func untilHeld(t testing.TB, held *atomic.Int64, change func()) {
 	t.Helper()
 	change()
-	for before := held.Load(); held.Load() < before+2 && t.Context().Err() == nil; {
+	before := held.Load()
+	testenv.Wait(t, "the module to be held back twice", func() bool {
 		change()
-	}
+		return held.Load() >= before+2
+	})
 }
 
 // in returns the time after a duration by the clock of a server.
@@ -127,7 +129,7 @@ func TestTerms_Webhooks(t *testing.T) {
 	test := func(when string) {
 		t.Helper()
 		h.client.Do("POST", h.path()+"/test", nil).Expect(t, 201)
-		if e := (<-r.calls).event(t); e.Type != "webhooks.test" {
+		if e := r.next(t).event(t); e.Type != "webhooks.test" {
 			t.Errorf("got %+v %s", e, when)
 		}
 	}
@@ -136,7 +138,7 @@ func TestTerms_Webhooks(t *testing.T) {
 	s.Clock.Advance(time.Minute)
 	r.answers(status(500))
 	rename(t, admin, id, "Clara")
-	<-r.calls
+	r.next(t)
 	h.until(inState("retrying"))
 	r.answers(nil)
 	s.Clock.Advance(time.Hour)
@@ -177,7 +179,7 @@ func TestTerms_NotificationStream(t *testing.T) {
 	s.Clock.Advance(time.Minute)
 	notify()
 	_, held, _ := s.Held()
-	untilHeld(t, held, runtime.Gosched)
+	untilHeld(t, held, func() {})
 	if err := s.RBAC.ApplyTerms(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -27,13 +27,13 @@ func TestWebhooks_SendOnlyWhatTheAccountMayReadNow(t *testing.T) {
 		Expect(t, 201).Into(t, &grant)
 	rename(t, admin, hidden, "Hidden")
 	rename(t, admin, readable, "Berta")
-	if e := (<-r.calls).event(t); e.Data.RecID != readable || e.Data.Record["first_name"] != "Berta" {
+	if e := r.next(t).event(t); e.Data.RecID != readable || e.Data.Record["first_name"] != "Berta" {
 		t.Errorf("got %+v", e)
 	}
 	// The receiver fails, the right is lost, and the receiver works again.
 	r.answers(status(500))
 	rename(t, admin, readable, "Clara")
-	<-r.calls
+	r.next(t)
 	h.until(inState("retrying"))
 	admin.Do("DELETE", "/v1/rbac/grants/"+grant.ID, nil).Expect(t, 200)
 	r.answers(nil)
@@ -44,7 +44,7 @@ func TestWebhooks_SendOnlyWhatTheAccountMayReadNow(t *testing.T) {
 	}
 	rename(t, admin, readable, "Dora")
 	h.client.Do("POST", h.path()+"/test", nil).Expect(t, 201)
-	if e := (<-r.calls).event(t); e.Type != "webhooks.test" {
+	if e := r.next(t).event(t); e.Type != "webhooks.test" {
 		t.Errorf("got %+v after the right was lost", e)
 	}
 	// A disabled account gets nothing; what has happened meanwhile follows when it is active again.
@@ -52,11 +52,11 @@ func TestWebhooks_SendOnlyWhatTheAccountMayReadNow(t *testing.T) {
 	admin.Do("PATCH", "/v1/service-accounts/"+account, map[string]any{"status": "disabled"}).Expect(t, 200)
 	rename(t, admin, readable, "Emma")
 	h.client.Do("POST", h.path()+"/test", nil).Expect(t, 201)
-	if e := (<-r.calls).event(t); e.Type != "webhooks.test" {
+	if e := r.next(t).event(t); e.Type != "webhooks.test" {
 		t.Errorf("got %+v while the account is disabled", e)
 	}
 	admin.Do("PATCH", "/v1/service-accounts/"+account, map[string]any{"status": "active"}).Expect(t, 200)
-	if e := (<-r.calls).event(t); e.Data.RecID != readable || e.Data.Record["first_name"] != "Emma" {
+	if e := r.next(t).event(t); e.Data.RecID != readable || e.Data.Record["first_name"] != "Emma" {
 		t.Errorf("got %+v", e)
 	}
 }

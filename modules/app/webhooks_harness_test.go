@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -17,6 +18,7 @@ import (
 
 	"kontor/server/servertest"
 	"kontor/server/settings"
+	"kontor/store/testenv"
 )
 
 // call is a request that a receiver has got.
@@ -77,6 +79,20 @@ func newReceiver(t testing.TB) *receiver {
 	}))
 	t.Cleanup(r.Close)
 	return r
+}
+
+// next returns the next call. It fails the test when none comes.
+func (r *receiver) next(t testing.TB) call {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Limit())
+	defer cancel()
+	select {
+	case c := <-r.calls:
+		return c
+	case <-ctx.Done():
+		t.Fatal("the receiver waited for a call in vain")
+		return call{}
+	}
 }
 
 // answers sets the answers from now on.
@@ -146,15 +162,17 @@ func (h *hook) deliveries() []delivery {
 }
 
 // until polls the deliveries until one satisfies a condition.
-func (h *hook) until(condition func(d delivery) bool) delivery {
+func (h *hook) until(condition func(d delivery) bool) (found delivery) {
 	h.t.Helper()
-	for h.t.Context().Err() == nil {
+	testenv.Wait(h.t, "a delivery in the expected state", func() bool {
 		list := h.deliveries()
-		if i := slices.IndexFunc(list, condition); i >= 0 {
-			return list[i]
+		i := slices.IndexFunc(list, condition)
+		if i >= 0 {
+			found = list[i]
 		}
-	}
-	return delivery{}
+		return i >= 0
+	})
+	return found
 }
 
 func inState(status string) func(delivery) bool {
@@ -164,11 +182,10 @@ func inState(status string) func(delivery) bool {
 // becomes polls the webhook until it has a status.
 func (h *hook) becomes(status string) {
 	h.t.Helper()
-	for h.t.Context().Err() == nil {
-		if h.client.Do("GET", h.path(), nil).Expect(h.t, 200).Into(h.t, h); h.Status == status {
-			return
-		}
-	}
+	testenv.Wait(h.t, "the webhook to be "+status, func() bool {
+		h.client.Do("GET", h.path(), nil).Expect(h.t, 200).Into(h.t, h)
+		return h.Status == status
+	})
 }
 
 func newCustomer(c *servertest.Client) string {

@@ -23,14 +23,14 @@ func TestWebhooks_RepeatFailedCallsUnderTheSameID(t *testing.T) {
 	} {
 		r.answers(answer)
 		newCustomer(h.client)
-		first := <-r.calls
+		first := r.next(t)
 		d := h.until(inState("retrying"))
 		if d.LastError == "" || d.ErrorCode == "" || d.ErrorCode == "other" || strings.Contains(d.LastError, "127.0.0.1") || d.Attempts != 1 {
 			t.Errorf("%s: got %+v", name, d)
 		}
 		r.answers(nil)
 		h.advance(s, 10*time.Second)
-		if second := <-r.calls; second.body != first.body || second.header.Get("Webhook-Id") != first.header.Get("Webhook-Id") ||
+		if second := r.next(t); second.body != first.body || second.header.Get("Webhook-Id") != first.header.Get("Webhook-Id") ||
 			second.header.Get("Webhook-Timestamp") == first.header.Get("Webhook-Timestamp") || !verify(second, h.Secret) {
 			t.Errorf("%s: got %v %s, then %v %s", name, first.header, first.body, second.header, second.body)
 		}
@@ -47,7 +47,7 @@ func TestWebhooks_HonourRetryAfter(t *testing.T) {
 		w.WriteHeader(http.StatusTooManyRequests)
 	})
 	newCustomer(h.client)
-	<-r.calls
+	r.next(t)
 	if d := h.until(inState("retrying")); d.NextAttemptAt.Before(s.Clock.Now().Add(2*time.Hour)) || d.ResponseStatus != 429 {
 		t.Errorf("got %+v at %s", d, s.Clock.Now())
 	}
@@ -59,19 +59,19 @@ func TestWebhooks_HonourRetryAfter(t *testing.T) {
 		t.Error("the receiver was called before the time that it has named")
 	}
 	h.advance(s, time.Hour+time.Minute)
-	<-r.calls
-	<-r.calls
+	r.next(t)
+	r.next(t)
 }
 
 func TestWebhooks_PauseAfterDaysAndResumeWithoutALoss(t *testing.T) {
 	s, r, h := startHook(t, "customers.*")
 	r.answers(status(503))
 	want := map[string]bool{newCustomer(h.client): true}
-	<-r.calls
+	r.next(t)
 	for h.Status != "paused" {
 		h.until(func(d delivery) bool { return d.Status == "retrying" && d.NextAttemptAt.After(s.Clock.Now()) })
 		h.advance(s, 26*time.Hour)
-		<-r.calls
+		r.next(t)
 		h.until(func(d delivery) bool { return d.Status == "retrying" && d.NextAttemptAt.After(s.Clock.Now()) })
 		h.client.Do("GET", h.path(), nil).Into(t, h)
 	}
@@ -88,7 +88,7 @@ func TestWebhooks_PauseAfterDaysAndResumeWithoutALoss(t *testing.T) {
 	h.advance(s, 48*time.Hour)
 	h.client.Do("PATCH", h.path(), map[string]any{"status": "active"}).Expect(t, 200)
 	for len(want) > 0 {
-		delete(want, (<-r.calls).event(t).Data.RecID)
+		delete(want, r.next(t).event(t).Data.RecID)
 	}
 	h.becomes("active")
 }
@@ -97,7 +97,7 @@ func TestWebhooks_AreDisabledBy410(t *testing.T) {
 	s, r, h := startHook(t, "customers.*")
 	r.answers(status(http.StatusGone))
 	newCustomer(s.Admin())
-	<-r.calls
+	r.next(t)
 	h.becomes("disabled")
 	if h.Reason != "gone" {
 		t.Errorf("got %+v", h)
@@ -107,7 +107,7 @@ func TestWebhooks_AreDisabledBy410(t *testing.T) {
 	}
 	newCustomer(s.Admin())
 	h.client.Do("POST", h.path()+"/test", nil).Expect(t, 201)
-	if e := (<-r.calls).event(t); e.Type != "webhooks.test" {
+	if e := r.next(t).event(t); e.Type != "webhooks.test" {
 		t.Errorf("a disabled webhook got %+v", e)
 	}
 }

@@ -13,7 +13,7 @@ import (
 func TestWebhooks_SendSignedThinEvents(t *testing.T) {
 	s, r, h := startHook(t, "customers.*")
 	id := newCustomer(s.Admin())
-	c := <-r.calls
+	c := r.next(t)
 	e := c.event(t)
 	if e.Type != "customers.created" || e.Data.RecID != id || e.Data.Actor != s.Admin().UserID || e.Data.Record != nil || strings.Contains(c.body, "Keller") {
 		t.Errorf("got %s", c.body)
@@ -31,7 +31,7 @@ func TestWebhooks_SendSignedThinEvents(t *testing.T) {
 	// The webhook with records sends them as the endpoint answers them.
 	h.client.Do("PATCH", h.path(), map[string]any{"include_record": true}).Expect(t, 200)
 	rename(t, s.Admin(), id, "Berta")
-	if e := (<-r.calls).event(t); e.Type != "customers.updated" || e.Data.Record["first_name"] != "Berta" {
+	if e := r.next(t).event(t); e.Type != "customers.updated" || e.Data.Record["first_name"] != "Berta" {
 		t.Errorf("got %+v", e)
 	}
 }
@@ -42,7 +42,7 @@ func TestWebhooks_SignWithBothSecretsWhileOneIsReplaced(t *testing.T) {
 	h.client.Do("POST", h.path()+"/secret", map[string]any{"overlap_hours": 2}).Expect(t, 200).Into(t, h)
 	call := func() call {
 		h.client.Do("POST", h.path()+"/test", nil).Expect(t, 201)
-		return <-r.calls
+		return r.next(t)
 	}
 	if c := call(); !verify(c, first) || !verify(c, h.Secret) {
 		t.Errorf("during the overlap: %v", c.header)
@@ -77,7 +77,7 @@ func TestWebhooks_KeepTheOrderOfEachRecord(t *testing.T) {
 	other := newCustomer(h.client)
 	seen := map[string]int{}
 	for seen[other] == 0 || seen[stuck] == 0 {
-		seen[(<-r.calls).event(t).Data.RecID]++
+		seen[r.next(t).event(t).Data.RecID]++
 	}
 	h.until(inState("retrying"))
 	h.until(func(d delivery) bool { return d.RecID == other && d.Status == "delivered" })
@@ -88,7 +88,7 @@ func TestWebhooks_KeepTheOrderOfEachRecord(t *testing.T) {
 	h.advance(s, time.Minute)
 	last := int64(0)
 	for range 3 {
-		if e := (<-r.calls).event(t); e.Data.RecID != stuck || e.Data.Version <= last {
+		if e := r.next(t).event(t); e.Data.RecID != stuck || e.Data.Version <= last {
 			t.Errorf("got %+v after version %d", e, last)
 		} else {
 			last = e.Data.Version
@@ -99,19 +99,19 @@ func TestWebhooks_KeepTheOrderOfEachRecord(t *testing.T) {
 func TestWebhooks_ReplayOneDeliveryAndAllSinceATime(t *testing.T) {
 	s, r, h := startHook(t, "customers.*")
 	newCustomer(h.client)
-	first := <-r.calls
+	first := r.next(t)
 	h.advance(s, time.Hour)
 	since := s.Clock.Now()
 	second := newCustomer(h.client)
-	last := <-r.calls
+	last := r.next(t)
 	h.until(func(d delivery) bool { return d.Status == "delivered" && d.RecID == second })
 	one := h.until(func(d delivery) bool { return d.EventID == first.header.Get("Webhook-Id") && d.Status == "delivered" })
 	h.client.Do("POST", h.path()+"/deliveries/"+one.ID+"/replay", nil).Expect(t, 200)
-	if again := <-r.calls; again.body != first.body {
+	if again := r.next(t); again.body != first.body {
 		t.Errorf("got %s, want %s", again.body, first.body)
 	}
 	h.client.Do("POST", h.path()+"/replay", map[string]any{"since": since.Format(time.RFC3339Nano)}).Expect(t, 200)
-	if again := <-r.calls; again.body != last.body {
+	if again := r.next(t); again.body != last.body {
 		t.Errorf("got %s, want %s", again.body, last.body)
 	}
 }

@@ -27,7 +27,7 @@ func TestWebhooks_AnAddressIsTestedBeforeItIsSaved(t *testing.T) {
 	if got := try(r.URL); !got.Delivered || *got.ResponseStatus != 204 || got.Error != "" || got.ErrorCode != "" {
 		t.Errorf("got %+v", got)
 	}
-	c := <-r.calls
+	c := r.next(t)
 	if e := c.event(t); e.Type != "webhooks.test" || e.Data.Actor != s.Admin().UserID || c.header.Get("Webhook-Signature") == "" {
 		t.Errorf("got %s with %v", c.body, c.header)
 	}

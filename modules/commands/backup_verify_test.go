@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"kontor/store/testenv"
 )
 
 // vault is the target of a continuous backup that two runs of a server have filled.
@@ -113,9 +115,10 @@ func TestRestore_Lines(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := start(t, nil, "--data.dir="+copied, "--backup.url="+v.dir)
-	if status, answer := p.call(t, "GET", "/readyz", ""); status != 200 || !strings.Contains(answer, `"backup":"warning"`) {
-		t.Errorf("readyz of the copy: %d %s", status, answer)
-	}
+	testenv.Wait(t, "the first attempt to ship the copy", func() bool {
+		status, answer := p.call(t, "GET", "/readyz", "")
+		return status == 200 && strings.Contains(answer, `"backup":"warning"`)
+	})
 	p.stop()
 	confirmed := wordAfter(p.stderr.String(), "backup.line=")
 	if confirmed == "" || strings.Count(restore("--list").stdout, "\n") != 1 {

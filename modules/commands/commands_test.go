@@ -254,7 +254,7 @@ zpty -w -n shell $'kontor bac\t'
 zpty -r -m shell out '*backup*' && print -r -- completed
 zpty -d shell`
 		cmd := exec.CommandContext(t.Context(), zsh, "-f", "-c", drive)
-		kill := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }) // the read waits for a completion that may not come
+		kill := time.AfterFunc(testenv.Limit(), func() { _ = cmd.Process.Kill() }) // the read waits for a completion that may not come
 		out, err := cmd.CombinedOutput()
 		if kill.Stop(); err != nil || !strings.Contains(string(out), "completed") {
 			t.Errorf("%s: %v: %s", name, err, out)

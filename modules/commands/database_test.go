@@ -1,22 +1,18 @@
 package commands_test
 
 import (
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"kontor/store/testenv"
 )
 
 // absent returns the URL of a database server that does not exist, with a password.
 func absent(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener.Close()
-	return "postgres://kontor:s3cret@" + listener.Addr().String() + "/kontor"
+	return "postgres://kontor:s3cret@" + testenv.FreeAddress(t) + "/kontor"
 }
 
 func TestDatabase_NeedsTheMasterKey(t *testing.T) {

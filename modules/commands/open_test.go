@@ -66,6 +66,8 @@ func TestOpen_SignsInOnceOnThisMachineAlone(t *testing.T) {
 			t.Errorf("the code %q: %d %s", wrong, status, body)
 		}
 	}
+	first := code
+	code = openLink(t, "--user", admin, data) // a link is valid for a minute, which the requests above may take
 	status, body := p.call(t, http.MethodPost, path, codeBody(code))
 	var session struct {
 		Token string `json:"access_token"`
@@ -80,8 +82,8 @@ func TestOpen_SignsInOnceOnThisMachineAlone(t *testing.T) {
 	if !strings.Contains(entries, `"total":1`) && strings.Count(entries, `"auth.session_opened_by_link"`) != 1 {
 		t.Errorf("the audit trail does not show the session: %s", entries)
 	}
-	if log := p.stderr.String() + p.stdout.String(); strings.Contains(log, code) {
-		t.Error("the code is in the log")
+	if log := p.stderr.String() + p.stdout.String(); strings.Contains(log, first) || strings.Contains(log, code) {
+		t.Error("a code is in the log")
 	}
 }
 

@@ -1,26 +1,32 @@
 package commands_test
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"kontor/store/testenv"
 )
+
+// patient is a time for an answer that a busy machine keeps.
+var patient = fmt.Sprintf("--timeout=%.0f", testenv.Limit().Seconds())
 
 func TestReady_ReportsByItsExitCode(t *testing.T) {
 	t.Parallel()
 	p := start(t, nil, "--data.dir", filepath.Join(t.TempDir(), "data"))
-	expectSuccess(t, run(nil, "", "ready", "--server.listen", p.address), "ready\n")
-	expectSuccess(t, run([]string{"KONTOR_SERVER_LISTEN=" + p.address}, "", "ready", "--timeout=2"), "ready\n")
+	expectSuccess(t, run(nil, "", "ready", patient, "--server.listen", p.address), "ready\n")
+	expectSuccess(t, run([]string{"KONTOR_SERVER_LISTEN=" + p.address}, "", "ready", patient), "ready\n")
 	_, port, err := net.SplitHostPort(p.address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	expectSuccess(t, run(nil, "", "ready", "--server.listen", "0.0.0.0:"+port), "ready\n")
-	p.stop()
-	expectFailure(t, run(nil, "", "ready", "--server.listen", p.address), "no server answers at http://"+p.address)
+	expectSuccess(t, run(nil, "", "ready", patient, "--server.listen", "0.0.0.0:"+port), "ready\n")
+	unused := testenv.FreeAddress(t)
+	expectFailure(t, run(nil, "", "ready", patient, "--server.listen", unused), "no server answers at http://"+unused)
 	expectFailure(t, run(nil, "", "ready", "--server.listen=127.0.0.1:0"), "port 0")
 	expectFailure(t, run(nil, "", "ready", "--timeout=0"), "--timeout must be from 1 to 3600")
 }
@@ -44,14 +50,14 @@ func TestReady_UnderstandsOnlyKontor(t *testing.T) {
 				_, _ = w.Write([]byte(tc.body))
 			}))
 			defer web.Close()
-			expectFailure(t, run(nil, "", "ready", "--server.listen", web.Listener.Addr().String()), tc.want)
+			expectFailure(t, run(nil, "", "ready", patient, "--server.listen", web.Listener.Addr().String()), tc.want)
 		})
 	}
 	warned := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(`{"overall_status":"healthy","checks":{"log_size":"warning","database":"ok","cluster":"warning"}}`))
 	}))
 	defer warned.Close()
-	expectSuccess(t, run(nil, "", "ready", "--server.listen", warned.Listener.Addr().String()), "ready; warning: cluster, log_size\n")
+	expectSuccess(t, run(nil, "", "ready", patient, "--server.listen", warned.Listener.Addr().String()), "ready; warning: cluster, log_size\n")
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"kontor/modules/commands"
 	"kontor/server/servertest"
 	"kontor/server/settings"
+	"kontor/store/testenv"
 )
 
 // logs runs the command with the token of the administrator.
@@ -57,12 +57,7 @@ func TestLogs_PrintRequests(t *testing.T) {
 // Without a token, the command reads as the administrator of the sandbox in its data directory.
 func TestLogs_NeedNoTokenInASandbox(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	port, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	listen := "--server.listen=" + port.Addr().String()
-	port.Close()
+	listen := "--server.listen=" + testenv.FreeAddress(t)
 	p := start(t, []string{"KONTOR_ADMIN_PASSWORD=seven plain words nobody knows"}, "--sandbox", "--data.dir", dir, listen)
 	on := []string{"logs", "--data.dir", dir} // the socket says where the server listens
 	expectSuccess(t, run(nil, "", "trigger", "roles.created", "--data.dir", dir), "roles.created")

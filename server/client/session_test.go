@@ -16,13 +16,14 @@ import (
 	"kontor/server/client"
 	"kontor/server/client/clienttest"
 	"kontor/server/servertest"
+	"kontor/store/testenv"
 )
 
 // signedIn returns a client of the administrator over a recorder.
 func signedIn(t *testing.T, s *servertest.Server, options ...client.Option) (*client.Client, *recorder) {
 	t.Helper()
 	seen := &recorder{}
-	kontor := must(client.New("http://"+s.Address, append(options, client.WithTransport(seen))...))(t)
+	kontor := must(client.New("http://"+s.Address, append(options, client.WithTransport(seen), client.WithTimeout(testenv.Limit()))...))(t)
 	if err := kontor.SignIn(t.Context(), servertest.AdminEmail, servertest.AdminPassword); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"kontor/store/engine"
 	"kontor/store/postgres/postgrestest"
-	"kontor/store/query"
+	"kontor/store/testenv"
 )
 
 func address(c *pgconn.Config) string { return net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))) }
@@ -35,8 +35,10 @@ func TestWrite_RunsAgainAfterItsConnectionWasCut(t *testing.T) {
 		}
 		return exec(t.Context(), tx, `UPDATE items SET amount = amount + 1`)
 	}))
-	if n := count(t, e, "a"); n != 1 || runs != 2 {
-		t.Errorf("%d rows after %d runs, want 1 after 2", n, runs)
+	var amount int
+	none(t, "read", one(e, `SELECT SUM(amount) FROM items`, nil, &amount))
+	if n := count(t, e, "a"); n != 1 || amount != 1 || runs < 2 {
+		t.Errorf("%d rows with amount %d after %d runs, want 1 with 1 after 2 or more", n, amount, runs)
 	}
 	none(t, "ready", e.Ready(t.Context()))
 }
@@ -103,8 +105,8 @@ func TestWrite_RepeatsACommitThatDidNotArrive(t *testing.T) {
 	proxy.Cut()
 	proxy.Release()
 	none(t, "write", <-result)
-	if n := outside(t, url, `SELECT COUNT(*) FROM items`); n != "1" || runs != 2 {
-		t.Errorf("%s rows after %d runs, want 1 after 2", n, runs)
+	if n := outside(t, url, `SELECT COUNT(*) FROM items`); n != "1" || runs < 2 {
+		t.Errorf("%s rows after %d runs, want 1 after 2 or more", n, runs)
 	}
 }
 
@@ -167,9 +169,22 @@ func TestReady_FailsWhileTheDiskIsFull(t *testing.T) {
 
 // A statement that the server ends is a busy database, not the end of the caller's context.
 func TestQuery_IsBusyWhenTheServerEndsIt(t *testing.T) {
-	url := postgrestest.URL(t)
-	e := open(t, config(t, url+"&statement_timeout=200"))
-	err := query.NewRow(t.Context(), e, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n`, nil).Scan(new(int))
+	e, url := fresh(t)
+	result := make(chan error, 1)
+	go func() {
+		result <- one(e, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n`, nil, new(int))
+	}()
+	var err error
+	testenv.Wait(t, "the end of the statement", func() bool {
+		outside(t, url, `SELECT COUNT(pg_cancel_backend(pid)) FROM pg_stat_activity
+			WHERE datname = current_database() AND state = 'active' AND query LIKE 'WITH RECURSIVE%'`)
+		select {
+		case err = <-result:
+			return true
+		default:
+			return false
+		}
+	})
 	if !errors.Is(err, engine.ErrBusy) || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want ErrBusy", err)
 	}
@@ -198,8 +213,8 @@ func TestWrite_OfOthersGoesOnWhenANodeStops(t *testing.T) {
 	none(t, "write of the other node", write(second, "second"))
 	close(other)
 	none(t, "write of the node that had stopped", <-result)
-	if n := count(t, second, "first"); n != 1 || runs != 2 {
-		t.Errorf("%d rows after %d runs, want 1 after 2", n, runs)
+	if n := count(t, second, "first"); n != 1 || runs < 2 {
+		t.Errorf("%d rows after %d runs, want 1 after 2 or more", n, runs)
 	}
 }
 
@@ -222,8 +237,7 @@ func TestEngine_IsBusyWhileTheServerIsAway(t *testing.T) {
 	}
 	wg.Wait()
 	server.StartAgain(t)
-	for e.Ready(t.Context()) != nil {
-	}
+	testenv.Wait(t, "the database to be ready", func() bool { return e.Ready(t.Context()) == nil })
 	none(t, "write", write(e, "a"))
 	server.Stop(t)
 	none(t, "close", e.Close())

@@ -21,7 +21,8 @@ const Readers = poolSize
 // MaxWaitingPerCaller is how many queries of one caller may wait for a reader.
 const MaxWaitingPerCaller = readers.MaxWaitingPerCaller
 
-// Pragma changes a setting of the connection that writes, to make it fail. No job may be running.
+// Pragma changes a setting of the connection that writes, to make it fail. The writer may still use the connection when the last caller
+// has its answer, so a test needs a bubble, and waits in it before.
 func (e *Engine) Pragma(text string) error { return e.writer.conn.Run("PRAGMA " + text) }
 
 // Intercept makes operations on the files of the database fail: op is "read", "write", "truncate" or "sync", file is

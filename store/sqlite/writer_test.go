@@ -4,78 +4,81 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"testing"
-
-	"go.uber.org/goleak"
+	"testing/synctest"
 
 	"kontor/store"
 	"kontor/store/sqlite"
 	"kontor/store/storetest"
+	"kontor/store/testenv"
 )
 
 func TestInTx_FailedJobIsUndoneAlone(t *testing.T) {
-	db := open(t)
-	ctx := t.Context()
-	refused := errors.New("refused")
-	free := hold(t, db)
-	good := enqueue(db, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "good") })
-	bad := enqueue(db, func(tx *store.Tx) error {
-		if err := storetest.InsertRole(ctx, tx, "bad"); err != nil {
-			return err
+	synctest.Test(t, func(t *testing.T) {
+		db := open(t)
+		ctx := t.Context()
+		refused := errors.New("refused")
+		free := hold(t, db)
+		good := enqueue(db, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "good") })
+		bad := enqueue(db, func(tx *store.Tx) error {
+			if err := storetest.InsertRole(ctx, tx, "bad"); err != nil {
+				return err
+			}
+			tx.Audit(store.AuditEntry{Action: "bad"})
+			tx.AfterCommit(func() { t.Error("hook of a job that failed was called") })
+			return refused
+		})
+		alsoGood := enqueue(db, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "also good") })
+		before := db.Stats().Commits
+		free()
+		if err := <-good; err != nil {
+			t.Error(err)
 		}
-		tx.Audit(store.AuditEntry{Action: "bad"})
-		tx.AfterCommit(func() { t.Error("hook of a job that failed was called") })
-		return refused
+		if err := <-bad; !errors.Is(err, refused) {
+			t.Errorf("got %v, want the job's own error", err)
+		}
+		if err := <-alsoGood; err != nil {
+			t.Error(err)
+		}
+		if n := db.Stats().Commits - before; n != 1 {
+			t.Errorf("%d commits, want one for the group", n)
+		}
+		if n := storetest.CountRoles(t, db); n != 2 {
+			t.Errorf("%d rows, want 2", n)
+		}
+		if n, err := db.VerifyAudit(ctx); n != 0 || err != nil {
+			t.Errorf("%d audit entries, err %v: the failed job left one", n, err)
+		}
 	})
-	alsoGood := enqueue(db, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "also good") })
-	before := db.Stats().Commits
-	free()
-	if err := <-good; err != nil {
-		t.Error(err)
-	}
-	if err := <-bad; !errors.Is(err, refused) {
-		t.Errorf("got %v, want the job's own error", err)
-	}
-	if err := <-alsoGood; err != nil {
-		t.Error(err)
-	}
-	if n := db.Stats().Commits - before; n != 1 {
-		t.Errorf("%d commits, want one for the group", n)
-	}
-	if n := storetest.CountRoles(t, db); n != 2 {
-		t.Errorf("%d rows, want 2", n)
-	}
-	if n, err := db.VerifyAudit(ctx); n != 0 || err != nil {
-		t.Errorf("%d audit entries, err %v: the failed job left one", n, err)
-	}
 }
 
+// The bubble fails the test when a goroutine of the database does not end.
 func TestClose_AnswersAcceptedJobsAndRejectsOthers(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	db := open(t)
-	ctx := t.Context()
-	free := hold(t, db)
-	waiting := enqueue(db, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "a") })
-	closed := make(chan error)
-	go func() { closed <- db.Close() }()
-	free()
-	if err := <-closed; err != nil {
-		t.Error(err)
-	}
-	if err := <-waiting; err != nil && !errors.Is(err, store.ErrClosed) {
-		t.Error(err)
-	}
-	if err := db.InTx(ctx, func(*store.Tx) error { return nil }); !errors.Is(err, store.ErrClosed) {
-		t.Errorf("InTx gives %v, want ErrClosed", err)
-	}
-	if err := db.QueryRow(ctx, "SELECT 1").Scan(new(int)); !errors.Is(err, store.ErrClosed) {
-		t.Errorf("QueryRow gives %v, want ErrClosed", err)
-	}
-	if err := db.Close(); err != nil {
-		t.Errorf("second Close: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		db := open(t)
+		ctx := t.Context()
+		free := hold(t, db)
+		waiting := enqueue(db, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "a") })
+		closed := make(chan error)
+		go func() { closed <- db.Close() }()
+		free()
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+		if err := <-waiting; err != nil && !errors.Is(err, store.ErrClosed) {
+			t.Error(err)
+		}
+		if err := db.InTx(ctx, func(*store.Tx) error { return nil }); !errors.Is(err, store.ErrClosed) {
+			t.Errorf("InTx gives %v, want ErrClosed", err)
+		}
+		if err := db.QueryRow(ctx, "SELECT 1").Scan(new(int)); !errors.Is(err, store.ErrClosed) {
+			t.Errorf("QueryRow gives %v, want ErrClosed", err)
+		}
+		if err := db.Close(); err != nil {
+			t.Errorf("second Close: %v", err)
+		}
+	})
 }
 
 func TestCheckpoint_RunsWhenNothingIsWritten(t *testing.T) {
@@ -84,12 +87,7 @@ func TestCheckpoint_RunsWhenNothingIsWritten(t *testing.T) {
 	if err := db.InTx(ctx, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "a") }); err != nil {
 		t.Fatal(err)
 	}
-	for db.Stats().Checkpoints == 0 {
-		if t.Context().Err() != nil {
-			t.Fatal("the log was never copied")
-		}
-		runtime.Gosched()
-	}
+	testenv.Wait(t, "a copy of the log", func() bool { return db.Stats().Checkpoints > 0 })
 }
 
 // A view whose context ends leaves its reader outside a transaction. SQLite checks the context only every few thousand
@@ -197,66 +195,69 @@ func hold(t *testing.T, db *store.DB) (free func()) {
 	})
 }
 
-// enqueue calls InTx in a goroutine of its own and returns when the job waits in the queue.
+// enqueue calls InTx in a goroutine of its own and returns when the job waits in the queue. It needs a bubble, whose clock stands still:
+// jobs that wait for long do not share a group.
 func enqueue(db *store.DB, fn func(tx *store.Tx) error) (result chan error) {
-	result = make(chan error, 1)
-	before := db.Stats().Queued
-	go func() { result <- db.InTx(context.Background(), fn) }()
-	for db.Stats().Queued == before {
-		runtime.Gosched()
-	}
+	result = start(context.Background(), db, fn)
+	synctest.Wait()
 	return result
 }
 
+// All jobs that come during a sync are committed together.
 func TestInTx_CommitsInGroups(t *testing.T) {
-	db := open(t)
-	ctx := t.Context()
-	var wg sync.WaitGroup
-	for i := range 64 {
-		wg.Go(func() {
-			for n := range 20 {
-				err := db.InTx(ctx, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, fmt.Sprint(i, "-", n)) })
-				if err != nil {
-					t.Error(err)
-				}
+	synctest.Test(t, func(t *testing.T) {
+		const jobs = 100
+		db := open(t)
+		ctx := t.Context()
+		disk := newSlowDisk(db)
+		results := []chan error{start(ctx, db, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "first") })}
+		<-disk.asked
+		for i := range jobs {
+			results = append(results, start(ctx, db, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, fmt.Sprint(i)) }))
+		}
+		synctest.Wait()
+		disk.done <- struct{}{}
+		<-disk.asked
+		disk.done <- struct{}{}
+		for _, result := range results {
+			if err := <-result; err != nil {
+				t.Error(err)
 			}
-		})
-	}
-	wg.Wait()
-	if n := storetest.CountRoles(t, db); n != 64*20 {
-		t.Errorf("%d rows, want %d", n, 64*20)
-	}
-	s := db.Stats()
-	if s.Writes != 64*20 || float64(s.Commits)/float64(s.Writes) >= 0.2 {
-		t.Errorf("%d commits for %d writes, want fewer than one for five", s.Commits, s.Writes)
-	}
+		}
+		if n := storetest.CountRoles(t, db); n != 1+jobs {
+			t.Errorf("%d rows, want %d", n, 1+jobs)
+		}
+		if s := db.Stats(); s.Writes != 1+jobs || s.Commits != 2 {
+			t.Errorf("%d commits for %d writes, want 2 for %d", s.Commits, s.Writes, 1+jobs)
+		}
+	})
 }
 
 func TestInTx_RejectsWhenTooManyWait(t *testing.T) {
-	db := open(t)
-	ctx := t.Context()
-	free := hold(t, db)
-	defer free()
-	var wg sync.WaitGroup
-	for range sqlite.QueueLength {
-		wg.Go(func() {
-			if err := db.InTx(ctx, func(*store.Tx) error { return nil }); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	for db.Stats().Queued < sqlite.QueueLength {
-		runtime.Gosched()
-	}
-	err := db.InTx(ctx, func(*store.Tx) error { return nil })
-	if !errors.Is(err, store.ErrBusy) || !store.Temporary(err) {
-		t.Errorf("got %v, want ErrBusy", err)
-	}
-	free()
-	wg.Wait()
-	if n := db.Stats().Refused; n != 1 {
-		t.Errorf("%d rejected, want 1", n)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		db := open(t)
+		ctx := t.Context()
+		free := hold(t, db)
+		defer free()
+		var wg sync.WaitGroup
+		for range sqlite.QueueLength {
+			wg.Go(func() {
+				if err := db.InTx(ctx, func(*store.Tx) error { return nil }); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		err := db.InTx(ctx, func(*store.Tx) error { return nil })
+		if !errors.Is(err, store.ErrBusy) || !store.Temporary(err) {
+			t.Errorf("got %v, want ErrBusy", err)
+		}
+		free()
+		wg.Wait()
+		if n := db.Stats().Refused; n != 1 {
+			t.Errorf("%d rejected, want 1", n)
+		}
+	})
 }
 
 // by returns a context of a caller.
@@ -292,15 +293,13 @@ func TestReaders_OnlyCallersThatBlockOthersAreLimited(t *testing.T) {
 			further := make(chan error, 1)
 			waiting, leave := context.WithCancel(by(t, waits))
 			go func() { further <- db.QueryRow(waiting, "SELECT 1").Scan(new(int)) }()
-			for db.Stats().Readers == 0 {
-				runtime.Gosched()
-			}
+			testenv.Wait(t, "a query that waits", func() bool { return db.Stats().Readers > 0 })
 			engineOf(db).EnforceShares(waits)
 			leave()
-			cancel()
 			if err := <-further; !errors.Is(err, context.Canceled) {
 				t.Errorf("the query that waited got %v", err)
 			}
+			cancel() // not before: the query that waits may prefer a reader to the end of its context
 			for range sqlite.Readers {
 				if err := <-results; !errors.Is(err, context.Canceled) {
 					t.Errorf("got %v, want context.Canceled", err)
@@ -315,39 +314,63 @@ func TestReaders_OnlyCallersThatBlockOthersAreLimited(t *testing.T) {
 
 // The waiting queries of one caller are bounded, which does not affect other callers.
 func TestReaders_BoundTheWaitingQueriesOfOneCaller(t *testing.T) {
-	db := open(t)
-	var held []*store.Rows
-	for range sqlite.Readers {
-		rows, err := db.Query(by(t, "flood"), "SELECT 1 UNION ALL SELECT 2")
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		db := open(t)
+		var held []*store.Rows
+		for range sqlite.Readers {
+			rows, err := db.Query(by(t, "flood"), "SELECT 1 UNION ALL SELECT 2")
+			if err != nil {
+				t.Fatal(err)
+			}
+			held = append(held, rows)
 		}
-		held = append(held, rows)
-	}
-	var wg sync.WaitGroup
-	for range sqlite.MaxWaitingPerCaller {
+		var wg sync.WaitGroup
+		for range sqlite.MaxWaitingPerCaller {
+			wg.Go(func() {
+				if err := db.QueryRow(by(t, "flood"), "SELECT 1").Scan(new(int)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		if err := db.QueryRow(by(t, "flood"), "SELECT 1").Scan(new(int)); !errors.Is(err, store.ErrBusy) {
+			t.Errorf("got %v, want ErrBusy", err)
+		}
 		wg.Go(func() {
-			if err := db.QueryRow(by(t, "flood"), "SELECT 1").Scan(new(int)); err != nil {
-				t.Error(err)
+			if err := db.QueryRow(by(t, "other"), "SELECT 1").Scan(new(int)); err != nil {
+				t.Errorf("another caller got %v", err)
+			}
+		})
+		synctest.Wait()
+		if n := db.Stats().Readers; n != sqlite.MaxWaitingPerCaller+1 {
+			t.Errorf("%d queries wait", n)
+		}
+		for _, rows := range held {
+			rows.Close()
+		}
+		wg.Wait()
+	})
+}
+
+// An announcement must cost no more than the function of AfterCommit that it replaces.
+func TestAnnounce_AllocatesNoMoreThanAfterCommit(t *testing.T) {
+	db := open(t)
+	engineOf(db).HoldCheckpoints() // they allocate, too
+	key := "some key"
+	receive := func(string) {}
+	topic := db.Topic("changes", receive)
+	count := func(job func(tx *store.Tx)) float64 {
+		return testing.AllocsPerRun(200, func() {
+			if err := db.InTx(t.Context(), func(tx *store.Tx) error { job(tx); return nil }); err != nil {
+				t.Fatal(err)
 			}
 		})
 	}
-	for db.Stats().Readers < sqlite.MaxWaitingPerCaller {
-		runtime.Gosched()
+	local := func() {}
+	if with, before := count(func(tx *store.Tx) { tx.Announce(topic, key) }), count(func(tx *store.Tx) { tx.AfterCommit(func() { receive(key) }) }); with > before {
+		t.Errorf("Announce allocates %.0f times, AfterCommit %.0f times", with, before)
 	}
-	if err := db.QueryRow(by(t, "flood"), "SELECT 1").Scan(new(int)); !errors.Is(err, store.ErrBusy) {
-		t.Errorf("got %v, want ErrBusy", err)
+	if with, before := count(func(tx *store.Tx) { tx.Publish(topic, key, local) }), count(func(tx *store.Tx) { tx.AfterCommit(local) }); with > before {
+		t.Errorf("Publish allocates %.0f times, AfterCommit %.0f times", with, before)
 	}
-	wg.Go(func() {
-		if err := db.QueryRow(by(t, "other"), "SELECT 1").Scan(new(int)); err != nil {
-			t.Errorf("another caller got %v", err)
-		}
-	})
-	for db.Stats().Readers <= sqlite.MaxWaitingPerCaller {
-		runtime.Gosched()
-	}
-	for _, rows := range held {
-		rows.Close()
-	}
-	wg.Wait()
 }

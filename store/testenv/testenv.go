@@ -297,15 +297,23 @@ const (
 // FreeAddress returns an address of this machine on which no program listens at the moment.
 func FreeAddress(tb testing.TB) string {
 	tb.Helper()
+	address, err := FindFreeAddress()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return address
+}
+
+// FindFreeAddress is FreeAddress without a test.
+func FindFreeAddress() (string, error) {
 	for range 100 {
 		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+rand.IntN(lastPort-firstPort)))
 		if listener, err := net.Listen("tcp", address); err == nil {
 			listener.Close()
-			return address
+			return address, nil
 		}
 	}
-	tb.Fatal("100 ports of this machine are in use")
-	return ""
+	return "", errors.New("100 ports of this machine are in use")
 }
 
 // WaitForListener waits until a program accepts connections at an address.

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"kontor/store/testenv"
 )
 
 // attempts are actions of a compromised worker. The file of the request is the argument.
@@ -138,7 +140,7 @@ func awaitEnd(t testing.TB, pid string) {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	const timeout = 60_000 // milliseconds
+	timeout := int(testenv.Limit().Milliseconds())
 	for {
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, timeout)
 		if errors.Is(err, unix.EINTR) {

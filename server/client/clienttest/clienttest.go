@@ -13,12 +13,13 @@ import (
 	"kontor/server/client"
 	"kontor/server/openapi/openapitest"
 	"kontor/server/servertest"
+	"kontor/store/testenv"
 )
 
 // New returns a client that is not signed in. Each answer is compared with the API document, except streams.
 func New(t testing.TB, s *servertest.Server, options ...client.Option) *client.Client {
 	t.Helper()
-	options = append([]client.Option{client.WithTransport(comparing{t, s})}, options...)
+	options = append([]client.Option{client.WithTransport(comparing{t, s}), client.WithTimeout(testenv.Limit())}, options...)
 	c, err := client.New("http://"+s.Address, options...)
 	if err != nil {
 		t.Fatal(err)

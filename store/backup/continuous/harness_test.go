@@ -52,7 +52,14 @@ func shippingOf(t *testing.T, dir string, target continuous.Target) *shipping {
 func copyOf(t *testing.T, s *shipping) *shipping {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "copy")
-	if err := os.CopyFS(dir, os.DirFS(s.db.Dir())); err != nil {
+	copyFiles := func() error { return os.CopyFS(dir, os.DirFS(s.db.Dir())) }
+	err := s.db.View(t.Context(), func(v *store.View) error { // the log is not emptied between the copies of the database and of the log
+		return errors.Join(v.QueryRow(t.Context(), "SELECT COUNT(*) FROM audit_entries").Scan(new(int)), copyFiles())
+	})
+	if errors.Is(err, store.ErrClosed) {
+		err = copyFiles()
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{dir, filepath.Join(dir, "secret.key")} {

@@ -182,12 +182,12 @@ func (db *database) busyWriter(t *testing.T) (release func()) {
 	})
 }
 
-// enqueue calls Write on a goroutine of its own and returns when the job waits.
+// enqueue calls Write on a goroutine of its own and returns when the job waits, or has its answer.
 func (db *database) enqueue(ctx context.Context, job func(engine.Tx) error) (result chan error) {
 	result = make(chan error, 1)
 	before := db.Stats().Queued
 	go func() { result <- db.Write(ctx, job) }()
-	for db.Stats().Queued == before {
+	for db.Stats().Queued == before && len(result) == 0 {
 		runtime.Gosched()
 	}
 	return result

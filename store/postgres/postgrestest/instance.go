@@ -28,6 +28,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"kontor/store/testenv"
 )
 
 // Options are the properties of a server.
@@ -112,17 +114,16 @@ func (o Options) parameters() map[string]string {
 	return all
 }
 
-// startSomewhere starts the server on a free port. Another process may take the port first, so it tries a few.
+// startSomewhere starts the server on a free port, which no connection takes while the server is stopped. Another process may take the
+// port first, so it tries a few.
 func (p *Instance) startSomewhere() (err error) {
 	for range 5 {
-		var l net.Listener
-		if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		var address string
+		if address, err = testenv.FindFreeAddress(); err != nil {
 			return err
 		}
-		p.port = l.Addr().(*net.TCPAddr).Port
-		if err = l.Close(); err != nil {
-			return err
-		}
+		_, port, _ := net.SplitHostPort(address)
+		p.port, _ = strconv.Atoi(port)
 		if err = p.start(); err == nil {
 			return nil
 		}

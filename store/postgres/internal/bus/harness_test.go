@@ -174,6 +174,12 @@ func (n *node) received() []string {
 
 func (n *node) has(key string) bool { return slices.Contains(n.received(), key) }
 
+// missed reports whether the node uses what it remembers, although it has received neither a key nor an empty one since it had received
+// some. On a busy machine a node may lose its lease, and learns of a change later.
+func (n *node) missed(key string, before int) bool {
+	return n.Remembers() && !slices.ContainsFunc(n.received()[before:], func(got string) bool { return got == key || got == "" })
+}
+
 // leaders returns which of the nodes lead.
 func leaders(nodes ...*node) (leading []int) {
 	for i, n := range nodes {
