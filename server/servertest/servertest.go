@@ -14,6 +14,7 @@
 package servertest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -202,9 +203,11 @@ func (s *Server) SignIn(user, password string) *Client {
 	return c
 }
 
-// Serve runs a server with an endpoint table of the test until the test ends. The address is host:port.
+// Serve runs a server with an endpoint table of the test until the test ends. The address is host:port. Requests have the patience of the
+// tests, unless the options say otherwise.
 func Serve(t testing.TB, o server.Options) (web *server.Server, address string) {
 	t.Helper()
+	o.RequestTime = cmp.Or(o.RequestTime, testenv.Limit())
 	web, err := server.New(o)
 	if err != nil {
 		t.Fatal(err)
