@@ -116,6 +116,7 @@ func startOn(t testing.TB, db *store.DB, clock *storetest.Clock, users *atomic.I
 	if err != nil {
 		t.Fatal(err)
 	}
+	m.Search.Patience = testenv.Limit() // a busy machine makes no search incomplete
 	if err := m.Start(ctx); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"kontor/server/servertest"
 	"kontor/store"
 	"kontor/store/storetest"
+	"kontor/store/testenv"
 )
 
 // inFiles reports whether a file of the database contains a text.
@@ -63,9 +64,9 @@ func TestIndex_ForgetsErasedRecordsAtOnce(t *testing.T) {
 	if _, with := documents(t, s.DB, "zzyqtask"); with != 0 {
 		t.Error("a deleted task has a document")
 	}
-	for status := 0; status != http.StatusOK; {
-		status = admin.Do("POST", "/v1/customers/"+id+"/erasure", map[string]any{"reason": "request"}).Status
-	}
+	testenv.Wait(t, "the erasure", func() bool {
+		return admin.Do("POST", "/v1/customers/"+id+"/erasure", map[string]any{"reason": "request"}).Status == http.StatusOK
+	})
 	if all, with := documents(t, s.DB, "qvwxyz"); with != 0 || all < 300 {
 		t.Errorf("%d of %d documents have words of the erased customer", with, all)
 	}
