@@ -5,8 +5,8 @@
 //     nodes on one database; package demotest starts one with the demo data;
 //     [Serve] runs a server with a table of the test;
 //   - [Server.Admin], [Server.User], [Server.Keyed] and [Server.Anonymous] return clients; [NewClient] returns one for Serve;
-//   - [Client.Do] makes a request, [Client.Create] creates a record, [Client.With] adds headers; every answer is compared with
-//     the API document; [Send] makes a request without that comparison;
+//   - [Client.Do] makes a request, [Client.Create] creates a record, [Client.Erase] erases a person, [Client.With] adds headers; every
+//     answer is compared with the API document; [Send] makes a request without that comparison;
 //   - [Response.Expect] checks the status, [Response.ExpectError] status and code of an error, [Response.Into] decodes the body;
 //   - [Run] runs [Scenario] values: one request each, with texts that the answer must and must not contain;
 //   - [Exec] and [InTx] write to the database directly, [Texts] returns the locale files;

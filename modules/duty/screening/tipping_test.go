@@ -274,9 +274,7 @@ func TestErasure_DeletesHits(t *testing.T) {
 	found := s.list(t)
 	admin := s.server.Admin()
 	for _, path := range []string{"/v1/customers/" + s.customer, "/v1/personas/" + s.persona} {
-		testenv.Wait(t, "the erasure of "+path, func() bool {
-			return admin.Do("POST", path+"/erasure", object{"reason": "request"}).Status == http.StatusOK
-		})
+		admin.Erase(path)
 	}
 	load(t, admin, "Sample", people+line("P3", "Person", "Viktor Beispielow", "", "")).Expect(t, http.StatusCreated)
 	rescreen(t, s.server)

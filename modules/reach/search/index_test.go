@@ -3,7 +3,6 @@ package search_test
 import (
 	"bytes"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"kontor/server/servertest"
 	"kontor/store"
 	"kontor/store/storetest"
-	"kontor/store/testenv"
 )
 
 // inFiles reports whether a file of the database contains a text.
@@ -64,9 +62,7 @@ func TestIndex_ForgetsErasedRecordsAtOnce(t *testing.T) {
 	if _, with := documents(t, s.DB, "zzyqtask"); with != 0 {
 		t.Error("a deleted task has a document")
 	}
-	testenv.Wait(t, "the erasure", func() bool {
-		return admin.Do("POST", "/v1/customers/"+id+"/erasure", map[string]any{"reason": "request"}).Status == http.StatusOK
-	})
+	admin.Erase("/v1/customers/" + id)
 	if all, with := documents(t, s.DB, "qvwxyz"); with != 0 || all < 300 {
 		t.Errorf("%d of %d documents have words of the erased customer", with, all)
 	}
