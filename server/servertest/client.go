@@ -15,6 +15,7 @@ import (
 	"kontor/server/endpoint"
 	"kontor/server/openapi/openapitest"
 	"kontor/store"
+	"kontor/store/testenv"
 )
 
 // Client sends requests of one caller. Without a token the requests are anonymous.
@@ -90,6 +91,17 @@ func (c *Client) Try(method, path string, body any) (Response, error) {
 func (c *Client) Create(path string, body any) (id string) {
 	c.t.Helper()
 	return c.Do("POST", path, body).Expect(c.t, http.StatusCreated).JSON(c.t)["id"].(string)
+}
+
+// Erase erases a customer, user or persona, and returns the answer. On a slow machine an answer comes before the end of the erasure. The next
+// request waits for it again.
+func (c *Client) Erase(path string) (answer Response) {
+	c.t.Helper()
+	testenv.Wait(c.t, "the erasure of "+path, func() bool {
+		answer = c.Do("POST", path+"/erasure", map[string]any{"reason": "request"})
+		return answer.Status != http.StatusAccepted
+	})
+	return answer.Expect(c.t, http.StatusOK)
 }
 
 func encode(body any) (io.Reader, error) {

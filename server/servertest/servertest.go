@@ -5,8 +5,8 @@
 //     nodes on one database; package demotest starts one with the demo data;
 //     [Serve] runs a server with a table of the test;
 //   - [Server.Admin], [Server.User], [Server.Keyed] and [Server.Anonymous] return clients; [NewClient] returns one for Serve;
-//   - [Client.Do] makes a request, [Client.Create] creates a record, [Client.With] adds headers; every answer is compared with
-//     the API document; [Send] makes a request without that comparison;
+//   - [Client.Do] makes a request, [Client.Create] creates a record, [Client.Erase] erases a person, [Client.With] adds headers; every
+//     answer is compared with the API document; [Send] makes a request without that comparison;
 //   - [Response.Expect] checks the status, [Response.ExpectError] status and code of an error, [Response.Into] decodes the body;
 //   - [Run] runs [Scenario] values: one request each, with texts that the answer must and must not contain;
 //   - [Exec] and [InTx] write to the database directly, [Texts] returns the locale files;
@@ -14,6 +14,7 @@
 package servertest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,6 +116,7 @@ func startOn(t testing.TB, db *store.DB, clock *storetest.Clock, users *atomic.I
 	if err != nil {
 		t.Fatal(err)
 	}
+	m.Search.Patience = testenv.Limit() // a busy machine makes no search incomplete
 	if err := m.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -202,9 +204,11 @@ func (s *Server) SignIn(user, password string) *Client {
 	return c
 }
 
-// Serve runs a server with an endpoint table of the test until the test ends. The address is host:port.
+// Serve runs a server with an endpoint table of the test until the test ends. The address is host:port. Requests have the patience of the
+// tests, unless the options say otherwise.
 func Serve(t testing.TB, o server.Options) (web *server.Server, address string) {
 	t.Helper()
+	o.RequestTime = cmp.Or(o.RequestTime, testenv.Limit())
 	web, err := server.New(o)
 	if err != nil {
 		t.Fatal(err)

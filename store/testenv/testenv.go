@@ -259,15 +259,18 @@ func Background(tb testing.TB, cmd *exec.Cmd) *Program {
 	return p
 }
 
-// Line returns the next line of the standard output that begins with a prefix. It fails the test if the program ends before.
+// Line returns the next line of the standard output that begins with a prefix. It fails the test if the program ends before, or kills the
+// program after [Limit].
 func (p *Program) Line(prefix string) string {
 	p.tb.Helper()
+	late := time.AfterFunc(Limit(), func() { _ = p.cmd.Process.Kill() })
+	defer late.Stop()
 	for p.lines.Scan() {
 		if strings.HasPrefix(p.lines.Text(), prefix) {
 			return p.lines.Text()
 		}
 	}
-	p.tb.Fatalf("%s has ended without a line %q", p.cmd.Path, prefix)
+	p.tb.Fatalf("%s has ended, or had %s, without a line %q", p.cmd.Path, Limit(), prefix)
 	return ""
 }
 

@@ -108,7 +108,7 @@ func TestDuplicates_FollowChangesAndErasures(t *testing.T) {
 	}
 	other := admin.Create("/v1/customers", hans().With("last_name", "Zbinden"))
 	admin.Do("POST", "/v1/customers/"+id+"/duplicates/"+other+"/dismiss", nil).Expect(t, http.StatusOK)
-	admin.Do("POST", "/v1/customers/"+id+"/erasure", map[string]any{"reason": "request"}).Expect(t, http.StatusOK)
+	admin.Erase("/v1/customers/" + id)
 	if found := duplicates(t, admin, hans().With("last_name", "Zbinden")); !slices.Equal(found.ids(), []string{other}) {
 		t.Errorf("after the erasure: %+v", found)
 	}

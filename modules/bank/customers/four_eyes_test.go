@@ -3,6 +3,7 @@ package customers_test
 import (
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -199,20 +200,26 @@ func TestFourEyes_OneOfManyDecides(t *testing.T) {
 	owner, first := s.User(access.Customer), s.User(access.Advisor)
 	path := inReview(t, owner, first)
 	decision := proposed(t, path, first)
-	outcomes := make(chan int)
-	for i := range 8 {
+	var wait sync.WaitGroup
+	statuses := make([]int, 8)
+	for i := range statuses {
 		other := s.User(access.Advisor)
-		go func() {
-			if i%2 == 0 {
-				outcomes <- other.Do("POST", decision+"/confirm", nil).Status
-				return
+		wait.Go(func() {
+			what, body := "/confirm", any(nil)
+			if i%2 > 0 {
+				what, body = "/reject", map[string]any{"reason": "no"}
 			}
-			outcomes <- other.Do("POST", decision+"/reject", map[string]any{"reason": "no"}).Status
-		}()
+			got, err := other.Try("POST", decision+what, body)
+			if err != nil {
+				t.Error(err)
+			}
+			statuses[i] = got.Status
+		})
 	}
+	wait.Wait()
 	counts := map[int]int{}
-	for range 8 {
-		counts[<-outcomes]++
+	for _, status := range statuses {
+		counts[status]++
 	}
 	if counts[200] != 1 || counts[409] != 7 {
 		t.Errorf("outcomes %v, want one 200 and seven 409", counts)

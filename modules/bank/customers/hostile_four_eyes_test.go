@@ -78,7 +78,7 @@ func TestFourEyes_EndedRelationsStillExclude(t *testing.T) {
 			second.Do("POST", one+"/erasure", erasure).ExpectError(t, 403, "personas.own_persona")
 			second.Do("POST", two+"/erasure", erasure).ExpectError(t, 403, "personas.own_persona")
 			unrelated := admin.Create("/v1/personas", map[string]any{"first_name": "Ria", "last_name": "Frey", "date_of_birth": "1980-01-01"})
-			second.Do("POST", "/v1/personas/"+unrelated+"/erasure", erasure).Expect(t, 200)
+			second.Erase("/v1/personas/" + unrelated)
 			return func() {}
 		}, refused},
 		"the proposer renames a persona of the same person without a user": {func(t *testing.T, _ string, _, first, second *servertest.Client) func() {

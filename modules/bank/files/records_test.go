@@ -138,10 +138,10 @@ func TestFiles_AreExportedAndErasedWithTheirPerson(t *testing.T) {
 	if own := b.owner.Do("GET", "/v1/users/"+b.owner.UserID+"/export", nil).Expect(t, http.StatusOK); !strings.Contains(own.Body, "sent.pdf") {
 		t.Error("the export of the user has no files of chats")
 	}
-	b.Admin().Do("POST", "/v1/customers/"+b.customer+"/erasure", map[string]any{"reason": "request"}).Expect(t, http.StatusOK)
+	b.Admin().Erase("/v1/customers/" + b.customer)
 	b.Admin().Do("GET", "/v1/files/"+file, nil).Expect(t, http.StatusNotFound)
 	raw(b.owner, b.evidence(), "more.pdf", pdf).ExpectError(t, http.StatusConflict, "privacy.record_erased")
-	b.Admin().Do("POST", "/v1/users/"+b.owner.UserID+"/erasure", map[string]any{"reason": "request"}).Expect(t, http.StatusOK)
+	b.Admin().Erase("/v1/users/" + b.owner.UserID)
 	b.Admin().Do("GET", "/v1/files/"+sent, nil).Expect(t, http.StatusNotFound)
 	b.expectNothing(t)
 	var rest int

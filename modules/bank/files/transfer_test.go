@@ -44,18 +44,27 @@ func status(t testing.TB, c net.Conn) int {
 	return r.StatusCode
 }
 
-// awaitUpload waits until an upload has stored chunks, or until there is none.
-func (b bank) awaitUpload(t testing.TB, running bool) {
+// awaitUpload waits until an upload has stored a chunk.
+func (b bank) awaitUpload(t testing.TB) {
 	t.Helper()
-	for t.Context().Err() == nil {
+	b.awaitCount(t, "an upload to store a chunk", `files f JOIN file_chunks c ON c.file_id = f.id WHERE f.status = 'uploading'`, func(n int) bool { return n > 0 })
+}
+
+// awaitNoUpload waits until no upload has left anything.
+func (b bank) awaitNoUpload(t testing.TB) {
+	t.Helper()
+	b.awaitCount(t, "the uploads to end", `files WHERE status IN ('uploading', 'discarded')`, func(n int) bool { return n == 0 })
+}
+
+func (b bank) awaitCount(t testing.TB, what, from string, holds func(n int) bool) {
+	t.Helper()
+	testenv.Wait(t, what, func() bool {
 		var n int
-		if err := b.DB.QueryRow(t.Context(), `SELECT COUNT(*) FROM files f JOIN file_chunks c ON c.file_id = f.id WHERE f.status IN ('uploading', 'discarded')`).Scan(&n); err != nil {
+		if err := b.DB.QueryRow(t.Context(), `SELECT COUNT(*) FROM `+from).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
-		if n > 0 == running {
-			return
-		}
-	}
+		return holds(n)
+	})
 }
 
 func TestUpload_BrokenTransfersLeaveNothing(t *testing.T) {
@@ -64,9 +73,9 @@ func TestUpload_BrokenTransfersLeaveNothing(t *testing.T) {
 	t.Run("the client goes away", func(t *testing.T) {
 		c := b.dial(t, fmt.Sprintf("Content-Length: %d", len(pdf)))
 		c.Write(pdf[:600<<10]) // the server sees it
-		b.awaitUpload(t, true)
+		b.awaitUpload(t)
 		c.Close()
-		b.awaitUpload(t, false)
+		b.awaitNoUpload(t)
 	})
 	t.Run("a chunk breaks off", func(t *testing.T) {
 		c := b.dial(t, "Transfer-Encoding: chunked")
@@ -114,13 +123,13 @@ func TestUpload_BrokenTransfersLeaveNothing(t *testing.T) {
 		defer c.Close()
 		fmt.Fprintf(c, "POST %s/files HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/pdf\r\nContent-Length: %d\r\n\r\n%s",
 			task, advisor.Token, len(pdf), pdf[:600<<10])
-		b.awaitUpload(t, true)
+		b.awaitUpload(t)
 		advisor.Do("DELETE", task, nil).Expect(t, http.StatusOK)
 		c.Write(pdf[600<<10:]) // the server may have answered
 		if got := status(t, c); got != http.StatusNotFound {
 			t.Errorf("got %d", got)
 		}
-		b.awaitUpload(t, false)
+		b.awaitNoUpload(t)
 	})
 	b.expectNothing(t)
 }
@@ -178,13 +187,13 @@ func TestPurge_RemovesWhatAKillHasLeft(t *testing.T) {
 		t.Helper()
 		c := b.dial(t, "Content-Length: 900000")
 		c.Write(pdfOf(1, 300, 200, 600<<10)) // the server sees it
-		b.awaitUpload(t, true)
+		b.awaitUpload(t)
 	}
 	left()
 	if err := b.Files.Purge(t.Context()); err != nil { // it is young: it may still run
 		t.Fatal(err)
 	}
-	b.awaitUpload(t, true)
+	b.awaitUpload(t)
 	b.Clock.Advance(3 * time.Hour)
 	if err := b.Files.Purge(t.Context()); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"kontor/server/servertest"
 	"kontor/server/settings"
 	"kontor/store"
+	"kontor/store/testenv"
 )
 
 const path = "/v1/customers/import"
@@ -38,6 +39,7 @@ func run(t testing.TB, s *servertest.Server, c *servertest.Client, query, file s
 
 func work(t testing.TB, s *servertest.Server) {
 	t.Helper()
+	testenv.Wait(t, "the node to lead", s.DB.Leads) // another one would import
 	if err := s.Imports.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}

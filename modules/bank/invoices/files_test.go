@@ -13,6 +13,7 @@ import (
 	"kontor/locales"
 	"kontor/modules/bank/invoices"
 	"kontor/modules/bank/invoices/qrbill"
+	"kontor/store/testenv"
 )
 
 func TestReadFiles_WritesOneLinePerFile(t *testing.T) {
@@ -20,7 +21,7 @@ func TestReadFiles_WritesOneLinePerFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader := qrbill.NewReader(qrbill.Config{})
+	reader := qrbill.NewReader(qrbill.Config{Wait: testenv.Limit(), Limits: qrbill.Limits{Time: testenv.Limit()}})
 	t.Cleanup(func() { reader.Close(context.Background()) })
 	var out bytes.Buffer
 	good := "../../../testdata/qr/files/png-100-b60-00.png"

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 
 	"kontor/store"
 	"kontor/store/audittrail"
+	"kontor/store/testenv"
 )
 
 // syslogServer is a syslog server that records messages.
@@ -22,12 +24,11 @@ type syslogServer struct {
 	listener net.Listener
 	mu       sync.Mutex
 	messages []string
-	more     chan struct{}
 }
 
 func listenSyslog(t *testing.T, listener net.Listener) *syslogServer {
 	t.Helper()
-	s := &syslogServer{listener: listener, more: make(chan struct{}, 1)}
+	s := &syslogServer{listener: listener}
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {
@@ -65,40 +66,35 @@ func (s *syslogServer) read(conn net.Conn) {
 
 func (s *syslogServer) record(message string) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.messages = append(s.messages, message)
-	s.mu.Unlock()
-	select {
-	case s.more <- struct{}{}:
-	default:
-	}
+}
+
+// await waits for n messages, and returns them.
+func (s *syslogServer) await(t *testing.T, n int) (got []string) {
+	t.Helper()
+	testenv.Wait(t, fmt.Sprint(n, " messages"), func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		got = slices.Clone(s.messages)
+		return len(got) >= n
+	})
+	return got
 }
 
 // lines waits for n messages and returns their texts in the form of an exported file.
 func (s *syslogServer) lines(t *testing.T, n int) string {
 	t.Helper()
-	for {
-		s.mu.Lock()
-		got := append([]string(nil), s.messages...)
-		s.mu.Unlock()
-		if len(got) < n {
-			select {
-			case <-s.more:
-				continue
-			case <-t.Context().Done():
-				t.Fatalf("%d of %d messages arrived", len(got), n)
-			}
+	var b strings.Builder
+	for _, message := range s.await(t, n) {
+		head, text, _ := strings.Cut(message, " - {")
+		if fields := strings.Fields(head); len(fields) != 6 || fields[3] != "kontor" || !strings.HasSuffix(fields[1], "Z") ||
+			!strings.HasPrefix(fields[0], "<1") || !strings.HasSuffix(fields[0], ">1") {
+			t.Errorf("got %q", message)
 		}
-		var b strings.Builder
-		for _, message := range got {
-			head, text, _ := strings.Cut(message, " - {")
-			if fields := strings.Fields(head); len(fields) != 6 || fields[3] != "kontor" || !strings.HasSuffix(fields[1], "Z") ||
-				!strings.HasPrefix(fields[0], "<1") || !strings.HasSuffix(fields[0], ">1") {
-				t.Errorf("got %q", message)
-			}
-			b.WriteString("{" + text + "\n")
-		}
-		return b.String()
+		b.WriteString("{" + text + "\n")
 	}
+	return b.String()
 }
 
 func TestExportSyslog_OverTCPContinuesWhereItStopped(t *testing.T) {
@@ -112,6 +108,7 @@ func TestExportSyslog_OverTCPContinuesWhereItStopped(t *testing.T) {
 	writeChanges(t, db, 3)
 	writeEntries(t, db, store.AuditEntry{Actor: store.NilID, Action: "access.denied", Kind: "denial", Detail: `{"count":1}`})
 	startExport(t, db, "", address)()
+	server.await(t, 4+1) // each connection has a reader of its own
 	writeChanges(t, db, 2)
 	startExport(t, db, "", address)()
 	text := server.lines(t, 4+1+2+1)
@@ -136,7 +133,7 @@ func TestExportSyslog_OverUDP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &syslogServer{more: make(chan struct{}, 1)}
+	server := &syslogServer{}
 	var running sync.WaitGroup
 	running.Go(func() {
 		b := make([]byte, 64<<10)

@@ -18,6 +18,7 @@ func startExport(t *testing.T, db *store.DB, file, syslogURL string) (stop func(
 	}
 	return func() {
 		t.Helper()
+		await(t, db.Leads) // another node would export
 		if err := service.Close(t.Context()); err != nil {
 			t.Error(err)
 		}

@@ -19,6 +19,7 @@ import (
 	"kontor/server/servertest"
 	"kontor/server/settings"
 	"kontor/store/storetest"
+	"kontor/store/testenv"
 )
 
 // header is that of OpenSanctions' targets.simple.csv. Its lines here are invented.
@@ -225,6 +226,8 @@ func TestLoad_KeepsEntriesWithTheSameID(t *testing.T) {
 }
 
 func TestLoad_RejectsWrongForms(t *testing.T) {
+	temporary := t.TempDir() // other processes have temporary files, too
+	t.Setenv("TMPDIR", temporary)
 	s := servertest.Start(t)
 	admin := s.Admin()
 	for name, c := range map[string]struct {
@@ -251,7 +254,7 @@ func TestLoad_RejectsWrongForms(t *testing.T) {
 	admin.Do("POST", path, nil).ExpectError(t, http.StatusBadRequest, "common.invalid_input") // without a body
 	admin.With("Content-Type", "multipart/form-data").Do("POST", path, []byte("x")).ExpectError(t, http.StatusBadRequest, "common.invalid_input")
 	admin.Do("POST", path, object{"name": "x"}).ExpectError(t, http.StatusUnsupportedMediaType, "common.unsupported_media_type")
-	if left, err := filepath.Glob(filepath.Join(os.TempDir(), "kontor-list-*")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(temporary, "kontor-list-*")); err != nil || len(left) > 0 {
 		t.Errorf("temporary files remain: %v %v", left, err)
 	}
 }
@@ -369,6 +372,7 @@ func TestLists_AreInForceOnEveryNode(t *testing.T) {
 		t.Errorf("on the other node: %+v", r)
 	}
 	load(t, s.Admin(), "Sample", sample+line("P9", "Person", "Spaeter Dazugekommen", "", "")).Expect(t, http.StatusCreated)
-	for t.Context().Err() == nil && len(check(t, admin, object{"name": "Spaeter Dazugekommen"}).Matches) == 0 { // it is built in the background
-	}
+	testenv.Wait(t, "the index to be built in the background", func() bool {
+		return len(check(t, admin, object{"name": "Spaeter Dazugekommen"}).Matches) > 0
+	})
 }

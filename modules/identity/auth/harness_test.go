@@ -19,6 +19,7 @@ import (
 	"kontor/server/servertest"
 	"kontor/store"
 	"kontor/store/storetest"
+	"kontor/store/testenv"
 )
 
 const password = "a long enough pass phrase"
@@ -101,7 +102,7 @@ func (h *harness) start(change ...func(*auth.Options)) {
 	policy.Store(access.NewPolicy(access.PolicyData{Endpoints: grants}))
 	s, err := server.New(server.Options{
 		Endpoints: table, Auth: h.auth, Rights: servertest.AllRights{}, Policy: policy, Texts: texts, Log: log, Now: h.clock.Now,
-		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, RequestTime: testenv.Limit(),
 	})
 	if err != nil {
 		h.Fatal(err)

@@ -21,7 +21,7 @@ import (
 
 // An entry that was read before a revocation is invalid after it, even if it is cached later.
 func TestGenerations_InvalidateLateReads(t *testing.T) {
-	db := storetest.Open(t)
+	db := storetest.OpenWith(t, storetest.NewClock())
 	s, err := New(db, Options{})
 	if err != nil {
 		t.Fatal(err)

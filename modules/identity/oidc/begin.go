@@ -204,9 +204,9 @@ func (s *Service) askProvider(ctx context.Context, in callbackInput, began begun
 		return statement{}, reject(apierr.OIDCUnavailable, "busy", err)
 	}
 	defer release()
-	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
+	limited, cancel := context.WithTimeout(ctx, s.options.Timeout) // for the provider alone
 	defer cancel()
-	d, err := s.provider.get(ctx)
+	d, err := s.provider.get(limited)
 	if err != nil {
 		return statement{}, reject(apierr.OIDCUnavailable, "provider", err)
 	}
@@ -223,11 +223,11 @@ func (s *Service) askProvider(ctx context.Context, in callbackInput, began begun
 	if in.Code == "" || len(in.Code) > maxParameter {
 		return statement{}, reject(apierr.OIDCFailed, "code", nil)
 	}
-	token, err := s.provider.exchange(ctx, d, in.Code, began.Verifier)
+	token, err := s.provider.exchange(limited, d, in.Code, began.Verifier)
 	if err != nil {
 		return statement{}, rejectedBy(err, "code")
 	}
-	st, err := s.verify(ctx, d, token, began.Nonce)
+	st, err := s.verify(limited, d, token, began.Nonce)
 	if err != nil {
 		return statement{}, rejectedBy(err, "token")
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"kontor/modules/identity/oidc/oidctest"
-	"kontor/server/settings"
 )
 
 const (
@@ -34,7 +33,7 @@ type hostile struct {
 // hostileServer returns a server with the most generous settings and the victim.
 func hostileServer(t *testing.T) *harness {
 	t.Helper()
-	h := start(t, createsUsers, func(s *settings.Settings) { s.Server.RequestTime = time.Second })
+	h := start(t, createsUsers)
 	h.link(h.User("Advisor").UserID, "sub-victim")
 	return h
 }

@@ -2,12 +2,14 @@ package serviceaccounts_test
 
 import (
 	"bufio"
+	"context"
 	"net/http"
 	"testing"
 
 	"kontor/server/access"
 	"kontor/server/servertest"
 	"kontor/store/storetest"
+	"kontor/store/testenv"
 )
 
 // Tokens are valid after rotations of the master key. Their first use replaces the stored hash.
@@ -57,9 +59,11 @@ func TestStream_EndsWithItsToken(t *testing.T) {
 	s := servertest.Start(t)
 	accountID, k, _ := backOffice(t, s)
 	other := issue(t, s, accountID, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Limit()) // heartbeats come as long as a stream is open
+	defer cancel()
 	open := func(k token) *bufio.Reader {
 		t.Helper()
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Address+"/v1/notifications/sse", nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.Address+"/v1/notifications/sse", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,21 +85,23 @@ func TestStream_EndsWithItsToken(t *testing.T) {
 	ends, stays := open(k), open(other)
 	path := "/v1/service-accounts/" + accountID
 	s.Admin().Do("DELETE", path+"/tokens/"+k.ID, nil).Expect(t, http.StatusOK)
-	readToEnd(ends)
+	readToEnd(ctx, t, ends)
 	s.Admin().Do("POST", "/v1/rbac/grants", map[string]any{"user_id": accountID, "endpoint": "GET /v1/audit"}).Expect(t, http.StatusCreated)
 	if _, err := stays.Peek(1); err != nil {
 		t.Errorf("the stream of the other token ended: %v", err)
 	}
 	s.Admin().Do("DELETE", path, nil).Expect(t, http.StatusOK)
-	readToEnd(stays)
+	readToEnd(ctx, t, stays)
 }
 
-// readToEnd returns when the server has ended a stream. A stream that does not end fails the test by its time limit.
-func readToEnd(stream *bufio.Reader) {
-	for {
-		if _, err := stream.ReadByte(); err != nil {
-			return
-		}
+// readToEnd returns when the server has ended a stream.
+func readToEnd(ctx context.Context, t *testing.T, stream *bufio.Reader) {
+	t.Helper()
+	for err := error(nil); err == nil; {
+		_, err = stream.ReadByte()
+	}
+	if ctx.Err() != nil {
+		t.Error("the stream did not end")
 	}
 }
 

@@ -24,10 +24,10 @@ func TestQueue_FollowsChangesOfTheClock(t *testing.T) {
 					_ = h.Close(t.Context())
 					waiting = h.enqueue("email", "waiting") // no worker claims it before the step
 				}
-				h.clock.Advance(step)
 				g.mu.Lock()
 				g.answer = nil
 				g.mu.Unlock()
+				h.clock.Advance(step)
 				pause := options.BasePause
 				if restarted {
 					h.restart(options)

@@ -43,6 +43,13 @@ func (g *fakeGateway) Send(_ context.Context, d deliveries.Delivery) error {
 	return nil
 }
 
+// triesOf returns how often it was given a delivery.
+func (g *fakeGateway) triesOf(id string) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.tries[id]
+}
+
 // tried returns how many deliveries it was given.
 func (g *fakeGateway) tried() int {
 	g.mu.Lock()

@@ -92,8 +92,8 @@ func TestStream_CarriesTheMessageToTheOtherParticipantsOnly(t *testing.T) {
 			t.Errorf("the reader is staff: %t; the user name is shown: %t", staff, shown)
 		}
 	}
-	lines[anna].expectNothing()
-	lines[stranger].expectNothing()
+	expectNothing(t, s, anna.UserID, lines[anna])
+	expectNothing(t, s, stranger.UserID, lines[stranger])
 }
 
 func TestStream_ReplaysMessagesAsItSentThem(t *testing.T) {
@@ -120,8 +120,7 @@ func TestStream_ReplaysMessagesAsItSentThem(t *testing.T) {
 			t.Errorf("frame %d: got %+v, want %q", i, got, text)
 		}
 	}
-	live.expectNothing()
-	again.expectNothing()
+	expectNothing(t, s, beat.UserID, live, again)
 }
 
 func TestStream_HidesMessagesFromFormerParticipants(t *testing.T) {
@@ -137,14 +136,16 @@ func TestStream_HidesMessagesFromFormerParticipants(t *testing.T) {
 	}
 	anna.Do("DELETE", "/v1/chats/"+chatID+"/participants/"+beat.UserID, nil).Expect(t, http.StatusOK)
 	postMessage(t, anna, chatID, "after")
-	live.expectNothing()
+	later := expectNothing(t, s, beat.UserID, live)
 
 	again := open(t, s.Address, "GET", beat.Token, "Last-Event-ID", first)
 	again.expect("open")
 	if f := again.expect("message"); f.message(t).Chat != nil || strings.Contains(f.Data, "before") || strings.Contains(f.Data, anna.UserID) {
 		t.Errorf("a former participant got %s", f.Data)
 	}
-	again.expectNothing()
+	if f := again.expect("message"); f.ID != later {
+		t.Errorf("a former participant got %s", f.Data)
+	}
 }
 
 func TestStream_HidesMessagesWithoutTheRightToReadThem(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kontor/server/servertest"
 	"kontor/store/testenv"
 )
 
@@ -73,6 +74,11 @@ func (l *streamClient) wait(d time.Duration) {
 func (l *streamClient) next() (f frame, ok bool) {
 	l.t.Helper()
 	l.wait(testenv.Limit())
+	return l.read()
+}
+
+func (l *streamClient) read() (f frame, ok bool) {
+	l.t.Helper()
 	f, err := readFrame(l.reader)
 	if errors.Is(err, io.EOF) || err != nil && strings.Contains(err.Error(), "reset by peer") {
 		return frame{}, false
@@ -83,27 +89,45 @@ func (l *streamClient) next() (f frame, ok bool) {
 	return f, true
 }
 
-// expect reads the next frame, comments aside, and fails unless it has the event.
+// event reads a frame that is no heartbeat; ok is false at the end of the stream. Heartbeats come while a test takes long. They do not
+// extend the time for the frame.
+func (l *streamClient) event() (f frame, ok bool) {
+	l.t.Helper()
+	l.wait(testenv.Limit())
+	for f, ok = l.read(); ok && f.Comment != ""; f, ok = l.read() {
+	}
+	return f, ok
+}
+
+// expect reads the next event, and fails unless it is the wanted one.
 func (l *streamClient) expect(event string) frame {
 	l.t.Helper()
-	f, ok := l.next()
-	for ok && f.Comment != "" { // heartbeats come while a test takes long
-		f, ok = l.next()
-	}
+	f, ok := l.event()
 	if !ok || f.Event != event {
 		l.t.Fatalf("got %+v (open: %t), want event %s", f, ok, event)
 	}
 	return f
 }
 
-// expectNothing fails if a frame arrives within a short time.
-func (l *streamClient) expectNothing() {
+// expectEnd reads the stream to its end, and fails if an event comes before.
+func (l *streamClient) expectEnd() {
 	l.t.Helper()
-	l.wait(150 * time.Millisecond)
-	f, err := readFrame(l.reader)
-	if timeout, ok := errors.AsType[net.Error](err); !ok || !timeout.Timeout() {
-		l.t.Fatalf("got %+v, %v, want no frame", f, err)
+	for f, ok := l.event(); ok; f, ok = l.event() {
+		l.t.Errorf("got %+v, want the end of the stream", f)
 	}
+}
+
+// expectNothing fails if frames are on their way to streams of a user: it reports another event, whose frame must be the next. It returns
+// the id of the notification.
+func expectNothing(t testing.TB, s *servertest.Server, userID string, streams ...*streamClient) (id string) {
+	t.Helper()
+	id = notified(t, s, customerEvent(userID))[0]
+	for _, l := range streams {
+		if f := l.expect("message"); f.ID != id {
+			t.Fatalf("got %+v, want no frame before that of %s", f, id)
+		}
+	}
+	return id
 }
 
 func readFrame(r *bufio.Reader) (frame, error) {

@@ -19,10 +19,8 @@ func TestStream_EndsWithSessionRightAndToken(t *testing.T) {
 	s := servertest.Start(t, heartbeat(50*time.Millisecond), func(o *settings.Settings) { o.Auth.AccessToken = 10 * time.Minute })
 	until := func(l *streamClient) {
 		t.Helper()
-		for {
-			if f, ok := l.next(); !ok {
-				return
-			} else if f.Event == "close" {
+		for f, ok := l.event(); ok; f, ok = l.event() {
+			if f.Event == "close" {
 				t.Errorf("got %+v, want it only at shutdown", f)
 			}
 		}
@@ -58,9 +56,7 @@ func TestStream_EndsWithAnIdleSession(t *testing.T) {
 	if err := s.Auth.SweepSessions(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if f, ok := ending.next(); ok {
-		t.Errorf("the stream of the idle session goes on with %+v", f)
-	}
+	ending.expectEnd()
 	id := notified(t, s, systemEvent(busy.UserID))[0]
 	if f := staying.expect("message"); f.ID != id {
 		t.Errorf("the other stream got %+v", f)
@@ -99,9 +95,7 @@ func TestStream_SendsCloseAtShutdown(t *testing.T) {
 	if f := l.expect("close"); f.member(t, "reason") != "server_shutdown" {
 		t.Errorf("got %+v", f)
 	}
-	if f, ok := l.next(); ok {
-		t.Errorf("got %+v after the close frame", f)
-	}
+	l.expectEnd()
 	refused := anna.Do("GET", path+"/sse", nil).Expect(t, 503)
 	if refused.Body != "server shutting down" || !strings.HasPrefix(refused.Header.Get("Content-Type"), "text/plain") {
 		t.Errorf("got %q, %s", refused.Body, refused.Header.Get("Content-Type"))

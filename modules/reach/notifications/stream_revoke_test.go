@@ -55,11 +55,7 @@ func TestStream_DeliversNothingAfterARevocationWasAnswered(t *testing.T) {
 				l := open(t, s.Address, "GET", user.Token)
 				l.expect("open")
 				late := publishWhile(t, []*servertest.Server{s}, user.UserID, func() { r.change(t, s, admin, user) })
-				for {
-					f, ok := l.next()
-					if !ok {
-						break
-					}
+				for f, ok := l.event(); ok; f, ok = l.event() {
 					if late[f.ID] {
 						t.Fatalf("%s was published after the answer and delivered", f.ID)
 					}
@@ -83,7 +79,9 @@ func publishWhile(t *testing.T, nodes []*servertest.Server, userID string, chang
 	stop := make(chan struct{})
 	for i := range publishers {
 		s := nodes[i%len(nodes)]
+		begun := sync.OnceFunc(start.Done)
 		ended.Go(func() {
+			defer begun() // also when a notification fails
 			for n, left := 0, after; left > 0; n++ {
 				select {
 				case <-stop:
@@ -92,7 +90,7 @@ func publishWhile(t *testing.T, nodes []*servertest.Server, userID string, chang
 				}
 				notify(t, s.DB, s.Notifications, systemEvent(userID))
 				if n == before {
-					start.Done()
+					begun()
 				}
 			}
 		})

@@ -42,7 +42,7 @@ func TestStream_HasTheHeadersOfTheAPI(t *testing.T) {
 		if got := l.expect("open"); got.Data != `{"message":"Connection established"}` || got.ID != "" {
 			t.Errorf("got %+v", got)
 		}
-		l.expectNothing()
+		expectNothing(t, s, anna.UserID, l)
 	}
 	if l := open(t, s.Address, "GET", anna.Token); l.Response.Header.Get("Access-Control-Allow-Origin") != "" {
 		t.Error("an origin is allowed without one in the request")
@@ -94,8 +94,8 @@ func TestStream_CarriesNotificationsInTheLanguageOfEachConnection(t *testing.T) 
 	if f := french.expect("message"); f.member(t, "title") != "Client Vreni Muster saisi" || f.ID != id {
 		t.Errorf("got %+v", f)
 	}
-	other.expectNothing()
-	german.expectNothing()
+	expectNothing(t, s, beat.UserID, other)
+	expectNothing(t, s, anna.UserID, german)
 	eventually(t, func() bool { return list(t, anna, "").Data[0]["sent_at"] != nil })
 }
 

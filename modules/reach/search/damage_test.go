@@ -4,25 +4,30 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"kontor/server/servertest"
 	"kontor/store"
 	"kontor/store/storetest"
+	"kontor/store/testenv"
 )
 
-// messages is a log that sends its messages.
+// messages is a log that counts the messages with a text.
 type messages struct {
 	slog.Handler
-	sent chan string
+	text string
+	sent *atomic.Int64
 }
 
-// Enabled reports true: every message is sent.
+// Enabled reports true: every message is searched.
 func (m messages) Enabled(context.Context, slog.Level) bool { return true }
 
-// Handle sends the message.
+// Handle counts the message if it has the text.
 func (m messages) Handle(_ context.Context, r slog.Record) error {
-	m.sent <- r.Message
+	if strings.Contains(r.Message, m.text) {
+		m.sent.Add(1)
+	}
 	return nil
 }
 
@@ -42,23 +47,16 @@ func TestIndex_IsRepaired(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	log := messages{slog.DiscardHandler, make(chan string, 100)}
+	log := messages{slog.DiscardHandler, "full-text index is damaged", new(atomic.Int64)}
 	db = storetest.OpenAgain(t, store.Options{Dir: dir, Log: slog.New(log)})
-	for message := range log.sent {
-		if strings.Contains(message, "full-text index is damaged") {
-			break
-		}
-	}
-	// The repair is a job of the writer: one that follows it sees its result.
-	var left int
-	servertest.InTx(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return tx.QueryRow(ctx, `SELECT COUNT(*) FROM search_documents`).Scan(&left)
-	})
-	for left != 0 {
+	testenv.Wait(t, "the damage to be noticed", func() bool { return log.sent.Load() > 0 })
+	testenv.Wait(t, "the repair", func() bool {
+		var left int
 		servertest.InTx(t, db, func(ctx context.Context, tx *store.Tx) error {
 			return tx.QueryRow(ctx, `SELECT COUNT(*) FROM search_documents`).Scan(&left)
 		})
-	}
+		return left == 0
+	})
 	servertest.Exec(t, db, `INSERT INTO search_documents (number, source, source_id, rec_id, title, body) VALUES (1, 'customers', 'a', 'a', ' cclara ', '')`)
 	if err := db.Ready(t.Context()); err != nil {
 		t.Errorf("the database is not ready: %v", err)

@@ -64,7 +64,7 @@ func (s *Service) catchUp(ctx context.Context) (complete bool, err error) {
 	if ready || err != nil {
 		return ready, err
 	}
-	waiting, cancel := context.WithTimeout(ctx, patience)
+	waiting, cancel := context.WithTimeout(ctx, s.Patience)
 	defer cancel()
 	for {
 		if err := s.take(waiting); err != nil {

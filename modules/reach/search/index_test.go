@@ -3,7 +3,6 @@ package search_test
 import (
 	"bytes"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,9 +62,7 @@ func TestIndex_ForgetsErasedRecordsAtOnce(t *testing.T) {
 	if _, with := documents(t, s.DB, "zzyqtask"); with != 0 {
 		t.Error("a deleted task has a document")
 	}
-	for status := 0; status != http.StatusOK; {
-		status = admin.Do("POST", "/v1/customers/"+id+"/erasure", map[string]any{"reason": "request"}).Status
-	}
+	admin.Erase("/v1/customers/" + id)
 	if all, with := documents(t, s.DB, "qvwxyz"); with != 0 || all < 300 {
 		t.Errorf("%d of %d documents have words of the erased customer", with, all)
 	}

@@ -41,6 +41,10 @@ type Type struct {
 // Service answers searches. Create one with [New].
 type Service struct {
 	personal.Nothing
+	// Patience is how long a search waits for the documents to catch up: longer only while records are read for the first time, or while
+	// more is written than the index takes.
+	Patience time.Duration
+
 	db       *store.DB
 	log      *slog.Logger
 	types    []Type
@@ -53,7 +57,7 @@ type Service struct {
 
 // New returns the module for records of some types, in the order of the answers with the same relevance.
 func New(db *store.DB, log *slog.Logger, types []Type) *Service {
-	s := &Service{db: db, log: log, types: types, names: map[string]string{}, catching: make(chan struct{}, 1)}
+	s := &Service{Patience: defaultPatience, db: db, log: log, types: types, names: map[string]string{}, catching: make(chan struct{}, 1)}
 	for _, t := range types {
 		s.sources = append(s.sources, t.Module.TextSources()...)
 	}
@@ -69,9 +73,7 @@ func (s *Service) SetTable(table []endpoint.Endpoint) {
 }
 
 const (
-	// patience is how long a search waits for the documents to catch up: longer only while records are read for the first time, or
-	// while more is written than the index takes.
-	patience = 2 * time.Second
+	defaultPatience = 2 * time.Second
 	// retryAfter is when a list that could not wait should be read again.
 	retryAfter = 2 * time.Second
 )

@@ -44,6 +44,7 @@ func TestLibraries_VerifyCalls(t *testing.T) {
 	}
 	call := func() (v verdict) {
 		t.Helper()
+		s.Clock.Set(time.Now())
 		admin.Create("/v1/customers", map[string]any{"first_name": "Zoë", "last_name": "Müller", "email": "zoe@example.ch"})
 		if err := json.Unmarshal([]byte(receiver.Line("{")), &v); err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kontor/modules/bank/invoices/qrbill"
+	"kontor/store/testenv"
 )
 
 func TestClose_CancelsRunningReads(t *testing.T) {
@@ -33,7 +34,7 @@ func TestClose_CancelsRunningReads(t *testing.T) {
 			}
 		})
 	}
-	<-running
+	testenv.Wait(t, "a file to be read", func() bool { return len(running) > 0 })
 	reader.Close(t.Context())
 	group.Wait()
 	if _, err := read(reader, load(t, "png-150-b42-01.png"), qrbill.Options{}); !errors.Is(err, qrbill.ErrBusy) {

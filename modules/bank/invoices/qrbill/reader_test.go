@@ -224,8 +224,7 @@ func FuzzRead(f *testing.F) {
 	for _, head := range []string{"\x89PNG\r\n\x1a\n", "GIF89a", "BM", "RIFF\x00\x00\x00\x00WEBPVP8 ", "II*\x00\x08\x00\x00\x00", "MM\x00*\x00\x00\x00\x08", "\x00\x00\x00\x18ftypheic", "<svg"} {
 		f.Add([]byte(head + "0123456789"))
 	}
-	reader := qrbill.NewReader(qrbill.Config{Limits: qrbill.Limits{Pixels: 100_000, Time: 5 * time.Second}})
-	f.Cleanup(func() { reader.Close(context.Background()) })
+	reader := newReader(f, qrbill.Config{Limits: qrbill.Limits{Pixels: 100_000}})
 	f.Fuzz(func(t *testing.T, file []byte) {
 		if bytes.Contains(file, []byte("%PDF-")) {
 			return // the sandbox confines the PDF engine; this test is about the image decoders

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -187,9 +186,7 @@ func TestSum_ReturnsWhenTheContextEnds(t *testing.T) {
 		_, err := h.Sum(ctx, cheap, secret, salt)
 		returned <- err
 	}()
-	for h.Made() == 0 { // until it has its slot
-		runtime.Gosched()
-	}
+	testenv.Wait(t, "the caller to have its slot", func() bool { return h.Made() == 1 })
 	waiting, stop := context.WithCancel(t.Context())
 	stop()
 	if _, err := h.Sum(waiting, cheap, secret, salt); !errors.Is(err, context.Canceled) {
@@ -203,7 +200,7 @@ func TestSum_ReturnsWhenTheContextEnds(t *testing.T) {
 		t.Error("the slot was released before the sum ended")
 	}
 	h.Close(t.Context())
-	h.slots <- struct{}{} // returns when the slot is free
+	testenv.Wait(t, "the slot to be free", func() bool { return len(h.slots) == 0 })
 }
 
 func TestSum_FailsAfterClose(t *testing.T) {
