@@ -13,8 +13,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -147,8 +150,11 @@ func runToEnd(tb testing.TB, cmd *exec.Cmd) Outcome {
 	if err := testenv.Start(cmd); err != nil {
 		tb.Fatal(err)
 	}
-	kill := time.AfterFunc(testenv.Limit(), func() { _ = cmd.Process.Kill() }) // a server that started although it should have failed
-	defer kill.Stop()
+	late := time.AfterFunc(testenv.Limit(), func() { // a server that started although it should have failed
+		tb.Errorf("%v has not ended within %v", cmd.Args, testenv.Limit())
+		_ = cmd.Process.Kill()
+	})
+	defer late.Stop()
 	err := cmd.Wait()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		tb.Fatal(err)
@@ -156,11 +162,14 @@ func runToEnd(tb testing.TB, cmd *exec.Cmd) Outcome {
 	return Outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// ExpectSuccess stops the test unless the command exited with 0 and printed nothing to standard error. It returns the
-// standard output.
+// backupProgress is a line that a backup prints every two seconds.
+var backupProgress = regexp.MustCompile(`(?m)^ *\d+ % of \S+ MB, \S+ MB/s\n`)
+
+// ExpectSuccess stops the test unless the command exited with 0 and printed nothing to standard error, except for the progress of a
+// backup that is slow. It returns the standard output.
 func ExpectSuccess(tb testing.TB, o Outcome) string {
 	tb.Helper()
-	if o.Code != 0 || o.Stderr != "" {
+	if o.Code != 0 || backupProgress.ReplaceAllString(o.Stderr, "") != "" {
 		tb.Fatalf("exit code %d, stderr %q", o.Code, o.Stderr)
 	}
 	return o.Stdout
@@ -203,12 +212,23 @@ type Process struct {
 	Cmd    *exec.Cmd
 	URL    string
 	scrape string // URL of the metrics
-	Stdout *Output
+	Stdout Printed
 	Stderr *Output
-	Code   func() int // waits for the end and returns the exit code; may be called repeatedly
 	ended  chan struct{}
 
 	Listens func() // waits until the server listens or has ended; then url is set or empty
+}
+
+// Printed is the path of the file that holds the standard output of a process. Unlike a pipe, it has all that the process wrote before
+// it logged that it listens.
+type Printed string
+
+func (p Printed) String() string {
+	text, err := os.ReadFile(string(p))
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }
 
 // Output collects what a process writes.
@@ -310,20 +330,20 @@ func Launch(tb testing.TB, environ []string, args ...string) *Process {
 
 func launchProgram(tb testing.TB, path string, environ []string, args ...string) *Process {
 	tb.Helper()
-	p := &Process{TB: tb, Stdout: &Output{}, Stderr: &Output{}, ended: make(chan struct{})}
-	p.Cmd = commandOf(path, environ, append([]string{"serve", "--server.listen=127.0.0.1:0", "--metrics.listen=127.0.0.1:0"}, args...)...)
-	p.Cmd.Stdout = p.Stdout
+	p := &Process{TB: tb, Stdout: Printed(filepath.Join(tb.TempDir(), "stdout")), Stderr: &Output{}, ended: make(chan struct{})}
+	p.Cmd = commandOf(path, environ, append(slices.Concat([]string{"serve", "--server.listen=127.0.0.1:0", "--metrics.listen=127.0.0.1:0"}, patience()), args...)...)
+	stdout, err := os.Create(string(p.Stdout))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer stdout.Close()
+	p.Cmd.Stdout = stdout
 	reader, writer := io.Pipe()
 	p.Cmd.Stderr = io.MultiWriter(p.Stderr, writer)
+	p.Cmd.WaitDelay = testenv.Limit() // a process of its own may keep the log open
 	if err := testenv.Start(p.Cmd); err != nil {
 		tb.Fatal(err)
 	}
-	p.Code = sync.OnceValue(func() int {
-		_ = p.Cmd.Wait() // ProcessState holds the result
-		writer.Close()
-		close(p.ended)
-		return p.Cmd.ProcessState.ExitCode()
-	})
 	tb.Cleanup(func() {
 		p.Kill()
 		if log := p.Stderr.String(); strings.Contains(log, "WARNING: DATA RACE") {
@@ -336,9 +356,46 @@ func launchProgram(tb testing.TB, path string, environ []string, args ...string)
 		close(listens)
 		io.Copy(io.Discard, reader)
 	}()
-	go p.Code()
-	p.Listens = func() { <-listens }
+	go func() {
+		_ = p.Cmd.Wait() // ProcessState holds the result
+		writer.Close()
+		close(p.ended)
+	}()
+	p.Listens = func() { tb.Helper(); p.await(listens, "listen") }
 	return p
+}
+
+// patience returns the settings of a server that does not fail requests on a busy machine, and that takes its time to stop.
+func patience() []string {
+	const longest = 10 * time.Minute // that the settings accept
+	limit := int(max(time.Second, min(testenv.Limit(), longest)).Seconds())
+	return []string{fmt.Sprintf("--server.request_seconds=%d", limit), "--server.shutdown_seconds=3600"}
+}
+
+// await waits for something that the process does. A process that does not do it in time prints its goroutines and is ended, which fails
+// the test.
+func (p *Process) await(done <-chan struct{}, what string) {
+	p.TB.Helper()
+	timer := time.NewTimer(testenv.Limit())
+	defer timer.Stop()
+	select {
+	case <-done:
+		return
+	case <-timer.C:
+	}
+	_ = p.Cmd.Process.Signal(syscall.SIGQUIT) // it may be suspended
+	kill := time.AfterFunc(testenv.Limit(), func() { _ = p.Cmd.Process.Kill() })
+	defer kill.Stop()
+	<-p.ended
+	<-done
+	p.TB.Errorf("the server did not %s within %v:\n%s", what, testenv.Limit(), p.Stderr)
+}
+
+// Code waits for the end of the process and returns its exit code. It may be called repeatedly.
+func (p *Process) Code() int {
+	p.TB.Helper()
+	p.await(p.ended, "end")
+	return p.Cmd.ProcessState.ExitCode()
 }
 
 // listening reads the log until the server listens. It returns its URL and that of its metrics, or "" when the log ends
@@ -365,6 +422,7 @@ func (p *Process) Alive() bool {
 
 // Kill ends the process with SIGKILL.
 func (p *Process) Kill() {
+	p.TB.Helper()
 	_ = p.Cmd.Process.Kill() // it may have ended already
 	p.Code()
 }
@@ -394,41 +452,41 @@ func Strace(tb testing.TB, args ...string) *exec.Cmd {
 	return exec.Command(testenv.Tool(tb, "strace"), args...)
 }
 
+// trace runs strace on all threads of a process until release is called, which sends it a signal.
+func (p *Process) trace(end os.Signal, args ...string) (release func()) {
+	p.TB.Helper()
+	tracer := Strace(p.TB, append([]string{"-f", "-p", fmt.Sprint(p.Cmd.Process.Pid), "-o", os.DevNull}, args...)...)
+	out, err := tracer.StderrPipe()
+	if err != nil {
+		p.TB.Fatal(err)
+	}
+	if err := testenv.Start(tracer); err != nil {
+		p.TB.Fatal(err)
+	}
+	release = sync.OnceFunc(func() {
+		_ = tracer.Process.Signal(end)
+		_ = tracer.Wait()
+	})
+	p.TB.Cleanup(release)
+	late := time.AfterFunc(testenv.Limit(), func() { _ = tracer.Process.Kill() })
+	defer late.Stop()
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), "attached") {
+			go io.Copy(io.Discard, out) // so that strace does not block on a full pipe
+			return release
+		}
+	}
+	p.TB.Fatal("strace did not attach")
+	return nil
+}
+
 // Inject makes system calls of a running server on one file fail, until release is called. fault is an injection expression
 // of strace.
 func Inject(t *testing.T, p *Process, file, fault string) (release func()) {
 	t.Helper()
 	call, _, _ := strings.Cut(fault, ":")
-	trace := Strace(t, "-f", "-p", fmt.Sprint(p.Cmd.Process.Pid), "-P", file, "-o", os.DevNull, "-e", "trace="+call, "-e", "inject="+fault)
-	out, err := trace.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := testenv.Start(trace); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(out)
-	attached := false
-	for !attached && lines.Scan() {
-		attached = strings.Contains(lines.Text(), "attached")
-	}
-	if !attached {
-		t.Fatal("strace did not attach")
-	}
-	go func() {
-		for lines.Scan() { // so that strace does not block on a full pipe
-		}
-	}()
-	ended := false
-	release = func() {
-		if !ended {
-			ended = true
-			_ = trace.Process.Signal(os.Interrupt)
-			_ = trace.Wait()
-		}
-	}
-	t.Cleanup(release)
-	return release
+	return p.trace(os.Interrupt, "-P", file, "-e", "trace="+call, "-e", "inject="+fault)
 }
 
 // ErrorLines returns the lines on standard error that are not log lines.
@@ -453,24 +511,5 @@ func (p *Process) WaitForCheckpoint() {
 // StallSyncs makes each fdatasync of the process hang until release is called.
 func (p *Process) StallSyncs() (release func()) {
 	p.TB.Helper()
-	tracer := Strace(p.TB, "-f", "-p", fmt.Sprint(p.Cmd.Process.Pid), "-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter=600s")
-	output, err := tracer.StderrPipe()
-	if err != nil {
-		p.TB.Fatal(err)
-	}
-	if err := testenv.Start(tracer); err != nil {
-		p.TB.Fatal(err)
-	}
-	release = func() {
-		_ = tracer.Process.Kill() // the kernel resumes the stalled calls
-		_ = tracer.Wait()
-	}
-	p.TB.Cleanup(release)
-	var line [4096]byte
-	n, err := output.Read(line[:]) // "Process … attached"
-	if err != nil || !strings.Contains(string(line[:n]), "attached") {
-		p.TB.Fatalf("strace printed %q, %v", line[:n], err)
-	}
-	go io.Copy(io.Discard, output)
-	return release
+	return p.trace(os.Kill, "-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter=600s") // the kernel resumes the stalled calls
 }
