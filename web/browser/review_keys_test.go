@@ -43,7 +43,7 @@ func (s *testServer) addScan(token, customer string) {
 	request.Header.Set("Authorization", "Bearer "+token)
 	request.Header.Set("Content-Type", "image/png")
 	request.Header.Set("Content-Disposition", `attachment; filename="passport.png"`)
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := apiClient.Do(request)
 	if err != nil {
 		s.t.Fatal(err)
 	}
