@@ -58,13 +58,19 @@ func freeAddress(tb testing.TB) string {
 	return strings.Replace(testenv.FreeAddress(tb), "127.0.0.1", "localhost", 1)
 }
 
+// maxRequestTime is the largest value of server.request_seconds.
+const maxRequestTime = 10 * time.Minute
+
 // apiClient sends the requests of the tests that need no browser.
 var apiClient = &http.Client{Timeout: testenv.Limit()}
 
-// start runs the server and waits until it is ready.
+// start runs the server and waits until it is ready. A busy machine does not fail requests, and the sign-ins of parallel tests do not
+// end the sessions of the administrator that they share.
 func (p *process) start() error {
+	requestTime := min(testenv.Limit(), maxRequestTime)
 	arguments := []string{"serve", "--server.listen", p.address, "--server.base_url", "http://" + p.address, "--data.dir", p.dir,
-		"--rate_limits.public_per_minute", "6000", "--log.level", "error"}
+		"--server.request_seconds", fmt.Sprint(int(requestTime.Seconds())), "--invoices.timeout_seconds", fmt.Sprint(int(requestTime.Seconds())),
+		"--auth.sessions_max", "0", "--rate_limits.public_per_minute", "6000", "--log.level", "error"}
 	p.command = exec.Command(program, append(arguments, p.more...)...)
 	p.command.Env = append(os.Environ(), "KONTOR_ADMIN_EMAIL="+adminLogin, "KONTOR_API_KEY="+apiKey)
 	if p.printed == nil {
