@@ -140,7 +140,7 @@ func TestUser_KeepsAChoiceWhileTheRecordIsLoaded(t *testing.T) {
 	p.onNext(http.MethodGet, "/v1/users/"+other.id, delayResponse(loading, release))
 	save()
 	v.see("Saved")
-	<-loading
+	happens(t, "the user to be loaded again", loading)
 	v.eval(box("Customer") + `.click()`)
 	v.until(`!` + box("Customer") + `.checked`)
 	v.closeToasts()

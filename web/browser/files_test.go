@@ -123,7 +123,7 @@ func TestFiles_ALateListDoesNotHideAnUpload(t *testing.T) {
 	read, release := make(chan struct{}), make(chan struct{})
 	p.onNext(http.MethodGet, "/v1"+customer+"/kyc/files", delayResponse(read, release))
 	v.goTo(customer + "/kyc")
-	<-read
+	happens(t, "the answer to be read", read)
 	v.chooseFile(fileField, samplePicture)
 	v.until(`document.querySelector('.files li .thumbnail canvas')?.width > 0`)
 	v.deliver("/kyc/files", release)

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"kontor/store/testenv"
 )
 
 // faultyProxy is a proxy in front of the server that can delay, replace or drop responses.
@@ -78,6 +80,19 @@ func (p *faultyProxy) onNext(method, path string, act func(w http.ResponseWriter
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.rules = append(p.rules, &rule{method: method, path: path, left: 1, act: act})
+}
+
+// happens waits until something is received from a channel or the channel is closed. what completes the sentence "waited for …".
+func happens(t *testing.T, what string, events <-chan struct{}) {
+	t.Helper()
+	testenv.Wait(t, what, func() bool {
+		select {
+		case <-events:
+			return true
+		default:
+			return false
+		}
+	})
 }
 
 // dropResponse performs the request and closes the connection in the middle of the response. Without the first half, the
