@@ -125,7 +125,7 @@ func TestMatrix_KeepsWhatIsChangedWhileItIsSaved(t *testing.T) {
 	v.eval(box("3") + `.click()`)
 	v.until(`document.querySelectorAll('.matrix .changed').length === 2`)
 	saved, release := make(chan struct{}), make(chan struct{})
-	p.onNext(http.MethodPut, "/v1/rbac/roles/"+role, delayResponse(saved, release))
+	p.onNext(http.MethodPut, "/v1/rbac/roles/"+role+"/permissions", delayResponse(saved, release))
 	v.click(`.save-bar button:last-child`)
 	happens(t, "the role to be saved", saved)
 	v.eval(box("3") + `.click()`)
