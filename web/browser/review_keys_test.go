@@ -130,7 +130,7 @@ func TestReviewKeys_DecideOnlyWhatWasSeenAndCanBeUndone(t *testing.T) {
 	v.keys("a")
 	v.until(`document.querySelector('.review-decision [value=verified]:checked')`)
 	v.keys(enter)
-	v.see("Open each scan before you decide")
+	v.seeMessage("Open each scan before you decide")
 	v.keys("o")
 	v.until(`document.querySelector('dialog[open] .sheet canvas')`)
 	v.keys("a")

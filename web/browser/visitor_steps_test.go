@@ -117,10 +117,19 @@ func (v *visitor) gone(selector string) {
 	v.until(fmt.Sprintf(`!document.querySelector(%q)`, selector))
 }
 
-// closeToasts closes the messages about finished actions, so that the next message is not mistaken for an earlier one.
-func (v *visitor) closeToasts() {
+// keptMessages has a page keep the messages about finished actions in window.messages: they show for five seconds only, and a busy machine
+// may look later.
+const keptMessages = `window.messages = []; new MutationObserver((changes) => {
+	for (const { addedNodes } of changes) for (const node of addedNodes) if (node.nodeType === Node.ELEMENT_NODE) {
+		for (const one of [...(node.matches('.toast') ? [node] : []), ...node.querySelectorAll('.toast')]) window.messages.push(one.textContent);
+	}
+}).observe(document, { childList: true, subtree: true })`
+
+// seeMessage waits until the page has shown a message with a text. Each message counts once.
+func (v *visitor) seeMessage(text string) {
 	v.t.Helper()
-	v.until(`(document.querySelectorAll('.toast button').forEach((one) => one.click()), !document.querySelector('.toast'))`)
+	encoded, _ := json.Marshal(text) // Strings can always be encoded.
+	v.until(fmt.Sprintf(`(() => { const at = window.messages.findIndex((one) => one.includes(%s)); window.messages.splice(0, at + 1); return at >= 0; })()`, encoded))
 }
 
 // waitInPage waits up to a second for a condition, in the page: the processes of the browser need not exchange messages for each look.

@@ -179,7 +179,7 @@ func TestTasks_SelectedAreAssignedAndClosed(t *testing.T) {
 	v.choosePerson(form, other)
 	v.picture("tasks-assign-selected")
 	v.click(form + ` button[type=submit]`)
-	v.see("2 records changed")
+	v.seeMessage("2 records changed")
 	v.until(`!document.querySelector('.bulk') && !document.querySelector('dialog[open]')`)
 	for _, task := range s.call(token, http.MethodGet, "/v1/tasks?sort=-created_at", nil)["data"].([]any) {
 		n, want := len(task.(map[string]any)["assignees"].([]any)), 0

@@ -61,7 +61,6 @@ func TestWorkbench_EditsInPlaceAndShowsActivity(t *testing.T) {
 
 	// Another change after the edit is not undone with it.
 	v.expect("412")
-	v.closeToasts()
 	v.click(`.in-place button`)
 	v.write(`.in-place-form input`, "Marco\r")
 	v.until(`document.querySelector('main h1').innerText.includes('Marco Bernasconi')`)
