@@ -8,6 +8,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"kontor/store/testenv"
@@ -130,6 +131,38 @@ func (v *visitor) seeMessage(text string) {
 	v.t.Helper()
 	encoded, _ := json.Marshal(text) // Strings can always be encoded.
 	v.until(fmt.Sprintf(`(() => { const at = window.messages.findIndex((one) => one.includes(%s)); window.messages.splice(0, at + 1); return at >= 0; })()`, encoded))
+}
+
+// heldTimers has a page keep the timers of some milliseconds until a test runs them: on a busy machine a test may need longer than that
+// for what must come before.
+const heldTimers = `(() => { const plain = window.setTimeout; window.held = [];
+	window.setTimeout = (f, ms, ...rest) => ms === %d ? -window.held.push(() => f(...rest)) : plain(f, ms, ...rest);
+	const { clearTimeout } = window;
+	window.clearTimeout = (timer) => timer < 0 ? delete window.held[-timer - 1] : clearTimeout(timer);
+	window.runHeld = () => { window.setTimeout = plain; window.held.splice(0).forEach((run) => run()) } })()`
+
+// undoTime is how long a user can undo an action, in milliseconds.
+const undoTime = 10_000
+
+// holdTimers has the page keep the timers of some milliseconds until runTimers is called.
+func (v *visitor) holdTimers(ms int) {
+	v.t.Helper()
+	v.eval(fmt.Sprintf(heldTimers, ms))
+}
+
+// holdNextTimers is like holdTimers for the pages that are opened from now on.
+func (v *visitor) holdNextTimers(ms int) {
+	v.t.Helper()
+	v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: fmt.Sprintf(heldTimers, ms)})
+		return chromedp.Void{}, err
+	})
+}
+
+// runTimers runs the timers that were kept. Later ones are as always.
+func (v *visitor) runTimers() {
+	v.t.Helper()
+	v.eval(`window.runHeld()`)
 }
 
 // waitInPage waits up to a second for a condition, in the page: the processes of the browser need not exchange messages for each look.
