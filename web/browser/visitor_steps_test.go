@@ -141,6 +141,9 @@ const heldTimers = `(() => { const plain = window.setTimeout; window.held = [];
 	window.clearTimeout = (timer) => timer < 0 ? delete window.held[-timer - 1] : clearTimeout(timer);
 	window.runHeld = () => { window.setTimeout = plain; window.held.splice(0).forEach((run) => run()) } })()`
 
+// messageTime is how long a message shows about a finished action, in milliseconds.
+const messageTime = 5000
+
 // undoTime is how long a user can undo an action, in milliseconds.
 const undoTime = 10_000
 
