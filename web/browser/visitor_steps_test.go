@@ -156,8 +156,14 @@ func (v *visitor) holdTimers(ms int) {
 // holdNextTimers is like holdTimers for the pages that are opened from now on.
 func (v *visitor) holdNextTimers(ms int) {
 	v.t.Helper()
+	v.prepare(fmt.Sprintf(heldTimers, ms))
+}
+
+// prepare runs JavaScript in the pages that are opened from now on, before their own.
+func (v *visitor) prepare(script string) {
+	v.t.Helper()
 	v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
-		_, err := cdp.Call(ctx, tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: fmt.Sprintf(heldTimers, ms)})
+		_, err := cdp.Call(ctx, tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
 		return chromedp.Void{}, err
 	})
 }

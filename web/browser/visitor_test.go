@@ -81,13 +81,11 @@ func watch(ctx context.Context, t *testing.T, s *testServer, l look) *visitor {
 		if err != nil {
 			return chromedp.Void{}, err
 		}
-		if _, err := cdp.Call(ctx, tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: keptMessages}); err != nil {
-			return chromedp.Void{}, err
-		}
 		// Several windows are open; each must behave as the active one.
 		_, err = cdp.Call(ctx, tab, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 		return chromedp.Void{}, err
 	})
+	v.prepare(keptMessages)
 	t.Cleanup(func() {
 		v.mutex.Lock()
 		defer v.mutex.Unlock()
