@@ -212,5 +212,6 @@ func TestReview_KeysCanBeSwitchedOff(t *testing.T) {
 	v.click(`dialog[open] header button`)
 	v.gone(`dialog[open]`)
 	v.keys("a")
+	v.painted()
 	v.until(`document.querySelector('[value=action_required]:checked')`)
 }

@@ -49,9 +49,15 @@ func (v *visitor) clickSlowly(selector string) {
 		const box = one.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; })()`, selector))
 	mouse := input.DispatchMouseEventParams{Type: "mousePressed", X: at[0], Y: at[1], Button: input.MouseButtonLeft, ClickCount: 1}
 	send(v, input.DispatchMouseEvent, mouse)
-	ask[bool](v, `new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(painted, 0, true))))`)
+	v.painted()
 	mouse.Type = "mouseReleased"
 	send(v, input.DispatchMouseEvent, mouse)
+}
+
+// painted waits until the page has painted what an event has changed.
+func (v *visitor) painted() {
+	v.t.Helper()
+	ask[bool](v, `new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(painted, 0, true))))`)
 }
 
 // clickText waits for a button or link with a text and clicks it.
