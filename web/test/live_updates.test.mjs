@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { afterEach, test } from 'node:test';
+import { afterEach, mock, test } from 'node:test';
 import { answerWith, json, requests, signedIn } from './browser.mjs';
 
 signedIn();
 const { conversations, messageOf, setOpenChat } = await import('../app/conversations.js');
 const { countUnread, markChatRead, startLiveUpdates, stopLiveUpdates, unread } = await import('../app/live_updates.js');
 const { nameOf } = await import('../app/people.js');
-const { connection } = await import('../app/stream.js');
+const { connection, onFrame } = await import('../app/stream.js');
 
 const anna = '01980000-0000-7000-8000-0000000000a1';
 const chat = (id, unreadCount) => ({ id, participants: ['u1', anna], unreadCount, updatedAt: '2026-01-01T00:00:00.000Z' });
@@ -45,8 +45,11 @@ const until = (source, condition) => new Promise((resolve) => {
   return undefined;
 });
 
-/** Starts the live updates and waits for the first counts. */
+const SOON_MS = 150; // Several reasons to count again in a row are one.
+
+/** Starts the live updates and waits for the first counts. No time passes by itself. */
 async function start() {
+  mock.timers.enable({ apis: ['setTimeout'] });
   answerWith(...Array(20).fill(answer));
   startLiveUpdates();
   await until(unread, (now) => now.notifications !== null && now.chats !== null);
@@ -56,6 +59,7 @@ async function start() {
 
 afterEach(() => {
   stopLiveUpdates();
+  mock.timers.reset();
   setOpenChat('');
   sendFrame = undefined;
 });
@@ -96,7 +100,10 @@ test('the same message twice, and a message of the user, count once or not at al
 
 test('a frame without a message loads the counts again', async () => {
   await start();
+  const arrived = new Promise((resolve) => onFrame(resolve)); // after the live updates
   sendFrame({ id: 'n3', event: 'message_received', rec_type: 'chats', read: false });
+  await arrived;
+  mock.timers.tick(SOON_MS);
   await until(conversations, () => requests.length === 2);
   assert.deepEqual(requests.map(({ url }) => url).sort(), ['/v1/chats', '/v1/notifications/unread-count']);
 });
