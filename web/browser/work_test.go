@@ -15,6 +15,7 @@ import (
 
 // answers records what the server answers to a visitor.
 type answers struct {
+	v     *visitor
 	mutex sync.Mutex
 	seen  []string // "403 /v1/…"
 }
@@ -22,7 +23,7 @@ type answers struct {
 // record begins to record the answers to a visitor.
 func record(v *visitor) *answers {
 	v.t.Helper()
-	a := &answers{}
+	a := &answers{v: v}
 	if err := chromedp.Listen(v.ctx, func(event any) {
 		if e, ok := event.(*network.EventResponseReceived); ok {
 			a.mutex.Lock()
@@ -33,6 +34,14 @@ func record(v *visitor) *answers {
 		v.t.Fatal(err)
 	}
 	return a
+}
+
+// complete waits until the answers that the page has got are recorded. The browser reports an answer when it likes, but one after the other.
+func (a *answers) complete() {
+	a.v.t.Helper()
+	last := fmt.Sprintf("/healthz?%d", registered.Add(1))
+	ask[string](a.v, `fetch('`+last+`').then((answer) => answer.text())`)
+	testenv.Wait(a.v.t, "the browser to report its last answer", func() bool { return len(a.with("200 "+last)) > 0 })
 }
 
 // with returns the answers that begin with a text.
@@ -74,6 +83,7 @@ func TestMenu_CausesNoRejection(t *testing.T) {
 			if name != "registrant" && len(paths) < 5 {
 				t.Errorf("the menu has only %v", paths)
 			}
+			seen.complete()
 			if rejected := seen.with("403"); len(rejected) > 0 {
 				t.Errorf("looking around was rejected: %v", rejected)
 			}
@@ -103,6 +113,7 @@ func TestChats_AreLoadedOnceForAPage(t *testing.T) {
 		s.call(s.token(other), http.MethodPost, "/v1/chats/"+chat+"/messages", map[string]any{"content": "Are you there?"})
 		unread++
 		v.until(fmt.Sprintf(`document.querySelector('.side a[href="/chats"] .count').innerText.startsWith('%d')`, unread))
+		seen.complete()
 		if n := len(seen.with("200 /v1/chats")); n != 1 {
 			t.Errorf("%s: the chats were loaded %d times, want once: %v", path, n, seen.with("200 /v1/"))
 		}
@@ -127,6 +138,7 @@ func TestNotifications_AreMarkedAsReadAtOnce(t *testing.T) {
 	for _, tab := range []*visitor{v, second} {
 		tab.until(`!document.querySelector('.side a[href="/notifications"] .count') && !document.querySelector('.inbox .unread')`)
 	}
+	seen.complete()
 	if n := len(seen.with("200 /v1/notifications/read-all")); n != 1 {
 		t.Errorf("%d requests marked all as read", n)
 	}
@@ -153,6 +165,7 @@ func TestNotifications_SelectedAreMarkedAsRead(t *testing.T) {
 	seen := record(v)
 	v.eval(`[...document.querySelectorAll('.bulk button')].find((one) => one.innerText.trim() === 'Mark as read').click()`)
 	v.until(fmt.Sprintf(`!document.querySelector('.bulk') && document.querySelectorAll('.inbox .unread').length === %d`, before-3))
+	seen.complete()
 	if n := len(seen.with("200 /v1/notifications/read-all")); n != 1 {
 		t.Errorf("%d requests marked the selected ones as read", n)
 	}
