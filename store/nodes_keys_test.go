@@ -10,6 +10,7 @@ import (
 	"kontor/store"
 	"kontor/store/audittrail"
 	"kontor/store/inspect"
+	"kontor/store/sealing"
 	"kontor/store/storetest"
 )
 
@@ -188,6 +189,35 @@ func TestNodes_RotateAtTheSameTime(t *testing.T) {
 		t.Error("values are missing")
 	}
 	checkTrail(t, nodes[0])
+}
+
+// A rotation that another node overtakes, which this one already follows, must not store a further keyring: values that are sealed with
+// the first one could not be opened any more.
+func TestNodes_ARotationThatAnotherOvertakes(t *testing.T) {
+	first := storetest.OpenShared(t, nil)
+	notes(first)
+	writeNotes(t, first, 0, 20)
+	nodes, rotation := withBothKeys(t, first, 2)
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	begun := nodes[1].KeysAsNow()
+	if _, err := nodes[0].RotateMasterKey(t.Context(), rotation); err != nil {
+		t.Fatal(err)
+	}
+	master, err := sealing.ParseMasterKey(newKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nodes[1].ReplaceMasterKey(t.Context(), begun, master); err == nil || !strings.Contains(err.Error(), "in the meantime") {
+		t.Errorf("got %v", err)
+	}
+	for i, node := range nodes {
+		if node.KeyGeneration() != 1 || readNotes(t, node) != 20 {
+			t.Errorf("node %d: generation %d", i, node.KeyGeneration())
+		}
+	}
+	checkTrail(t, nodes[1])
 }
 
 // Functions of Exclusively do not overlap, also after a node that was killed in one.

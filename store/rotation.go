@@ -96,7 +96,7 @@ func (db *DB) changeKeyring(ctx context.Context, action string, change func(seal
 			return err
 		}
 		ring := change(present)
-		if err := audittrail.StoreKeyring(ctx, tx, db.keys, ring); err != nil {
+		if _, err := audittrail.StoreKeyring(ctx, tx, db.keys, ring); err != nil {
 			return err
 		}
 		if action != "" {
@@ -218,7 +218,7 @@ func (db *DB) replaceKeyFile(ctx context.Context, compromised bool) error {
 	if err := db.dir.WriteNextKey(master); err != nil {
 		return err
 	}
-	err := db.replaceMasterKey(ctx, master, compromised)
+	err := db.replaceMasterKey(ctx, db.keys.Copy(), master, compromised)
 	if err != nil && !errors.Is(err, ErrOutcomeUnknown) {
 		return errors.Join(err, db.dir.Remove(datadir.NextKey))
 	}
@@ -237,42 +237,49 @@ func (db *DB) replaceGivenKey(ctx context.Context, r Rotation) error {
 	if err != nil {
 		return fmt.Errorf("KONTOR_SECRET_KEY_PREVIOUS: %w", err)
 	}
-	if !db.keys.IsMaster(previous) {
+	present := db.keys.Copy()
+	if !present.IsMaster(previous) {
 		return fmt.Errorf("KONTOR_SECRET_KEY_PREVIOUS is not the present secret key of %s: %w", db.path, ErrWrongKey)
 	}
 	master, err := sealing.ParseMasterKey(r.SecretKey)
 	if err != nil {
 		return fmt.Errorf("KONTOR_SECRET_KEY: %w", err)
 	}
-	if db.keys.IsMaster(master) {
+	if present.IsMaster(master) {
 		return errors.New("KONTOR_SECRET_KEY is the present secret key; set a new one")
 	}
-	if err := db.replaceMasterKey(ctx, master, r.Compromised); err != nil {
+	if err := db.replaceMasterKey(ctx, present, master, r.Compromised); err != nil {
 		return err
 	}
 	db.givenKey = master
 	return nil
 }
 
-// replaceMasterKey stores a new master key with a new generation of keys, and begins to use them.
-func (db *DB) replaceMasterKey(ctx context.Context, master []byte, compromised bool) error {
+// replaceMasterKey stores a new master key with a new generation of keys, and begins to use them. present is a copy of the keys that it
+// replaces, because db.keys may follow another node at any moment. If that node has replaced them, its keyring must stay: values are
+// sealed with it.
+func (db *DB) replaceMasterKey(ctx context.Context, present *sealing.Keys, master []byte, compromised bool) error {
 	next, err := sealing.New(master)
 	if err != nil {
 		return err
 	}
-	if err := next.Use(db.keys.Next(db.clock.Now().UTC(), audittrail.PublicExportKey(db.keys), compromised)); err != nil {
-		return err
-	}
-	detail, err := json.Marshal(audittrail.RotateExportKey(db.keys, next))
-	if err != nil {
-		return err
-	}
-	db.guard.Expect(next)
-	defer db.guard.Expect(nil)
+	defer db.guard.Expect("")
 	return db.InTx(ctx, func(tx *Tx) error {
-		if err := audittrail.StoreMasterKey(ctx, tx, db.keys, next); err != nil {
+		if err := audittrail.Renew(ctx, tx, present); err != nil {
 			return err
 		}
+		if err := next.Use(present.Next(tx.Now().Std(), audittrail.PublicExportKey(present), compromised)); err != nil {
+			return err
+		}
+		detail, err := json.Marshal(audittrail.RotateExportKey(present, next))
+		if err != nil {
+			return err
+		}
+		wrapped, err := audittrail.StoreMasterKey(ctx, tx, present, next)
+		if err != nil {
+			return err
+		}
+		db.guard.Expect(wrapped)
 		tx.Audit(AuditEntry{Actor: NilID, Action: audittrail.ActionRotated, RecType: keysType, RecID: NilID, Detail: string(detail)})
 		tx.AfterCommit(func() {
 			_ = db.guard.Adopt(func() error { db.keys.Become(next); return nil })
@@ -290,7 +297,7 @@ func (db *DB) settleKey(ctx context.Context) error {
 		db.log.Warn("the database has the secret key in KONTOR_SECRET_KEY_PREVIOUS, and other nodes use it; once every node was started with both keys, run \"kontor key rotate\"")
 	default:
 		db.log.Info("the secret key is being replaced by that in KONTOR_SECRET_KEY")
-		if err := db.replaceMasterKey(ctx, db.givenKey, false); err != nil {
+		if err := db.replaceMasterKey(ctx, db.keys.Copy(), db.givenKey, false); err != nil {
 			return err
 		}
 		db.replacedAtStart = true

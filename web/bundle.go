@@ -71,7 +71,7 @@ func (s *snapshot) bundleAll(screens []screen) error {
 
 // entries returns the modules that are imported dynamically: those of the screens, and those that modules name.
 func (s *snapshot) entries(screens []screen) []string {
-	found := []string{"app/screens/not_found.js"}
+	found := []string{"app/screens/not_found.js", "app/screens/no_access.js"}
 	for _, row := range screens {
 		found = append(found, "app/screens/"+row.Module+".js", "app/screens/"+cmp.Or(row.Client.Module, row.Module)+".js")
 	}

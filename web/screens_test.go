@@ -2,9 +2,11 @@ package web_test
 
 import (
 	"encoding/json"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -52,6 +54,55 @@ func TestScreens_AreComplete(t *testing.T) {
 				t.Errorf("%s: the title %q has no text in %s", row.Path, row.Title, language)
 			}
 		}
+	}
+}
+
+// TestScreens_NameEndpoints checks the endpoints that screens and their parts need: a misspelt one would hide the screen from everybody,
+// and so would one that the console does not ask about.
+func TestScreens_NameEndpoints(t *testing.T) {
+	table, err := os.ReadFile("../testdata/endpoints.golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for line := range strings.Lines(string(table)) {
+		if words := strings.Fields(line); len(words) > 1 {
+			known[words[0]+" "+words[1]] = true
+		}
+	}
+	var rows []struct{ Path, Call string }
+	readJSON(t, "screens.json", &rows)
+	asked := map[string]bool{}
+	for _, row := range rows {
+		asked[row.Call] = true
+		if row.Call != "" && !known[row.Call] {
+			t.Errorf("%s: there is no endpoint %q", row.Path, row.Call)
+		}
+	}
+	access, err := os.ReadFile("app/access.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(access), "export const CALL = {")
+	list, _, _ = strings.Cut(list, "};")
+	endpoints := regexp.MustCompile(`'([A-Z]+ /v1/[^']*)'`)
+	for _, match := range endpoints.FindAllStringSubmatch(list, -1) {
+		asked[match[1]] = true
+	}
+	err = filepath.WalkDir("app", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		for _, match := range endpoints.FindAllStringSubmatch(string(text), -1) {
+			if !known[match[1]] || !asked[match[1]] {
+				t.Errorf("%s: %q is an endpoint: %v, the console asks about it: %v", name, match[1], known[match[1]], asked[match[1]])
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -68,12 +68,24 @@ func (c *Caller) MayCall(endpoint string) bool {
 	if _, own := c.policy.own[endpoint]; own && c.UserID != "" && !c.SignedIn.Machine && !c.onlyRegistered() {
 		return true
 	}
+	_, _, granted := c.EndpointSource(endpoint)
+	return granted
+}
+
+// EndpointSource returns the role or user whose grant lets the caller call an endpoint.
+func (c *Caller) EndpointSource(endpoint string) (source, id string, ok bool) {
+	if c.policy == nil {
+		return "", "", false
+	}
 	for _, role := range c.Roles {
 		if c.policy.MayCall(role, endpoint) {
-			return true
+			return "role", role, true
 		}
 	}
-	return c.policy.MayCall(c.UserID, endpoint)
+	if c.policy.MayCall(c.UserID, endpoint) {
+		return "user", c.UserID, true
+	}
+	return "", "", false
 }
 
 // onlyRegistered reports whether the caller still validates their first credential.

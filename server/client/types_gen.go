@@ -1065,6 +1065,9 @@ type CheckInput struct {
 	Permission Permission `json:"permission,omitzero"`
 	// A record. Without it, or with the nil id, the check is about the type as a whole.
 	RecID string `json:"rec_id,omitzero"`
+	// An endpoint, as GET /v1/rbac/endpoints names it, instead of the other members: whether the user may call it, with
+	// whatever records.
+	Endpoint string `json:"endpoint,omitzero"`
 }
 
 // Permission is one of the values below. Later versions of the service may add values.
@@ -1089,9 +1092,9 @@ type CheckOutput struct {
 // Decision is part of an answer.
 type Decision struct {
 	Allowed bool `json:"allowed"`
-	// The source of the permission; empty if it is denied.
+	// The source of the permission; empty if it is denied, or if the endpoint needs no grant.
 	Source DecisionSource `json:"source"`
-	// Id of the role, the user or the record; the nil id if it is denied.
+	// Id of the role, the user or the record; the nil id without a source.
 	SourceID string `json:"source_id"`
 	// true if it is denied because there is no such record, for callers who could learn it from the address of the record;
 	// missing from other decisions.

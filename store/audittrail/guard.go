@@ -382,42 +382,33 @@ func readFormerKeys(ctx context.Context, q query.Querier) (former []formerKey, e
 	return former, err
 }
 
-// StoreMasterKey writes the check value of a new master key and the keyring that it wraps. It fails if another process has
-// replaced the present one.
-func StoreMasterKey(ctx context.Context, tx query.Writer, present, next *sealing.Keys) error {
-	check, _, err := readKeys(ctx, tx)
-	if err != nil {
-		return err
-	}
-	if !isCheckOf(present, check) {
-		return errReplaced
-	}
+// StoreMasterKey writes the check value of a new master key and the keyring that it wraps, which it returns. The present keys must be
+// those of the database: see [Renew].
+func StoreMasterKey(ctx context.Context, tx query.Writer, present, next *sealing.Keys) (wrapped string, err error) {
 	former, err := readFormerKeys(ctx, tx)
 	if err != nil {
-		return err
+		return "", err
 	}
 	former = append(former, formerKey{Checks: []string{boundCheck(present), ringCheck(present)}, At: tx.Now()})
 	text, err := json.Marshal(former)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if _, err := tx.Exec(ctx, engine.UpsertMeta, metaFormerKeys, string(text)); err != nil {
-		return err
+		return "", err
 	}
 	if _, err := tx.Exec(ctx, engine.UpsertMeta, metaKeyCheck, ringCheck(next)); err != nil {
-		return err
+		return "", err
 	}
 	return StoreKeyring(ctx, tx, next, *next.Keyring())
 }
 
-// StoreKeyring writes a keyring, wrapped by the master key.
-func StoreKeyring(ctx context.Context, tx query.Writer, keys *sealing.Keys, keyring sealing.Keyring) error {
-	wrapped, err := keys.Wrap(keyring)
-	if err != nil {
-		return err
+// StoreKeyring writes a keyring, wrapped by the master key, and returns it wrapped.
+func StoreKeyring(ctx context.Context, tx query.Writer, keys *sealing.Keys, keyring sealing.Keyring) (wrapped string, err error) {
+	if wrapped, err = keys.Wrap(keyring); err == nil {
+		_, err = tx.Exec(ctx, engine.UpsertMeta, metaKeyring, wrapped)
 	}
-	_, err = tx.Exec(ctx, engine.UpsertMeta, metaKeyring, wrapped)
-	return err
+	return wrapped, err
 }
 
 // IsMasterKey reports whether a database says that a key is its master key.

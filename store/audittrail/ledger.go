@@ -184,11 +184,11 @@ func putMeta(tx engine.Source, name, value string) error {
 type follower struct {
 	mu       sync.Mutex // held while the present keys change
 	followed string     // the wrapped keyring that Follow has found last
-	expected atomic.Pointer[sealing.Keys]
+	expected atomic.Pointer[string]
 }
 
-// Expect says that this process is about to replace the master key by that of other keys; nil ends it.
-func (l *Ledger) Expect(next *sealing.Keys) { l.follower.expected.Store(next) }
+// Expect says that a transaction of this process replaces the master key, with a wrapped keyring; an empty text ends it.
+func (l *Ledger) Expect(wrapped string) { l.follower.expected.Store(&wrapped) }
 
 // Adopt runs a function that changes the present keys.
 func (l *Ledger) Adopt(change func() error) error {
@@ -269,8 +269,10 @@ func (l *Ledger) checkKeys(ctx context.Context, q query.Querier, check string) e
 	if check == "" || isCheckOf(l.keys, check) {
 		return nil
 	}
-	if next := l.follower.expected.Load(); next != nil && isCheckOf(next, check) {
-		return nil
+	if expected := l.follower.expected.Load(); expected != nil && *expected != "" {
+		if _, wrapped, err := readKeys(ctx, q); err != nil || wrapped == *expected {
+			return err
+		}
 	}
 	return l.Follow(ctx, q)
 }
@@ -285,6 +287,21 @@ func (l *Ledger) PresentKeyring(ctx context.Context, q query.Querier) (sealing.K
 		return sealing.Keyring{}, explainWrongKey(ctx, q, l.keys, "the database")
 	}
 	return l.keys.Unwrap(wrapped)
+}
+
+// Renew makes the keyring of the database that of keys. It fails if another process has replaced their master key.
+func Renew(ctx context.Context, q query.Querier, keys *sealing.Keys) error {
+	check, wrapped, err := readKeys(ctx, q)
+	if err != nil {
+		return err
+	}
+	if !isCheckOf(keys, check) {
+		return errReplaced
+	}
+	if wrapped == "" {
+		return nil
+	}
+	return keys.Load(wrapped)
 }
 
 // errReplaced says that another process has replaced the master key.

@@ -157,6 +157,13 @@ func (k *Keys) Use(keyring Keyring) error {
 	return err
 }
 
+// Copy returns keys that stay what the present ones are now.
+func (k *Keys) Copy() *Keys {
+	c := &Keys{candidates: k.candidates, chosen: k.chosen}
+	c.current.Store(k.current.Load())
+	return c
+}
+
 // Become makes the master key and the keyring of other keys the present ones.
 func (k *Keys) Become(other *Keys) { k.current.Store(other.current.Load()) }
 

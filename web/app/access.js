@@ -3,6 +3,7 @@ import { learnUsers } from './people.js';
 import { session } from './session.js';
 import { store, useStore } from './store.js';
 import { t } from './i18n.js';
+import { rows } from './screen_rows.js';
 import { useLoad } from './load.js';
 
 export { myId } from './people.js';
@@ -16,6 +17,15 @@ export const TYPES = [
 
 /** The five permissions, as the server names them. */
 export const PERMISSIONS = ['create', 'read', 'update', 'delete', 'read_all'];
+
+/** The endpoints of parts of screens. */
+export const CALL = {
+  customerFiles: 'GET /v1/customers/{id}/kyc/files', customerTasks: 'GET /v1/customers/{customer_id}/tasks', events: 'GET /v1/events',
+  kyc: 'GET /v1/customers/{id}/kyc', search: 'GET /v1/search',
+};
+
+/** The endpoints that decide what the console shows: those that screens begin with, and those of parts. */
+const ENDPOINTS = [...new Set(rows.flatMap(({ call }) => call ?? [])), ...Object.values(CALL)];
 
 const CLIENT_ROLES = new Set(['Customer', 'Registrant']);
 
@@ -33,7 +43,7 @@ export const roleName = (name) => (BUILT_IN.has(name) ? t(`role.${name}`) : name
 /** A role's description, translated for built-in roles. */
 export const roleText = (role) => (BUILT_IN.has(role.name) && role.built_in !== false ? t(`role_text.${role.name}`) : role.description);
 
-/** The caller: {me, allowed: Set of "type.permission"}; null until it is loaded. */
+/** The caller: {me, allowed: Set of "type.permission" and of endpoints}; null until it is loaded. */
 export const caller = store(null);
 
 const ACTIVE_KEY = 'kontor.active';
@@ -56,13 +66,19 @@ export async function meIfNew() {
   return me;
 }
 
-/** Loads the caller's user record, unless it is known, and their permissions on each record type, with one request each. */
+/** Loads the caller's user record, unless it is known, and their permissions on each record type and endpoints, with one request each. */
 export async function loadCaller(known) {
-  const checks = TYPES.flatMap((type) => PERMISSIONS.map((permission) => ({ rec_type: type, permission })));
+  const checks = [
+    ...TYPES.flatMap((type) => PERMISSIONS.map((permission) => ({ rec_type: type, permission }))),
+    ...ENDPOINTS.map((endpoint) => ({ endpoint })),
+  ];
   const [me, answer] = await Promise.all([known ?? api.get('/v1/users/me'), api.post('/v1/rbac/check', { checks })]);
   learnUsers([me]);
   const allowed = new Set();
-  answer.results.forEach((result, i) => result.allowed && allowed.add(`${checks[i].rec_type}.${checks[i].permission}`));
+  answer.results.forEach((result, i) => {
+    const { endpoint, rec_type: type, permission } = checks[i];
+    if (result.allowed) allowed.add(endpoint ?? `${type}.${permission}`);
+  });
   caller.set({ me, allowed });
 }
 
@@ -77,6 +93,9 @@ export const may = (type, permission) => caller.get()?.allowed.has(`${type}.${pe
 
 /** Whether the caller holds any permission on a record type. */
 export const mayAny = (type) => PERMISSIONS.some((permission) => may(type, permission));
+
+/** Whether the caller may call one of ENDPOINTS. */
+export const mayCall = (endpoint) => caller.get()?.allowed.has(endpoint) ?? false;
 
 /** Renders the component again when the caller changes. */
 export const useCaller = () => useStore(caller);

@@ -1,4 +1,5 @@
 import { useEffect, useRef } from './lib.js';
+import { mayCall } from './access.js';
 import { api } from './api.js';
 import { addMessage, conversations, findChat, forgetConversations, loadConversations, markRead, messageOf } from './conversations.js';
 import { newestOnly } from './in_order.js';
@@ -21,8 +22,10 @@ async function countNotifications() {
   if (isNewest()) unread.set((was) => ({ ...was, notifications }));
 }
 
+const loadChats = async () => mayCall('GET /v1/chats') && loadConversations();
+
 /** Loads the unread counts and the list of chats again. */
-export const countUnread = () => Promise.allSettled([countNotifications(), loadConversations()]);
+export const countUnread = () => Promise.allSettled([countNotifications(), loadChats()]);
 
 const STREAM_MS = 1500; // how long the first load waits for the stream
 
@@ -52,7 +55,7 @@ let opened = false; // the stream has sent its first frame since the sign-in
 export function firstLoad() {
   first ??= streamOpen().then((isOpen) => {
     late = !isOpen;
-    return Promise.all([countNotifications().catch(() => {}), loadConversations()]);
+    return Promise.all([countNotifications().catch(() => {}), loadChats()]);
   }).catch((error) => {
     first = null;
     throw error;

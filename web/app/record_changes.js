@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from './lib.js';
 import { api, send } from './api.js';
-import { may } from './access.js';
+import { CALL, may, mayCall } from './access.js';
 import { frames } from './stream.js';
 
 // Changes of the record or the list on the screen, from the change feed. Each visible tab that shows one holds one connection; a hidden
@@ -44,7 +44,7 @@ function useFeed(types, about, onEvent) {
   const latest = useRef(onEvent);
   latest.current = onEvent;
   useEffect(() => {
-    if (!about || !may(types.split('.')[0], 'read_all')) return undefined;
+    if (!about || !may(types.split('.')[0], 'read_all') || !mayCall(CALL.events)) return undefined;
     let request;
     const start = () => {
       request = new AbortController();

@@ -2,11 +2,15 @@ package browser_test
 
 import (
 	"net/http"
+	"slices"
 	"testing"
+
+	"kontor/store"
 )
 
 // A role that is made in the console brings the endpoints of its permissions, which are shown before they are saved. Its holders can
-// sign in, read their profile and notifications, and work with the records of the role.
+// sign in, read their profile and notifications, and work with the records of the role. The console offers what they may call, and
+// requests nothing else.
 func TestOwnRole_ItsHoldersCanWork(t *testing.T) {
 	s := sharedServer(t)
 	me := s.newPerson("Administrator")
@@ -28,13 +32,20 @@ func TestOwnRole_ItsHoldersCanWork(t *testing.T) {
 	s.call(admin, http.MethodPut, "/v1/users/"+holder.id+"/roles", map[string]any{"roles": []string{name}})
 	id := s.newCustomer(admin, "Rolf", "Rollenprobe")
 	h := newVisitor(t, s, desk)
-	h.expect("403") // The overview shows tasks and chats, too.
 	h.open("/healthz")
 	h.enter(holder)
+	h.until(`document.querySelectorAll('.figure').length === 2`) // customers and notifications
+	offered := ask[[]string](h, `[...document.querySelectorAll('.side-menu a:not(.brand)')].map((one) => one.getAttribute('href'))`)
+	if want := []string{"/", "/customers", "/notifications"}; !slices.Equal(offered, want) {
+		t.Errorf("the menu has %q, want %q", offered, want)
+	}
+	h.picture("own_role")
 	h.goTo("/customers")
 	h.until(`document.querySelector('main table.data')`)
 	h.open("/customers/" + id)
 	h.see("Rollenprobe")
+	h.open("/tasks")
+	h.see("None of your roles includes this screen.")
 	h.goTo("/profile")
 	h.until(`document.querySelector('main h1')`)
 	h.goTo("/notifications")
@@ -55,6 +66,6 @@ func TestOwnRole_ARefusalSaysItsReason(t *testing.T) {
 	h.open("/healthz")
 	h.enter(holder)
 	h.until(`document.querySelector('.shell') && !document.body.innerText.includes('Almost there')`)
-	h.open("/customers")
+	h.open("/customers/" + store.NewID())
 	h.see("None of your roles includes this operation.")
 }

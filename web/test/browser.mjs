@@ -20,7 +20,11 @@ define('removeEventListener', events.removeEventListener.bind(events));
 define('dispatchEvent', events.dispatchEvent.bind(events));
 define('localStorage', new Storage());
 define('navigator', { languages: ['de-CH'], userAgent: 'Mozilla/5.0 (X11; Linux x86_64) Chrome/156.0', platform: 'Linux' });
-define('document', { documentElement: { dataset: {} }, visibilityState: 'visible', addEventListener() {}, getElementById: () => null });
+const screens = { textContent: readFileSync(new URL('../screens.json', import.meta.url), 'utf8') };
+define('document', {
+  documentElement: { dataset: {} }, visibilityState: 'visible', addEventListener() {},
+  getElementById: (id) => (id === 'screens' ? screens : null),
+});
 
 const state = { url: new URL('http://bank.example/') };
 define('location', {

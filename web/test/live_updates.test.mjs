@@ -3,10 +3,13 @@ import { afterEach, mock, test } from 'node:test';
 import { answerWith, json, requests, signedIn } from './browser.mjs';
 
 signedIn();
+const { caller } = await import('../app/access.js');
 const { conversations, messageOf, setOpenChat } = await import('../app/conversations.js');
 const { countUnread, markChatRead, startLiveUpdates, stopLiveUpdates, unread } = await import('../app/live_updates.js');
 const { nameOf } = await import('../app/people.js');
 const { connection, onFrame } = await import('../app/stream.js');
+
+caller.set({ me: { id: 'u1', roles: ['Advisor'] }, allowed: new Set(['GET /v1/chats']) });
 
 const anna = '01980000-0000-7000-8000-0000000000a1';
 const chat = (id, unreadCount) => ({ id, participants: ['u1', anna], unreadCount, updatedAt: '2026-01-01T00:00:00.000Z' });

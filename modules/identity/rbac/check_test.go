@@ -125,11 +125,47 @@ func TestCheck_RejectsInvalidInput(t *testing.T) {
 	} {
 		h.want(400, "common.invalid_input", h.root, "POST", "/v1/rbac/check", body)
 	}
-	a := h.want(400, "common.invalid_input", h.root, "POST", "/v1/rbac/check", object{"checks": []object{{}, {"rec_id": "17"}}})
-	if details, _ := a.body["details"].(map[string]any); details["checks.1.rec_id"] == nil {
-		t.Errorf("details are %v", a.body["details"])
+	for field, c := range map[string]object{
+		"checks.1.rec_id":     {"rec_id": "17"},
+		"checks.1.rec_type":   {"endpoint": "GET /v1/customers", "rec_type": "customers"},
+		"checks.1.permission": {"endpoint": "GET /v1/customers", "permission": "read"},
+	} {
+		a := h.want(400, "common.invalid_input", h.root, "POST", "/v1/rbac/check", object{"checks": []object{{}, c}})
+		if details, _ := a.body["details"].(map[string]any); len(details) != 1 || details[field] == nil {
+			t.Errorf("%s: details are %v", field, a.body["details"])
+		}
 	}
 	h.want(403, "common.rbac_no_rec_access", h.user(access.Registrant), "POST", "/v1/rbac/check", object{"checks": []object{{}}})
+}
+
+// A check of an endpoint answers as the endpoint does to the same user.
+func TestCheck_OfEndpoints(t *testing.T) {
+	h := newHarness(t)
+	role := h.role("Readers of the trail")
+	user, machine := h.user(role), h.Admin().Create("/v1/service-accounts", object{"name": "Nightly", "roles": []string{"Readers of the trail"}})
+	h.grant(object{"role_id": role, "endpoint": "GET /v1/audit"})
+	h.grant(object{"user_id": user, "endpoint": "GET /v1/tasks"})
+	for key, want := range map[string][2]string{ // of the user, and of the service account
+		"GET /v1/audit":                    {"role " + role, "role " + role},
+		"GET /v1/tasks":                    {"user " + user, "no"},
+		"GET /v1/customers":                {"no", "no"},
+		"GET /v1/users/me":                 {" " + store.NilID, "no"}, // needs no grant of people
+		"GET /.well-known/jwks.json":       {" " + store.NilID, " " + store.NilID},
+		"GET /v1/dragons":                  {"no", "no"},
+		"get /v1/audit":                    {"no", "no"},
+		"GET /v1/customers/" + store.NilID: {"no", "no"},
+	} {
+		c := object{"endpoint": key}
+		if got := [2]string{h.check(user, c), h.check(h.root, c, "user_id", machine)}; got != want {
+			t.Errorf("%s: got %q, want %q", key, got, want)
+		}
+		if got := h.check(h.root, c, "user_id", user); got != want[0] {
+			t.Errorf("%s: got %q for an administrator who asks, want %q", key, got, want[0])
+		}
+	}
+	if got := h.check(h.root, object{"endpoint": "GET /v1/customers"}); got != "role "+access.Administrator {
+		t.Errorf("got %q for an administrator", got)
+	}
 }
 
 func TestCheck_AdministratorsCheckOtherUsers(t *testing.T) {

@@ -56,6 +56,20 @@ func TestToken_HasScopes(t *testing.T) {
 	client.Do("GET", "/v1/rbac/roles", nil).Expect(t, http.StatusForbidden) // a scope without a grant
 }
 
+// A check of an endpoint counts the scopes of the token that asks.
+func TestToken_ChecksItsScopes(t *testing.T) {
+	s := servertest.Start(t)
+	id := account(t, s, access.Administrator)
+	client := issue(t, s, id, map[string]any{"scopes": []string{"customers.list", "rbac.check"}}).with(s)
+	checks := []map[string]any{{"endpoint": "GET /v1/customers"}, {"endpoint": "GET /v1/personas"}}
+	answer := client.Do("POST", "/v1/rbac/check", map[string]any{"checks": checks}).Expect(t, http.StatusOK).JSON(t)["results"].([]any)
+	for i, want := range []bool{true, false} {
+		if got := answer[i].(map[string]any)["allowed"]; got != want {
+			t.Errorf("%v: allowed is %v", checks[i], got)
+		}
+	}
+}
+
 // The next request after a change is decided by the change.
 func TestToken_EndsAtOnce(t *testing.T) {
 	for name, end := range map[string]func(s *servertest.Server, accountID string, k token) servertest.Response{

@@ -1,6 +1,6 @@
 import { html, useState } from '../lib.js';
 import { api } from '../api.js';
-import { may, myId, useRights } from '../access.js';
+import { CALL, may, mayCall, myId, useRights } from '../access.js';
 import { fullName } from '../customers.js';
 import { dateTime } from '../format.js';
 import { t, term } from '../i18n.js';
@@ -44,11 +44,11 @@ function Details({ customer, people, save }) {
     <div class="stack">
       <${PersonFacts} customer=${customer} save=${save} />
       <${ContactFacts} customer=${customer} save=${save} />
-      <${CustomerTasks} customer=${customer} brief />
+      ${mayCall(CALL.customerTasks) && html`<${CustomerTasks} customer=${customer} brief />`}
       <${RecordStream} customer=${customer} users=${users} />
     </div>
     <div class="stack">
-      <${Verification} customer=${customer} />
+      ${mayCall(CALL.kyc) && html`<${Verification} customer=${customer} />`}
       <${CustomerPeople} customer=${customer} people=${people} />
       <${Card} title=${t('customers.record')}><${Facts} list rows=${[
         [t('field.created_at'), dateTime(customer.created_at)],
@@ -66,8 +66,9 @@ function Summary({ customer }) {
   return html`<span class="row"><${Badge} group="kyc_status" value=${customer.kyc_status} /><span>${words}</span></span>`;
 }
 
-const VIEWS = [['', 'customers.details'], ['kyc', 'customers.kyc'], ['tasks', 'nav.tasks'], ['payers', 'nav.payers'],
-  ['notifications', 'nav.notifications'], ['privacy', 'privacy.title']];
+// The views with their titles, and the endpoints that they begin with.
+const VIEWS = [['', 'customers.details'], ['kyc', 'customers.kyc', CALL.kyc], ['tasks', 'nav.tasks', CALL.customerTasks],
+  ['payers', 'nav.payers', 'GET /v1/payers'], ['notifications', 'nav.notifications'], ['privacy', 'privacy.title']];
 
 /** One customer: identity, contact, verification, tasks and payers. */
 export default function Customer({ id, tab = '' }) {
@@ -85,7 +86,8 @@ export default function Customer({ id, tab = '' }) {
       ${load.error ? html`<${ErrorBox} error=${load.error} retry=${load.reload} />` : html`<${Skeleton} lines=${8} />`}`;
   }
   const path = (view) => `/customers/${id}${view && `/${view}`}`;
-  const tabs = VIEWS.filter(([view]) => view !== 'privacy' || rights.update).map(([view, key]) => [path(view), t(key)]);
+  const shows = ([view, , call]) => (view === 'privacy' ? rights.update : !call || mayCall(call));
+  const tabs = VIEWS.filter(shows).map(([view, key]) => [path(view), t(key)]);
   const name = fullName(customer);
   const isStaff = may('customers', 'read_all');
   const close = () => setEditing(false);

@@ -1,6 +1,6 @@
 import { html, useState } from '../lib.js';
 import { api } from '../api.js';
-import { may } from '../access.js';
+import { CALL, may, mayCall } from '../access.js';
 import { country } from '../countries.js';
 import { date, dateTime } from '../format.js';
 import { t, term } from '../i18n.js';
@@ -44,7 +44,8 @@ export function DocumentLine({ document, customer, mayAdd, isNew, noScan }) {
     ${document.expired
       ? html`<${Badge} group="kyc_status" value="expired" />`
       : html`<${Badge} value=${t('kyc.valid')} tone="good" />`}
-    <${FileList} of=${{ type: 'kyc_documents', parent: customer.id, record: document.id }} readOnly=${!mayAdd} />
+    ${mayCall(CALL.customerFiles) && html`
+      <${FileList} of=${{ type: 'kyc_documents', parent: customer.id, record: document.id }} readOnly=${!mayAdd} />`}
   </li>`;
 }
 

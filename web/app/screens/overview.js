@@ -1,7 +1,7 @@
 import { html } from '../lib.js';
 import { api } from '../api.js';
 import { customersOf, fullName } from '../customers.js';
-import { may, mayAny, useCaller } from '../access.js';
+import { may, mayCall, useCaller } from '../access.js';
 import { conversations } from '../conversations.js';
 import { dayFromToday } from '../dates.js';
 import { ago, locale, longDay, number } from '../format.js';
@@ -22,6 +22,9 @@ import { DueOn, isOverdue, OPEN } from './task_due.js';
 const KYC = ['verified', 'in_review', 'pending', 'action_required', 'not_started', 'expired', 'rejected'];
 const MONTHS = 12;
 const SHOWN = 7; // tasks, and notifications
+
+// The endpoints of the parts that not every role has.
+const [CUSTOMERS, TASKS, CHATS] = ['GET /v1/customers', 'GET /v1/tasks', 'GET /v1/chats'];
 
 const More = ({ href, text }) => html`<a class="more" href=${href}>${text}<${Icon} name="right" size=${14} /></a>`;
 
@@ -135,10 +138,10 @@ function Figures({ showsCustomers, growth, months, tasks, activity }) {
   const latest = activity.data?.data[0];
   return html`<div class="figures">
     ${showsCustomers && html`<${CustomerFigure} growth=${growth} months=${months} />`}
-    <${TaskFigure} tasks=${tasks} />
-    <${Figure} href="/chats" icon="chats" label=${t('overview.unread_messages')}
+    ${mayCall(TASKS) && html`<${TaskFigure} tasks=${tasks} />`}
+    ${mayCall(CHATS) && html`<${Figure} href="/chats" icon="chats" label=${t('overview.unread_messages')}
       value=${unread.chats === null ? null : number(unread.chats)}
-      note=${n ? t('overview.in_chats', { n }) : loaded && t('overview.all_read')} />
+      note=${n ? t('overview.in_chats', { n }) : loaded && t('overview.all_read')} />`}
     <${Figure} href="/notifications" icon="bell" label=${t('overview.unread_notifications')}
       value=${unread.notifications === null ? null : number(unread.notifications)}
       note=${latest && t('overview.latest', { ago: ago(latest.created_at) })} />
@@ -171,10 +174,10 @@ async function loadTasks() {
 export default function Overview() {
   usePreferences();
   const { me } = useCaller();
-  const showsCustomers = mayAny('customers');
-  const showsAll = may('customers', 'read_all');
+  const showsCustomers = mayCall(CUSTOMERS);
+  const showsAll = showsCustomers && may('customers', 'read_all');
   const months = lastMonths();
-  const tasks = useLoad(loadTasks);
+  const tasks = useLoad(() => (mayCall(TASKS) ? loadTasks() : null));
   const activity = useLoad(() => api.get('/v1/notifications', {
     limit: MAX_ACTIVITY, 'search.user_id': me.id, sort: '-created_at',
   }));
@@ -194,7 +197,7 @@ export default function Overview() {
     <div class="grid-main">
       <div class="stack">
         ${showsCustomers && (showsAll ? html`<${Verification} />` : html`<${OwnCustomers} />`)}
-        <${Tasks} load=${tasks} customers=${tasks.data?.customers ?? {}} />
+        ${mayCall(TASKS) && html`<${Tasks} load=${tasks} customers=${tasks.data?.customers ?? {}} />`}
       </div>
       <div class="stack">
         ${showsAll && html`<${Growth} load=${growth} months=${months} />`}

@@ -1,5 +1,5 @@
 import { html, useRef, useState } from '../lib.js';
-import { isClient, may } from '../access.js';
+import { CALL, isClient, may, mayCall } from '../access.js';
 import { api } from '../api.js';
 import { conversations, findChat } from '../conversations.js';
 import { t, term } from '../i18n.js';
@@ -79,7 +79,7 @@ async function inboxMessages(threads, read) {
 }
 
 /** The threads of the user who has created the record of a customer, for staff who answer customers. */
-const threadsOf = async (id) => (may('customers', 'read_all')
+const threadsOf = async (id) => (may('customers', 'read_all') && mayCall('GET /v1/inbox')
   ? (await api.get('/v1/inbox', { customer_id: id, limit: MOST_CHATS })).data
   : []);
 
@@ -90,7 +90,7 @@ async function messages(customer, users, read) {
 }
 
 async function audit(id) {
-  if (!may('audit', 'read_all')) return [];
+  if (!may('audit', 'read_all') || !mayCall('GET /v1/audit')) return [];
   const { data } = await api.get('/v1/audit', { limit: EACH, 'search.rec_id': id, 'search.kind': 'change' });
   return data.map((entry) => ({ kind: 'audit', at: entry.at, by: entry.actor, text: term('audit_action', entry.action) }));
 }
@@ -98,9 +98,12 @@ async function audit(id) {
 /** Loads what happened to a customer, the newest first. A part that the caller may not read is left out. */
 async function load(customer, users, read) {
   const path = `/v1/customers/${customer.id}`;
-  const parts = await Promise.allSettled([decisions(path), tasks(path), files(path), messages(customer, users, read), audit(customer.id)]);
+  const parts = await Promise.allSettled([
+    mayCall(CALL.kyc) && decisions(path), mayCall(CALL.customerTasks) && tasks(path), mayCall(CALL.customerFiles) && files(path),
+    messages(customer, users, read), audit(customer.id),
+  ]);
   if (parts.every(({ status }) => status === 'rejected')) throw parts[0].reason;
-  return parts.flatMap(({ value }) => value ?? []).sort((a, b) => (a.at < b.at ? 1 : -1));
+  return parts.flatMap(({ value }) => value || []).sort((a, b) => (a.at < b.at ? 1 : -1));
 }
 
 const NIL = '00000000-0000-0000-0000-000000000000'; // Kontor itself

@@ -1,4 +1,5 @@
 import { html, useEffect, useId, useLayoutEffect, useRef, useState } from '../lib.js';
+import { CALL, mayCall } from '../access.js';
 import { api } from '../api.js';
 import { foundGroups, joined, localGroups, open } from '../finder.js';
 import { parts, words } from '../highlight.js';
@@ -35,6 +36,7 @@ function useSearch() {
     const text = typed.trim();
     latest.current = text;
     if (!text) return setResult(NOTHING);
+    if (!mayCall(CALL.search)) return setResult({ ...NOTHING, text });
     const failed = () => ({ text, groups: [], failed: true });
     const answer = await api.get('/v1/search', { q: text }).then((found) => ({ ...found, text }), failed);
     if (latest.current === text) setResult(answer);

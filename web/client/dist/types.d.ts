@@ -901,6 +901,11 @@ export interface CheckInput {
   permission?: Permission;
   /** A record. Without it, or with the nil id, the check is about the type as a whole. */
   rec_id?: string;
+  /**
+   * An endpoint, as GET /v1/rbac/endpoints names it, instead of the other members: whether the user may call it, with
+   * whatever records.
+   */
+  endpoint?: string;
 }
 
 export type Permission = 'create' | 'read' | 'update' | 'delete' | 'read_all';
@@ -916,9 +921,9 @@ export interface CheckOutput {
 
 export interface Decision {
   allowed: boolean;
-  /** The source of the permission; empty if it is denied. */
+  /** The source of the permission; empty if it is denied, or if the endpoint needs no grant. */
   source: DecisionSource;
-  /** Id of the role, the user or the record; the nil id if it is denied. */
+  /** Id of the role, the user or the record; the nil id without a source. */
   source_id: string;
   /**
    * true if it is denied because there is no such record, for callers who could learn it from the address of the record;
