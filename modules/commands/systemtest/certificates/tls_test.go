@@ -121,8 +121,8 @@ func TestTLS_IsServedFromFiles(t *testing.T) {
 	})
 }
 
-// readyTimeout gives a busy machine time to answer "kontor ready".
-var readyTimeout = fmt.Sprintf("--timeout=%d", int(testenv.Limit().Seconds()))
+// readyTimeout gives a busy machine time to answer "kontor ready", which waits for an hour at most.
+var readyTimeout = fmt.Sprintf("--timeout=%d", int(min(testenv.Limit(), time.Hour).Seconds()))
 
 // dialTLS is like [tls.Dial], with an end.
 func dialTLS(address string, config *tls.Config) (*tls.Conn, error) {
