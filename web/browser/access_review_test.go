@@ -18,7 +18,7 @@ func TestAccessReview_RemovesTheRightsOfAUser(t *testing.T) {
 	v.eval(`document.querySelector('dialog button.danger').click()`)
 	v.until(`document.querySelectorAll('dialog').length === 2`)
 	v.eval(`[...document.querySelectorAll('dialog')].at(-1).querySelector('.actions button:not(.quiet)').click()`)
-	v.see(v.text("access_review.done"))
+	v.seeMessage(v.text("access_review.done"))
 	if n := s.call(token, http.MethodGet, "/v1/rbac/review?search.user_id="+advisor.id, nil)["total"]; n != 0.0 {
 		t.Errorf("%v rights are left", n)
 	}

@@ -139,14 +139,13 @@ func TestUser_KeepsAChoiceWhileTheRecordIsLoaded(t *testing.T) {
 	loading, release := make(chan struct{}), make(chan struct{})
 	p.onNext(http.MethodGet, "/v1/users/"+other.id, delayResponse(loading, release))
 	save()
-	v.see("Saved")
-	<-loading
+	v.seeMessage("Saved")
+	happens(t, "the user to be loaded again", loading)
 	v.eval(box("Customer") + `.click()`)
 	v.until(`!` + box("Customer") + `.checked`)
-	v.closeToasts()
 	close(release)
 	save()
-	v.see("Saved")
+	v.seeMessage("Saved")
 	v.until(box("Advisor") + `.checked && !` + box("Customer") + `.checked`)
 	if roles := fmt.Sprint(p.call(p.token(me), http.MethodGet, "/v1/users/"+other.id, nil)["roles"]); roles != "[Advisor]" {
 		t.Errorf("the user has the roles %s", roles)

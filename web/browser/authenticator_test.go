@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/webauthn"
 	"github.com/chromedp/chromedp"
 	"github.com/makiuchi-d/gozxing"
@@ -32,10 +31,7 @@ func (v *visitor) withAuthenticator() *authenticator {
 	v.t.Helper()
 	const withoutSuggestions = `PublicKeyCredential.isConditionalMediationAvailable = async () => false`
 	v.eval(withoutSuggestions)
-	v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
-		_, err := cdp.Call(ctx, tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: withoutSuggestions})
-		return chromedp.Void{}, err
-	})
+	v.prepare(withoutSuggestions)
 	return v.withSuggestedPasskeys()
 }
 

@@ -7,7 +7,6 @@ import (
 	"image/color"
 	"image/draw"
 	"image/png"
-	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -71,7 +70,7 @@ func TestCamera_ExplainsDeniedAccess(t *testing.T) {
 func TestCamera_IsAllowedForTheConsoleOnly(t *testing.T) {
 	s := sharedServer(t)
 	for path, want := range map[string]string{"/invoices": "camera=(self)", "/": "camera=(self)", "/docs": "camera=()"} {
-		answer, err := http.Get(s.url(path))
+		answer, err := apiClient.Get(s.url(path))
 		if err != nil {
 			t.Fatal(err)
 		}

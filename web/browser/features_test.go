@@ -107,9 +107,14 @@ func TestPicker_EnterChoosesNoFormerSuggestion(t *testing.T) {
 	v.until(`document.querySelector('dialog .chip') && document.querySelector('dialog input[role=combobox]').value === ''`)
 }
 
-// countRequests is JavaScript that counts the requests to the API from now on in window.requests.
-const countRequests = `window.requests = []; const original = window.fetch;
-	window.fetch = (url, init) => { window.requests.push((init?.method ?? 'GET') + ' ' + url); return original(url, init); }`
+// countRequests is JavaScript that counts the requests to the API from now on in window.requests, and in window.pending those without
+// an answer.
+const countRequests = `{ window.requests = []; window.pending = 0; const original = window.fetch;
+	window.fetch = (url, init) => {
+		window.requests.push((init?.method ?? 'GET') + ' ' + url);
+		window.pending++;
+		return original(url, init).finally(() => window.pending--);
+	} }`
 
 // A message for the open thread is shown from its frame. The console sends at most two requests for it.
 func TestChats_ANewMessageTakesAtMostTwoRequests(t *testing.T) {
@@ -120,9 +125,12 @@ func TestChats_ANewMessageTakesAtMostTwoRequests(t *testing.T) {
 	send := func(text string) {
 		s.call(token, http.MethodPost, "/v1"+chat+"/messages", map[string]any{"content": text})
 	}
-	v := signedInAt(t, s, desk, me, chat)
+	v := newVisitor(t, s, desk)
+	v.prepare(countRequests)
+	v.open("/healthz")
+	v.keepSession(me)
+	v.open(chat)
 	v.until(`document.querySelector('.connection.live') && document.querySelector('.thread .none')`)
-	v.eval(countRequests)
 	v.settle() // The requests of opening the chat do not count.
 	v.eval(`window.requests.length = 0`)
 	send("Hello?")
@@ -137,11 +145,12 @@ func TestChats_ANewMessageTakesAtMostTwoRequests(t *testing.T) {
 	}
 }
 
-// settle waits until the page has sent no request for half a second, longer than the console's timers.
+// settle waits until the page has sent no request for half a second, longer than the console's timers, and waits for no answer. Requests
+// must be counted, see countRequests.
 func (v *visitor) settle() {
 	v.t.Helper()
 	v.eval(`window.settled = false; let before = -1; const timer = setInterval(() => {
-		if (before === window.requests.length) { window.settled = true; clearInterval(timer); }
+		if (before === window.requests.length && window.pending === 0) { window.settled = true; clearInterval(timer); }
 		before = window.requests.length;
 	}, 500)`)
 	v.until(`window.settled`)

@@ -34,7 +34,7 @@ func TestFederatedSignIn_OpensTheScreenAndLeavesNoCode(t *testing.T) {
 	v.typePassword(me)
 	v.until(`location.pathname === '/customers' && location.search === '?q=none'`)
 	v.prove()
-	v.see("Your account at the sign-in provider is linked.")
+	v.seeMessage("Your account at the sign-in provider is linked.")
 	v.goTo("/profile/security")
 	v.see("Accounts at the sign-in provider")
 	v.examine(view{name: "linked account", drawn: `button[aria-label^="Unlink"]`})

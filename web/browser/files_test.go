@@ -42,7 +42,7 @@ func TestFiles_EvidenceIsUploadedShownAndDeleted(t *testing.T) {
 	me := s.newPerson("Advisor")
 	v := signedInAt(t, s, desk, me, s.newDocument(s.token(me))+"/kyc")
 	v.chooseFile(fileField, samplePicture)
-	v.see("qr-only-b27-05.png has been uploaded.")
+	v.seeMessage("qr-only-b27-05.png has been uploaded.")
 	v.until(`document.querySelector('.files li .thumbnail canvas')?.width > 0`)
 	v.chooseFile(fileField, samplePDF)
 	v.until(`document.querySelectorAll('.files li .thumbnail canvas').length === 2`)
@@ -123,7 +123,7 @@ func TestFiles_ALateListDoesNotHideAnUpload(t *testing.T) {
 	read, release := make(chan struct{}), make(chan struct{})
 	p.onNext(http.MethodGet, "/v1"+customer+"/kyc/files", delayResponse(read, release))
 	v.goTo(customer + "/kyc")
-	<-read
+	happens(t, "the answer to be read", read)
 	v.chooseFile(fileField, samplePicture)
 	v.until(`document.querySelector('.files li .thumbnail canvas')?.width > 0`)
 	v.deliver("/kyc/files", release)

@@ -84,13 +84,12 @@ func TestKeyboard_DialogsKeepAndRestoreTheFocus(t *testing.T) {
 // the question about it is answered.
 func (v *visitor) escape() {
 	v.t.Helper()
-	const drawn = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(true)))))`
 	for range 3 {
 		v.keys(kb.Escape)
-		ask[bool](v, drawn)
+		v.painted()
 		if ask[bool](v, `document.querySelectorAll('dialog[open]').length > 1`) {
 			v.clickText(v.text("discard.do"))
-			ask[bool](v, drawn)
+			v.painted()
 		}
 		if !ask[bool](v, `Boolean(document.querySelector('dialog[open]'))`) {
 			return

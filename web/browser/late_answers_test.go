@@ -29,7 +29,7 @@ func TestChats_AMessageThatFailsLateKeepsWhatIsTypedSince(t *testing.T) {
 	})
 	v.write(`#composer`, "The first one")
 	v.keys(kb.Enter)
-	<-arrived
+	happens(t, "the request to arrive at the proxy", arrived)
 	v.write(`#composer`, "The second one")
 	close(release)
 	v.until(`document.querySelector('.thread [role=alert]')`)
@@ -48,7 +48,7 @@ func TestChats_MessagesKeepTheirOrder(t *testing.T) {
 		v.write(`#composer`, text)
 		v.keys(kb.Enter)
 	}
-	<-arrived
+	happens(t, "the request to arrive at the proxy", arrived)
 	v.until(`document.querySelectorAll('.message').length === 2`)
 	close(release)
 	v.until(`[...document.querySelectorAll('.message .stamp')].every((one) => !one.innerText.includes('Sending'))`)
@@ -84,7 +84,7 @@ func TestCustomer_ShowsAChangeBeforeItIsFollowed(t *testing.T) {
 	asked, release := make(chan struct{}), make(chan struct{})
 	p.onNext(http.MethodGet, "/v1/events", holdRequest(asked, release))
 	v.goTo("/customers/" + customer)
-	<-asked
+	happens(t, "the request to arrive at the proxy", asked)
 	v.see("Bernasconi")
 	p.call(token, http.MethodPut, "/v1/customers/"+customer, map[string]any{"last_name": "Rossi"})
 	close(release)

@@ -20,7 +20,7 @@ func TestNotifications_ALateMarkLeadsNowhere(t *testing.T) {
 	marked, release := make(chan struct{}), make(chan struct{})
 	p.onNext(http.MethodPatch, "/v1/notifications/", delayResponse(marked, release))
 	v.eval(link + `.click()`)
-	<-marked
+	happens(t, "the notification to be marked", marked)
 	v.until(`location.pathname === '` + chat + `' && document.querySelector('#composer')`)
 	v.eval(`document.querySelector('nav a[href="/customers"]').click()`)
 	v.until(`document.querySelector('h1').innerText === 'Customers'`)
@@ -43,7 +43,7 @@ func TestReview_ALateDecisionLeadsNowhere(t *testing.T) {
 	v.click(`.review-decision [value=rejected]`)
 	v.write(`.review-decision textarea`, "The document is not readable.")
 	v.click(`.review-decision button[type=submit]`)
-	<-decided
+	happens(t, "the decision to be sent", decided)
 	v.goTo("/review/" + cases[2])
 	v.until(`document.querySelector('.review-grid')?.dataset.case === '` + cases[2] + `' && document.querySelector('.review-decision [value=verified]')`)
 	v.click(`.review-decision [value=verified]`)
@@ -69,7 +69,7 @@ func TestConflict_KeepsWhatIsTypedWhileTheNewerValuesLoad(t *testing.T) {
 	read, release := make(chan struct{}), make(chan struct{})
 	p.onNext(http.MethodGet, customer, delayResponse(read, release))
 	v.clickText("Load the newer values")
-	<-read
+	happens(t, "the answer to be read", read)
 	v.write(`input[name=last_name]`, "Brunner-Frei")
 	v.deliver(strings.TrimPrefix(customer, "/v1"), release)
 	v.see("New value: Brunner-Wyss")
@@ -84,7 +84,7 @@ func TestInvoices_ALateAnswerIsNotShown(t *testing.T) {
 	read, release := make(chan struct{}), make(chan struct{})
 	p.onNext(http.MethodPost, "/v1/invoices/qrcode", delayResponse(read, release))
 	v.chooseFile(`input[type=file]`, samplePDF)
-	<-read
+	happens(t, "the answer to be read", read)
 	v.click(`.invoice-options .check:nth-of-type(2) input[type=checkbox]`) // The strict check rejects the bill.
 	v.until(`document.querySelector('[role=alert]') && document.querySelector('.findings')`)
 	v.deliver("/v1/invoices/qrcode", release)
@@ -99,7 +99,7 @@ func TestCommandPalette_DoesNotOpenLate(t *testing.T) {
 	asked, release := make(chan struct{}), make(chan struct{})
 	p.onNext(http.MethodGet, base+"app/ui/command_palette.js", holdRequest(asked, release))
 	v.click(`.palette-button`)
-	<-asked
+	happens(t, "the request to arrive at the proxy", asked)
 	v.eval(`document.querySelector('nav a[href="/customers"]').click()`)
 	v.until(`document.querySelector('h1').innerText === 'Customers'`)
 	close(release)
@@ -125,9 +125,9 @@ func TestMatrix_KeepsWhatIsChangedWhileItIsSaved(t *testing.T) {
 	v.eval(box("3") + `.click()`)
 	v.until(`document.querySelectorAll('.matrix .changed').length === 2`)
 	saved, release := make(chan struct{}), make(chan struct{})
-	p.onNext(http.MethodPut, "/v1/rbac/roles/"+role, delayResponse(saved, release))
+	p.onNext(http.MethodPut, "/v1/rbac/roles/"+role+"/permissions", delayResponse(saved, release))
 	v.click(`.save-bar button:last-child`)
-	<-saved
+	happens(t, "the role to be saved", saved)
 	v.eval(box("3") + `.click()`)
 	v.eval(box("4") + `.click()`)
 	v.deliver("/permissions", release)

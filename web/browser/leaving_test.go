@@ -79,7 +79,7 @@ func TestNowhere_IsAPageForBrowsers(t *testing.T) {
 			t.Fatal(err)
 		}
 		request.Header.Set("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
-		answer, err := http.DefaultClient.Do(request)
+		answer, err := apiClient.Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -107,7 +107,7 @@ func TestListKit_SelectsRowsAndChangesThem(t *testing.T) {
 	v.clickText("Deactivate")
 	v.see("2 payers will be deactivated")
 	v.click(confirmation)
-	v.see("2 records changed")
+	v.seeMessage("2 records changed")
 	v.gone(`.bulk`)
 	v.until(`[...document.querySelectorAll('tbody tr')].filter((row) => row.innerText.includes('Inactive')).length === 2`)
 }
@@ -125,7 +125,7 @@ func TestListKit_TakesCustomersIntoReview(t *testing.T) {
 	v.until(`document.querySelectorAll('table.data tbody tr').length === 3`)
 	v.click(`thead .select input`)
 	v.clickText("Take into review")
-	v.see("3 records changed")
+	v.seeMessage("3 records changed")
 	v.until(`[...document.querySelectorAll('tbody tr')].filter((row) => row.innerText.includes('In review')).length === 3`)
 }
 

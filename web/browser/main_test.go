@@ -47,17 +47,17 @@ func run(m *testing.M) int {
 		fmt.Println("video for the camera:", err)
 		return 1
 	}
-	sharedProcess, err = newProcess(filepath.Join(dir, "data"), os.Stderr)
-	if err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	defer sharedProcess.stop()
+	shared.dir = filepath.Join(dir, "data")
+	defer func() {
+		if shared.process != nil {
+			_ = shared.process.stop() // no test depends on it any more
+		}
+	}()
 	allocator, closeAllocator := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Headless,
 		chromedp.Flag("disable-gpu", true), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("no-first-run", true),
 		chromedp.Flag("use-fake-ui-for-media-stream", true), chromedp.Flag("use-fake-device-for-media-stream", true),
-		chromedp.Flag("use-file-for-fake-video-capture", film))
+		chromedp.Flag("use-file-for-fake-video-capture", film), chromedp.WSURLReadTimeout(testenv.Limit()))
 	defer closeAllocator()
 	var closeBrowser context.CancelFunc
 	browser, closeBrowser = chromedp.NewContext(allocator)

@@ -12,16 +12,12 @@ import (
 // newServerWithPrintedPassword starts a server on an empty directory that prints the password of its administrator.
 func newServerWithPrintedPassword(t *testing.T) (*testServer, person) {
 	t.Helper()
-	address, err := freeAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
 	printed, err := os.Create(filepath.Join(t.TempDir(), "printed"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer printed.Close()
-	p := &process{address: address, dir: filepath.Join(t.TempDir(), "data"), stderr: t.Output(), printed: printed}
+	p := &process{address: freeAddress(t), dir: filepath.Join(t.TempDir(), "data"), stderr: t.Output(), printed: printed}
 	if err := p.start(); err != nil {
 		t.Fatal(err)
 	}

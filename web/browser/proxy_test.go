@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"kontor/store/testenv"
 )
 
 // faultyProxy is a proxy in front of the server that can delay, replace or drop responses.
@@ -27,7 +29,7 @@ type faultyProxy struct {
 
 // rule says what happens to the next matching request.
 type rule struct {
-	method, path string // path is a prefix
+	method, path string // a path that ends with a slash is a prefix
 	left         int
 	act          func(w http.ResponseWriter, r *http.Request, pass http.Handler)
 }
@@ -65,7 +67,8 @@ func (p *faultyProxy) find(r *http.Request) *rule {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	for _, one := range p.rules {
-		if one.left > 0 && one.method == r.Method && strings.HasPrefix(r.URL.Path, one.path) {
+		matches := r.URL.Path == one.path || strings.HasSuffix(one.path, "/") && strings.HasPrefix(r.URL.Path, one.path)
+		if one.left > 0 && one.method == r.Method && matches {
 			one.left--
 			return one
 		}
@@ -73,11 +76,24 @@ func (p *faultyProxy) find(r *http.Request) *rule {
 	return nil
 }
 
-// onNext registers what happens to the next request with a method and a prefix of the path.
+// onNext registers what happens to the next request with a method and a path. A path that ends with a slash is a prefix.
 func (p *faultyProxy) onNext(method, path string, act func(w http.ResponseWriter, r *http.Request, pass http.Handler)) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.rules = append(p.rules, &rule{method: method, path: path, left: 1, act: act})
+}
+
+// happens waits until something is received from a channel or the channel is closed. what completes the sentence "waited for …".
+func happens(t *testing.T, what string, events <-chan struct{}) {
+	t.Helper()
+	testenv.Wait(t, what, func() bool {
+		select {
+		case <-events:
+			return true
+		default:
+			return false
+		}
+	})
 }
 
 // dropResponse performs the request and closes the connection in the middle of the response. Without the first half, the

@@ -117,7 +117,7 @@ func TestStepUp_RepeatsAChangeOfRoles(t *testing.T) {
 	v.write(`dialog[open] input[name=recovery_code]`, codes[3])
 	v.submit(`dialog[open] input[name=recovery_code]`)
 	v.gone(`dialog`)
-	v.see("Saved")
+	v.seeMessage("Saved")
 	if got := roles(); got != "[Advisor Customer]" && got != "[Customer Advisor]" {
 		t.Errorf("after the step-up, the user has the roles %s", got)
 	}
@@ -130,12 +130,11 @@ func TestStepUp_RepeatsAChangeOfRoles(t *testing.T) {
 	save()
 	v.clickText("Use passkey")
 	v.gone(`dialog`)
-	v.see("Saved")
+	v.seeMessage("Saved")
 	v.until(`document.querySelectorAll('fieldset input:checked').length === 1`)
-	v.closeToasts()
 	v.eval(`document.querySelector('fieldset input:checked').click()`)
 	save()
-	v.see("Saved")
+	v.seeMessage("Saved")
 	v.gone(`dialog`)
 	if got := roles(); got != "[]" {
 		t.Errorf("after the second change, the user has the roles %s", got)

@@ -1,7 +1,6 @@
 package browser_test
 
 import (
-	"net/http"
 	"testing"
 )
 
@@ -29,7 +28,7 @@ func TestRequests_FromAnErrorToItsReason(t *testing.T) {
 	v.goTo("/admin/requests?class=4xx&caller_kind=anonymous")
 	v.clickText("Follow live")
 	v.until(`document.querySelector('button.follow[aria-pressed=true]')`)
-	answer, err := http.Get("http://" + s.address + "/v1/nothing-here")
+	answer, err := apiClient.Get("http://" + s.address + "/v1/nothing-here")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package browser_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"image"
@@ -10,10 +9,6 @@ import (
 	"image/png"
 	"net/http"
 	"testing"
-
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/page"
-	"github.com/chromedp/chromedp"
 )
 
 // scan is a small picture of a document.
@@ -43,7 +38,7 @@ func (s *testServer) addScan(token, customer string) {
 	request.Header.Set("Authorization", "Bearer "+token)
 	request.Header.Set("Content-Type", "image/png")
 	request.Header.Set("Content-Disposition", `attachment; filename="passport.png"`)
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := apiClient.Do(request)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -74,37 +69,8 @@ func (v *visitor) answers(token, path, member string, want any) {
 		return one.value === %[4]s })()`, path, token, member, encoded))
 }
 
-// heldTimers has the page keep the timers of some milliseconds until a test runs them: on a busy machine a test may need longer than that
-// for what must come before.
-const heldTimers = `(() => { const plain = window.setTimeout; window.held = [];
-	window.setTimeout = (f, ms, ...rest) => ms === %d ? -window.held.push(f) : plain(f, ms, ...rest);
-	window.runHeld = () => { window.setTimeout = plain; window.held.splice(0).forEach((run) => run()) } })()`
-
-// holdRest has the keys of the next page rest until endRest is called, not for a second. Later cases are as always.
-func (v *visitor) holdRest() {
-	v.t.Helper()
-	v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
-		_, err := cdp.Call(ctx, tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: fmt.Sprintf(heldTimers, 1000)})
-		return chromedp.Void{}, err
-	})
-}
-
-func (v *visitor) endRest() {
-	v.t.Helper()
-	v.until(`window.held.length`) // The case has been painted.
-	v.eval(`window.runHeld()`)
-}
-
-// holdDecisions has the page send decisions when sendDecisions is called, not ten seconds after they were made.
-func (v *visitor) holdDecisions() {
-	v.t.Helper()
-	v.eval(fmt.Sprintf(heldTimers, 10_000))
-}
-
-func (v *visitor) sendDecisions() {
-	v.t.Helper()
-	v.eval(`window.runHeld()`)
-}
+// restTime is how long the keys of a case rest after it was painted.
+const restTime = 1000
 
 // Keys in quick succession decide nothing about a case that was not looked at. A decision can be undone for ten seconds.
 func TestReviewKeys_DecideOnlyWhatWasSeenAndCanBeUndone(t *testing.T) {
@@ -116,21 +82,22 @@ func TestReviewKeys_DecideOnlyWhatWasSeenAndCanBeUndone(t *testing.T) {
 	}
 	status := func(id string) any { return s.call(admin, http.MethodGet, "/v1/customers/"+id, nil)["kyc_status"] }
 	v := signedIn(t, s, desk, s.newPerson("Advisor"))
-	v.holdRest()
+	v.holdNextTimers(restTime)
 	v.open("/review/" + first)
 	v.until(`document.querySelector('.review-grid')?.dataset.keys === 'rest'`)
 	v.keys("a")
 	v.keys(enter)
-	v.endRest()
+	v.until(`window.held.length`) // The case has been painted.
+	v.runTimers()
 	v.decidable(first)
-	v.holdDecisions()
+	v.holdTimers(undoTime)
 	if ask[bool](v, `Boolean(document.querySelector('.review-decision :checked'))`) {
 		t.Error("a key has chosen something while the keys rested")
 	}
 	v.keys("a")
 	v.until(`document.querySelector('.review-decision [value=verified]:checked')`)
 	v.keys(enter)
-	v.see("Open each scan before you decide")
+	v.seeMessage("Open each scan before you decide")
 	v.keys("o")
 	v.until(`document.querySelector('dialog[open] .sheet canvas')`)
 	v.keys("a")
@@ -157,7 +124,7 @@ func TestReviewKeys_DecideOnlyWhatWasSeenAndCanBeUndone(t *testing.T) {
 	v.until(`document.querySelector('.review-decision [value=verified]:checked')`)
 	v.keys(enter)
 	v.until(`location.pathname === '/review/` + second + `'`)
-	v.sendDecisions()
+	v.runTimers()
 	v.answers(admin, "/v1/customers/"+first, "kyc_status", "verified")
 }
 
@@ -170,7 +137,7 @@ func TestReviewKeys_ARefusedDecisionIsShown(t *testing.T) {
 	v := signedInAt(t, s, desk, s.newPerson("Advisor"), "/review/"+id)
 	v.expect("412")
 	v.decidable(id)
-	v.holdDecisions()
+	v.holdTimers(undoTime)
 	v.keys("o")
 	v.until(`document.querySelector('dialog[open] .sheet canvas')`)
 	v.keys("r")
@@ -179,7 +146,7 @@ func TestReviewKeys_ARefusedDecisionIsShown(t *testing.T) {
 	v.keys(enter)
 	v.until(`document.querySelector('.toast .undo')`)
 	s.call(admin, http.MethodPatch, "/v1/customers/"+id+"/kyc/status", map[string]any{"kyc_status": "action_required", "reason": "Another reviewer was faster."})
-	v.sendDecisions()
+	v.runTimers()
 	v.see("the decision was not accepted")
 	v.until(`document.querySelector('.toast.bad a[href^="/review/` + id + `"]')`)
 	v.picture("review-refused")

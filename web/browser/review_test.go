@@ -68,7 +68,7 @@ func TestReview_ThirtyCasesTakeLessThanAHundredInputs(t *testing.T) {
 	r.until(fmt.Sprintf(`document.querySelectorAll('table.data tbody tr').length === %d`, cases))
 	r.click(`table.data thead input[type=checkbox]`)
 	r.press("Take into review")
-	r.see("30 cases changed")
+	r.seeMessage("30 cases changed")
 	r.click(`.start-review`)
 	for i, path := 0, r.shown("/review"); i < cases; i++ {
 		if i == 0 && ask[bool](r.visitor, `Boolean(document.querySelector('.review-decision :checked'))`) {
@@ -126,7 +126,7 @@ func TestReview_ASecondPersonConfirms(t *testing.T) {
 	first.write(`textarea[name=reason]`, "Funds documented")
 	first.write(`textarea[name=customer_reason]`, "Thank you for your documents.")
 	first.clickText("Propose to a second person")
-	first.see("The decision waits for a second person.") // ten seconds later
+	first.seeMessage("The decision waits for a second person.") // ten seconds later
 	first.open("/review/" + id)
 	first.see("You have proposed this decision")
 	first.until(`document.querySelector('.pending-decision') && !document.querySelector('.confirm-decision')`)
@@ -212,5 +212,6 @@ func TestReview_KeysCanBeSwitchedOff(t *testing.T) {
 	v.click(`dialog[open] header button`)
 	v.gone(`dialog[open]`)
 	v.keys("a")
+	v.painted()
 	v.until(`document.querySelector('[value=action_required]:checked')`)
 }

@@ -4,7 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
+
+	"kontor/store/testenv"
 )
 
 // writeFile writes a file for a test and returns its path.
@@ -73,7 +74,7 @@ func TestScreening_AListIsLoadedAndANameIsCompared(t *testing.T) {
 	v.chooseFile(`#screening-file`, writeFile(t, "targets.simple.csv",
 		"id,schema,name,aliases,birth_date,countries,program_ids\nQ58217,Person,Sergey Lavrov,Сергей Лавров,1950-03-21,ru,EU-UKR\n"))
 	v.save()
-	v.see("Sample has 1 entries")
+	v.seeMessage("Sample has 1 entries")
 	v.open("/screening/check")
 	v.write(`input[name=name]`, "Lawrow Sergej")
 	v.click(`form button[type=submit]`)
@@ -94,12 +95,11 @@ func (v *visitor) loadHit(name string) {
 	v.chooseFile(`#screening-file`, writeFile(v.t, "targets.simple.csv",
 		"id,schema,name,aliases,birth_date,countries,program_ids\nQ2,Person,"+name+",Rosy Z.;Росмари Цграгген,1980-02-29,ch,TEST\n"))
 	v.save()
-	v.see("Sample has 1 entries")
-	admin, poll := v.server.token(firstAdmin), time.NewTicker(250*time.Millisecond)
-	defer poll.Stop()
-	for v.server.call(admin, "GET", "/v1/screening/hits", nil)["total"] != 1.0 { // the comparison runs in the background
-		<-poll.C
-	}
+	v.seeMessage("Sample has 1 entries")
+	admin := v.server.token(firstAdmin)
+	testenv.Wait(v.t, "the comparison in the background to find a hit", func() bool {
+		return v.server.call(admin, "GET", "/v1/screening/hits", nil)["total"] == 1.0
+	})
 }
 
 func TestHits_ADismissalNeedsAReason(t *testing.T) {

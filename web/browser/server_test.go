@@ -6,13 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -38,15 +38,14 @@ type process struct {
 	printed *os.File // receives the output of a first start that prints a password; nil if the test sets the password
 	more    []string // further arguments
 	command *exec.Cmd
+	ended   chan struct{} // closed when the command has ended, with failure
+	failure error
 }
 
 // newProcess starts a server on an empty directory.
-func newProcess(dir string, stderr io.Writer, more ...string) (*process, error) {
-	address, err := freeAddress()
-	if err != nil {
-		return nil, err
-	}
-	p := &process{address: address, dir: dir, stderr: stderr, more: more}
+func newProcess(tb testing.TB, dir string, stderr io.Writer, more ...string) (*process, error) {
+	tb.Helper()
+	p := &process{address: freeAddress(tb), dir: dir, stderr: stderr, more: more}
 	if err := testenv.LinkEngineCache(dir); err != nil {
 		return nil, err
 	}
@@ -54,20 +53,24 @@ func newProcess(dir string, stderr io.Writer, more ...string) (*process, error) 
 }
 
 // freeAddress returns a free port of this machine by name: browsers offer no passkeys at the address 127.0.0.1.
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "localhost:0")
-	if err != nil {
-		return "", err
-	}
-	defer listener.Close()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	return net.JoinHostPort("localhost", port), err
+func freeAddress(tb testing.TB) string {
+	tb.Helper()
+	return strings.Replace(testenv.FreeAddress(tb), "127.0.0.1", "localhost", 1)
 }
 
-// start runs the server and waits until it is ready.
+// maxRequestTime is the largest value of server.request_seconds.
+const maxRequestTime = 10 * time.Minute
+
+// apiClient sends the requests of the tests that need no browser.
+var apiClient = &http.Client{Timeout: testenv.Limit()}
+
+// start runs the server and waits until it is ready. A busy machine does not fail requests, and the sign-ins of parallel tests do not
+// end the sessions of the administrator that they share.
 func (p *process) start() error {
+	requestTime := min(testenv.Limit(), maxRequestTime)
 	arguments := []string{"serve", "--server.listen", p.address, "--server.base_url", "http://" + p.address, "--data.dir", p.dir,
-		"--rate_limits.public_per_minute", "6000", "--log.level", "error"}
+		"--server.request_seconds", fmt.Sprint(int(requestTime.Seconds())), "--invoices.timeout_seconds", fmt.Sprint(int(requestTime.Seconds())),
+		"--auth.sessions_max", "0", "--rate_limits.public_per_minute", "6000", "--log.level", "error"}
 	p.command = exec.Command(program, append(arguments, p.more...)...)
 	p.command.Env = append(os.Environ(), "KONTOR_ADMIN_EMAIL="+adminLogin, "KONTOR_API_KEY="+apiKey)
 	if p.printed == nil {
@@ -76,35 +79,47 @@ func (p *process) start() error {
 		p.command.Stdout = p.printed
 	}
 	p.command.Stderr = p.stderr
-	testenv.Child(p.command)
-	if err := p.command.Start(); err != nil {
+	if err := testenv.Start(p.command); err != nil {
 		return err
 	}
+	p.ended = make(chan struct{})
+	go func() {
+		p.failure = p.command.Wait()
+		close(p.ended)
+	}()
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
-	for deadline := time.Now().Add(testenv.Limit()); ; <-poll.C {
-		answer, err := http.Get("http://" + p.address + "/readyz")
+	for deadline := time.Now().Add(testenv.Limit()); ; {
+		answer, err := apiClient.Get("http://" + p.address + "/readyz")
 		if err == nil {
 			answer.Body.Close()
 			if answer.StatusCode == http.StatusOK {
 				return nil
 			}
+			err = fmt.Errorf("/readyz answers %s", answer.Status)
 		}
 		if time.Now().After(deadline) {
 			return fmt.Errorf("the server does not start: %w", err)
 		}
+		select {
+		case <-p.ended:
+			return fmt.Errorf("the server has ended with %d", p.command.ProcessState.ExitCode())
+		case <-poll.C:
+		}
 	}
 }
 
-// stop sends SIGTERM and waits for the server to end.
+// stop sends SIGTERM and waits for the server to end. It kills a server that does not.
 func (p *process) stop() error {
 	if p.command == nil {
 		return nil
 	}
 	_ = p.command.Process.Signal(syscall.SIGTERM) // The process may have ended already.
-	err := p.command.Wait()
+	kill := time.AfterFunc(testenv.Limit(), func() { _ = p.command.Process.Kill() })
+	<-p.ended
+	kill.Stop()
 	p.command = nil
-	return err
+	return p.failure
 }
 
 // testServer is the server of one test.
@@ -114,21 +129,30 @@ type testServer struct {
 	own     *process // nil if other tests share the server
 }
 
-// sharedProcess is the server that most tests share; TestMain starts it.
-var sharedProcess *process
+// shared is the server that most tests share. The first of them starts it, and TestMain stops it.
+var shared struct {
+	sync.Once
+	dir     string
+	process *process
+	failure error
+}
 
 // sharedServer returns the shared server for a test that does not stop it, and runs the test in parallel. Each test creates
 // its own users, customers and browser windows.
 func sharedServer(t *testing.T) *testServer {
 	t.Helper()
 	t.Parallel()
-	return &testServer{t: t, address: sharedProcess.address}
+	shared.Do(func() { shared.process, shared.failure = newProcess(t, shared.dir, os.Stderr) })
+	if shared.process == nil || shared.failure != nil {
+		t.Fatalf("there is no shared server: %v", shared.failure)
+	}
+	return &testServer{t: t, address: shared.process.address}
 }
 
 // newServer starts a server on an empty directory, with further arguments. It stops with the test.
 func newServer(t *testing.T, more ...string) *testServer {
 	t.Helper()
-	p, err := newProcess(filepath.Join(t.TempDir(), "data"), t.Output(), more...)
+	p, err := newProcess(t, filepath.Join(t.TempDir(), "data"), t.Output(), more...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +199,7 @@ func (s *testServer) call(token, method, path string, body any, headers ...strin
 	for i := 0; i+1 < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := apiClient.Do(request)
 	if err != nil {
 		s.t.Fatal(err)
 	}

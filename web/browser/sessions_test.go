@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"kontor/store/testenv"
 )
 
 // expireToken makes the console believe that the access token has expired; the refresh token stays valid.
@@ -24,7 +25,7 @@ func TestExpiredSession_KeepsTheInput(t *testing.T) {
 	v.write(`input[name=last_name]`, "Rochat")
 	v.write(`input[name=email]`, "sophie@example.ch")
 	s.endSessions(me)
-	v.click(`dialog button[type=submit]`)
+	v.submit(`input[name=last_name]`) // The dialog that asks for the password may be open already because of the stream.
 	v.see("Please sign in again")
 	v.until(`document.querySelector('input[name=last_name]').value === 'Rochat'`)
 	v.write(`dialog input[name=password]`, "not the right one")
@@ -65,7 +66,7 @@ func TestRevokedSession_ALateRefusalAsksNoSecondTime(t *testing.T) {
 	refused, release := make(chan struct{}), make(chan struct{})
 	p.onNext(http.MethodPost, "/v1/token/refresh", delayResponse(refused, release))
 	v.eval(`document.querySelector('nav a[href="/personas"]').click()`)
-	<-refused
+	happens(t, "the refresh to be refused", refused)
 	v.write(`dialog input[name=password]`, me.password)
 	v.submit(`dialog input[name=password]`)
 	v.gone(`dialog`)
@@ -86,7 +87,7 @@ func TestReload_DuringARefreshKeepsTheSession(t *testing.T) {
 	rotated, release := make(chan struct{}), make(chan struct{})
 	p.onNext(http.MethodPost, "/v1/token/refresh", delayResponse(rotated, release))
 	v.open("/customers")
-	<-rotated // The old refresh token is invalid, and no page has the new one.
+	happens(t, "the token to be refreshed", rotated) // The old refresh token is invalid, and no page has the new one.
 	v.do(chromedp.Reload())
 	close(release)
 	v.until(`document.querySelector('h1')?.innerText === 'Customers' && document.querySelector('table.data, .empty')`)
@@ -239,7 +240,7 @@ func TestTwoTabs_AnActionIsNotContinuedByTheNextUser(t *testing.T) {
 	v.click(`.bulk button.danger`)
 	v.click(confirmation)
 	for range atOnce {
-		<-arrived
+		happens(t, "the request to arrive at the proxy", arrived)
 	}
 	pair := p.signIn(other)
 	v.eval(fmt.Sprintf(`const next = { ...JSON.parse(localStorage.getItem('kontor.session')), access_token: %q, refresh_token: %q, user_id: %q, login: %q };
@@ -247,9 +248,7 @@ func TestTwoTabs_AnActionIsNotContinuedByTheNextUser(t *testing.T) {
 		pair["access_token"], pair["refresh_token"], other.id, other.login))
 	seen := record(v)
 	close(release)
-	for end := time.Now().Add(waitLimit); len(seen.with("200 /v1/payers/")) < atOnce && time.Now().Before(end); {
-		ask[string](v, `fetch('/healthz').then((answer) => answer.text())`)
-	}
+	testenv.Wait(t, "the answers to the requests of the first user", func() bool { return len(seen.with("200 /v1/payers/")) == atOnce })
 	ask[string](v, `fetch('/healthz').then((answer) => answer.text())`) // A further request would have been sent before it.
 	list := p.call(p.token(other), http.MethodGet, "/v1/payers?active=true&q="+me.id, nil)
 	if list["total"] != float64(payers-atOnce) {
@@ -286,7 +285,9 @@ func TestHistory_RestoresScreens(t *testing.T) {
 	customer := s.newCustomer(s.token(me), "Jonas", "Wüthrich")
 	v := signedIn(t, s, desk, me)
 	v.click(`nav a[href="/customers"]`)
-	// Other tests create customers on the same server: a row may move while the mouse is on its way.
+	// Other tests create customers on the same server: they fill the first page, and a row may move while the mouse is on its way.
+	v.until(`location.pathname === '/customers'`)
+	v.eval(`history.replaceState(null, '', '/customers?q=W%C3%BCthrich'); dispatchEvent(new PopStateEvent('popstate'))`)
 	row := `document.querySelector('a[href="/customers/` + customer + `"]')`
 	v.until(row)
 	v.eval(row + `.click()`)

@@ -264,7 +264,7 @@ func (s *testServer) views(me person) []view {
 		{name: "health: all counters", path: "/admin/health", steps: []step{see(".tiles"), tap(`main details summary`)}, drawn: "details[open] table.data"},
 		{name: "not found", path: "/customers/x/y/z", drawn: ".empty"},
 		{name: "malformed escape", path: "/customers/%", drawn: ".empty"},
-		{name: "saved", path: "/profile", steps: []step{see(`.segments`), func(v *visitor) { v.eval(`document.querySelector('input[name=date_format]:not(:checked)').click()`) }}, drawn: ".toast"},
-		{name: "sign in again", path: "/profile", steps: []step{func(v *visitor) { v.server.endSessions(me) }, func(v *visitor) { v.goTo("/customers") }}, drawn: `dialog[open] input[type=password]`},
+		{name: "saved", path: "/profile", steps: []step{see(`.segments`), func(v *visitor) { v.holdTimers(messageTime) }, func(v *visitor) { v.eval(`document.querySelector('input[name=date_format]:not(:checked)').click()`) }}, drawn: ".toast"},
+		{name: "sign in again", path: "/profile", steps: []step{(*visitor).runTimers, func(v *visitor) { v.server.endSessions(me) }, func(v *visitor) { v.goTo("/customers") }}, drawn: `dialog[open] input[type=password]`},
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"kontor/store/testenv"
@@ -48,9 +49,15 @@ func (v *visitor) clickSlowly(selector string) {
 		const box = one.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; })()`, selector))
 	mouse := input.DispatchMouseEventParams{Type: "mousePressed", X: at[0], Y: at[1], Button: input.MouseButtonLeft, ClickCount: 1}
 	send(v, input.DispatchMouseEvent, mouse)
-	ask[bool](v, `new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(painted, 0, true))))`)
+	v.painted()
 	mouse.Type = "mouseReleased"
 	send(v, input.DispatchMouseEvent, mouse)
+}
+
+// painted waits until the page has painted what an event has changed.
+func (v *visitor) painted() {
+	v.t.Helper()
+	ask[bool](v, `new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(painted, 0, true))))`)
 }
 
 // clickText waits for a button or link with a text and clicks it.
@@ -117,10 +124,60 @@ func (v *visitor) gone(selector string) {
 	v.until(fmt.Sprintf(`!document.querySelector(%q)`, selector))
 }
 
-// closeToasts closes the messages about finished actions, so that the next message is not mistaken for an earlier one.
-func (v *visitor) closeToasts() {
+// keptMessages has a page keep the messages about finished actions in window.messages: they show for five seconds only, and a busy machine
+// may look later.
+const keptMessages = `window.messages = []; new MutationObserver((changes) => {
+	for (const { addedNodes } of changes) for (const node of addedNodes) if (node.nodeType === Node.ELEMENT_NODE) {
+		for (const one of [...(node.matches('.toast') ? [node] : []), ...node.querySelectorAll('.toast')]) window.messages.push(one.textContent);
+	}
+}).observe(document, { childList: true, subtree: true })`
+
+// seeMessage waits until the page has shown a message with a text. Each message counts once.
+func (v *visitor) seeMessage(text string) {
 	v.t.Helper()
-	v.until(`(document.querySelectorAll('.toast button').forEach((one) => one.click()), !document.querySelector('.toast'))`)
+	encoded, _ := json.Marshal(text) // Strings can always be encoded.
+	v.until(fmt.Sprintf(`(() => { const at = window.messages.findIndex((one) => one.includes(%s)); window.messages.splice(0, at + 1); return at >= 0; })()`, encoded))
+}
+
+// heldTimers has a page keep the timers of some milliseconds until a test runs them: on a busy machine a test may need longer than that
+// for what must come before.
+const heldTimers = `(() => { const plain = window.setTimeout; window.held = [];
+	window.setTimeout = (f, ms, ...rest) => ms === %d ? -window.held.push(() => f(...rest)) : plain(f, ms, ...rest);
+	const { clearTimeout } = window;
+	window.clearTimeout = (timer) => timer < 0 ? delete window.held[-timer - 1] : clearTimeout(timer);
+	window.runHeld = () => { window.setTimeout = plain; window.held.splice(0).forEach((run) => run()) } })()`
+
+// messageTime is how long a message shows about a finished action, in milliseconds.
+const messageTime = 5000
+
+// undoTime is how long a user can undo an action, in milliseconds.
+const undoTime = 10_000
+
+// holdTimers has the page keep the timers of some milliseconds until runTimers is called.
+func (v *visitor) holdTimers(ms int) {
+	v.t.Helper()
+	v.eval(fmt.Sprintf(heldTimers, ms))
+}
+
+// holdNextTimers is like holdTimers for the pages that are opened from now on.
+func (v *visitor) holdNextTimers(ms int) {
+	v.t.Helper()
+	v.prepare(fmt.Sprintf(heldTimers, ms))
+}
+
+// prepare runs JavaScript in the pages that are opened from now on, before their own.
+func (v *visitor) prepare(script string) {
+	v.t.Helper()
+	v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+		return chromedp.Void{}, err
+	})
+}
+
+// runTimers runs the timers that were kept. Later ones are as always.
+func (v *visitor) runTimers() {
+	v.t.Helper()
+	v.eval(`window.runHeld()`)
 }
 
 // waitInPage waits up to a second for a condition, in the page: the processes of the browser need not exchange messages for each look.

@@ -85,6 +85,7 @@ func watch(ctx context.Context, t *testing.T, s *testServer, l look) *visitor {
 		_, err = cdp.Call(ctx, tab, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 		return chromedp.Void{}, err
 	})
+	v.prepare(keptMessages)
 	t.Cleanup(func() {
 		v.mutex.Lock()
 		defer v.mutex.Unlock()

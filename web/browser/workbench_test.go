@@ -53,6 +53,7 @@ func TestWorkbench_EditsInPlaceAndShowsActivity(t *testing.T) {
 	s.call(token, http.MethodPost, "/v1/customers/"+customer+"/tasks", map[string]any{"title": "Sign the contract", "category": "sign"})
 	v := signedInAt(t, s, desk, me, "/customers/"+customer)
 	v.until(`document.querySelector('.stream')?.innerText.includes('Sign the contract')`)
+	v.holdTimers(undoTime)
 	v.click(`.in-place button`)
 	v.write(`.in-place-form input`, "Marco\r")
 	v.until(`document.querySelector('main h1').innerText.includes('Marco Bernasconi')`)
@@ -61,7 +62,6 @@ func TestWorkbench_EditsInPlaceAndShowsActivity(t *testing.T) {
 
 	// Another change after the edit is not undone with it.
 	v.expect("412")
-	v.closeToasts()
 	v.click(`.in-place button`)
 	v.write(`.in-place-form input`, "Marco\r")
 	v.until(`document.querySelector('main h1').innerText.includes('Marco Bernasconi')`)

@@ -1,4 +1,4 @@
-import { html, useMemo, useState } from '../lib.js';
+import { html, useMemo, useRef, useState } from '../lib.js';
 import { api, idempotencyKey } from '../api.js';
 import { LANGUAGES, language, t, term } from '../i18n.js';
 import { CountryField } from '../ui/country.js';
@@ -34,7 +34,11 @@ export function valuesOf(customer) {
 export function CustomerDialog({ customer, etag, close, done, compare }) {
   const key = useMemo(idempotencyKey, []);
   const [found, setFound] = useState(null); // {mine, candidates}
-  const create = (body) => api.post('/v1/customers', body, { headers: { 'Idempotency-Key': key } });
+  const sent = useRef(''); // what may have created the customer already: its answer was lost
+  const create = (body) => {
+    sent.current = JSON.stringify(body);
+    return api.post('/v1/customers', body, { headers: { 'Idempotency-Key': key } });
+  };
   const anyway = useAction(async (distinct) => {
     const made = await create(found.mine);
     await rememberDistinct(made.id, distinct);
@@ -43,7 +47,8 @@ export function CustomerDialog({ customer, etag, close, done, compare }) {
   const edited = useEditedRecord(`/v1/customers/${customer?.id}`, customer, etag);
   const form = useForm(valuesOf(customer), async (values) => {
     const body = requestBody(values, edited.record);
-    const candidates = compare ? await findDuplicates(body) : [];
+    const isNew = sent.current !== JSON.stringify(body); // otherwise the customer would be a duplicate of itself
+    const candidates = compare && isNew ? await findDuplicates(body) : [];
     if (candidates.length) setFound({ mine: body, candidates });
     else done(await (customer ? api.put(`/v1/customers/${customer.id}`, body, edited.match) : create(body)));
   }, customer && (async () => valuesOf(await edited.reload())));

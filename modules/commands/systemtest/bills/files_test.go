@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"kontor/modules/commands/systemtest"
@@ -95,17 +93,14 @@ func newDataDirWithEngine(tb testing.TB) string {
 func expectEnded(tb testing.TB, pids []int) {
 	tb.Helper()
 	for _, pid := range pids {
-		for syscall.Kill(pid, 0) == nil {
+		testenv.Wait(tb, fmt.Sprintf("worker %d to end", pid), func() bool {
 			state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 			if err != nil {
-				break
+				return true
 			}
 			_, rest, _ := strings.Cut(string(state), ") ")
-			if strings.HasPrefix(rest, "Z") { // ended, but its parent has not waited for it yet
-				break
-			}
-			runtime.Gosched()
-		}
+			return strings.HasPrefix(rest, "Z") // ended, but its parent has not waited for it yet
+		})
 	}
 }
 

@@ -32,7 +32,7 @@ func TestWorkers_EndWithTheServer(t *testing.T) {
 }
 
 func TestWorkers_KilledFromOutsideAreReplaced(t *testing.T) {
-	p := systemtest.Start(t, newDataDirWithEngine(t))
+	p := systemtest.Start(t, newDataDirWithEngine(t), "--invoices.timeout_seconds=3600") // a busy machine does not fail the good bill
 	admin := p.Admin()
 	bill := upload(sample(t, goodPDF))
 	admin.Do(t, "POST", readBill, bill, 200)

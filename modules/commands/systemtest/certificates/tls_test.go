@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -28,6 +29,9 @@ func TestTLS_IsServedFromFiles(t *testing.T) {
 	defer manager.Close()
 	p := systemtest.StartWith(t, append([]string{"NOTIFY_SOCKET=" + manager.LocalAddr().String()}, systemtest.SecretsEnv...), "--data.dir", filepath.Join(t.TempDir(), "data"),
 		"--server.tls_cert", id.Cert, "--server.tls_key", id.Key, "--server.base_url=https://bank.example", "--server.redirect_listen", plain)
+	if err := manager.SetReadDeadline(time.Now().Add(testenv.Limit())); err != nil {
+		t.Fatal(err)
+	}
 	state := make([]byte, 100)
 	if n, err := manager.Read(state); err != nil || string(state[:n]) != "READY=1" {
 		t.Errorf("the service manager got %q, %v", state[:n], err)
@@ -37,7 +41,7 @@ func TestTLS_IsServedFromFiles(t *testing.T) {
 		t.Error("Strict-Transport-Security is missing")
 	}
 	for version, accepted := range map[uint16]bool{tls.VersionTLS10: false, tls.VersionTLS11: false, tls.VersionTLS12: true, tls.VersionTLS13: true} {
-		connection, err := tls.Dial("tcp", p.Address(), &tls.Config{RootCAs: id.Pool, ServerName: "bank.example", MinVersion: version, MaxVersion: version})
+		connection, err := dialTLS(p.Address(), &tls.Config{RootCAs: id.Pool, ServerName: "bank.example", MinVersion: version, MaxVersion: version})
 		if (err == nil) != accepted {
 			t.Errorf("%s: %v", tls.VersionName(version), err)
 		}
@@ -45,7 +49,7 @@ func TestTLS_IsServedFromFiles(t *testing.T) {
 			connection.Close()
 		}
 	}
-	if _, err := tls.Dial("tcp", p.Address(), &tls.Config{RootCAs: id.Pool, ServerName: "other.example"}); err == nil {
+	if _, err := dialTLS(p.Address(), &tls.Config{RootCAs: id.Pool, ServerName: "other.example"}); err == nil {
 		t.Error("the certificate is valid for another name")
 	}
 
@@ -97,7 +101,7 @@ func TestTLS_IsServedFromFiles(t *testing.T) {
 		id.Renew(t, time.Now().AddDate(0, 2, 0))
 		until := time.Now().AddDate(0, 1, 15)
 		testenv.Wait(t, "the server to present the renewed certificate", func() bool {
-			connection, err := tls.Dial("tcp", p.Address(), &tls.Config{RootCAs: id.Pool, ServerName: "bank.example"})
+			connection, err := dialTLS(p.Address(), &tls.Config{RootCAs: id.Pool, ServerName: "bank.example"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,10 +115,18 @@ func TestTLS_IsServedFromFiles(t *testing.T) {
 		}
 	})
 	t.Run("kontor ready", func(t *testing.T) {
-		if got := systemtest.Run(t, nil, "ready", "--server.listen", p.Address(), "--server.tls_cert", id.Cert, "--server.tls_key", id.Key); got.Code != 0 || got.Stdout != "ready\n" {
+		if got := systemtest.Run(t, nil, "ready", "--server.listen", p.Address(), "--server.tls_cert", id.Cert, "--server.tls_key", id.Key, readyTimeout); got.Code != 0 || got.Stdout != "ready\n" {
 			t.Errorf("got %d %s %s", got.Code, got.Stdout, got.Stderr)
 		}
 	})
+}
+
+// readyTimeout gives a busy machine time to answer "kontor ready", which waits for an hour at most.
+var readyTimeout = fmt.Sprintf("--timeout=%d", int(min(testenv.Limit(), time.Hour).Seconds()))
+
+// dialTLS is like [tls.Dial], with an end.
+func dialTLS(address string, config *tls.Config) (*tls.Conn, error) {
+	return tls.DialWithDialer(&net.Dialer{Timeout: testenv.Limit()}, "tcp", address, config)
 }
 
 // rawExchange sends bytes and returns everything that the server sends before it closes the connection.
@@ -125,10 +137,16 @@ func rawExchange(t *testing.T, address, request string) string {
 		t.Fatal(err)
 	}
 	defer connection.Close()
+	if err := connection.SetDeadline(time.Now().Add(testenv.Limit())); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := io.WriteString(connection, request); err != nil {
 		t.Fatal(err)
 	}
-	answer, _ := io.ReadAll(connection) // a reset ends it, too
+	answer, err := io.ReadAll(connection) // a reset ends it, too
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the server does not close the connection after %q", answer)
+	}
 	return string(answer)
 }
 
@@ -187,9 +205,11 @@ func TestTLS_AFloodOfSlowHandshakes(t *testing.T) {
 		t.Errorf("%d handshakes hold %d KiB", connections, grown)
 	}
 	for _, connection := range open {
-		_, err := io.Copy(io.Discard, connection) // ends when the server closes the connection
-		if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+		if err := connection.SetReadDeadline(time.Now().Add(testenv.Limit())); err != nil {
 			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, connection); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatal("the server does not close a connection whose handshake does not end")
 		}
 	}
 	p.Secure(id.Pool).Do(t, "GET", "/readyz", "", 200)

@@ -62,9 +62,10 @@ func TestDocs_RestoreStepByStep(t *testing.T) {
 	testenv.Wait(t, "the backup to continue", func() bool {
 		return !strings.Contains(scraper.Do(t, "GET", "/metrics", "", 200).Body, "\nkontor_backup_objects_total 0\n")
 	})
-	if body := p.Client().Do(t, "GET", "/readyz", "", 200).Body; !strings.Contains(body, `"backup":"ok"`) {
-		t.Errorf("readyz: %s", body)
-	}
+	client := p.Client()
+	testenv.Wait(t, "the backup to be complete", func() bool {
+		return strings.Contains(client.Do(t, "GET", "/readyz", "", 200).Body, `"backup":"ok"`)
+	})
 	if code := p.Stop(); code != 0 {
 		t.Fatalf("exit code %d: %s", code, p.Stderr)
 	}

@@ -121,8 +121,10 @@ func TestHostile_PatternsAndSlowSearches(t *testing.T) {
 	if err != nil || got.Header.Get("Retry-After") == "" {
 		t.Errorf("got Retry-After %q, %v", got.Header.Get("Retry-After"), err)
 	}
-	if strings.Contains(p.Stderr.String(), `"level":"ERROR"`) {
-		t.Errorf("slow searches fill the log: %.500s", p.Stderr)
+	for line := range strings.Lines(p.Stderr.String()) {
+		if strings.Contains(line, `"level":"ERROR"`) && strings.Contains(line, `"request_id"`) { // others are those of jobs on a busy machine
+			t.Errorf("a slow search fills the log: %.500s", line)
+		}
 	}
 }
 
@@ -162,7 +164,7 @@ func TestHostile_SlowSearchesDoNotBlockOthers(t *testing.T) {
 	}{
 		{reader, "GET", "/v1/customers/" + customerID, "", 200},
 		{reader, "GET", "/v1/users?limit=1", "", 200},
-		{reader, "POST", "/v1/customers", `{"type":"individual","first_name":"B","last_name":"B","email":"b@example.ch"}`, 201},
+		{reader.With("Idempotency-Key", "one"), "POST", "/v1/customers", `{"type":"individual","first_name":"B","last_name":"B","email":"b@example.ch"}`, 201},
 		{p.Client(), "POST", "/authenticate", fmt.Sprintf(`{"user_id":%q,"password":%q}`, otherUser, otherPassword), 200},
 		{p.Client(), "GET", "/readyz", "", 200},
 	} {
@@ -183,8 +185,15 @@ func TestHostile_SlowSearchesDoNotBlockOthers(t *testing.T) {
 	cancel()
 	searching.Wait()
 	for i := range 8 { // uses each of the readers
-		if n := reader.Total(t, fmt.Sprintf("/v1/customers?limit=1&search.last_name=b&offset=%d", i)); n != 1 {
-			t.Errorf("a reader sees %d new customers, want 1", n)
-		}
+		testenv.Wait(t, "a reader to find the new customer", func() bool {
+			got, err := reader.Try("GET", fmt.Sprintf("/v1/customers?limit=1&search.last_name=b&offset=%d", i), "")
+			if err != nil || got.Status != 200 && got.Status != 503 {
+				t.Fatalf("got %d %.200s, %v", got.Status, got.Body, err)
+			}
+			if got.Status == 200 && !strings.Contains(got.Body, `"total":1,`) {
+				t.Fatalf("got %s, want one new customer", got.Body)
+			}
+			return got.Status == 200
+		})
 	}
 }

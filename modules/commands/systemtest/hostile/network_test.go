@@ -50,7 +50,7 @@ func TestHostile_Proxies(t *testing.T) {
 
 // TestHostile_UnknownClientsShareALimit guesses passwords through a proxy that sends no valid client address.
 func TestHostile_UnknownClientsShareALimit(t *testing.T) {
-	p := systemtest.StartWith(t, systemtest.SecretsEnv, "--data.dir", filepath.Join(t.TempDir(), "data"), "--server.trusted_proxies=127.0.0.1", "--rate_limits.public_per_minute=5")
+	p := systemtest.StartWith(t, systemtest.SecretsEnv, "--data.dir", filepath.Join(t.TempDir(), "data"), "--server.trusted_proxies=127.0.0.1", "--rate_limits.public_per_minute=1")
 	names := []string{"unknown", "", "_a", "_b", "nobody", "[::1", "127.1", "x"}
 	limited := false
 	for _, name := range names {

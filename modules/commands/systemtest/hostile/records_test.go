@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"kontor/modules/commands/systemtest"
 	"kontor/store/testenv"
@@ -168,6 +169,10 @@ func holdResponse(t *testing.T, p *systemtest.Process, token string) (line strin
 		return ""
 	}
 	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(testenv.Limit())); err != nil {
+		t.Error(err)
+		return ""
+	}
 	if err := conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
 		t.Error(err)
 		return ""
