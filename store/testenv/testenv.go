@@ -177,6 +177,21 @@ func Wait(tb testing.TB, what string, holds func() bool) {
 	}
 }
 
+// Receive returns the next value of a channel, or the zero value once it is closed. It fails the test after [Limit]. what completes the
+// sentence "waited for …".
+func Receive[T any](tb testing.TB, what string, from <-chan T) T {
+	tb.Helper()
+	timer := time.NewTimer(Limit())
+	defer timer.Stop()
+	var value T
+	select {
+	case value = <-from:
+	case <-timer.C:
+		tb.Fatalf("waited for %s in vain for %s", what, Limit())
+	}
+	return value
+}
+
 // starter is a goroutine that starts processes on a thread of its own, which lives as long as the test process. The kernel binds a
 // child to the thread that started it (see [Child]), and Go may end the threads of other goroutines.
 var starter = sync.OnceValue(func() chan<- func() {

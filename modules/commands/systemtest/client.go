@@ -341,7 +341,7 @@ func (r *StreamReader) tryFollow(tb testing.TB, c *Client) <-chan struct{} {
 	if ids := r.Seen(); len(ids) > 0 {
 		request.Header.Set("Last-Event-ID", ids[len(ids)-1])
 	}
-	response, err := new(http.Transport).RoundTrip(request)
+	response, err := (&http.Transport{ResponseHeaderTimeout: testenv.Limit()}).RoundTrip(request)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -353,13 +353,16 @@ func (r *StreamReader) tryFollow(tb testing.TB, c *Client) <-chan struct{} {
 		tb.Fatalf("stream: got %s", response.Status)
 	}
 	ended := make(chan struct{})
-	opened := make(chan struct{})
+	opened := make(chan bool, 1)
 	go func() {
 		defer close(ended)
 		defer response.Body.Close()
 		r.read(response.Body, opened)
+		close(opened)
 	}()
-	<-opened
+	if !testenv.Receive(tb, "the frame open", opened) {
+		tb.Fatal("the stream ended before its frame open")
+	}
 	return ended
 }
 
@@ -371,7 +374,7 @@ func (r *StreamReader) FollowSoon(tb testing.TB, c *Client) (ended <-chan struct
 }
 
 // read reads frames, and ignores an incomplete one at the end.
-func (r *StreamReader) read(body io.Reader, opened chan struct{}) {
+func (r *StreamReader) read(body io.Reader, opened chan<- bool) {
 	lines := bufio.NewScanner(body)
 	var id, event string
 	for lines.Scan() {
@@ -390,7 +393,7 @@ func (r *StreamReader) read(body io.Reader, opened chan struct{}) {
 			}
 			r.mu.Unlock()
 			if event == "open" {
-				close(opened)
+				opened <- true
 			}
 			id, event = "", ""
 		}

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -147,8 +148,11 @@ func runToEnd(tb testing.TB, cmd *exec.Cmd) Outcome {
 	if err := testenv.Start(cmd); err != nil {
 		tb.Fatal(err)
 	}
-	kill := time.AfterFunc(testenv.Limit(), func() { _ = cmd.Process.Kill() }) // a server that started although it should have failed
-	defer kill.Stop()
+	late := time.AfterFunc(testenv.Limit(), func() { // a server that started although it should have failed
+		tb.Errorf("%v has not ended within %v", cmd.Args, testenv.Limit())
+		_ = cmd.Process.Kill()
+	})
+	defer late.Stop()
 	err := cmd.Wait()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		tb.Fatal(err)
@@ -205,7 +209,6 @@ type Process struct {
 	scrape string // URL of the metrics
 	Stdout *Output
 	Stderr *Output
-	Code   func() int // waits for the end and returns the exit code; may be called repeatedly
 	ended  chan struct{}
 
 	Listens func() // waits until the server listens or has ended; then url is set or empty
@@ -315,15 +318,10 @@ func launchProgram(tb testing.TB, path string, environ []string, args ...string)
 	p.Cmd.Stdout = p.Stdout
 	reader, writer := io.Pipe()
 	p.Cmd.Stderr = io.MultiWriter(p.Stderr, writer)
+	p.Cmd.WaitDelay = testenv.Limit() // a process of its own may keep the log open
 	if err := testenv.Start(p.Cmd); err != nil {
 		tb.Fatal(err)
 	}
-	p.Code = sync.OnceValue(func() int {
-		_ = p.Cmd.Wait() // ProcessState holds the result
-		writer.Close()
-		close(p.ended)
-		return p.Cmd.ProcessState.ExitCode()
-	})
 	tb.Cleanup(func() {
 		p.Kill()
 		if log := p.Stderr.String(); strings.Contains(log, "WARNING: DATA RACE") {
@@ -336,9 +334,39 @@ func launchProgram(tb testing.TB, path string, environ []string, args ...string)
 		close(listens)
 		io.Copy(io.Discard, reader)
 	}()
-	go p.Code()
-	p.Listens = func() { <-listens }
+	go func() {
+		_ = p.Cmd.Wait() // ProcessState holds the result
+		writer.Close()
+		close(p.ended)
+	}()
+	p.Listens = func() { tb.Helper(); p.await(listens, "listen") }
 	return p
+}
+
+// await waits for something that the process does. A process that does not do it in time prints its goroutines and is ended, which fails
+// the test.
+func (p *Process) await(done <-chan struct{}, what string) {
+	p.TB.Helper()
+	timer := time.NewTimer(testenv.Limit())
+	defer timer.Stop()
+	select {
+	case <-done:
+		return
+	case <-timer.C:
+	}
+	_ = p.Cmd.Process.Signal(syscall.SIGQUIT) // it may be suspended
+	kill := time.AfterFunc(testenv.Limit(), func() { _ = p.Cmd.Process.Kill() })
+	defer kill.Stop()
+	<-p.ended
+	<-done
+	p.TB.Errorf("the server did not %s within %v:\n%s", what, testenv.Limit(), p.Stderr)
+}
+
+// Code waits for the end of the process and returns its exit code. It may be called repeatedly.
+func (p *Process) Code() int {
+	p.TB.Helper()
+	p.await(p.ended, "end")
+	return p.Cmd.ProcessState.ExitCode()
 }
 
 // listening reads the log until the server listens. It returns its URL and that of its metrics, or "" when the log ends
@@ -365,6 +393,7 @@ func (p *Process) Alive() bool {
 
 // Kill ends the process with SIGKILL.
 func (p *Process) Kill() {
+	p.TB.Helper()
 	_ = p.Cmd.Process.Kill() // it may have ended already
 	p.Code()
 }
@@ -394,41 +423,41 @@ func Strace(tb testing.TB, args ...string) *exec.Cmd {
 	return exec.Command(testenv.Tool(tb, "strace"), args...)
 }
 
+// trace runs strace on all threads of a process until release is called, which sends it a signal.
+func (p *Process) trace(end os.Signal, args ...string) (release func()) {
+	p.TB.Helper()
+	tracer := Strace(p.TB, append([]string{"-f", "-p", fmt.Sprint(p.Cmd.Process.Pid), "-o", os.DevNull}, args...)...)
+	out, err := tracer.StderrPipe()
+	if err != nil {
+		p.TB.Fatal(err)
+	}
+	if err := testenv.Start(tracer); err != nil {
+		p.TB.Fatal(err)
+	}
+	release = sync.OnceFunc(func() {
+		_ = tracer.Process.Signal(end)
+		_ = tracer.Wait()
+	})
+	p.TB.Cleanup(release)
+	late := time.AfterFunc(testenv.Limit(), func() { _ = tracer.Process.Kill() })
+	defer late.Stop()
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), "attached") {
+			go io.Copy(io.Discard, out) // so that strace does not block on a full pipe
+			return release
+		}
+	}
+	p.TB.Fatal("strace did not attach")
+	return nil
+}
+
 // Inject makes system calls of a running server on one file fail, until release is called. fault is an injection expression
 // of strace.
 func Inject(t *testing.T, p *Process, file, fault string) (release func()) {
 	t.Helper()
 	call, _, _ := strings.Cut(fault, ":")
-	trace := Strace(t, "-f", "-p", fmt.Sprint(p.Cmd.Process.Pid), "-P", file, "-o", os.DevNull, "-e", "trace="+call, "-e", "inject="+fault)
-	out, err := trace.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := testenv.Start(trace); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(out)
-	attached := false
-	for !attached && lines.Scan() {
-		attached = strings.Contains(lines.Text(), "attached")
-	}
-	if !attached {
-		t.Fatal("strace did not attach")
-	}
-	go func() {
-		for lines.Scan() { // so that strace does not block on a full pipe
-		}
-	}()
-	ended := false
-	release = func() {
-		if !ended {
-			ended = true
-			_ = trace.Process.Signal(os.Interrupt)
-			_ = trace.Wait()
-		}
-	}
-	t.Cleanup(release)
-	return release
+	return p.trace(os.Interrupt, "-P", file, "-e", "trace="+call, "-e", "inject="+fault)
 }
 
 // ErrorLines returns the lines on standard error that are not log lines.
@@ -453,24 +482,5 @@ func (p *Process) WaitForCheckpoint() {
 // StallSyncs makes each fdatasync of the process hang until release is called.
 func (p *Process) StallSyncs() (release func()) {
 	p.TB.Helper()
-	tracer := Strace(p.TB, "-f", "-p", fmt.Sprint(p.Cmd.Process.Pid), "-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter=600s")
-	output, err := tracer.StderrPipe()
-	if err != nil {
-		p.TB.Fatal(err)
-	}
-	if err := testenv.Start(tracer); err != nil {
-		p.TB.Fatal(err)
-	}
-	release = func() {
-		_ = tracer.Process.Kill() // the kernel resumes the stalled calls
-		_ = tracer.Wait()
-	}
-	p.TB.Cleanup(release)
-	var line [4096]byte
-	n, err := output.Read(line[:]) // "Process … attached"
-	if err != nil || !strings.Contains(string(line[:n]), "attached") {
-		p.TB.Fatalf("strace printed %q, %v", line[:n], err)
-	}
-	go io.Copy(io.Discard, output)
-	return release
+	return p.trace(os.Kill, "-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter=600s") // the kernel resumes the stalled calls
 }

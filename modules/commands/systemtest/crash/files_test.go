@@ -115,7 +115,11 @@ func TestKill_LosesNoFile(t *testing.T) {
 					n := int(sent.Add(1))
 					content := evidence(100<<10+n%7*400<<10, n)
 					got, err := c.Try("POST", paths[(round*4+worker)%len(paths)], content)
-					if err != nil || got.Status != 201 {
+					if err != nil { // it was killed
+						return
+					}
+					if got.Status != 201 {
+						t.Errorf("got %d %s", got.Status, got.Body)
 						return
 					}
 					var file struct{ ID, SHA256 string }
@@ -132,7 +136,7 @@ func TestKill_LosesNoFile(t *testing.T) {
 			})
 		}
 		for range 5 + round {
-			<-acknowledged
+			testenv.Receive(t, "an acknowledged file", acknowledged)
 		}
 		p.Kill()
 		uploads.Wait()

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"kontor/modules/commands/systemtest"
 	"kontor/store/testenv"
@@ -25,7 +26,8 @@ var kills = []func(t *testing.T, p *systemtest.Process){
 			t.Error(err)
 			return
 		}
-		for opened := false; !opened; { // until the database is open
+		began := time.Now()
+		for opened := false; !opened && time.Since(began) < testenv.Limit(); { // until the database is open
 			files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", again.Process.Pid))
 			opened = err != nil
 			for _, f := range files {

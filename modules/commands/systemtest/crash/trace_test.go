@@ -4,14 +4,19 @@ package crash_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
+
+	"kontor/store/testenv"
 )
 
 // A traced program (ptrace) stops before each system call, and can be killed there. strace could do this, too, but it counts
@@ -101,6 +106,12 @@ func (d *traced) follow(cmd *exec.Cmd, n int, enough func() bool) error {
 		return err
 	}
 	leader := cmd.Process.Pid
+	var isLate atomic.Bool
+	late := time.AfterFunc(testenv.Limit(), func() {
+		isLate.Store(true)
+		_ = syscall.Kill(leader, syscall.SIGKILL) // it has not been waited for
+	})
+	defer late.Stop()
 	var status syscall.WaitStatus
 	if _, err := syscall.Wait4(leader, &status, 0, nil); err != nil {
 		return err
@@ -120,6 +131,9 @@ func (d *traced) follow(cmd *exec.Cmd, n int, enough func() bool) error {
 			return err
 		}
 		if !status.Stopped() {
+			if thread == leader && isLate.Load() {
+				return fmt.Errorf("the command has not ended within %v", testenv.Limit())
+			}
 			if thread == leader {
 				return nil
 			}

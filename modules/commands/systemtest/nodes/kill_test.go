@@ -42,7 +42,7 @@ func TestNodes_KillOneUnderLoad(t *testing.T) {
 		progress(t, steady, 20)
 		progress(t, &posts.acknowledged, 10) // while no stream is open
 		for _, end := range ended {
-			<-end
+			testenv.Receive(t, "the end of a stream", end)
 		}
 	}
 	posts.stop()
