@@ -27,7 +27,7 @@ type Write struct {
 }
 
 // WriteUntilDead creates customers over many connections until the server has ended, and returns all requests. It calls
-// kill once, after enough requests were acknowledged.
+// kill once, after enough requests were acknowledged, on the goroutine of the test.
 func WriteUntilDead(tb testing.TB, p *Process, admin *Client, round, enough int, kill func()) []Write {
 	tb.Helper()
 	const writers = 32
@@ -35,6 +35,7 @@ func WriteUntilDead(tb testing.TB, p *Process, admin *Client, round, enough int,
 	var mu sync.Mutex
 	var acknowledged atomic.Int64
 	var wait sync.WaitGroup
+	reached, ended := make(chan struct{}), make(chan struct{})
 	for w := range writers {
 		connection := p.Client(admin.Headers...)
 		wait.Go(func() {
@@ -59,12 +60,21 @@ func WriteUntilDead(tb testing.TB, p *Process, admin *Client, round, enough int,
 					return
 				}
 				if int(acknowledged.Add(1)) == enough {
-					kill()
+					close(reached)
 				}
 			}
 		})
 	}
-	wait.Wait()
+	go func() {
+		wait.Wait()
+		close(ended)
+	}()
+	select {
+	case <-reached:
+		kill()
+	case <-ended:
+	}
+	<-ended
 	return all
 }
 

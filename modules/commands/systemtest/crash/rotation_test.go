@@ -105,7 +105,7 @@ func TestKill_DuringRotation(t *testing.T) {
 			}()
 			waitForKill(t, dir, string(key), round, ended)
 			p.Kill()
-			<-ended
+			testenv.Receive(t, "the end of the rotation", ended)
 		}
 		all = append(all, systemtest.WriteUntilDead(t, p, p.Admin(), round, 60, kill)...)
 		p.Kill()
@@ -148,7 +148,7 @@ func waitForKill(t *testing.T, dir, key string, round int, ended <-chan struct{}
 	case 1: // the key is replaced
 		testenv.Wait(t, "the replaced key", func() bool { return isReplaced(dir, key) || hasEnded() })
 	case 2: // the command has ended
-		<-ended
+		testenv.Receive(t, "the end of the rotation", ended)
 	}
 }
 
