@@ -196,6 +196,12 @@ func (c *Client) Ready() bool {
 	return err == nil && got.Status == 200
 }
 
+// WaitUntilReady waits until the server says that it is ready. Its own limits for the checks are short: a busy machine may exceed them.
+func (p *Process) WaitUntilReady() {
+	p.TB.Helper()
+	testenv.Wait(p.TB, "the server to be ready", p.Client().Ready)
+}
+
 // Using returns a client with the headers of c that uses the connection and the node of another client.
 func (c *Client) Using(at *Client) *Client {
 	next := *at

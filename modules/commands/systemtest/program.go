@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -314,7 +315,7 @@ func Launch(tb testing.TB, environ []string, args ...string) *Process {
 func launchProgram(tb testing.TB, path string, environ []string, args ...string) *Process {
 	tb.Helper()
 	p := &Process{TB: tb, Stdout: &Output{}, Stderr: &Output{}, ended: make(chan struct{})}
-	p.Cmd = commandOf(path, environ, append([]string{"serve", "--server.listen=127.0.0.1:0", "--metrics.listen=127.0.0.1:0"}, args...)...)
+	p.Cmd = commandOf(path, environ, append(slices.Concat([]string{"serve", "--server.listen=127.0.0.1:0", "--metrics.listen=127.0.0.1:0"}, patience()), args...)...)
 	p.Cmd.Stdout = p.Stdout
 	reader, writer := io.Pipe()
 	p.Cmd.Stderr = io.MultiWriter(p.Stderr, writer)
@@ -341,6 +342,13 @@ func launchProgram(tb testing.TB, path string, environ []string, args ...string)
 	}()
 	p.Listens = func() { tb.Helper(); p.await(listens, "listen") }
 	return p
+}
+
+// patience returns the settings of a server that does not fail requests on a busy machine, and that takes its time to stop.
+func patience() []string {
+	const longest = 10 * time.Minute // that the settings accept
+	limit := int(max(time.Second, min(testenv.Limit(), longest)).Seconds())
+	return []string{fmt.Sprintf("--server.request_seconds=%d", limit), "--server.shutdown_seconds=3600"}
 }
 
 // await waits for something that the process does. A process that does not do it in time prints its goroutines and is ended, which fails

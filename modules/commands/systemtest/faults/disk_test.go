@@ -85,7 +85,7 @@ func TestFaults_AFullDiskRejectsWritesOnly(t *testing.T) {
 	admin.Do(t, "GET", "/v1/customers?limit=1", "", 200)
 	p.Client().Do(t, "GET", "/readyz", "", 503)
 	release()
-	p.Client().Do(t, "GET", "/readyz", "", 200)
+	p.WaitUntilReady()
 	admin.Do(t, "POST", "/v1/customers", newCustomer, 201)
 	if code := p.Stop(); code != 0 || len(p.ErrorLines()) > 0 {
 		t.Errorf("exit code %d, error output %q", code, p.ErrorLines())
