@@ -208,11 +208,23 @@ type Process struct {
 	Cmd    *exec.Cmd
 	URL    string
 	scrape string // URL of the metrics
-	Stdout *Output
+	Stdout Printed
 	Stderr *Output
 	ended  chan struct{}
 
 	Listens func() // waits until the server listens or has ended; then url is set or empty
+}
+
+// Printed is the path of the file that holds the standard output of a process. Unlike a pipe, it has all that the process wrote before
+// it logged that it listens.
+type Printed string
+
+func (p Printed) String() string {
+	text, err := os.ReadFile(string(p))
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }
 
 // Output collects what a process writes.
@@ -314,9 +326,14 @@ func Launch(tb testing.TB, environ []string, args ...string) *Process {
 
 func launchProgram(tb testing.TB, path string, environ []string, args ...string) *Process {
 	tb.Helper()
-	p := &Process{TB: tb, Stdout: &Output{}, Stderr: &Output{}, ended: make(chan struct{})}
+	p := &Process{TB: tb, Stdout: Printed(filepath.Join(tb.TempDir(), "stdout")), Stderr: &Output{}, ended: make(chan struct{})}
 	p.Cmd = commandOf(path, environ, append(slices.Concat([]string{"serve", "--server.listen=127.0.0.1:0", "--metrics.listen=127.0.0.1:0"}, patience()), args...)...)
-	p.Cmd.Stdout = p.Stdout
+	stdout, err := os.Create(string(p.Stdout))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer stdout.Close()
+	p.Cmd.Stdout = stdout
 	reader, writer := io.Pipe()
 	p.Cmd.Stderr = io.MultiWriter(p.Stderr, writer)
 	p.Cmd.WaitDelay = testenv.Limit() // a process of its own may keep the log open
