@@ -19,6 +19,9 @@ func TestContinuousBackup_SurvivesKills(t *testing.T) {
 	for round := range testenv.Rounds(0, 3, 200) {
 		p := systemtest.Start(t, dir, "--backup.url="+vault)
 		admin := p.Admin()
+		if round == 0 {
+			shipped(t, p) // a kill may come before the first part
+		}
 		for _, w := range systemtest.WriteUntilDead(t, p, admin, round, 150, p.Kill) {
 			if w.Acknowledged != "" {
 				acknowledged++
