@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"kontor/modules/commands/systemtest"
+	"kontor/store/testenv"
 )
 
 // hashProcesses returns the ids of the processes that hash passwords for a server.
@@ -87,8 +88,9 @@ func TestHashProcess_KilledDuringSignIns(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, p.Stderr)
 	}
 	for _, pid := range last {
-		if arguments, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); strings.Contains(string(arguments), "password") {
-			t.Errorf("the process %d is left", pid)
-		}
+		testenv.Wait(t, "the end of the process", func() bool {
+			arguments, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+			return !strings.Contains(string(arguments), "password")
+		})
 	}
 }
