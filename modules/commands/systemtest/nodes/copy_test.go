@@ -1,14 +1,18 @@
+//go:build linux
+
 package nodes_test
 
 import (
 	"bufio"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"kontor/modules/commands/systemtest"
 	"kontor/store/postgres/postgrestest"
@@ -64,24 +68,41 @@ func TestCopy_MovesAnInstallation(t *testing.T) {
 	systemtest.Start(t, back) // no write is missing
 }
 
+// lineByLine returns a pipe that holds one write, however short: a program that prints a line waits until the line before was read.
+func lineByLine(t *testing.T) (reader, writer *os.File) {
+	t.Helper()
+	var ends [2]int
+	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC|unix.O_DIRECT); err != nil {
+		t.Fatal(err)
+	}
+	reader, writer = os.NewFile(uintptr(ends[0]), "reader"), os.NewFile(uintptr(ends[1]), "writer")
+	t.Cleanup(func() { reader.Close() })
+	if _, err := unix.FcntlInt(writer.Fd(), unix.F_SETPIPE_SZ, os.Getpagesize()); err != nil {
+		t.Fatal(err)
+	}
+	return reader, writer
+}
+
 // copyWithKills copies, and kills the command after some of its lines. After each kill it calls incomplete, and the copy continues.
 func copyWithKills(t *testing.T, environ []string, from, to string, incomplete func()) {
 	t.Helper()
 	for _, after := range []int{1, 7, 12} {
 		cmd := systemtest.Command(t, environ, "copy", "--from", from, "--to", to)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		out, end := lineByLine(t)
+		cmd.Stdout = end
 		if err := testenv.Start(cmd); err != nil {
 			t.Fatal(err)
 		}
+		end.Close()
+		late := time.AfterFunc(testenv.Limit(), func() { _ = cmd.Process.Kill() })
 		lines := bufio.NewScanner(out)
 		for range after {
-			lines.Scan()
+			if !lines.Scan() {
+				t.Errorf("the copy ended before line %d", after)
+			}
 		}
+		late.Stop()
 		_ = cmd.Process.Kill()
-		_, _ = io.Copy(io.Discard, out)
 		if err := cmd.Wait(); err == nil {
 			t.Fatalf("the copy ended before it was killed after line %d", after)
 		}
