@@ -44,9 +44,10 @@ func TestNodes_RefuseAFormerPrimary(t *testing.T) {
 		admin.At(p).Do(t, "POST", "/v1/customers", create, 503)
 		admin.At(p).Do(t, "GET", "/v1/customers", "", 503)
 		p.Client().Do(t, "GET", "/healthz", "", 200)
-		if log := p.Stderr.String(); !strings.Contains(log, "is a former primary") || !strings.Contains(log, "--accept-loss") {
-			t.Errorf("the log does not say it: %s", log)
-		}
+		testenv.Wait(t, "the log to say it", func() bool {
+			log := p.Stderr.String()
+			return strings.Contains(log, "is a former primary") && strings.Contains(log, "--accept-loss")
+		})
 	}
 	nodes[0].Stop()
 	refused := systemtest.Launch(t, append(append([]string{}, nodesEnv...), "KONTOR_DATA_URL="+address), "--data.dir", dir)

@@ -37,7 +37,7 @@ func TestNodes_BehindAProxy(t *testing.T) {
 		}, func(config string) *exec.Cmd { return exec.Command("nginx", "-e", "stderr", "-c", config) }},
 		"haproxy": {testenv.Path("docs/cluster/haproxy.cfg"), func(dir, plain, secure string) []string {
 			return []string{"bind :80\n", "bind " + plain + "\n", "bind :443 ", "bind " + secure + " ", "/etc/haproxy/bank.example.pem", dir + "/both.pem",
-				"maxconn 20000", "maxconn 500"}
+				"maxconn 20000", "maxconn 500", "timeout http-request 10s", fmt.Sprintf("timeout http-request %ds\n\ttimeout check %[1]ds", int(testenv.Limit().Seconds()))}
 		}, func(config string) *exec.Cmd { return exec.Command("haproxy", "-db", "-f", config) }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,6 +54,7 @@ func TestNodes_BehindAProxy(t *testing.T) {
 			changes := append(proxy.changes(dir, plain, secure),
 				"10.0.0.11:8080", strings.TrimPrefix(nodes[0].URL, "http://"), "10.0.0.12:8080", strings.TrimPrefix(nodes[1].URL, "http://"))
 			testenv.Background(t, proxy.command(changedConfig(t, proxy.config, dir, changes))).IgnoreOutput()
+			testenv.WaitForListener(t, plain)
 			testenv.WaitForListener(t, secure)
 			expectProxy(t, plain)
 			c := *nodes[0].Client()
@@ -126,7 +127,7 @@ func expectFailover(t *testing.T, c *systemtest.Client, nodes []*systemtest.Proc
 	for range 100 {
 		admin.Do(t, "GET", "/v1/users/me", "", 200)
 	}
-	<-ended
+	testenv.Receive(t, "the end of the stream", ended)
 	r.FollowSoon(t, admin)
 	notify()
 	admin.Do(t, "POST", "/v1/customers", `{"first_name":"Anna","last_name":"Muster","email":"anna@example.ch"}`, 201)
