@@ -74,9 +74,10 @@ func runExamples(t *testing.T, p *systemtest.Process, shell []string, document s
 	for _, e := range all {
 		script.WriteString(strings.ReplaceAll(e.commands, " --max-time 2 ", patient) + "echo; echo '" + divider + "'\n")
 	}
+	shown := p.Stdout.String()
 	cmd := exec.Command(shell[0], shell[1:]...)
 	cmd.Dir = testenv.Root() // the examples name files of the project
-	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), "KONTOR="+p.URL, "PASSWORD="+p.PrintedWord("password"), "API_KEY="+p.PrintedWord("API key"),
+	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), "KONTOR="+p.URL, "PASSWORD="+systemtest.WordAfter(shown, "password"), "API_KEY="+systemtest.WordAfter(shown, "API key"),
 		"PS1=", "PS2=", "HISTFILE=")
 	cmd.Stdin = strings.NewReader(script.String())
 	var failures bytes.Buffer

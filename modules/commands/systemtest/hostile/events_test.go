@@ -177,8 +177,9 @@ func TestHostile_ARevokedStreamReceivesNothing(t *testing.T) {
 // The API reports a printed password only to its owner, and until it is changed.
 func TestHostile_APrintedPasswordIsReportedToItsOwnerOnly(t *testing.T) {
 	p := systemtest.StartWith(t, nil, "--data.dir", filepath.Join(t.TempDir(), "data"), "--rate_limits.enabled=false")
-	password := p.PrintedWord("password")
-	admin := p.SignIn(p.PrintedWord("administrator"), password)
+	shown := p.Stdout.String()
+	password := systemtest.WordAfter(shown, "password")
+	admin := p.SignIn(systemtest.WordAfter(shown, "administrator"), password)
 	me := admin.Do(t, "GET", "/v1/users/me", "", 200)
 	var user struct {
 		ID              string

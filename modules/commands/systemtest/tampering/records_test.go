@@ -3,6 +3,7 @@ package tampering_test
 import (
 	"encoding/json"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ func newDemo(t *testing.T) (dir string, answers map[string]string) {
 	dir = filepath.Join(t.TempDir(), "demo")
 	p := systemtest.StartWith(t, nil, "--demo", "--data.dir", dir, "--rate_limits.enabled=false")
 	passwords := map[string]string{}
-	for _, row := range p.Printed(`(\w+)@kontor\.localhost\s+(\S+)\s`, 3) {
+	for _, row := range regexp.MustCompile(`(\w+)@kontor\.localhost\s+(\S+)`).FindAllStringSubmatch(p.Stdout.String(), -1) {
 		passwords[row[1]] = row[2]
 	}
 	signIn := func(name string) *systemtest.Client { return p.SignIn(name+"@kontor.localhost", passwords[name]) }
