@@ -1065,8 +1065,8 @@ type CheckInput struct {
 	Permission Permission `json:"permission,omitzero"`
 	// A record. Without it, or with the nil id, the check is about the type as a whole.
 	RecID string `json:"rec_id,omitzero"`
-	// An endpoint, as GET /v1/rbac/endpoints names it, instead of the other members: whether the user may call it, with
-	// whatever records.
+	// An endpoint that the user must be allowed to call, as GET /v1/rbac/endpoints names it: alone, or in addition to the
+	// permission.
 	Endpoint string `json:"endpoint,omitzero"`
 }
 

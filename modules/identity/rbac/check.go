@@ -39,19 +39,11 @@ func (in *checksInput) Validate(v *apierr.Fields) {
 		return
 	}
 	for i := range in.Checks {
-		c, field := &in.Checks[i], "checks."+strconv.Itoa(i)+"."
-		if parsed, err := types.ParseID(c.RecID); err == nil {
-			c.RecID = parsed
-		} else if c.RecID != "" {
-			v.Add(field+"rec_id", "invalid.uuid")
-		}
-		if c.Endpoint == "" {
-			continue
-		}
-		for name, value := range map[string]string{"rec_type": c.RecType, "permission": c.Permission, "rec_id": c.RecID} {
-			if value != "" {
-				v.Add(field+name, "invalid.not_with_endpoint")
-			}
+		id := &in.Checks[i].RecID
+		if parsed, err := types.ParseID(*id); err == nil {
+			*id = parsed
+		} else if *id != "" {
+			v.Add("checks."+strconv.Itoa(i)+".rec_id", "invalid.uuid")
 		}
 	}
 	canonicalID(v, "user_id", &in.UserID)
@@ -177,11 +169,15 @@ func (s *Service) Decide(ctx context.Context, caller *access.Caller, checks []ac
 	}
 	decisions := make([]access.Decision, len(parsed))
 	for i, q := range parsed {
-		if key := checks[i].Endpoint; key != "" {
-			decisions[i] = s.onEndpoint(caller, key)
-		} else {
-			decisions[i] = known.decide(q)
+		c := checks[i]
+		if c.Endpoint != "" {
+			decisions[i] = s.onEndpoint(caller, c.Endpoint)
+			alone := access.Check{Endpoint: c.Endpoint}
+			if c == alone || !decisions[i].Allowed {
+				continue
+			}
 		}
+		decisions[i] = known.decide(q)
 	}
 	return decisions, nil
 }

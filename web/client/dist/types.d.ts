@@ -902,8 +902,8 @@ export interface CheckInput {
   /** A record. Without it, or with the nil id, the check is about the type as a whole. */
   rec_id?: string;
   /**
-   * An endpoint, as GET /v1/rbac/endpoints names it, instead of the other members: whether the user may call it, with
-   * whatever records.
+   * An endpoint that the user must be allowed to call, as GET /v1/rbac/endpoints names it: alone, or in addition to the
+   * permission.
    */
   endpoint?: string;
 }
