@@ -31,6 +31,19 @@ func withBothKeys(t *testing.T, db *store.DB, n int) (nodes []*store.DB, r store
 	return nodes, r
 }
 
+// twoNodes opens a database with 20 values as two nodes that were started with both keys.
+func twoNodes(t *testing.T) ([]*store.DB, store.Rotation) {
+	t.Helper()
+	first := storetest.OpenShared(t, nil)
+	notes(first)
+	writeNotes(t, first, 0, 20)
+	nodes, rotation := withBothKeys(t, first, 2)
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return nodes, rotation
+}
+
 // checkTrail verifies the audit trail of a database that has the new key.
 func checkTrail(t *testing.T, db *store.DB) {
 	t.Helper()
@@ -175,13 +188,7 @@ func TestNodes_RotationWithoutAnnouncement(t *testing.T) {
 
 // Of two rotations at the same time one is made.
 func TestNodes_RotateAtTheSameTime(t *testing.T) {
-	first := storetest.OpenShared(t, nil)
-	notes(first)
-	writeNotes(t, first, 0, 20)
-	nodes, rotation := withBothKeys(t, first, 2)
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	nodes, rotation := twoNodes(t)
 	var rotating sync.WaitGroup
 	for _, node := range nodes {
 		rotating.Go(func() { _, _ = node.RotateMasterKey(t.Context(), rotation) })
@@ -199,13 +206,7 @@ func TestNodes_RotateAtTheSameTime(t *testing.T) {
 // A rotation that another node overtakes, which this one already follows, must not store a further keyring: values that are sealed with
 // the first one could not be opened any more.
 func TestNodes_ARotationThatAnotherOvertakes(t *testing.T) {
-	first := storetest.OpenShared(t, nil)
-	notes(first)
-	writeNotes(t, first, 0, 20)
-	nodes, rotation := withBothKeys(t, first, 2)
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	nodes, rotation := twoNodes(t)
 	begun := nodes[1].KeysAsNow()
 	if _, err := nodes[0].RotateMasterKey(t.Context(), rotation); err != nil {
 		t.Fatal(err)

@@ -46,15 +46,25 @@ func (c *Caller) May(t RecordType, p Permission) bool { return c.Permissions(t).
 
 // Source returns the role or user whose grant gives the caller a permission on a type.
 func (c *Caller) Source(t RecordType, p Permission) (source, id string, ok bool) {
+	return c.holder(func(principal string) bool { return c.policy.Permissions(principal, t).Has(p) })
+}
+
+// EndpointSource returns the role or user whose grant lets the caller call an endpoint.
+func (c *Caller) EndpointSource(endpoint string) (source, id string, ok bool) {
+	return c.holder(func(principal string) bool { return c.policy.MayCall(principal, endpoint) })
+}
+
+// holder returns the first role of the caller that holds a right, or else the user who holds it.
+func (c *Caller) holder(holds func(principal string) bool) (source, id string, ok bool) {
 	if c.policy == nil {
 		return "", "", false
 	}
 	for _, role := range c.Roles {
-		if c.policy.Permissions(role, t).Has(p) {
+		if holds(role) {
 			return "role", role, true
 		}
 	}
-	if c.policy.Permissions(c.UserID, t).Has(p) {
+	if holds(c.UserID) {
 		return "user", c.UserID, true
 	}
 	return "", "", false
@@ -70,22 +80,6 @@ func (c *Caller) MayCall(endpoint string) bool {
 	}
 	_, _, granted := c.EndpointSource(endpoint)
 	return granted
-}
-
-// EndpointSource returns the role or user whose grant lets the caller call an endpoint.
-func (c *Caller) EndpointSource(endpoint string) (source, id string, ok bool) {
-	if c.policy == nil {
-		return "", "", false
-	}
-	for _, role := range c.Roles {
-		if c.policy.MayCall(role, endpoint) {
-			return "role", role, true
-		}
-	}
-	if c.policy.MayCall(c.UserID, endpoint) {
-		return "user", c.UserID, true
-	}
-	return "", "", false
 }
 
 // onlyRegistered reports whether the caller still validates their first credential.
