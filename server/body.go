@@ -25,7 +25,8 @@ const (
 	// firstBody is the first capacity for a longer body. It doubles as bytes arrive.
 	firstBody = 64 << 10
 
-	// freeBody is the size up to which a body does not count against uploadBudget, the memory for all larger ones.
+	// freeBody is the size up to which a body does not count against uploadBudget, the memory for all larger ones. A quarter of it is
+	// for staff, and no caller gets more than what stays free for others.
 	freeBody     = 1 << 20
 	uploadBudget = 512 << 20
 )
@@ -135,16 +136,17 @@ func (s *Server) reserveBody(r *call, taken int) error {
 	if taken <= r.uploaded {
 		return nil
 	}
-	more := int64(taken - r.uploaded)
-	if used := s.uploads.Add(more); used > uploadBudget {
-		s.uploads.Add(-more)
-		return apierr.Unavailable.Wrap(fmt.Errorf("%d bytes are being uploaded", used))
+	if r.uploaded == 0 {
+		r.share = s.uploads.Of(r.principal(), r.caller.Staff())
+	}
+	if !r.share.Grow(int64(taken - r.uploaded)) {
+		return apierr.Unavailable.Wrap(fmt.Errorf("too many bytes are being uploaded for another %d", taken-r.uploaded))
 	}
 	r.uploaded = taken
 	return nil
 }
 
-func (s *Server) releaseBody(r *call) { s.uploads.Add(-int64(r.uploaded)) }
+func (s *Server) releaseBody(r *call) { r.share.Release() }
 
 // discardUnreadBody ends the connection of a request whose body was not read, since the bytes that follow are no request. It
 // reads some of the rest first: a client that is still sending would see a reset instead of the answer.

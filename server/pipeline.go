@@ -13,6 +13,7 @@ import (
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
+	"kontor/server/shares"
 )
 
 // step is a check of the pipeline. It may end the request with an error, or with [errAnswered] after it has written the
@@ -74,6 +75,7 @@ type call struct {
 	refused   string                  // code of the error that was answered
 	refusal   *apierr.Error           // the error that was answered; nil: none
 	uploaded  int                     // bytes of the body that count against uploadBudget
+	share     shares.Share            // of them
 }
 
 // serve takes a request through the whole pipeline. Every request gets an answer.

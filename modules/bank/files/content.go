@@ -110,13 +110,13 @@ func (s *Service) send(ctx context.Context, r *endpoint.Request, f StoredFile, p
 	if err != nil {
 		return err
 	}
-	caller := access.From(ctx).UserID
 	if r.Fiber.Method() == http.MethodHead {
 		r.Fiber.Response().Header.SetContentLength(int(part.length()))
 		r.Fiber.Response().SkipBody = true
 		return nil
 	}
-	release, ok := s.slots.Acquire(caller)
+	caller := access.From(ctx)
+	release, ok := s.downloads.Take(caller.UserID, caller.Staff())
 	if !ok {
 		return apierr.TooManyAtOnce.RetryAfter(time.Second)
 	}

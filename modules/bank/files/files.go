@@ -29,6 +29,7 @@ import (
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
 	"kontor/server/ratelimit"
+	"kontor/server/shares"
 	"kontor/store"
 )
 
@@ -107,13 +108,15 @@ type Service struct {
 	Options
 	db      *store.DB
 	holders map[attachment.Kind]attachment.Holder
-	slots   *upload.Slots
 	chunks  *upload.Chunks
+
+	uploads, downloads *shares.Pool
 }
 
 // New returns the module on a database. holders decide about the files of their records.
 func New(db *store.DB, holders map[attachment.Kind]attachment.Holder, o Options) *Service {
-	return &Service{Options: o, db: db, holders: holders, slots: upload.NewSlots(maxTransfers, maxTransfersPerCaller), chunks: upload.NewChunks(db, upload.Table{From: keyTable, Label: label})}
+	return &Service{Options: o, db: db, holders: holders, chunks: upload.NewChunks(db, upload.Table{From: keyTable, Label: label}),
+		uploads: shares.New(maxUploads, maxUploads/4), downloads: shares.New(maxDownloads, maxDownloads/4)}
 }
 
 // allow asks the module of the record.

@@ -36,7 +36,8 @@ func (s *Service) upload(ctx context.Context, r *endpoint.Request, target attach
 	if err := s.allow(ctx, s.db, target, access.Create, nil); err != nil {
 		return StoredFile{}, err
 	}
-	release, ok := s.slots.Acquire(access.From(ctx).UserID)
+	caller := access.From(ctx)
+	release, ok := s.uploads.Take(caller.UserID, caller.Staff())
 	if !ok {
 		return StoredFile{}, apierr.TooManyAtOnce.RetryAfter(time.Second)
 	}
@@ -277,8 +278,9 @@ func (in incoming) complete(sum []byte) error {
 	return nil
 }
 
-// The transfers, uploads and downloads, that run at the same time on a node. Each holds a chunk in memory.
+// The transfers that run at the same time on a node. Each holds a chunk in memory. A quarter is for staff, and no caller gets more than
+// what stays free for others. Uploads, which their senders can make slow, do not take the places of downloads.
 const (
-	maxTransfers          = 128
-	maxTransfersPerCaller = 64
+	maxUploads   = 64
+	maxDownloads = 128
 )

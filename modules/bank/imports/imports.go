@@ -20,6 +20,7 @@ import (
 	"kontor/modules/kit/upload"
 	"kontor/server/access"
 	"kontor/server/endpoint"
+	"kontor/server/shares"
 	"kontor/store"
 )
 
@@ -75,7 +76,7 @@ type Service struct {
 	db       *store.DB
 	records  Records
 	accounts Accounts
-	uploads  *upload.Slots
+	uploads  *shares.Pool
 	chunks   *upload.Chunks
 }
 
@@ -84,7 +85,7 @@ func New(db *store.DB, records Records, accounts Accounts, o Options) *Service {
 	o.MaxBytes = cmp.Or(o.MaxBytes, 64<<20)
 	o.KeepDays = cmp.Or(o.KeepDays, 30)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	return &Service{Options: o, db: db, records: records, accounts: accounts, uploads: upload.NewSlots(maxUploads, 1), chunks: upload.NewChunks(db, upload.Table{From: importsTable, Label: label})}
+	return &Service{Options: o, db: db, records: records, accounts: accounts, uploads: shares.New(maxUploads, maxUploads/4), chunks: upload.NewChunks(db, upload.Table{From: importsTable, Label: label})}
 }
 
 const day = 24 * time.Hour

@@ -19,7 +19,7 @@ import (
 const (
 	csvMedia = "text/csv"
 
-	// maxUploads is the number of files that arrive at the same time on a node. Each holds a chunk in memory.
+	// maxUploads is the number of files that arrive at the same time on a node. Each holds a chunk in memory. A quarter is for staff.
 	maxUploads = 16
 )
 
@@ -47,7 +47,7 @@ func (s *Service) upload(ctx context.Context, r *endpoint.Request, in Input) (Im
 	if !s.records.MayImport(caller, in.OnDuplicate == update) {
 		return Import{}, apierr.NoAccess
 	}
-	release, ok := s.uploads.Acquire(caller.UserID)
+	release, ok := s.uploads.Take(caller.UserID, caller.Staff())
 	if !ok {
 		return Import{}, apierr.TooManyAtOnce.RetryAfter(time.Second)
 	}
