@@ -1,5 +1,5 @@
-// Package upload has what endpoints share that receive files: the members of a form, which are read while they arrive, the places for
-// transfers that run at the same time, and the encrypted chunks in which files are stored.
+// Package upload has what endpoints share that receive files: the members of a form, which are read while they arrive, and the encrypted
+// chunks in which files are stored.
 package upload
 
 import (
@@ -21,13 +21,51 @@ const (
 	FormOverhead = 64 << 10
 
 	maxParts = 16 // members before the file, and after it
+
+	// maxPartHead is the size of what may come between two members: a boundary and the headers of a member, with the name of its file.
+	maxPartHead = 16 << 10
 )
 
 // Form is a form of which the members have not arrived yet.
 type Form struct {
 	reader *multipart.Reader
-	body   io.Reader
+	body   *boundedHeads
 	left   int // members that may still come
+	part   *multipart.Part
+}
+
+// boundedHeads bounds the heads of members while they are read: the library holds a whole one in memory.
+type boundedHeads struct {
+	io.Reader
+	inHead bool
+	left   int // of the head
+}
+
+// Read returns an error when the head is too long.
+func (b *boundedHeads) Read(p []byte) (int, error) {
+	if !b.inHead {
+		return b.Reader.Read(p)
+	}
+	if b.left <= 0 {
+		return 0, errMalformed()
+	}
+	n, err := b.Reader.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
+
+// nextPart reads to the content of the next member.
+func (f *Form) nextPart() (*multipart.Part, error) {
+	if f.part != nil {
+		if _, err := io.Copy(io.Discard, f.part); err != nil { // the rest of its content is no head
+			return nil, err
+		}
+	}
+	f.body.inHead, f.body.left = true, maxPartHead
+	defer func() { f.body.inHead = false }()
+	var err error
+	f.part, err = f.reader.NextPart()
+	return f.part, err
 }
 
 // FormOf returns the form of a request, or nil if the body has another media type. It returns apierr.InvalidInput for a form without
@@ -45,7 +83,8 @@ func NewForm(contentType string, body io.Reader) (*Form, error) {
 	case parameters["boundary"] == "":
 		return nil, errMalformed()
 	}
-	return &Form{multipart.NewReader(body, parameters["boundary"]), body, maxParts}, nil
+	bounded := &boundedHeads{Reader: body}
+	return &Form{reader: multipart.NewReader(bounded, parameters["boundary"]), body: bounded, left: maxParts}, nil
 }
 
 func errMalformed() error { return apierr.Invalid(FileMember, "files.invalid_multipart") }
@@ -91,7 +130,7 @@ func (f *Form) Next() (Part, error) {
 		return Part{}, errMalformed()
 	}
 	f.left--
-	part, err := f.reader.NextPart()
+	part, err := f.nextPart()
 	switch {
 	case errors.Is(err, io.EOF):
 		if _, err := io.Copy(io.Discard, f.body); err != nil {
