@@ -103,11 +103,15 @@ const originTag = "kontor audit entry 2\n"
 // Form 2: the text "kontor audit entry 2" and a line feed, all of form 1, and then kind (empty for a change), session id,
 // network, request id and detail, each led by its length in the same way.
 //
-// The hash of an unknown form is zero, which no entry has.
+// Form 1 has no kind, origin or detail: its hash does not cover them. The hash of an unknown form is zero, which no entry has, and so is
+// that of an entry of form 1 with one of these members.
 func chainHash(prev [sha256.Size]byte, e *ExportedEntry) [sha256.Size]byte {
 	b := make([]byte, 0, 512)
 	switch e.Form {
 	case formChange:
+		if e.Kind != "" || e.SessionID != "" || e.Network != "" || e.RequestID != "" || e.Detail != "" {
+			return [sha256.Size]byte{}
+		}
 	case formOrigin:
 		b = append(b, originTag...)
 	default:
@@ -164,9 +168,6 @@ func scanEntry(rows query.Scanner) (e ExportedEntry, err error) {
 		if e.Kind == "" {
 			e.Form = formUnknown // never written: a change has NULL, and both have the same hash
 		}
-	}
-	if e.Form == formChange && (e.Kind != "" || e.SessionID != "" || e.Network != "" || e.RequestID != "" || e.Detail != "") {
-		e.Form = formUnknown // the hash of form 1 does not cover these columns
 	}
 	return e, err
 }

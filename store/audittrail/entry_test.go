@@ -31,15 +31,10 @@ func begin(tag string, prev [32]byte, seq, at int64) []byte {
 
 // Entries from before migration 21 are valid, and so are those after them. The test writes the bytes of both forms as they
 // are documented.
-func TestVerify_AcceptsBothForms(t *testing.T) {
+// insertForm1 begins the trail of a new database with three entries of form 1.
+func insertForm1(t *testing.T, o store.Options, db *store.DB) {
+	t.Helper()
 	ctx := t.Context()
-	o := storetest.Options(t)
-	db := storetest.OpenAgain(t, o)
-	type origin struct{}
-	db.SetOrigin(func(ctx context.Context) store.Origin {
-		o, _ := ctx.Value(origin{}).(store.Origin)
-		return o
-	})
 	var head [32]byte
 	err := db.InTx(ctx, func(tx *store.Tx) error {
 		for seq := int64(1); seq <= 3; seq++ {
@@ -58,11 +53,23 @@ func TestVerify_AcceptsBothForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func TestVerify_AcceptsBothForms(t *testing.T) {
+	ctx := t.Context()
+	o := storetest.Options(t)
+	db := storetest.OpenAgain(t, o)
+	type origin struct{}
+	db.SetOrigin(func(ctx context.Context) store.Origin {
+		o, _ := ctx.Value(origin{}).(store.Origin)
+		return o
+	})
+	insertForm1(t, o, db)
 	if n, err := db.VerifyAudit(ctx); n != 3 || err != nil {
 		t.Fatalf("form 1: %d entries, %v", n, err)
 	}
 	from := store.Origin{Session: "s1", Network: "192.0.2.0/24", RequestID: "q1"}
-	err = db.InTx(context.WithValue(ctx, origin{}, from), func(tx *store.Tx) error {
+	err := db.InTx(context.WithValue(ctx, origin{}, from), func(tx *store.Tx) error {
 		tx.Audit(store.AuditEntry{Actor: "anna", Action: "roles.update", RecType: "roles", RecID: "r1"})
 		tx.Audit(store.AuditEntry{Actor: "beat", Action: "access.denied", RecType: "roles", RecID: "r1", Kind: "denial",
 			Detail: `{"count":2}`, Origin: &store.Origin{Network: "2001:db8::/48"}})

@@ -221,22 +221,32 @@ type verification struct {
 func (v *verification) take(text []byte) error {
 	if bytes.HasPrefix(text, []byte(`{"head":`)) {
 		var h headLine
-		if err := json.Unmarshal(text, &h, json.RejectUnknownMembers(true)); err != nil {
+		if err := json.Unmarshal(text, &h, json.RejectUnknownMembers(true)); err != nil || !isWritten(h, text) {
 			return errors.New("this is not a head of an export")
 		}
 		return v.takeHead(h)
 	}
 	var e ExportedEntry
-	if err := json.Unmarshal(text, &e, json.RejectUnknownMembers(true)); err != nil || e.Seq <= 0 {
+	if err := json.Unmarshal(text, &e, json.RejectUnknownMembers(true)); err != nil || e.Seq <= 0 || !isWritten(e, text) {
 		return errors.New("this is not an entry of an export")
 	}
 	return v.takeEntry(e)
+}
+
+// isWritten reports whether a line is written as the server writes it. So no member is missing, and none has a second spelling that another
+// reader could understand differently.
+func isWritten(line any, text []byte) bool {
+	written, err := encodeLine(line)
+	return err == nil && bytes.Equal(bytes.TrimSuffix(written, []byte{'\n'}), text)
 }
 
 func (v *verification) takeEntry(e ExportedEntry) error {
 	prev, err := parseHash(e.PrevHash)
 	if err != nil {
 		return err
+	}
+	if e.PrevHash != hex.EncodeToString(prev[:]) {
+		return errors.New("this is not an entry of an export")
 	}
 	if len(v.hashes) == 0 {
 		if e.Seq == 1 && prev != [32]byte{} {
@@ -292,7 +302,7 @@ func (v *verification) takeHead(h headLine) error {
 		return errors.New("the public key is not 32 bytes in base64")
 	}
 	signature, err := base64.StdEncoding.DecodeString(h.Signature)
-	if err != nil || !ed25519.Verify(key, h.Head.signed(), signature) {
+	if err != nil || base64.StdEncoding.EncodeToString(signature) != h.Signature || !ed25519.Verify(key, h.Head.signed(), signature) {
 		return errors.New("the signature of the head is wrong")
 	}
 	if h.Head.To != 0 {

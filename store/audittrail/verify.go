@@ -63,7 +63,7 @@ func verifyEntry(rows query.Scanner, last engine.Anchor) (engine.Anchor, error) 
 		return engine.Anchor{}, &Break{Seq: e.Seq, Reason: "it does not continue the entry before"}
 	}
 	next := engine.Anchor{Seq: e.Seq, Hash: chainHash(last.Hash, &e)}
-	if e.Hash != hex.EncodeToString(next.Hash[:]) {
+	if e.Hash != hex.EncodeToString(next.Hash[:]) || next.Hash == [32]byte{} {
 		return engine.Anchor{}, &Break{Seq: e.Seq, Reason: "it was changed"}
 	}
 	return next, nil

@@ -5,6 +5,7 @@ const FIELDS = ['seq', 'form', 'at', 'actor', 'kind', 'action', 'rec_type', 'rec
   'before_hash', 'after_hash', 'prev_hash', 'hash'];
 const HEAD = ['from', 'to', 'prev_hash', 'hash', 'at', 'public_key'];
 const ORIGIN_FORM = 2;
+const NOT_IN_FORM_1 = ['kind', 'session_id', 'network', 'request_id', 'detail']; // its hash does not cover them
 const ORIGIN_TAG = 'kontor audit entry 2\n';
 const NO_HASH = '0'.repeat(64);
 
@@ -12,8 +13,10 @@ const bytesOf = (text) => new TextEncoder().encode(text);
 const fromHex = (text) => Uint8Array.from(text.match(/../g) ?? [], (pair) => parseInt(pair, 16));
 const toHex = (bytes) => [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 
+/** The bytes of a text in base64; none for a text that is written differently than these bytes are. */
 function fromBase64(text) {
   try {
+    if (btoa(atob(text)) !== text) return new Uint8Array();
     return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   } catch {
     return new Uint8Array();
@@ -67,7 +70,7 @@ function parse(line, text) {
 
 const isEntry = (e, text) => isWritten(e, FIELDS, text) && Number.isSafeInteger(e.seq) && e.seq > 0 && [1, ORIGIN_FORM].includes(e.form)
   && FIELDS.slice(2).every((name) => typeof e[name] === 'string') && /^[0-9a-f]{64}$/.test(e.prev_hash)
-  && new Date(e.at).toJSON?.() === e.at;
+  && new Date(e.at).toJSON?.() === e.at && (e.form === ORIGIN_FORM || NOT_IN_FORM_1.every((name) => e[name] === ''));
 
 /** The state of a verification. */
 class Verification {
