@@ -2,7 +2,8 @@
 // OFAC, and OpenSanctions. The form follows from the content.
 //
 // Files are read as a stream: the memory depends on the number of entries for SECO and OFAC, whose parts must be joined, and on the
-// largest entry for the others. XML with a document type is rejected, so that entities are never expanded.
+// largest entry for the others. XML with a document type is rejected, so that entities are never expanded. What an archive holds is bounded
+// after decompression: the bytes, the number of files, and how deep elements and folders are nested.
 package lists
 
 import (
@@ -60,9 +61,18 @@ var (
 
 const (
 	maxBytes   = 1 << 30 // of a file after decompression
-	maxElement = 2 << 20 // of one entry; the largest of 2026 have some 100 kB
+	maxElement = 1 << 20 // of one entry; the largest of 2026 have some 100 kB
 	maxEntries = 2_000_000
 	maxValues  = 2000 // names, programs, dates or countries of an entry
+
+	// maxJoined bounds the text that is kept of the lists of SECO and OFAC while their parts are joined, in bytes. Those of 2026 have some
+	// 10 MB. maxJoinedEntries bounds their entries.
+	maxJoined        = 128 << 20
+	maxJoinedEntries = 500_000
+
+	maxDirectory = 1 << 20 // of the list of files in an archive, in bytes
+	maxFolders   = 3       // in each other
+	maxDepth     = 64      // of XML elements around the entries
 )
 
 // Read reads a list and passes each entry to add, in no certain order. It stops at the first error of add. It returns ErrUnknownFormat,
@@ -74,10 +84,12 @@ func Read(file io.ReaderAt, size int64, add func(Entry) error) (Info, error) {
 	whole := io.NewSectionReader(file, 0, size)
 	head := make([]byte, 4)
 	if n, _ := io.ReadFull(whole, head); n == len(head) && bytes.Equal(head, []byte("PK\x03\x04")) {
-		archive, err := zip.NewReader(file, size)
+		bounded := &directory{ReaderAt: file, bounded: true, left: maxDirectory}
+		archive, err := zip.NewReader(bounded, size)
 		if err != nil {
-			return Info{}, fmt.Errorf("%w: %w", ErrMalformed, err)
+			return Info{}, failure(err)
 		}
+		bounded.bounded = false
 		return ReadFolder(archive, add)
 	}
 	if _, err := whole.Seek(0, io.SeekStart); err != nil {
@@ -103,8 +115,29 @@ func ReadFile(path string, add func(Entry) error) (Info, error) {
 	return Read(f, stat.Size(), add)
 }
 
+// directory bounds the list of files in an archive while it is read: the library keeps all of it in memory.
+type directory struct {
+	io.ReaderAt
+	bounded bool
+	left    int
+}
+
+// ReadAt returns ErrTooLarge when the list is too long.
+func (d *directory) ReadAt(p []byte, at int64) (int, error) {
+	if d.bounded && len(p) > d.left {
+		return 0, ErrTooLarge
+	}
+	n, err := d.ReaderAt.ReadAt(p, at)
+	d.left -= n
+	return n, err
+}
+
 // ReadFolder reads sdn.csv with alt.csv and add.csv, or the only file of a folder or archive.
 func ReadFolder(folder fs.FS, add func(Entry) error) (Info, error) {
+	return readFolder(folder, maxFolders, add)
+}
+
+func readFolder(folder fs.FS, deep int, add func(Entry) error) (Info, error) {
 	files, err := fs.ReadDir(folder, ".")
 	if err != nil {
 		return Info{}, fmt.Errorf("%w: %w", ErrMalformed, err)
@@ -116,7 +149,7 @@ func ReadFolder(folder fs.FS, add func(Entry) error) (Info, error) {
 	if byName["sdn.csv"] != "" {
 		return counted(add, OFAC, func(c *counter) (string, error) { return "", readOFAC(folder, byName, c.add) })
 	}
-	if len(files) != 1 {
+	if len(files) != 1 || deep == 0 {
 		return Info{}, ErrUnknownFormat
 	}
 	if files[0].IsDir() {
@@ -124,7 +157,7 @@ func ReadFolder(folder fs.FS, add func(Entry) error) (Info, error) {
 		if err != nil {
 			return Info{}, fmt.Errorf("%w: %w", ErrMalformed, err)
 		}
-		return ReadFolder(inner, add)
+		return readFolder(inner, deep-1, add)
 	}
 	f, err := folder.Open(files[0].Name())
 	if err != nil {
@@ -232,4 +265,18 @@ func (b *budget) Read(p []byte) (int, error) {
 	b.left -= int64(n)
 	b.total -= int64(n)
 	return n, err
+}
+
+// size returns about how many bytes of memory an entry takes.
+func (e *Entry) size() int {
+	const date = 24
+	return len(e.SourceID) + sizeOf(e.Names) + sizeOf(e.Programs) + sizeOf(e.Countries) + date*len(e.Births)
+}
+
+func sizeOf(texts []string) (n int) {
+	const header = 16
+	for _, text := range texts {
+		n += header + len(text)
+	}
+	return n
 }

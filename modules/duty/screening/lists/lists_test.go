@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -329,5 +330,66 @@ func TestRead_EncodingsAndFolders(t *testing.T) {
 	}
 	if got, _, err := read(b.Bytes()); err != nil || len(got) != 4 || len(got[0].Names) != 2 {
 		t.Errorf("a folder in an archive: %+v %v", got, err)
+	}
+}
+
+// archiveOf returns an archive of one file.
+func archiveOf(t *testing.T, name string, content ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	w, err := z.Create(name)
+	for i := 0; i < len(content) && err == nil; i++ {
+		_, err = io.WriteString(w, content[i])
+	}
+	if err = errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// directoryOf returns an archive of empty files.
+func directoryOf(t *testing.T, files int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for i := range files {
+		if _, err := z.CreateRaw(&zip.FileHeader{Name: strconv.Itoa(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// A file must not take much more memory than a list of a bank needs, whatever it holds.
+func TestRead_BoundsWhatAFileTakes(t *testing.T) {
+	const seco = `<swiss-sanctions-list list-type="whole-list">`
+	var programs strings.Builder
+	for i := range 500_100 {
+		if i%1000 == 0 {
+			programs.WriteString(`</sanctions-program><sanctions-program>`)
+		}
+		programs.WriteString(`<sanctions-set ssid="` + strconv.Itoa(i) + `"/>`)
+	}
+	part := `<name-part><value>` + strings.Repeat("y", 12_000) + `</value>` + strings.Repeat(`<spelling-variant>x</spelling-variant>`, 50) + `</name-part>`
+	first := strings.Replace(part, "y", "", 12_000) // its spellings repeat the values of all other parts
+	bomb := `<target ssid="1"><individual><identity><name>` + first + strings.Repeat(strings.ReplaceAll(part, `<spelling-variant>x</spelling-variant>`, ""), 49) +
+		`</name></identity></individual></target>`
+	for name, c := range map[string]struct {
+		content []byte
+		want    error
+	}{
+		"many files":             {directoryOf(t, 30_000), lists.ErrTooLarge},
+		"many folders":           {archiveOf(t, strings.Repeat("a/", 30_000)+"seco.xml", seco), lists.ErrUnknownFormat},
+		"elements in each other": {archiveOf(t, "un.xml", "<CONSOLIDATED_LIST>", strings.Repeat("<a>", 1_000_000)), lists.ErrTooLarge},
+		"programs":               {archiveOf(t, "seco.xml", seco, `<sanctions-program>`, programs.String(), `</sanctions-program></swiss-sanctions-list>`), lists.ErrTooLarge},
+		"spellings":              {archiveOf(t, "seco.xml", seco, strings.Repeat(bomb, 10), `</swiss-sanctions-list>`), lists.ErrTooLarge},
+	} {
+		if _, _, err := read(c.content); !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", name, err, c.want)
+		}
 	}
 }

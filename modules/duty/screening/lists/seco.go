@@ -26,8 +26,10 @@ func readSECO(w walker, add func(Entry) error) error {
 	countries := map[string]string{} // by id of a place
 	targets := map[string]*target{}
 	var order []string
+	kept := 0
 	keep := func(n, around *node) {
 		t := readTarget(n, around)
+		kept += t.entry.size() + sizeOf(t.places)
 		id := t.entry.SourceID
 		before, known := targets[id]
 		if !known {
@@ -48,7 +50,7 @@ func readSECO(w walker, add func(Entry) error) error {
 		default:
 			n.each("target", func(inner *node) { keep(inner, n) })
 		}
-		if max(len(targets), len(countries)) > maxEntries {
+		if max(len(targets), len(countries), len(programs)) > maxJoinedEntries || kept > maxJoined {
 			return ErrTooLarge
 		}
 		return nil

@@ -237,7 +237,7 @@ func readOFAC(folder fs.FS, files map[string]string, add func(Entry) error) erro
 		if _, repeated := entries[e.SourceID]; !ok || repeated {
 			return nil
 		}
-		if len(order) == maxEntries {
+		if len(order) == maxJoinedEntries {
 			return ErrTooLarge
 		}
 		order, entries[e.SourceID] = append(order, e.SourceID), &e
@@ -281,7 +281,7 @@ func readTable(folder fs.FS, name string, f func(row []string) error) error {
 		return fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	defer file.Close() //nolint:errcheck // it was only read
-	limit := &budget{r: file, total: maxBytes}
+	limit := &budget{r: file, total: maxJoined}
 	limit.next()
 	if err := rows(lazy(limit), limit, func(row []string) error { return f(slices.Clone(row)) }); err != nil {
 		return fmt.Errorf("%s: %w", name, err)

@@ -128,7 +128,7 @@ type walker struct {
 
 // each reads the file to its end and passes the elements that are wanted. Others are opened, so that nested ones are found.
 func (w walker) each(wanted map[string]bool, f func(*node) error) error {
-	for {
+	for depth := 0; ; {
 		w.limit.next()
 		token, err := w.d.Token()
 		if errors.Is(err, io.EOF) {
@@ -142,6 +142,9 @@ func (w walker) each(wanted map[string]bool, f func(*node) error) error {
 		}
 		start, isElement := token.(xml.StartElement)
 		if !isElement || !wanted[start.Name.Local] {
+			if depth += levels(token); depth > maxDepth {
+				return ErrTooLarge // the decoder keeps all elements that are open
+			}
 			continue
 		}
 		var n node
@@ -153,6 +156,17 @@ func (w walker) each(wanted map[string]bool, f func(*node) error) error {
 			return err
 		}
 	}
+}
+
+// levels returns by how many levels a token goes deeper.
+func levels(token xml.Token) int {
+	switch token.(type) {
+	case xml.StartElement:
+		return 1
+	case xml.EndElement:
+		return -1
+	}
+	return 0
 }
 
 // readUN reads the consolidated list of the United Nations.
