@@ -32,6 +32,9 @@ type plan struct {
 	query  []queryField
 	binder int              // index of the QueryBinder, or -1
 	body   map[string][]int // member name → field index, with that of the embedded struct
+	limits *limits          // of the body
+
+	undeclared []string // fields without a limit, see [Endpoint.Check]
 }
 
 type pathField struct {
@@ -44,11 +47,14 @@ type pathField struct {
 type queryField struct {
 	name  string
 	index int
+	items int // of a parameter that may be repeated
 }
 
 // newPlan reads the tags of a struct. It panics for a field without exactly one source, which is a programming error.
 func newPlan(t reflect.Type) *plan {
 	p := &plan{input: t, binder: -1, body: map[string][]int{}}
+	l := limiter{known: map[reflect.Type]*limits{}}
+	p.limits = l.ofStruct(t)
 	for i := range t.NumField() {
 		field := t.Field(i)
 		if !field.IsExported() {
@@ -68,7 +74,7 @@ func newPlan(t reflect.Type) *plan {
 		case query == "*" && path == "" && body == "":
 			p.binder = i
 		case query != "" && path == "" && body == "":
-			p.query = append(p.query, queryField{name: query, index: i})
+			p.query = append(p.query, queryField{name: query, index: i, items: l.ofQuery(field, t)})
 		case body != "" && path == "" && query == "":
 			name, _, _ := strings.Cut(body, ",")
 			p.body[name] = []int{i}
@@ -76,6 +82,7 @@ func newPlan(t reflect.Type) *plan {
 			panic("endpoint: field " + t.String() + "." + field.Name + " needs exactly one of the tags path, query, json")
 		}
 	}
+	p.undeclared = l.undeclared
 	return p
 }
 
@@ -112,7 +119,7 @@ func (p *plan) bindQuery(r *Request, in reflect.Value, problems *apierr.Fields) 
 	p.checkNames(r, query, problems)
 	for _, field := range p.query {
 		if values, given := query[field.name]; given {
-			setQuery(in.Field(field.index), field.name, values, problems)
+			setQuery(in.Field(field.index), field, values, problems)
 		}
 	}
 	if p.binder >= 0 {
@@ -121,7 +128,8 @@ func (p *plan) bindQuery(r *Request, in reflect.Value, problems *apierr.Fields) 
 }
 
 // setQuery parses one query parameter into its field. The last value of a repeated parameter counts, except for lists.
-func setQuery(field reflect.Value, name string, values []string, problems *apierr.Fields) {
+func setQuery(field reflect.Value, of queryField, values []string, problems *apierr.Fields) {
+	name := of.name
 	if field.Kind() == reflect.Pointer {
 		field.Set(reflect.New(field.Type().Elem()))
 		field = field.Elem()
@@ -131,6 +139,10 @@ func setQuery(field reflect.Value, name string, values []string, problems *apier
 	case reflect.String:
 		field.SetString(last)
 	case reflect.Slice:
+		if len(values) > of.items {
+			problems.Add(name, "invalid.max_items", apierr.Args{"Max": of.items})
+			return
+		}
 		field.Set(reflect.ValueOf(values))
 	case reflect.Bool:
 		switch last {
@@ -166,30 +178,30 @@ func (p *plan) bindBody(body []byte, in reflect.Value, problems *apierr.Fields) 
 		decoder.Reset(emptyBody{}) // forgets the body
 		decoders.Put(decoder)
 	}()
-	first, err := decoder.ReadToken()
+	w := walk{decoder, MaxValues}
+	first, err := w.ReadToken()
 	if err != nil {
 		return brokenJSON(err)
 	}
 	if first.Kind() != '{' {
 		return apierr.Invalid("body", "invalid.json_object")
 	}
-	for decoder.PeekKind() == '"' {
-		name, err := decoder.ReadToken()
+	for w.PeekKind() == '"' {
+		name, err := w.ReadToken()
 		if err != nil {
 			return brokenJSON(err)
 		}
-		index, known := p.body[name.String()]
-		member := name.String()
-		value, err := decoder.ReadValue()
-		if err != nil {
+		member, begin := name.String(), w.InputOffset()
+		if err := w.value(p.limits.fields[member]); err != nil {
 			return brokenJSON(err)
 		}
-		if known {
-			end := int(decoder.InputOffset())
-			setMember(in.FieldByIndex(index), member, body[end-len(value):end:end], problems)
+		if index, known := p.body[member]; known {
+			end := w.InputOffset()
+			value := bytes.TrimLeft(body[begin:end:end], ": \t\r\n")
+			setMember(in.FieldByIndex(index), member, value, problems)
 		}
 	}
-	if _, err := decoder.ReadToken(); err != nil {
+	if _, err := w.ReadToken(); err != nil {
 		return brokenJSON(err)
 	}
 	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
@@ -219,7 +231,16 @@ func setMember(field reflect.Value, member string, value jsontext.Value, problem
 	decode(field, member, value, problems)
 }
 
+// brokenJSON returns the error of a body that is no JSON, or that exceeds a limit.
 func brokenJSON(err error) error {
+	switch exceeded, ok := errors.AsType[*apierr.Error](err); {
+	case ok:
+		return exceeded
+	case errors.Is(err, errValues):
+		return tooMany("body", "invalid.max_values", MaxValues)
+	case errors.Is(err, errDepth):
+		return tooMany("body", "invalid.max_depth", MaxDepth)
+	}
 	var problems apierr.Fields
 	if errors.Is(err, jsontext.ErrDuplicateName) {
 		problems.Add("body", "invalid.json_duplicate")

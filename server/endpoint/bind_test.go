@@ -25,13 +25,13 @@ type input struct {
 	ID       string                     `path:"id"`
 	Limit    *int                       `query:"limit"`
 	Active   *bool                      `query:"active"`
-	Tags     []string                   `query:"tag"`
+	Tags     []string                   `query:"tag" maxItems:"5"`
 	Name     string                     `json:"name"`
 	Age      int                        `json:"age"`
 	Address  *address                   `json:"address"`
 	Note     endpoint.Optional[string]  `json:"note"`
 	Metadata jsontext.Value             `json:"metadata"`
-	Parts    []address                  `json:"parts"`
+	Parts    []address                  `json:"parts" maxItems:"100"`
 	Amount   endpoint.Optional[float64] `json:"amount"`
 }
 

@@ -157,6 +157,9 @@ func (h Handler) Problems(ctx context.Context, body string) *apierr.Fields {
 	}
 	in, problems := reflect.New(h.plan.input), &apierr.Fields{}
 	if err := h.plan.bindBody([]byte(body), in.Elem(), problems); err != nil {
+		if wrong, ok := errors.AsType[*apierr.Error](err); ok {
+			return wrong.Fields
+		}
 		problems.Add("body", "invalid.json")
 	}
 	check(ctx, in.Interface(), problems)
@@ -168,7 +171,7 @@ func (h Handler) QueryProblems(ctx context.Context, name, value string) *apierr.
 	in, problems := reflect.New(h.plan.input), &apierr.Fields{}
 	for _, field := range h.plan.query {
 		if field.name == name {
-			setQuery(in.Elem().Field(field.index), name, []string{value}, problems)
+			setQuery(in.Elem().Field(field.index), field, []string{value}, problems)
 		}
 	}
 	check(ctx, in.Interface(), problems)

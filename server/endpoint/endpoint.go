@@ -98,6 +98,11 @@ func (e Endpoint) Check() error {
 	if e.Handle.Streams && !e.OwnTime {
 		complain("a streamed body needs OwnTime")
 	}
+	if e.Handle.plan != nil {
+		for _, problem := range e.Handle.plan.undeclared {
+			complain("%s", problem)
+		}
+	}
 	if err := e.Handle.checkPath(e.Path); err != nil {
 		problems = append(problems, err)
 	}
@@ -174,7 +179,8 @@ func (e Endpoint) Compressible() bool {
 //
 //	enum:"a,b"                    the values; separated by | if they contain commas
 //	format, pattern, default      as in JSON Schema; format:"-" removes the one that the name suggests
-//	minimum, maximum, minLength, maxLength, minItems, maxItems
+//	minimum, maximum, minLength, maxLength, minItems
+//	maxItems, maxProperties       the decoder rejects longer arrays and objects; each of an input needs one
 //	items:"uuid"                  the format of the entries of an array
 //	required:"true"               overrides the rules of the input and omitzero
 //	nullable:"false"              never null, although the type allows it

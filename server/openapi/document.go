@@ -154,6 +154,7 @@ type Schema struct {
 	Minimum              *int64       `json:"minimum,omitzero"`
 	Maximum              *int64       `json:"maximum,omitzero"`
 	MinItems             *int64       `json:"minItems,omitzero"`
+	MaxProperties        *int64       `json:"maxProperties,omitzero"`
 	MaxItems             *int64       `json:"maxItems,omitzero"`
 	Default              any          `json:"default,omitzero"`
 	Items                *Schema      `json:"items,omitzero"`

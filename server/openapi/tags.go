@@ -45,7 +45,7 @@ func applyTags(s *Schema, tag reflect.StructTag) error {
 	}
 	for name, bound := range map[string]**int64{
 		"minLength": &target.MinLength, "maxLength": &target.MaxLength, "minimum": &s.Minimum, "maximum": &s.Maximum,
-		"minItems": &s.MinItems, "maxItems": &s.MaxItems,
+		"minItems": &s.MinItems, "maxItems": &s.MaxItems, "maxProperties": &s.MaxProperties,
 	} {
 		if err := readBound(tag, name, bound); err != nil {
 			return err

@@ -86,7 +86,7 @@ func (in *ListInput) Validate(v *apierr.Fields) {
 
 // CreateInput is the data of a new chat. The caller always takes part.
 type CreateInput struct {
-	Participants []string       `json:"participants"`
+	Participants []string       `json:"participants" maxItems:"256"`
 	Metadata     jsontext.Value `json:"metadata"`
 
 	participants []string
@@ -107,7 +107,7 @@ func (in *CreateInput) Validate(v *apierr.Fields) {
 // AddInput identifies users to add: several as participants, or a single one as userId or, as the path of a removal, user_id.
 type AddInput struct {
 	ID           string   `path:"id"`
-	Participants []string `json:"participants" required:"false" doc:"Users to add; userId adds a single one."`
+	Participants []string `json:"participants" required:"false" maxItems:"256" doc:"Users to add; userId adds a single one."`
 	UserID       string   `json:"userId" doc:"A single user to add."`
 	PathUserID   string   `json:"user_id" hidden:"true"` // another spelling
 

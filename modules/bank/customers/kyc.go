@@ -232,9 +232,8 @@ func mask(number string) string {
 }
 
 const (
-	maxReason    = 1000 // characters
-	maxNumber    = 64   // characters
-	maxDocuments = 20   // in one request
+	maxReason = 1000 // characters
+	maxNumber = 64   // characters
 )
 
 // DocumentInput is a submitted document.
@@ -280,10 +279,6 @@ func (in *SubmitInput) Validate(ctx context.Context, v *apierr.Fields) {
 	in.Reason, in.CustomerReason = checkReason(v, "reason", in.Reason), checkReason(v, "customer_reason", in.CustomerReason)
 	if len(in.Documents) == 0 && in.verifiedAt == nil {
 		v.Add("documents", "invalid.required")
-	}
-	if len(in.Documents) > maxDocuments {
-		v.Add("documents", "invalid.max_items", apierr.Args{"Max": maxDocuments})
-		return
 	}
 	for i, d := range in.Documents {
 		in.documents = append(in.documents, d.check(v, "documents."+strconv.Itoa(i)+"."))

@@ -12,16 +12,13 @@ import (
 	"kontor/store"
 )
 
-const (
-	maxNotice     = 500 // characters
-	maxRecipients = 20
-)
+const maxNotice = 500 // characters
 
 // NotifyInput is a message of the bank to users about a customer.
 type NotifyInput struct {
 	ID      string   `path:"id"`
 	Text    string   `json:"text" required:"true" maxLength:"500" doc:"Recipients see it in their notifications; e-mails do not contain it."`
-	UserIDs []string `json:"user_ids" required:"true" doc:"1 to 20 active users."`
+	UserIDs []string `json:"user_ids" required:"true" maxItems:"20" doc:"1 to 20 active users."`
 }
 
 // Validate checks all data. Whether the users exist is checked in the transaction.
@@ -29,10 +26,6 @@ func (in *NotifyInput) Validate(v *apierr.Fields) {
 	in.Text = validate.Required(v, "text", in.Text, maxNotice)
 	if len(in.UserIDs) == 0 {
 		v.Add("user_ids", "invalid.required")
-	}
-	if len(in.UserIDs) > maxRecipients {
-		v.Add("user_ids", "invalid.max_items", apierr.Args{"Max": maxRecipients})
-		return
 	}
 	for i, id := range in.UserIDs {
 		in.UserIDs[i] = validate.Parsed(v, "user_ids."+strconv.Itoa(i), id, types.ParseID)

@@ -87,7 +87,7 @@ type CreateInput struct {
 	IsUrgent    bool           `json:"is_urgent"`
 	Weight      *int64         `json:"weight" minimum:"0"`
 	DueOn       string         `json:"due_on" format:"date" doc:"The day by which the task should be done."`
-	Assignees   []AssigneeData `json:"assignees"`
+	Assignees   []AssigneeData `json:"assignees" maxItems:"50"`
 	Metadata    jsontext.Value `json:"metadata"`
 
 	task      Task
@@ -104,10 +104,6 @@ type AssigneeData struct {
 // Validate checks all data. Whether the users exist is checked in the transaction.
 func (in *CreateInput) Validate(v *apierr.Fields) {
 	in.task = in.check(v)
-	if len(in.Assignees) > maxAssignees {
-		v.Add("assignees", "invalid.max_items", apierr.Args{"Max": maxAssignees})
-		return
-	}
 	seen := map[string]bool{}
 	for i, data := range in.Assignees {
 		a := data.check(v, func(member string) string { return fieldOf(i, member) })

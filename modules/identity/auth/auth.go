@@ -205,9 +205,6 @@ func (s *Service) Records() map[access.RecordType]access.Records {
 	}
 }
 
-// maxScopes is the number of scopes that an API key may have.
-const maxScopes = 100
-
 // maxLoginValue is longer than any credential value.
 const maxLoginValue = 320
 
@@ -329,9 +326,6 @@ type createKeyInput struct {
 
 func (in *createKeyInput) Validate(v *apierr.Fields) {
 	in.Name = validate.Required(v, "name", in.Name, maxKeyName)
-	if len(in.Scopes) > maxScopes {
-		v.Add("scopes", "invalid.max_items", apierr.Args{"Max": maxScopes})
-	}
 }
 
 func (s *Service) createKey(ctx context.Context, in createKeyInput) (NewAPIKey, error) {

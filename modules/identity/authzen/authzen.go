@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"kontor/server/access"
 	"kontor/server/apierr"
@@ -51,6 +52,8 @@ type Decider interface {
 type Directory interface {
 	// FindSubject returns the active user of a kind by id or, for people, by a user name. ok is false for any other text.
 	FindSubject(ctx context.Context, kind, ref string) (caller *access.Caller, ok bool, err error)
+	// IsCalled reports whether a text is the id or a user name of a user. It reads nothing about others.
+	IsCalled(ctx context.Context, userID, ref string) (bool, error)
 	// UserNames returns the oldest user name of each user who has one, by id.
 	UserNames(ctx context.Context, ids []string) (map[string]string, error)
 }
@@ -139,32 +142,38 @@ func (s *Service) metadata(context.Context, endpoint.None) (metadata, error) {
 	}, nil
 }
 
+// ignored is an object of any form, which is read and not kept.
+type ignored struct{}
+
+// JSONSchemaOneOf describes the JSON form.
+func (ignored) JSONSchemaOneOf() []any { return []any{jsontext.Value{}} }
+
 // Subject is a user or a service account (section "Subject" of the standard).
 type Subject struct {
-	Type       string         `json:"type" required:"true" example:"user" doc:"user or service_account; nobody of another type has a permission."`
-	ID         string         `json:"id" example:"anna.keller" format:"-" doc:"The id of a user, or one of their user names. Searches for subjects ignore it."`
-	Properties map[string]any `json:"properties,omitzero" required:"false" example:"-" doc:"Accepted, without influence."`
+	Type       string  `json:"type" required:"true" example:"user" doc:"user or service_account; nobody of another type has a permission."`
+	ID         string  `json:"id" example:"anna.keller" format:"-" doc:"The id of a user, or one of their user names. Searches for subjects ignore it."`
+	Properties ignored `json:"properties,omitzero" required:"false" example:"-" doc:"Accepted, without influence."`
 }
 
 // Action is a permission.
 type Action struct {
-	Name       string         `json:"name" required:"true" example:"read" doc:"A permission of the record type."`
-	Properties map[string]any `json:"properties,omitzero" required:"false" example:"-" doc:"Accepted, without influence."`
+	Name       string  `json:"name" required:"true" example:"read" doc:"A permission of the record type."`
+	Properties ignored `json:"properties,omitzero" required:"false" example:"-" doc:"Accepted, without influence."`
 }
 
 // Resource is a record.
 type Resource struct {
-	Type       string         `json:"type" required:"true" example:"customers" doc:"A record type, as GET /v1/rbac/record-types lists them."`
-	ID         string         `json:"id" format:"-" example:"0198f5c0-52a1-7cc2-9f00-2a3b4c5d6e7f" doc:"The record; the nil id stands for the type as a whole. Searches for resources ignore it."`
-	Properties map[string]any `json:"properties,omitzero" required:"false" example:"-" doc:"Accepted, without influence."`
+	Type       string  `json:"type" required:"true" example:"customers" doc:"A record type, as GET /v1/rbac/record-types lists them."`
+	ID         string  `json:"id" format:"-" example:"0198f5c0-52a1-7cc2-9f00-2a3b4c5d6e7f" doc:"The record; the nil id stands for the type as a whole. Searches for resources ignore it."`
+	Properties ignored `json:"properties,omitzero" required:"false" example:"-" doc:"Accepted, without influence."`
 }
 
 // Evaluation is one question.
 type Evaluation struct {
-	Subject  Subject        `json:"subject" required:"true"`
-	Action   Action         `json:"action" required:"true"`
-	Resource Resource       `json:"resource" required:"true"`
-	Context  map[string]any `json:"context" required:"false" example:"-" doc:"Accepted, without influence."`
+	Subject  Subject  `json:"subject" required:"true"`
+	Action   Action   `json:"action" required:"true"`
+	Resource Resource `json:"resource" required:"true"`
+	Context  ignored  `json:"context" required:"false" example:"-" doc:"Accepted, without influence."`
 }
 
 // questionInput is the body of an evaluation.
@@ -190,9 +199,6 @@ func required(v *apierr.Fields, field, value string) {
 	}
 }
 
-// maxEvaluations limits the questions of one request.
-const maxEvaluations = 1000
-
 // The semantics of a batch (section "Evaluations semantics").
 const (
 	executeAll          = "execute_all"
@@ -207,12 +213,12 @@ type batchOptions struct {
 
 // evaluationsInput is the body of a batch. Subject, action and resource are defaults for the questions; without questions they are one.
 type evaluationsInput struct {
-	Subject     Subject        `json:"subject" required:"false"`
-	Action      Action         `json:"action" required:"false"`
-	Resource    Resource       `json:"resource" required:"false"`
-	Context     map[string]any `json:"context" required:"false" example:"-" doc:"Accepted, without influence."`
-	Evaluations []item         `json:"evaluations" required:"false" maxItems:"1000" doc:"Questions. A member that one of them lacks is that of the request."`
-	Options     batchOptions   `json:"options" required:"false"`
+	Subject     Subject      `json:"subject" required:"false"`
+	Action      Action       `json:"action" required:"false"`
+	Resource    Resource     `json:"resource" required:"false"`
+	Context     ignored      `json:"context" required:"false" example:"-" doc:"Accepted, without influence."`
+	Evaluations []item       `json:"evaluations" required:"false" maxItems:"1000" doc:"Questions. A member that one of them lacks is that of the request."`
+	Options     batchOptions `json:"options" required:"false"`
 }
 
 // defaults returns the question of the request itself.
@@ -222,10 +228,6 @@ func (in *evaluationsInput) defaults() Evaluation {
 
 // Validate checks what belongs to the request as a whole. A question that cannot be answered is denied by itself.
 func (in *evaluationsInput) Validate(v *apierr.Fields) {
-	if len(in.Evaluations) > maxEvaluations {
-		v.Add("evaluations", "invalid.max_items", apierr.Args{"Max": maxEvaluations})
-		return
-	}
 	switch in.Options.Semantic {
 	case "", executeAll, denyOnFirstDeny, permitOnFirstPermit:
 	default:
@@ -245,10 +247,10 @@ type item struct {
 
 // batchedQuestion describes a question of a batch. A member that it lacks is that of the request.
 type batchedQuestion struct {
-	Subject  Subject        `json:"subject" required:"false"`
-	Action   Action         `json:"action" required:"false"`
-	Resource Resource       `json:"resource" required:"false"`
-	Context  map[string]any `json:"context" required:"false" example:"-" doc:"Accepted, without influence."`
+	Subject  Subject  `json:"subject" required:"false"`
+	Action   Action   `json:"action" required:"false"`
+	Resource Resource `json:"resource" required:"false"`
+	Context  ignored  `json:"context" required:"false" example:"-" doc:"Accepted, without influence."`
 }
 
 // JSONSchemaOneOf describes the JSON form.
@@ -319,10 +321,10 @@ func (in *resourceSearch) Validate(v *apierr.Fields) {
 
 // actionSearch is the body of a search for actions.
 type actionSearch struct {
-	Subject  Subject        `json:"subject" required:"true"`
-	Resource Resource       `json:"resource" required:"true"`
-	Context  map[string]any `json:"context" required:"false" example:"-" doc:"Accepted, without influence."`
-	Page     pageInput      `json:"page" required:"false"`
+	Subject  Subject   `json:"subject" required:"true"`
+	Resource Resource  `json:"resource" required:"true"`
+	Context  ignored   `json:"context" required:"false" example:"-" doc:"Accepted, without influence."`
+	Page     pageInput `json:"page" required:"false"`
 
 	page page
 }

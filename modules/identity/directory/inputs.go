@@ -168,19 +168,10 @@ type rolesInput struct {
 	Terms *[]termInput `json:"terms" required:"false" nullable:"false" maxItems:"50" doc:"When the user shall hold roles. Roles without an entry begin at once and do not end. Without terms, roles that the user has keep theirs, and roles that begin later stay."`
 }
 
-const maxRoles = 50
-
 // Validate requires a list, which may be empty.
 func (in *rolesInput) Validate(v *apierr.Fields) {
-	switch {
-	case in.Roles == nil:
+	if in.Roles == nil {
 		v.Add("roles", "invalid.required")
-	case len(*in.Roles) > maxRoles:
-		v.Add("roles", "invalid.max_items", apierr.Args{"Max": maxRoles})
-	}
-	if in.Terms != nil && len(*in.Terms) > maxRoles {
-		v.Add("terms", "invalid.max_items", apierr.Args{"Max": maxRoles})
-		in.Terms = nil
 	}
 }
 

@@ -341,10 +341,7 @@ func (in *inviteInput) Validate(ctx context.Context, v *apierr.Fields) {
 	if _, err := types.ParseLanguage(in.Language); err != nil {
 		v.Add("language", "invalid.language")
 	}
-	switch {
-	case len(in.Roles) == 0:
+	if len(in.Roles) == 0 {
 		v.Add("roles", "invalid.min_items", apierr.Args{"Min": 1})
-	case len(in.Roles) > maxRoles:
-		v.Add("roles", "invalid.max_items", apierr.Args{"Max": maxRoles})
 	}
 }

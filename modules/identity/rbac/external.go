@@ -21,10 +21,9 @@ import (
 // other programs, see [Service.Ask]. Their grants are in a table of their own, which no statement about records of Kontor reads.
 
 const (
-	maxExternalPermissions = 50
-	maxExternalName        = 64
-	maxExternalID          = 200 // characters of the id of a record
-	maxTypeDescription     = 500
+	maxExternalName    = 64
+	maxExternalID      = 200 // characters of the id of a record
+	maxTypeDescription = 500
 )
 
 // externalName is the form of the names of external record types and of their permissions. Stored lists of names have commas.
@@ -41,12 +40,8 @@ type externalTypeInput struct {
 func (in *externalTypeInput) Validate(v *apierr.Fields) {
 	in.Name = checkExternalName(v, "name", in.Name)
 	in.Description = validate.Text(v, "description", in.Description, maxTypeDescription)
-	switch {
-	case len(in.Permissions) == 0:
+	if len(in.Permissions) == 0 {
 		v.Add("permissions", "invalid.min_items", apierr.Args{"Min": 1})
-	case len(in.Permissions) > maxExternalPermissions:
-		v.Add("permissions", "invalid.max_items", apierr.Args{"Max": maxExternalPermissions})
-		return
 	}
 	for i := range in.Permissions {
 		in.Permissions[i] = checkExternalName(v, "permissions", in.Permissions[i])
@@ -152,14 +147,10 @@ func (g Grant) external() bool {
 func (in *GrantInput) validateExternal(v *apierr.Fields) {
 	in.external = true
 	validate.Line(v, "rec_id", in.RecID, maxExternalID)
-	switch {
-	case len(in.Permissions) == 0:
+	if len(in.Permissions) == 0 {
 		v.Add("permissions", "invalid.required")
-	case len(in.Permissions) > maxExternalPermissions:
-		v.Add("permissions", "invalid.max_items", apierr.Args{"Max": maxExternalPermissions})
-	default:
-		in.Permissions = unique(slices.Clone(in.Permissions))
 	}
+	in.Permissions = unique(slices.Clone(in.Permissions))
 }
 
 // checkExternal checks that a grant names a record type of another application, and permissions of that type.

@@ -202,7 +202,7 @@ type GrantInput struct {
 	RoleID      string   `json:"role_id" required:"false" doc:"Either role_id or user_id."`
 	UserID      string   `json:"user_id" required:"false" example:"-" doc:"Either role_id or user_id."`
 	RecType     string   `json:"rec_type" required:"false" doc:"Either rec_type with permissions, or endpoint."`
-	Permissions []string `json:"permissions" example:"read" doc:"create, read, update, delete and read_all; on a record type of another application those that it declares."`
+	Permissions []string `json:"permissions" maxItems:"50" example:"read" doc:"create, read, update, delete and read_all; on a record type of another application those that it declares."`
 	RecID       string   `json:"rec_id" format:"-" maxLength:"200" example:"-" doc:"The id of one record; of another application's record any text. Without it the grant is on the type as a whole."`
 	Endpoint    string   `json:"endpoint" example:"-" doc:"An endpoint as GET /v1/rbac/endpoints lists it."`
 

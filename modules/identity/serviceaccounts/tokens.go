@@ -257,9 +257,6 @@ func (s *Service) warn(ctx context.Context, tx *store.Tx, tokens []expiring) err
 const (
 	maxName        = 100
 	maxDescription = 500
-	maxRoles       = 20
-	maxScopes      = 200
-	maxNetworks    = 20
 )
 
 // CreateInput describes a new account.
@@ -273,9 +270,6 @@ type CreateInput struct {
 func (in *CreateInput) Validate(v *apierr.Fields) {
 	in.Name = validate.Required(v, "name", in.Name, maxName)
 	in.Description = validate.Text(v, "description", in.Description, maxDescription)
-	if len(in.Roles) > maxRoles {
-		v.Add("roles", "invalid.max_items", apierr.Args{"Max": maxRoles})
-	}
 }
 
 // UpdateInput changes an account. Missing members stay as they are.
@@ -317,18 +311,12 @@ func (in *TokenInput) Validate(v *apierr.Fields) {
 	case in.Scopes == nil:
 	case len(in.Scopes) == 0: // would look like a token for nothing, and be one for everything
 		v.Add("scopes", "invalid.min_items", apierr.Args{"Min": 1})
-	case len(in.Scopes) > maxScopes:
-		v.Add("scopes", "invalid.max_items", apierr.Args{"Max": maxScopes})
 	case len(in.Scopes) > 1 && slices.Contains(in.Scopes, allScopes):
 		v.Add("scopes", "invalid.scope", apierr.Args{"Scope": allScopes})
 	}
 	in.networks = []string{}
-	switch {
-	case in.Networks != nil && len(in.Networks) == 0:
+	if in.Networks != nil && len(in.Networks) == 0 {
 		v.Add("networks", "invalid.min_items", apierr.Args{"Min": 1})
-	case len(in.Networks) > maxNetworks:
-		v.Add("networks", "invalid.max_items", apierr.Args{"Max": maxNetworks})
-		return
 	}
 	for i, text := range in.Networks {
 		network, ok := parseNetwork(strings.TrimSpace(text))

@@ -69,7 +69,7 @@ type TriggerInput struct {
 	TitleKey   lenientText `json:"title_key" example:"notice.customer_status_changed.title"`
 	Content    lenientText `json:"content"`
 	CustomerID lenientID   `json:"customer_id"`
-	UserIDs    lenientIDs  `json:"user_ids"`
+	UserIDs    lenientIDs  `json:"user_ids" maxItems:"1000"`
 	RecType    lenientText `json:"rec_type"`
 	RecID      lenientID   `json:"rec_id"`
 }

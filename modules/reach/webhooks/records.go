@@ -241,7 +241,6 @@ func Signatures(id string, seconds int64, body []byte, secrets ...[]byte) string
 
 const (
 	maxDescription = 200
-	maxTypes       = 100
 	// maxOverlap is the longest time, in hours, for which the secret before still signs.
 	maxOverlap     = 168
 	defaultOverlap = 24
@@ -261,7 +260,6 @@ func (in *CreateInput) Validate(v *apierr.Fields) {
 	in.URL = strings.TrimSpace(in.URL)
 	checkURL(v, in.URL)
 	in.Description = validate.Text(v, "description", in.Description, maxDescription)
-	checkNumber(v, in.Types)
 }
 
 func checkURL(v *apierr.Fields, address string) {
@@ -269,12 +267,6 @@ func checkURL(v *apierr.Fields, address string) {
 		v.Add("url", "invalid.required")
 	} else if _, err := outbound.Parse(address); err != nil {
 		v.Add("url", "invalid."+err.Error())
-	}
-}
-
-func checkNumber(v *apierr.Fields, types []string) {
-	if len(types) > maxTypes {
-		v.Add("types", "invalid.max_items", apierr.Args{"Max": maxTypes})
 	}
 }
 
@@ -300,7 +292,6 @@ func (in *UpdateInput) Validate(v *apierr.Fields) {
 	if in.Status != nil {
 		validate.OneOf(v, "status", *in.Status, active, paused)
 	}
-	checkNumber(v, in.Types.Value)
 }
 
 // RotateInput replaces a secret.

@@ -59,7 +59,7 @@ func (s *Service) List(language string) (ScenarioList, error) {
 // TriggerInput names a scenario.
 type TriggerInput struct {
 	Scenario string            `json:"scenario" required:"true" example:"kyc.approved"`
-	Set      map[string]string `json:"set" required:"false" nullable:"false" doc:"Other values than those of the scenario, by their names."`
+	Set      map[string]string `json:"set" required:"false" nullable:"false" maxProperties:"100" doc:"Other values than those of the scenario, by their names."`
 
 	file *File
 }
