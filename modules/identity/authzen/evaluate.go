@@ -94,23 +94,37 @@ func (e *Evaluation) question() access.Check {
 const maxRef = 400
 
 // subject returns an active user as a caller with the policy in force; known is false for an unknown one. It returns apierr.NoAccess if
-// the caller may not ask about them, whether they exist or not.
+// the caller may not ask about them, whether they exist or not. For such a caller it looks nobody else up, so that the time of the answer
+// does not show whether they exist either.
 func (s *Service) subject(ctx context.Context, of Subject) (subject *access.Caller, known bool, err error) {
 	asking := access.From(ctx)
 	kind, typeKnown := kinds[of.Type]
-	if typeKnown && len(of.ID) <= maxRef {
-		if subject, known, err = s.directory.FindSubject(ctx, kind, of.ID); err != nil {
-			return nil, false, err
-		}
-	}
-	if known && subject.UserID == asking.UserID {
-		return subject.WithPolicy(s.policy.Load()), true, nil
-	}
+	lookUp := typeKnown && len(of.ID) <= maxRef
 	if !s.decider.MayAskAboutOthers(asking) {
-		return nil, false, apierr.NoAccess
+		return s.self(ctx, asking, kind, of.ID, lookUp)
+	}
+	if lookUp {
+		subject, known, err = s.directory.FindSubject(ctx, kind, of.ID)
+	}
+	if err != nil || !known {
+		return nil, false, err
+	}
+	return subject.WithPolicy(s.policy.Load()), true, nil
+}
+
+// self is subject for a caller who may only ask about themselves.
+func (s *Service) self(ctx context.Context, asking *access.Caller, kind, ref string, lookUp bool) (subject *access.Caller, known bool, err error) {
+	if lookUp {
+		known, err = s.directory.IsCalled(ctx, asking.UserID, ref)
+	}
+	if err == nil && known {
+		subject, known, err = s.directory.FindSubject(ctx, kind, asking.UserID)
+	}
+	if err != nil {
+		return nil, false, err
 	}
 	if !known {
-		return nil, false, nil
+		return nil, false, apierr.NoAccess
 	}
 	return subject.WithPolicy(s.policy.Load()), true, nil
 }

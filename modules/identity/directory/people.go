@@ -127,6 +127,8 @@ const (
 		SELECT u.id FROM credentials c JOIN users u ON u.id = c.user_id
 		WHERE c.value_key = $1 AND c.type = 'username' AND c.validated = TRUE AND u.kind = $2 AND u.status = 'active'`
 
+	selectOwnNames = `SELECT value_key FROM credentials WHERE user_id = $1 AND type = 'username' AND validated = TRUE`
+
 	selectUserNames = `
 		SELECT user_id, value FROM credentials
 		WHERE user_id IN (%s) AND type = 'username' AND validated = TRUE ORDER BY created_at, id`
@@ -152,6 +154,20 @@ func (s *Service) FindSubject(ctx context.Context, kind, ref string) (caller *ac
 	}
 	roles, err := s.RolesOf(ctx, s.db, id)
 	return &access.Caller{UserID: id, Roles: roles}, err == nil, err
+}
+
+// IsCalled reports whether a text is the id or one of the user names of a user. It reads nothing about others: the time that it takes does
+// not depend on whether another user has the name.
+func (s *Service) IsCalled(ctx context.Context, userID, ref string) (bool, error) {
+	names, err := store.All(ctx, s.db, store.Text, selectOwnNames, userID)
+	if err != nil {
+		return false, err
+	}
+	if id, err := types.ParseID(ref); err == nil {
+		return id == userID, nil
+	}
+	name, err := parseIdentifier(Username, ref)
+	return err == nil && slices.Contains(names, name.key), nil
 }
 
 // UserNames returns the oldest user name of each user who has one, by id.
