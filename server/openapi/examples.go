@@ -43,8 +43,7 @@ func suggest(s *Schema, name string) {
 	if s.Kind() == "array" && s.Items != nil {
 		leaf = s.Items
 	}
-	isID := slices.Contains(ids, name) || strings.HasSuffix(name, "_id") || strings.HasSuffix(name, "Id")
-	if isID && leaf.Kind() == "string" && leaf.Format == "" && len(leaf.Enum) == 0 {
+	if isID(name) && leaf.Kind() == "string" && leaf.Format == "" && len(leaf.Enum) == 0 {
 		leaf.Format = "uuid"
 	}
 	if name == "email" && leaf.Format == "" {
@@ -56,6 +55,11 @@ func suggest(s *Schema, name string) {
 	if example, known := byName[name]; known && len(s.Examples) == 0 && len(s.Enum) == 0 && leaf == s && fits(s.Kind(), example) {
 		s.Examples = []any{example}
 	}
+}
+
+// isID reports whether a member or parameter with a name contains the id of a record.
+func isID(name string) bool {
+	return slices.Contains(ids, name) || strings.HasSuffix(name, "_id") || strings.HasSuffix(name, "Id")
 }
 
 func fits(kind string, example any) bool {

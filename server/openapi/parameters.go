@@ -31,7 +31,7 @@ func (b *builder) parameters(row endpoint.Endpoint) []*Parameter {
 	}
 	for _, name := range endpoint.PathNames(row.Path) {
 		if !given[name] { // a Raw handler reads its path itself
-			all = append(all, b.pathParameter(name, true, ""))
+			all = append(all, b.pathParameter(name, !isID(name), ""))
 		}
 	}
 	return append(all, b.headerParameters(row)...)

@@ -15,15 +15,16 @@ import (
 
 // Characters that no text may have, and those that one of a single line may not have in addition, as in modules/kit/types.
 const (
-	controls = "\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\u2028-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb"
-	breaks   = "\\x09\\x0a\\x0d"
+	controls = `\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202E\u2066-\u2069\uFEFF\uFFF9-\uFFFB`
+	breaks   = `\x09\x0a\x0d`
 )
 
-// patterns contains the pattern of the texts that a rule accepts, by the key of its message.
+// patterns contains the pattern of the texts that a rule accepts, by the key of its message. Patterns are in the syntax of ECMAScript, and in
+// ASCII: generators copy them into source code, where a line separator ends a line.
 var patterns = map[string]string{
 	"invalid.country":        `^[A-Z]{2,3}$`,
 	"invalid.country_alpha3": `^[A-Z]{3}$`,
-	"invalid.phone":          "^[-+0-9 ()./\u00a0\u2011]*$",
+	"invalid.phone":          `^[-+0-9 ()./\u00A0\u2011]*$`,
 	"invalid.subject":        `^[\x20-\x7e]*$`,
 	"invalid.external_name":  `^[A-Za-z][A-Za-z0-9_.:/-]*$`,
 	"invalid.console_path":   `^/([^/]|$)`,
@@ -100,7 +101,11 @@ const (
 var longText = strings.Repeat("a", 33_000)
 
 func (b *builder) applyText(what string, s *Schema, required bool, ask probe) {
-	b.applyLimit(what, &s.MaxLength, ask(longText), "invalid.max_length", "Max")
+	tooLong := ask(longText)
+	b.applyLimit(what, &s.MaxLength, tooLong, "invalid.max_length", "Max")
+	if s.MaxLength != nil && tooLong == nil {
+		b.complain("%s: its tag says %d characters, and no rule rejects a longer text", what, *s.MaxLength)
+	}
 	empty := required && isMissing(ask(""))
 	if empty && s.MinLength == nil {
 		s.MinLength = new(int64(1))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
 	"kontor/server/servertest"
+	"kontor/store/testenv"
 )
 
 // jsonBody returns the schema and the example of an operation's JSON body, nil without one.
@@ -224,7 +226,7 @@ func TestDocument_HasWholeFramesInItsExamples(t *testing.T) {
 					continue
 				}
 				schema := loaded.Components.Schemas[strings.TrimPrefix(reference["$ref"].(string), "#/components/schemas/")].Value
-				if err := schema.VisitJSON(value, openapi3.MultiErrors()); err != nil {
+				if err := schema.VisitJSON(value, openapi3.MultiErrors(), formats); err != nil {
 					t.Errorf("%s %s: the frame %s of the example: %v", method, path, event, err)
 				}
 			}
@@ -243,4 +245,154 @@ func fieldOf(frame, name string) string {
 		}
 	}
 	return ""
+}
+
+// formats are the forms of texts in examples.
+var formats = openapi3.WithStringFormatValidators(map[string]openapi3.StringFormatValidator{
+	"uuid":      openapi3.NewRegexpFormatValidator(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`),
+	"date":      openapi3.NewRegexpFormatValidator(`^\d{4}-\d\d-\d\d$`),
+	"date-time": openapi3.NewRegexpFormatValidator(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`),
+	"email":     openapi3.NewRegexpFormatValidator(`^[^@]+@[^@]+$`),
+})
+
+// Each example is a value of its schema: of bodies, answers, parameters and members.
+func TestDocument_HasExamplesOfTheirSchemas(t *testing.T) {
+	loaded := load(t)
+	loaded.OpenAPI = "3.0.3" // see openapitest
+	checked := 0
+	check := func(what string, schema *openapi3.SchemaRef, example any) {
+		if example == nil || schema == nil {
+			return
+		}
+		checked++
+		if err := schema.Value.VisitJSON(plain(t, example), openapi3.MultiErrors(), formats); err != nil {
+			t.Errorf("%s: the example %v: %v", what, example, err)
+		}
+	}
+	for path, item := range loaded.Paths.Map() {
+		for method, operation := range item.Operations() {
+			at := method + " " + path
+			for _, p := range operation.Parameters {
+				check(at+" "+p.Value.Name, p.Value.Schema, p.Value.Example)
+			}
+			contents := map[string]openapi3.Content{}
+			if operation.RequestBody != nil {
+				contents["body"] = operation.RequestBody.Value.Content
+			}
+			for status, answer := range operation.Responses.Map() {
+				contents[status] = answer.Value.Content
+			}
+			for where, content := range contents {
+				for media, c := range content {
+					if strings.HasPrefix(media, "application/json") {
+						check(at+" "+where, c.Schema, c.Example)
+					}
+				}
+			}
+		}
+	}
+	for name, schema := range loaded.Components.Schemas {
+		for member, of := range schema.Value.Properties {
+			for _, example := range of.Value.Examples {
+				check(name+"."+member, of, example)
+			}
+		}
+	}
+	if checked < 1000 {
+		t.Errorf("only %d examples were checked", checked)
+	}
+}
+
+// plain returns a value as JSON has it.
+func plain(t *testing.T, value any) (decoded any) {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err == nil {
+		err = json.Unmarshal(text, &decoded)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return decoded
+}
+
+// Ids in paths are described as ids, whoever reads them, and all other parameters of paths as texts with an example of their own.
+func TestDocument_DescribesTheIDsInPaths(t *testing.T) {
+	for path, item := range load(t).Paths.Map() {
+		for method, operation := range item.Operations() {
+			for _, p := range operation.Parameters {
+				if p.Value.In != openapi3.ParameterInPath {
+					continue
+				}
+				isID := p.Value.Name == "id" || strings.HasSuffix(p.Value.Name, "_id")
+				if format := p.Value.Schema.Value.Format; isID != (format == "uuid") || !isID && p.Value.Example == "name" {
+					t.Errorf("%s %s: {%s} has the format %q and the example %v", method, path, p.Value.Name, format, p.Value.Example)
+				}
+			}
+		}
+	}
+}
+
+// patternsOf returns all patterns of the document.
+func patternsOf(t *testing.T) map[string]bool {
+	t.Helper()
+	found := map[string]bool{}
+	var search func(value any)
+	search = func(value any) {
+		switch v := value.(type) {
+		case map[string]any:
+			if text, ok := v["pattern"].(string); ok {
+				found[text] = true
+			}
+			for _, member := range v {
+				search(member)
+			}
+		case []any:
+			for _, entry := range v {
+				search(entry)
+			}
+		}
+	}
+	var whole any
+	if err := json.Unmarshal(document(t), &whole); err != nil {
+		t.Fatal(err)
+	}
+	search(whole)
+	return found
+}
+
+// Generators copy texts of the document into source code, where U+2028 and U+2029 end a line.
+func TestDocument_HasPatternsInASCII(t *testing.T) {
+	patterns := patternsOf(t)
+	if len(patterns) < 10 {
+		t.Fatalf("found %d patterns", len(patterns))
+	}
+	for pattern := range patterns {
+		if strings.ContainsFunc(pattern, func(r rune) bool { return r < ' ' || r > '~' }) {
+			t.Errorf("%q is not in ASCII", pattern)
+		}
+	}
+	for _, r := range string(document(t)) {
+		if r == '\u2028' || r == '\u2029' || r == '\ufeff' {
+			t.Fatalf("the document contains %U", r)
+		}
+	}
+}
+
+// Patterns are those of ECMAScript, as JSON Schema says, with the flag u.
+func TestDocument_HasPatternsOfECMAScript(t *testing.T) {
+	testenv.Need(t, testenv.Full)
+	text, err := json.Marshal(slices.Sorted(maps.Keys(patternsOf(t))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := exec.Command(testenv.Tool(t, "node"), "-e", `
+		for (const pattern of JSON.parse(process.argv[1])) {
+			try { new RegExp(pattern, 'u'); new Function('return /' + pattern.replaceAll('/', '\\/') + '/u'); } catch (error) { console.log(pattern, error.message); }
+		}
+		const pattern = new RegExp(JSON.parse(process.argv[1]).find((text) => text.includes('u2028')), 'u');
+		if (!pattern.test('Zoë') || pattern.test('a\u2028b') || pattern.test('a\u202eb') || pattern.test('\ufeff')) console.log(pattern, 'does not reject line separators');`, string(text))
+	if out, err := script.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("%v: %s", err, out)
+	}
 }

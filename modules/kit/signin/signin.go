@@ -106,15 +106,20 @@ func (p Proof) Given() int {
 const (
 	maxPasskey = 16 << 10
 	maxCode    = 64
+	maxToken   = 128
 )
 
 // Check checks the form of a proof. A missing one is no problem of the form: the error for it lists what the user has.
 func (p *Proof) Check(v *apierr.Fields) {
-	for name, text := range map[string]string{"code": p.Code, "recovery_code": p.RecoveryCode} {
-		if utf8.RuneCountInString(text) > maxCode {
-			v.Add(name, "invalid.max_length", apierr.Args{"Max": maxCode})
+	bounded := func(name, text string, limit int) {
+		if utf8.RuneCountInString(text) > limit {
+			v.Add(name, "invalid.max_length", apierr.Args{"Max": limit})
 		}
 	}
+	bounded("code", p.Code, maxCode)
+	bounded("recovery_code", p.RecoveryCode, maxCode)
+	bounded("token", p.Token, maxToken)
+	bounded("oidc_proof", p.OIDCCode, maxToken)
 	switch p.Passkey.Kind() {
 	case 'n', 0:
 		p.Passkey = nil

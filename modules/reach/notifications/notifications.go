@@ -192,7 +192,7 @@ const streamDescription = "The frames are `open` (once, with a `message`), `mess
 
 const streamExample = "event: open\ndata: {\"message\":\"Connection established\"}\n\n" +
 	"id: 0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c10\nevent: message\ndata: {\"id\":\"0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c10\",\"user_id\":\"0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c14\"," +
-	"\"customer_id\":\"\",\"event\":\"message_received\",\"title\":\"New message\",\"content\":\"Anna Keller has written to you.\"," +
+	"\"customer_id\":\"00000000-0000-0000-0000-000000000000\",\"event\":\"message_received\",\"title\":\"New message\",\"content\":\"Anna Keller has written to you.\"," +
 	"\"rec_type\":\"chats\",\"link_url\":\"/chats/0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c11\",\"link_text\":\"Open the chat\",\"read\":false," +
 	"\"created_at\":\"2026-01-31T08:15:30.123Z\",\"sent_at\":\"2026-01-31T08:15:30.123Z\",\"channels_attempted\":[\"stream\"]," +
 	"\"channels_sent\":[\"stream\"],\"channels_delivered\":[\"stream\"],\"channels_failed\":[]," +

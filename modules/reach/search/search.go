@@ -55,10 +55,14 @@ type Service struct {
 	lastEnd  int64             // the end of the trail at the last run of Follow
 }
 
-// New returns the module for records of some types, in the order of the answers with the same relevance.
+// New returns the module for records of some types, in the order of the answers with the same relevance. It panics for a type that is not
+// declared in typeNames: the API document would lack it.
 func New(db *store.DB, log *slog.Logger, types []Type) *Service {
 	s := &Service{Patience: defaultPatience, db: db, log: log, types: types, names: map[string]string{}, catching: make(chan struct{}, 1)}
 	for _, t := range types {
+		if !slices.Contains(typeNames, t.Of.Name) {
+			panic("search: typeNames lacks " + t.Of.Name)
+		}
 		s.sources = append(s.sources, t.Module.TextSources()...)
 	}
 	db.SetTextFollower(store.TextFollower{Current: s.current, Erases: func(action string) bool { return action == personal.Action }})
@@ -127,7 +131,13 @@ type Input struct {
 	types []string
 }
 
-// typeNames are the values of the parameter types.
+// Kind is the name of a type of records that a search finds.
+type Kind string
+
+// Values returns all names.
+func (Kind) Values() []string { return typeNames }
+
+// typeNames are the types of [New], and the values of the parameter types.
 var typeNames = []string{access.Customers.Name, access.Personas.Name, access.Payers.Name, access.Users.Name, access.Tasks.Name, access.Chats.Name}
 
 // Validate checks the parameters.
@@ -162,14 +172,14 @@ type Results struct {
 
 // Group holds the rows of one type.
 type Group struct {
-	Type    string `json:"type" enum:"customers,personas,payers,users,tasks,chats"`
-	Rows    []Row  `json:"rows"`
-	HasMore bool   `json:"has_more" doc:"Whether the list of the type with the same q shows further rows."`
+	Type    Kind  `json:"type"`
+	Rows    []Row `json:"rows"`
+	HasMore bool  `json:"has_more" doc:"Whether the list of the type with the same q shows further rows."`
 }
 
 // Row is a record that was found.
 type Row struct {
-	Type       string  `json:"type" enum:"customers,personas,payers,users,tasks,chats"`
+	Type       Kind    `json:"type"`
 	ID         string  `json:"id"`
 	Title      string  `json:"title" doc:"The name or title of the record; empty for a chat without one."`
 	Subtitle   string  `json:"subtitle" doc:"What tells records of the same name apart, such as an e-mail address or a status; may be empty."`
@@ -188,7 +198,7 @@ func (s *Service) Search(ctx context.Context, in Input) (Results, error) {
 	}
 	results.Complete = complete
 	ctx = context.WithValue(ctx, upToDate{}, true)
-	scores := map[string]int{}
+	scores := map[Kind]int{}
 	for _, t := range s.types {
 		if len(in.types) > 0 && !slices.Contains(in.types, t.Of.Name) || !s.mayRead(access.From(ctx), t) {
 			continue
@@ -200,7 +210,7 @@ func (s *Service) Search(ctx context.Context, in Input) (Results, error) {
 		if len(hits) == 0 {
 			continue
 		}
-		scores[t.Of.Name] = hits[0].Score
+		scores[Kind(t.Of.Name)] = hits[0].Score
 		results.Groups = append(results.Groups, group(t, in, hits))
 	}
 	sort.SliceStable(results.Groups, func(i, j int) bool { return scores[results.Groups[i].Type] > scores[results.Groups[j].Type] })
@@ -213,9 +223,9 @@ func (s *Service) mayRead(caller *access.Caller, t Type) bool {
 }
 
 func group(t Type, in Input, hits []find.Hit) Group {
-	g := Group{Type: t.Of.Name, HasMore: len(hits) > *in.Limit, Rows: []Row{}}
+	g := Group{Type: Kind(t.Of.Name), HasMore: len(hits) > *in.Limit, Rows: []Row{}}
 	for _, hit := range hits[:min(len(hits), *in.Limit)] {
-		row := Row{Type: t.Of.Name, ID: hit.ID, Title: hit.Title, Subtitle: hit.Subtitle, Path: t.path(hit)}
+		row := Row{Type: Kind(t.Of.Name), ID: hit.ID, Title: hit.Title, Subtitle: hit.Subtitle, Path: t.path(hit)}
 		if hit.Parent != "" {
 			row.CustomerID = &hit.Parent
 		}
