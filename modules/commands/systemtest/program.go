@@ -253,10 +253,29 @@ func (o *Output) String() string {
 // of one that an earlier start has made: all are of one bank.
 func Start(tb testing.TB, dir string, args ...string) *Process {
 	tb.Helper()
+	path, err := Binary()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return start(tb, path, dir, args...)
+}
+
+// StartPlain is like [Start], and never runs the program that looks for data races: a test that measures the memory needs the other one.
+func StartPlain(tb testing.TB, dir string, args ...string) *Process {
+	tb.Helper()
+	path, err := plainBinary()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return start(tb, path, dir, args...)
+}
+
+func start(tb testing.TB, path, dir string, args ...string) *Process {
+	tb.Helper()
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		setUp(tb, dir)
 	}
-	return StartWith(tb, SecretsEnv, append([]string{"--data.dir", dir, "--rate_limits.enabled=false"}, args...)...)
+	return StartProgram(tb, path, SecretsEnv, append([]string{"--data.dir", dir, "--rate_limits.enabled=false"}, args...)...)
 }
 
 // setUp copies the data directory of a server that has started once and stopped. A program that looks for data races would need
