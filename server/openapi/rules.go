@@ -101,11 +101,7 @@ const (
 var longText = strings.Repeat("a", 33_000)
 
 func (b *builder) applyText(what string, s *Schema, required bool, ask probe) {
-	tooLong := ask(longText)
-	b.applyLimit(what, &s.MaxLength, tooLong, "invalid.max_length", "Max")
-	if s.MaxLength != nil && tooLong == nil {
-		b.complain("%s: its tag says %d characters, and no rule rejects a longer text", what, *s.MaxLength)
-	}
+	b.applyLimit(what, &s.MaxLength, ask(longText), "invalid.max_length", "Max")
 	empty := required && isMissing(ask(""))
 	if empty && s.MinLength == nil {
 		s.MinLength = new(int64(1))

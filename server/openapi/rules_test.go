@@ -3,6 +3,7 @@ package openapi_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os/exec"
 	"regexp"
@@ -394,5 +395,86 @@ func TestDocument_HasPatternsOfECMAScript(t *testing.T) {
 		if (!pattern.test('Zoë') || pattern.test('a\u2028b') || pattern.test('a\u202eb') || pattern.test('\ufeff')) console.log(pattern, 'does not reject line separators');`, string(text))
 	if out, err := script.CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// Each array of a body says how many entries it may have, and each object with free names how many members. The decoder rejects more.
+func TestDocument_SaysHowManyEntriesAreAllowed(t *testing.T) {
+	loaded, checked := load(t), 0
+	for _, row := range servertest.Start(t).Table() {
+		schema, _ := jsonBody(loaded.Paths.Value(row.Path).GetOperation(row.Method))
+		if schema == nil || row.Handle.In == nil {
+			continue
+		}
+		check := func(place, begin, end string) {
+			checked++
+			problems := row.Handle.Problems(noon(), begin+end)
+			if text, wrong := problems.Get(place); !wrong || text.Key != "invalid.max_items" && text.Key != "invalid.max_properties" {
+				t.Errorf("%s: %s takes more than the document says: %v", row.Name, place, text)
+			}
+		}
+		eachLimit(t, row.Name, schema, "", "", "", 0, check)
+	}
+	if checked < 15 {
+		t.Errorf("only %d limits were checked", checked)
+	}
+}
+
+// eachLimit passes a body with one entry too many for each array and each object with free names: its place, and its two parts.
+func eachLimit(t *testing.T, row string, s *openapi3.Schema, place, begin, end string, depth int, check func(place, begin, end string)) {
+	t.Helper()
+	if depth > 4 {
+		return
+	}
+	for _, form := range slices.Concat(s.AnyOf, s.OneOf) {
+		eachLimit(t, row, form.Value, place, begin, end, depth, check)
+	}
+	switch {
+	case s.Items != nil && s.MaxItems == nil:
+		t.Errorf("%s: the array %s has no maxItems", row, place)
+	case s.Items != nil:
+		check(place, begin+"[null"+strings.Repeat(",null", int(*s.MaxItems)), "]"+end)
+		eachLimit(t, row, s.Items.Value, place+".0", begin+"[", "]"+end, depth+1, check)
+	case s.AdditionalProperties.Schema != nil && s.MaxProps == nil:
+		t.Errorf("%s: the object %s has no maxProperties", row, place)
+	case s.AdditionalProperties.Schema != nil:
+		names := ""
+		for i := range *s.MaxProps + 1 {
+			names += fmt.Sprintf(`,"n%d":null`, i)
+		}
+		check(place, begin+"{"+names[1:], "}"+end)
+	}
+	for name, member := range s.Properties {
+		eachLimit(t, row, member.Value, strings.TrimPrefix(place+"."+name, "."), begin+`{"`+name+`":`, "}"+end, depth+1, check)
+	}
+}
+
+// checkedByServices are texts whose length depends on more than the body, so that the rules of the input do not check it.
+var checkedByServices = []string{
+	"users.register password", "users.register display_name", "users.complete_recovery credential_value", "users.complete_recovery password",
+	"users.password password", "users.invitations.accept password", "rbac.grants.create rec_id",
+}
+
+// A text that is longer than the document says is rejected, and the error names it.
+func TestDocument_SaysHowLongTextsMayBe(t *testing.T) {
+	loaded, checked := load(t), 0
+	for _, row := range servertest.Start(t).Table() {
+		schema, _ := jsonBody(loaded.Paths.Value(row.Path).GetOperation(row.Method))
+		if schema == nil || row.Handle.In == nil {
+			continue
+		}
+		for name, member := range schema.Properties {
+			limit := member.Value.MaxLength
+			if limit == nil || slices.Contains(checkedByServices, row.Name+" "+name) {
+				continue
+			}
+			checked++
+			if _, wrong := problemsOf(t, row, map[string]any{name: strings.Repeat("a", int(*limit)+1)})[name]; !wrong {
+				t.Errorf("%s: %s takes more than the %d characters of the document", row.Name, name, *limit)
+			}
+		}
+	}
+	if checked < 50 {
+		t.Errorf("only %d texts were checked", checked)
 	}
 }

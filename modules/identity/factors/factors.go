@@ -23,6 +23,7 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/go-webauthn/webauthn/protocol"
@@ -314,8 +315,19 @@ type confirmInput struct {
 	Token    string         `json:"token" maxLength:"256" example:"-" doc:"The token of the options, with a passkey."`
 }
 
-// Validate rejects a passkey that is no object. Which members are required depends on the factor.
+const (
+	maxConfirmCode  = 16
+	maxConfirmToken = 256
+)
+
+// Validate rejects a passkey that is no object, and texts that are too long. Which members are required depends on the factor.
 func (in *confirmInput) Validate(v *apierr.Fields) {
+	if utf8.RuneCountInString(in.Code) > maxConfirmCode {
+		v.Add("code", "invalid.max_length", apierr.Args{"Max": maxConfirmCode})
+	}
+	if utf8.RuneCountInString(in.Token) > maxConfirmToken {
+		v.Add("token", "invalid.max_length", apierr.Args{"Max": maxConfirmToken})
+	}
 	if kind := in.Passkey.Kind(); kind != 0 && kind != 'n' && kind != '{' {
 		v.Add("passkey", "invalid.type")
 	}

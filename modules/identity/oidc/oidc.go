@@ -267,8 +267,14 @@ func (in *linkInput) Validate(v *apierr.Fields) {
 	case in.Subject != "" && !isSubject(in.Subject):
 		v.Add("subject", "invalid.subject", apierr.Args{"Max": maxSubject})
 	}
-	p := in.proof()
-	p.Check(v)
+	p, problems := in.proof(), &apierr.Fields{}
+	p.Check(problems)
+	for field, text := range problems.All {
+		if field == "code" {
+			field = "factor_code"
+		}
+		v.Add(field, text.Key, text.Args)
+	}
 	in.Passkey = p.Passkey
 }
 
