@@ -31,7 +31,7 @@ func TestEvents_EveryChangeIsOne(t *testing.T) {
 		}
 	}
 	caused := map[string]map[string]bool{}
-	s.answered = func(e endpoint.Endpoint) {
+	s.answered = func(e endpoint.Endpoint, _ string, _ servertest.Response) {
 		b, err := s.server.Changes.After(everything, changes.Query{After: last, Limit: 1000})
 		if err != nil {
 			t.Fatal(err)

@@ -294,7 +294,9 @@ func (s *scenario) notifications(p people, customer string) {
 		NotificationID string `json:"notification_id"`
 	}
 	s.do(s.server.Keyed(), "POST", "/v1/notifications/trigger", map[string]any{"user_ids": []string{p.customer.UserID}}).Into(s, &triggered)
-	s.do(s.admin, "DELETE", "/v1/notifications/"+triggered.NotificationID, nil)
+	s.do(p.advisor, "DELETE", "/v1/notifications/"+triggered.NotificationID, nil)
+	s.expect(p.customer, "DELETE", "/v1/notifications/"+page.Data[0].ID, nil, 500, "common.database_error")
+	s.do(p.customer, "POST", "/v1/notifications/"+page.Data[0].ID+"/hide", nil)
 
 	var deliveries struct{ Data []struct{ ID string } }
 	s.do(s.admin, "GET", "/v1/notifications/deliveries?limit=1", nil).Into(s, &deliveries)

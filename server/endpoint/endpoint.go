@@ -29,6 +29,8 @@ type Endpoint struct {
 	WithoutFactor bool
 	// PeopleOnly closes the row to service accounts. Rows with an unconditional assurance are closed to them anyway.
 	PeopleOnly bool
+	// SecretID keeps the id in the path out of the audit trail and the request log: whoever knows it may use the row.
+	SecretID   bool
 	Roles      []string      // built-in roles that get the grant at the first start; administrators always have it
 	Tag        string        // group in the API document
 	Summary    string        // imperative, without a full stop
@@ -50,6 +52,9 @@ type Endpoint struct {
 func (e Endpoint) ForMachines() bool {
 	return e.Access.TakesBearer() && !e.PeopleOnly && (e.Assurance == AnySession || e.Assurance.Condition() != "")
 }
+
+// HeldByEveryone reports whether the role Everyone gets the grant on the row.
+func (e Endpoint) HeldByEveryone() bool { return slices.Contains(e.Roles, access.Everyone) }
 
 // DefaultMaxBody is the maximum size of a JSON body, in bytes.
 const DefaultMaxBody = 1 << 20
