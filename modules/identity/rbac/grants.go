@@ -219,8 +219,11 @@ func (in *GrantInput) Validate(v *apierr.Fields) {
 	}
 	canonicalID(v, "role_id", &in.RoleID)
 	canonicalID(v, "user_id", &in.UserID)
-	if (in.RecType == "") == (in.Endpoint == "") {
+	switch {
+	case (in.RecType == "") == (in.Endpoint == ""):
 		v.Add("rec_type", "invalid.type_or_endpoint")
+	case in.RoleID == access.Everyone && in.Endpoint == "":
+		v.Add("rec_type", "invalid.everyone_endpoints")
 	}
 	if in.Endpoint != "" {
 		if len(in.Permissions) > 0 {
@@ -327,7 +330,7 @@ func decide(ctx context.Context, tx *store.Tx, g laterGrant, table []endpoint.En
 		return err
 	}
 	if !changed {
-		if err := seedGrant(ctx, tx, Grant{RoleID: &g.role, Permissions: []string{}, Endpoint: &g.endpoint}); err != nil {
+		if err := seedGrant(ctx, tx, endpointGrant(g.role, g.endpoint)); err != nil {
 			return err
 		}
 	}
