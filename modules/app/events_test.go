@@ -13,6 +13,7 @@ import (
 	"kontor/modules/reach/changes"
 	"kontor/server/access"
 	"kontor/server/endpoint"
+	"kontor/server/servertest"
 )
 
 const goldenEvents = "../../testdata/events.golden"

@@ -200,7 +200,7 @@ func TestEveryone_IsFixed(t *testing.T) {
 		{"remove by a review", s.Admin(), "POST", "/v1/rbac/reviews", body{"role_id": access.Everyone, "decision": "remove"}, 409, "rbac.role_built_in"},
 		{"assign", s.Admin(), "PUT", "/v1/users/" + user.UserID + "/roles", body{"roles": []string{"Customer", "Everyone"}}, 400, "common.invalid_input"},
 		{"assign by id", s.Admin(), "PUT", "/v1/users/" + user.UserID + "/roles", body{"roles": []string{access.Everyone}}, 400, "common.invalid_input"},
-		{"invite", s.Admin(), "POST", "/v1/users/invitations", body{"email": "new@example.ch", "roles": []string{"Everyone"}}, 400, "common.invalid_input"},
+		{"invite", s.Admin(), "POST", "/v1/invitations", body{"email": "new@example.ch", "display_name": "Nina", "language": "de", "roles": []string{"Everyone"}}, 400, "common.invalid_input"},
 		{"a service account", s.Admin(), "POST", "/v1/service-accounts", body{"name": "Night", "roles": []string{"everyone"}}, 400, "common.invalid_input"},
 		{"a type", s.Admin(), "POST", "/v1/rbac/grants", body{"role_id": access.Everyone, "rec_type": "customers", "permissions": []string{"read"}}, 400, "common.invalid_input"},
 		{"a record", s.Admin(), "POST", "/v1/rbac/grants", body{"role_id": access.Everyone, "rec_type": "customers", "rec_id": newCustomer(s.Admin()),

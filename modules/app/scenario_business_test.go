@@ -63,9 +63,10 @@ func (s *scenario) review(p people, path string) {
 			PendingDecision struct{ ID string } `json:"pending_decision"`
 		}
 		s.asked()
-		p.advisor.Do("PATCH", path+"/status", map[string]any{"verification_level": "enhanced", "reason": "funds <documented>"}).
-			Expect(s, http.StatusAccepted).Into(s, &proposed)
-		s.answered(s.row("PATCH", path+"/status"))
+		answer := p.advisor.Do("PATCH", path+"/status", map[string]any{"verification_level": "enhanced", "reason": "funds <documented>"}).
+			Expect(s, http.StatusAccepted)
+		answer.Into(s, &proposed)
+		s.answered(s.row("PATCH", path+"/status"), path+"/status", answer)
 		s.do(second, "GET", "/v1/kyc/cases?search.second_person=true", nil)
 		s.do(end.by, "POST", path+"/decisions/"+proposed.PendingDecision.ID+"/"+end.verb, map[string]any{"reason": "no <proof>"})
 	}

@@ -25,8 +25,8 @@ type scenario struct {
 	admin     *servertest.Client
 	succeeded map[string]bool // by method and path of the endpoint
 	requests  int
-	listed    func(c *servertest.Client, e endpoint.Endpoint, path string) // called after each list
-	asked     func()                                                       // called before each request that must succeed
+	listed    func(c *servertest.Client, e endpoint.Endpoint, path string)  // called after each list
+	asked     func()                                                        // called before each request that must succeed
 	answered  func(e endpoint.Endpoint, path string, a servertest.Response) // called after each success
 }
 

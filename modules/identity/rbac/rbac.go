@@ -191,7 +191,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Summary:   "Grant a role or a user permissions on a record type or a record, or an endpoint.",
 			Faults: []apierr.Kind{apierr.RoleNotFound, apierr.UserNotFound, apierr.EndpointNotFound, apierr.GrantToSelf, apierr.GrantNotHeld, apierr.RightsNotHeld,
 				apierr.GrantExists},
-			Handle:    endpoint.JSON(http.StatusCreated, s.CreateGrant)},
+			Handle: endpoint.JSON(http.StatusCreated, s.CreateGrant)},
 		{Name: "rbac.grants.list", Method: http.MethodGet, Path: "/v1/rbac/grants", Access: access.On(access.Grants, access.Read),
 			Summary: "List grants.",
 			Doc:     endpoint.Doc{Search: grantList.Search()},

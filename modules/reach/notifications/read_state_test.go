@@ -107,7 +107,7 @@ func TestHide_IsForTheCallersOwn(t *testing.T) {
 		hide("the event", anna, event, 404, missing),
 		hide("another recipient's notification", beat, own, 404, missing),
 		hide("another recipient's notification, by an administrator", s.Admin(), own, 404, missing),
-		hide("the caller's own", anna.With("Accept-Language", "de"), own, 200, `{"message":"Die Benachrichtigung ist ausgeblendet."}`),
+		hide("the caller's own", anna.With("Accept-Language", "de"), own, 200, `{"message":"Die Mitteilung ist verborgen."}`),
 		hide("again", anna, own, 200, `{"message":"The notification is hidden."}`),
 		{Name: "the list", As: anna, Method: "GET", Path: path, Status: 200, Contains: []string{`"total":0`}},
 		{Name: "the count", As: anna, Method: "GET", Path: path + "/unread-count", Status: 200, Contains: []string{`"unread_count":0`}},
