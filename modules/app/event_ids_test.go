@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"kontor/modules/reach/changes"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/servertest"
@@ -28,7 +29,7 @@ func TestEventIDs_AreInTheAnswerOfTheTriggerOnly(t *testing.T) {
 		}
 	}
 	received := newReceiver(t)
-	newHook(t, s.admin, map[string]any{"url": received.URL, "types": []string{"*"}})
+	newHook(t, s.admin, map[string]any{"url": received.URL, "types": changes.Types()})
 	frames := followPath(t, s.server, s.admin.Token, "/v1/notifications/sse", "")
 	frames.next()
 	s.run()

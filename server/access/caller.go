@@ -81,17 +81,14 @@ func (c *Caller) GivenRole() bool {
 	return slices.ContainsFunc(c.Roles, func(role string) bool { return role != Everyone })
 }
 
-// endpoints returns the endpoints on which the caller or one of the caller's roles has a grant, in their order. Those of Everyone are
-// not among them.
+// endpoints returns the endpoints on which the caller or one of the caller's roles has a grant, in their order.
 func (c *Caller) endpoints() []string {
 	if c.policy == nil {
 		return nil
 	}
 	all := map[string]struct{}{}
 	for _, principal := range append([]string{c.UserID}, c.Roles...) {
-		if principal != Everyone {
-			maps.Copy(all, c.policy.endpoints[principal])
-		}
+		maps.Copy(all, c.policy.endpoints[principal])
 	}
 	return slices.Sorted(maps.Keys(all))
 }
@@ -267,7 +264,7 @@ func (c *Caller) Lacking(holder *Caller) []string {
 		}
 	}
 	for _, key := range holder.endpoints() {
-		if !c.MayCall(key) {
+		if !c.MayCall(key) && !holder.policy.MayCall(Everyone, key) {
 			lacking = append(lacking, key)
 		}
 	}

@@ -107,8 +107,8 @@ const selectEndpointGrants = `SELECT principal_id, endpoint FROM endpoint_grants
 
 const selectLimits = `SELECT endpoint, per_minute FROM rate_limit_rules`
 
-// ofPrincipals is the condition for the grants of one user and their roles.
-const ofPrincipals = ` AND principal_id IN (` + records.Principals + `)`
+// ofPrincipals is the condition for the grants of one user and their roles, and for those of Everyone.
+const ofPrincipals = ` AND (principal_id = '` + access.Everyone + `' OR principal_id IN (` + records.Principals + `))`
 
 // readGrants returns the grants on types and on endpoints that a condition selects.
 func readGrants(ctx context.Context, q store.Querier, condition string, args ...any) (access.PolicyData, error) {
