@@ -12,11 +12,13 @@ import (
 	"kontor/store"
 )
 
-// BuiltInNames returns the names of the roles that every database has.
+// BuiltInNames returns the names of the roles that every database has and that users can be given.
 func BuiltInNames() []string {
 	var names []string
 	for _, role := range builtIn {
-		names = append(names, role.Name)
+		if role.ID != access.Everyone {
+			names = append(names, role.Name)
+		}
 	}
 	return names
 }
