@@ -42,7 +42,8 @@ func (s *Service) ownPermissions(ctx context.Context, userID string, in GrantInp
 
 // checkDelegation checks that a user may create a grant: users can only grant permissions that they hold, and not to
 // themselves or to a role of theirs. Administrators alone decide what everyone may call, although they hold Everyone, too. own are the
-// user's permissions on the record by relation. It returns apierr.GrantToSelf, apierr.RightsNotHeld and apierr.GrantNotHeld.
+// user's permissions on the record by relation. It returns apierr.GrantToSelf, apierr.RightsNotHeld, apierr.GrantNotHeld, and
+// apierr.InvalidInput for a permission of Everyone on records.
 func (s *Service) checkDelegation(ctx context.Context, q store.Querier, userID string, own access.Permission, in GrantInput) error {
 	grantor, err := s.grantorOf(ctx, q, userID)
 	if err != nil {
@@ -51,6 +52,8 @@ func (s *Service) checkDelegation(ctx context.Context, q store.Querier, userID s
 	switch toEveryone := in.RoleID == access.Everyone; {
 	case toEveryone && !grantor.Administrator():
 		return apierr.RightsNotHeld
+	case toEveryone && in.Endpoint == "":
+		return apierr.Invalid("rec_type", "invalid.everyone_endpoints")
 	case in.UserID == userID, !toEveryone && slices.Contains(grantor.Roles, in.RoleID):
 		return apierr.GrantToSelf
 	}

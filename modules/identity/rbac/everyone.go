@@ -17,6 +17,8 @@ import (
 const (
 	selectRoleNamed = `SELECT ` + roleColumns + ` FROM roles WHERE name_key = $1`
 
+	selectName = `SELECT 1 FROM roles WHERE name_key = $1`
+
 	// Grants that administrators have created are theirs.
 	selectInitialGrants = `
 		SELECT ` + grantColumns + ` FROM grant_records
@@ -86,7 +88,7 @@ func freeName(ctx context.Context, tx *store.Tx, name string) error {
 	after := before
 	for n := 2; ; n++ {
 		after.Name = fmt.Sprintf("%s (%d)", before.Name, n)
-		taken, err := store.Exists(ctx, tx, selectRoleNamed, types.Fold(after.Name))
+		taken, err := store.Exists(ctx, tx, selectName, types.Fold(after.Name))
 		if err != nil {
 			return err
 		}

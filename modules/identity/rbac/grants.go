@@ -219,11 +219,8 @@ func (in *GrantInput) Validate(v *apierr.Fields) {
 	}
 	canonicalID(v, "role_id", &in.RoleID)
 	canonicalID(v, "user_id", &in.UserID)
-	switch {
-	case (in.RecType == "") == (in.Endpoint == ""):
+	if (in.RecType == "") == (in.Endpoint == "") {
 		v.Add("rec_type", "invalid.type_or_endpoint")
-	case in.RoleID == access.Everyone && in.Endpoint == "":
-		v.Add("rec_type", "invalid.everyone_endpoints")
 	}
 	if in.Endpoint != "" {
 		if len(in.Permissions) > 0 {

@@ -124,9 +124,6 @@ func (in *MatrixInput) Validate(v *apierr.Fields) {
 				v.Add(at+"rec_type", "invalid.unknown_record_type")
 			}
 			seen[t.RecType] = true
-			if in.ID == access.Everyone && len(t.Permissions) > 0 {
-				v.Add(at+"permissions", "invalid.everyone_endpoints")
-			}
 			for _, name := range t.Permissions {
 				if _, known := access.ParsePermission(name); !known {
 					v.Add(at+"permissions", "invalid.one_of", apierr.Args{"Values": names(access.All)})
