@@ -122,7 +122,7 @@ func (s *Server) authorize(r *call) error {
 		return nil
 	case !r.Caller.MayCall(r.row.key):
 		reason := reasonEndpoint
-		if len(r.Caller.Roles) == 0 {
+		if !r.Caller.GivenRole() {
 			reason = reasonNoRole
 		}
 		return apierr.NoAccess.Because(reason).Detail("endpoint", r.row.key)
@@ -220,7 +220,7 @@ func (s *Server) report(r *call, e endpoint.Event) {
 	if t, _, ok := r.row.Access.Record(); ok && e.RecType == "" {
 		e.RecType = t.Name
 	}
-	if e.RecID == "" && len(r.request.Params) > 0 {
+	if e.RecID == "" && len(r.request.Params) > 0 && !r.row.SecretID {
 		if id, err := uuid.Parse(r.request.Params[len(r.request.Params)-1]); err == nil { // other values may be anything that a client sent
 			e.RecID = id.String()
 		}

@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "refresh the golden file")
 const golden = "../../testdata/endpoints.golden"
 
 // roleNames maps the built-in roles to their names in the golden file.
-var roleNames = map[string]string{access.Advisor: "advisor", access.Customer: "customer", access.Registrant: "registrant"}
+var roleNames = map[string]string{access.Advisor: "advisor", access.Customer: "customer", access.Registrant: "registrant", access.Everyone: "everyone"}
 
 func TestTable_MatchesTheGoldenFile(t *testing.T) {
 	s := servertest.Start(t)
@@ -75,7 +75,7 @@ func TestTable_RejectsAnonymousCallersAndUsersWithoutAGrant(t *testing.T) {
 			expect(t, s.Anonymous(), e, 401, apierr.Unauthorized)
 			expect(t, s.Anonymous().With("Authorization", "Bearer nonsense"), e, 401, apierr.Unauthorized)
 			expect(t, s.Keyed(), e, 401, apierr.Unauthorized)
-			if !e.Access.NeedsGrant() {
+			if e.HeldByEveryone() {
 				return
 			}
 			expect(t, ungranted, e, 403, apierr.NoAccess)

@@ -13,6 +13,7 @@ import (
 	"kontor/modules/reach/changes"
 	"kontor/server/access"
 	"kontor/server/endpoint"
+	"kontor/server/servertest"
 )
 
 const goldenEvents = "../../testdata/events.golden"
@@ -31,7 +32,7 @@ func TestEvents_EveryChangeIsOne(t *testing.T) {
 		}
 	}
 	caused := map[string]map[string]bool{}
-	s.answered = func(e endpoint.Endpoint) {
+	s.answered = func(e endpoint.Endpoint, _ string, _ servertest.Response) {
 		b, err := s.server.Changes.After(everything, changes.Query{After: last, Limit: 1000})
 		if err != nil {
 			t.Fatal(err)

@@ -63,9 +63,10 @@ func (s *scenario) review(p people, path string) {
 			PendingDecision struct{ ID string } `json:"pending_decision"`
 		}
 		s.asked()
-		p.advisor.Do("PATCH", path+"/status", map[string]any{"verification_level": "enhanced", "reason": "funds <documented>"}).
-			Expect(s, http.StatusAccepted).Into(s, &proposed)
-		s.answered(s.row("PATCH", path+"/status"))
+		answer := p.advisor.Do("PATCH", path+"/status", map[string]any{"verification_level": "enhanced", "reason": "funds <documented>"}).
+			Expect(s, http.StatusAccepted)
+		answer.Into(s, &proposed)
+		s.answered(s.row("PATCH", path+"/status"), path+"/status", answer)
 		s.do(second, "GET", "/v1/kyc/cases?search.second_person=true", nil)
 		s.do(end.by, "POST", path+"/decisions/"+proposed.PendingDecision.ID+"/"+end.verb, map[string]any{"reason": "no <proof>"})
 	}
@@ -294,7 +295,9 @@ func (s *scenario) notifications(p people, customer string) {
 		NotificationID string `json:"notification_id"`
 	}
 	s.do(s.server.Keyed(), "POST", "/v1/notifications/trigger", map[string]any{"user_ids": []string{p.customer.UserID}}).Into(s, &triggered)
-	s.do(s.admin, "DELETE", "/v1/notifications/"+triggered.NotificationID, nil)
+	s.do(p.advisor, "DELETE", "/v1/notifications/"+triggered.NotificationID, nil)
+	s.expect(p.customer, "DELETE", "/v1/notifications/"+page.Data[0].ID, nil, 500, "common.database_error")
+	s.do(p.customer, "POST", "/v1/notifications/"+page.Data[0].ID+"/hide", nil)
 
 	var deliveries struct{ Data []struct{ ID string } }
 	s.do(s.admin, "GET", "/v1/notifications/deliveries?limit=1", nil).Into(s, &deliveries)

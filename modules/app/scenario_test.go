@@ -25,9 +25,9 @@ type scenario struct {
 	admin     *servertest.Client
 	succeeded map[string]bool // by method and path of the endpoint
 	requests  int
-	listed    func(c *servertest.Client, e endpoint.Endpoint, path string) // called after each list
-	asked     func()                                                       // called before each request that must succeed
-	answered  func(e endpoint.Endpoint)                                    // called after each success
+	listed    func(c *servertest.Client, e endpoint.Endpoint, path string)  // called after each list
+	asked     func()                                                        // called before each request that must succeed
+	answered  func(e endpoint.Endpoint, path string, a servertest.Response) // called after each success
 }
 
 // TestScenario_CallsEveryEndpoint fails for an endpoint that never succeeded. Add new endpoints to the scenario.
@@ -53,7 +53,7 @@ func newScenario(t *testing.T) *scenario {
 	})
 	clock = server.Clock.Now
 	return &scenario{T: t, server: server, provider: provider, admin: server.Admin(), succeeded: map[string]bool{"POST /authenticate": true},
-		listed: func(*servertest.Client, endpoint.Endpoint, string) {}, asked: func() {}, answered: func(endpoint.Endpoint) {}}
+		listed: func(*servertest.Client, endpoint.Endpoint, string) {}, asked: func() {}, answered: func(endpoint.Endpoint, string, servertest.Response) {}}
 }
 
 // run calls all endpoints, and checks the audit trail at the end.
@@ -135,7 +135,7 @@ func (s *scenario) do(c *servertest.Client, method, path string, body any) serve
 	s.asked()
 	answer := c.Do(method, path, body).Expect(s, status)
 	s.succeeded[e.Key()] = true
-	s.answered(e)
+	s.answered(e, path, answer)
 	if e.Doc.Search != nil {
 		s.listed(c, e, path)
 	}

@@ -14,7 +14,7 @@ type Caller struct {
 	SessionID string   // or the id of the token of a service account
 	KeyID     string   // the API key, on routes that take one
 	Scopes    []string // names of the endpoints that the API key or token of a service account may call; nil: no restriction
-	Roles     []string // role ids of the user
+	Roles     []string // role ids of the user, see [HeldRoles]
 	SignedIn  Authentication
 
 	policy *Policy
@@ -70,20 +70,16 @@ func (c *Caller) holder(holds func(principal string) bool) (source, id string, o
 	return "", "", false
 }
 
-// MayCall reports whether the caller or one of the caller's roles has the grant on the endpoint, or needs none.
+// MayCall reports whether the caller or one of the caller's roles has the grant on the endpoint.
 func (c *Caller) MayCall(endpoint string) bool {
-	if c.policy == nil {
-		return false
-	}
-	if _, own := c.policy.own[endpoint]; own && c.UserID != "" && !c.SignedIn.Machine && !c.onlyRegistered() {
-		return true
-	}
 	_, _, granted := c.EndpointSource(endpoint)
 	return granted
 }
 
-// onlyRegistered reports whether the caller still validates their first credential.
-func (c *Caller) onlyRegistered() bool { return len(c.Roles) == 1 && c.Roles[0] == Registrant }
+// GivenRole reports whether the caller has a role that somebody gave them.
+func (c *Caller) GivenRole() bool {
+	return slices.ContainsFunc(c.Roles, func(role string) bool { return role != Everyone })
+}
 
 // endpoints returns the endpoints on which the caller or one of the caller's roles has a grant, in their order.
 func (c *Caller) endpoints() []string {
@@ -250,12 +246,13 @@ func (s Subject) Param() string { return s.param }
 func (s Subject) Reason() string { return s.reason }
 
 // Lacking returns the rights that a holder has by grants on types and endpoints and that the caller does not have, in a fixed
-// order: "customers:update", "GET /v1/audit". Only an administrator has the rights of an administrator.
+// order: "customers:update", "GET /v1/audit". Only an administrator has the rights of an administrator. What everyone may call is no
+// right in this sense, but only administrators have the rights of the role Everyone itself: they decide what everyone may call.
 func (c *Caller) Lacking(holder *Caller) []string {
 	switch {
 	case c.Administrator():
 		return nil
-	case holder.Administrator():
+	case holder.Administrator(), holder.UserID == "" && slices.Contains(holder.Roles, Everyone):
 		return []string{"administrator"}
 	}
 	var lacking []string
@@ -267,7 +264,7 @@ func (c *Caller) Lacking(holder *Caller) []string {
 		}
 	}
 	for _, key := range holder.endpoints() {
-		if !c.MayCall(key) {
+		if !c.MayCall(key) && !holder.policy.MayCall(Everyone, key) {
 			lacking = append(lacking, key)
 		}
 	}

@@ -18,7 +18,7 @@ type Check struct {
 // For an endpoint alone these are a grant to a role of the user, and a grant to the user.
 type Decision struct {
 	Allowed  bool   `json:"allowed"`
-	Source   string `json:"source" enum:"role,user,owner," doc:"The source of the permission; empty if it is denied, or if the endpoint needs no grant."`
+	Source   string `json:"source" enum:"role,user,owner," doc:"The source of the permission; empty if it is denied, or if the endpoint needs no user."`
 	SourceID string `json:"source_id" doc:"Id of the role, the user or the record; the nil id without a source."`
 	Missing  bool   `json:"missing,omitzero" doc:"true if it is denied because there is no such record, for callers who could learn it from the address of the record; missing from other decisions."`
 }

@@ -1,6 +1,9 @@
 package access
 
-import "sync/atomic"
+import (
+	"slices"
+	"sync/atomic"
+)
 
 // The built-in roles. They cannot be deleted; their ids never change.
 const (
@@ -8,13 +11,24 @@ const (
 	Advisor       = "0193b000-0000-7000-8000-000000000002" // works with all customers
 	Customer      = "0193b000-0000-7000-8000-000000000003" // works with records of their own
 	Registrant    = "0193b000-0000-7000-8000-000000000004" // validates their first credential
+	Everyone      = "0193b000-0000-7000-8000-000000000005" // every active user, for data of their own: see [HeldRoles]
 )
+
+// HeldRoles returns the roles that a user holds, of those that they were given. Active people hold Everyone, too, which nobody is given.
+// Registrants do not: as long as Registrant is their only role, they have proven no credential. Service accounts do not either: a program
+// may call what it was given, and nothing else.
+func HeldRoles(given []string, activePerson bool) []string {
+	registrant := len(given) == 1 && given[0] == Registrant
+	if !activePerson || registrant {
+		return given
+	}
+	return append(slices.Clip(given), Everyone)
+}
 
 // Policy is an immutable snapshot of the grants on record types and endpoints and of the stored rate-limit rules.
 type Policy struct {
 	types     map[string][]Permission // principal (user or role id) → permissions by record type index
 	endpoints map[string]map[string]struct{}
-	own       map[string]struct{} // endpoints that need no grant
 	limits    map[string]int
 }
 
@@ -22,7 +36,6 @@ type Policy struct {
 type PolicyData struct {
 	Types     map[string]map[string]Permission // principal → record type name → permissions
 	Endpoints map[string][]string              // principal → endpoints, as "GET /v1/customers/{id}"
-	Own       []string                         // endpoints that need no grant: see [Rule.WithoutGrant]
 	Limits    map[string]int                   // endpoint → requests a minute
 }
 
@@ -31,7 +44,6 @@ func NewPolicy(data PolicyData) *Policy {
 	p := &Policy{
 		types:     make(map[string][]Permission, len(data.Types)),
 		endpoints: make(map[string]map[string]struct{}, len(data.Endpoints)),
-		own:       setOf(data.Own),
 		limits:    data.Limits,
 	}
 	for principal, byName := range data.Types {
@@ -44,17 +56,12 @@ func NewPolicy(data PolicyData) *Policy {
 		p.types[principal] = set
 	}
 	for principal, keys := range data.Endpoints {
-		p.endpoints[principal] = setOf(keys)
+		p.endpoints[principal] = make(map[string]struct{}, len(keys))
+		for _, key := range keys {
+			p.endpoints[principal][key] = struct{}{}
+		}
 	}
 	return p
-}
-
-func setOf(keys []string) map[string]struct{} {
-	set := make(map[string]struct{}, len(keys))
-	for _, key := range keys {
-		set[key] = struct{}{}
-	}
-	return set
 }
 
 // Permissions returns the permissions that grants on a type give one principal.

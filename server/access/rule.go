@@ -15,7 +15,6 @@ const (
 // Rule declares who may call an endpoint. The zero Rule is invalid, so that no row gets a default.
 type Rule struct {
 	kind       ruleKind
-	own        bool
 	recordType RecordType
 	permission Permission
 }
@@ -25,20 +24,7 @@ var (
 	Public   = Rule{kind: rulePublic}   // anybody; state the reason where it is used
 	APIKey   = Rule{kind: ruleAPIKey}   // the holder of an API key, without a bearer token
 	SignedIn = Rule{kind: ruleSignedIn} // a user with a grant on the endpoint, for data of their own
-
-	// Own is for the caller's own data: signed-in users need no grant, whatever their roles.
-	Own = SignedIn.WithoutGrant()
 )
-
-// WithoutGrant returns the rule without the grant on the endpoint. Users who only validate their first credential, with the
-// role Registrant alone, need the grant even so. Permissions on records are checked as before.
-func (r Rule) WithoutGrant() Rule {
-	r.own = true
-	return r
-}
-
-// NeedsGrant reports whether signed-in users need a grant on the endpoint.
-func (r Rule) NeedsGrant() bool { return r.TakesBearer() && !r.own }
 
 // On requires a user with a grant on the endpoint and the permission on records of the type. Create is checked before the
 // handler runs; other permissions are checked by the statement that reads the record.
@@ -63,21 +49,17 @@ func (r Rule) Record() (t RecordType, p Permission, ok bool) {
 	return r.recordType, r.permission, r.kind == ruleRecord
 }
 
-// String returns the rule as the golden list of endpoints shows it. The word own replaces bearer where no grant is needed.
+// String returns the rule as the golden list of endpoints shows it.
 func (r Rule) String() string {
-	bearer := "bearer"
-	if r.own {
-		bearer = "own"
-	}
 	switch r.kind {
 	case rulePublic:
 		return "public"
 	case ruleAPIKey:
 		return "api-key"
 	case ruleSignedIn:
-		return bearer
+		return "bearer"
 	case ruleRecord:
-		return bearer + " " + r.recordType.Name + ":" + r.permission.String()
+		return "bearer " + r.recordType.Name + ":" + r.permission.String()
 	default:
 		return "missing"
 	}

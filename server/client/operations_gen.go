@@ -2001,11 +2001,10 @@ func (a *NotificationsAPI) Get(ctx context.Context, notificationID string, optio
 	return fetchNullable[Notification](ctx, a.client, operation{name: "notifications.get", method: "GET", path: "/v1/notifications/{notification_id}", bearer: true}, input{path: []string{notificationID}}, options)
 }
 
-// Delete calls DELETE /v1/notifications/{notification_id}: hide one of the caller's notifications, or delete an event for
-// all recipients.
+// Delete calls DELETE /v1/notifications/{notification_id}: delete an event for all recipients.
 //
-// The id of a notification hides it from its recipient. The id of an event, which only the trigger returns, takes the
-// permission to delete notifications.
+// The id is that of the event, which only the trigger for test notifications returns. Every caller with the grant on this
+// endpoint may delete an event whose id they know. The id of a notification finds no event.
 func (a *NotificationsAPI) Delete(ctx context.Context, notificationID string, options ...CallOption) (*Message, error) {
 	return fetch[Message](ctx, a.client, operation{name: "notifications.delete", method: "DELETE", path: "/v1/notifications/{notification_id}", bearer: true}, input{path: []string{notificationID}}, options)
 }
@@ -2028,6 +2027,13 @@ func (a *NotificationsAPI) MarkAll(ctx context.Context, params NotificationsMark
 // UnreadCount calls GET /v1/notifications/unread-count: count unread notifications.
 func (a *NotificationsAPI) UnreadCount(ctx context.Context, options ...CallOption) (*NotificationUnread, error) {
 	return fetch[NotificationUnread](ctx, a.client, operation{name: "notifications.unread_count", method: "GET", path: "/v1/notifications/unread-count", bearer: true}, input{}, options)
+}
+
+// Hide calls POST /v1/notifications/{notification_id}/hide: hide one of the caller's notifications.
+//
+// It disappears from the caller's list, count and streams. Other recipients of the event keep theirs.
+func (a *NotificationsAPI) Hide(ctx context.Context, notificationID string, options ...CallOption) (*Message, error) {
+	return fetch[Message](ctx, a.client, operation{name: "notifications.hide", method: "POST", path: "/v1/notifications/{notification_id}/hide", bearer: true}, input{path: []string{notificationID}}, options)
 }
 
 // Preferences calls GET /v1/notifications/preferences: get notification preferences (not implemented).

@@ -1092,7 +1092,7 @@ type CheckOutput struct {
 // Decision is part of an answer.
 type Decision struct {
 	Allowed bool `json:"allowed"`
-	// The source of the permission; empty if it is denied, or if the endpoint needs no grant.
+	// The source of the permission; empty if it is denied, or if the endpoint needs no user.
 	Source DecisionSource `json:"source"`
 	// Id of the role, the user or the record; the nil id without a source.
 	SourceID string `json:"source_id"`
@@ -1322,8 +1322,7 @@ type Endpoint struct {
 	Path     string `json:"path"`
 	Tag      string `json:"tag"`
 	Summary  string `json:"summary"`
-	// public, api-key, bearer, or bearer with record type and permission; own instead of bearer where signed-in users need no
-	// grant.
+	// public, api-key, bearer, or bearer with record type and permission.
 	Access string `json:"access"`
 	// The general rate limit of the endpoint.
 	RateLimit EndpointRateLimit `json:"rate_limit"`
@@ -3564,7 +3563,8 @@ type NotificationTriggerResult struct {
 
 // NotificationDelivery is part of an answer.
 type NotificationDelivery struct {
-	ID             string                      `json:"id"`
+	ID string `json:"id"`
+	// The recipient's notification; null for a message without one.
 	NotificationID *string                     `json:"notification_id"`
 	UserID         string                      `json:"user_id"`
 	Channel        NotificationDeliveryChannel `json:"channel"`

@@ -103,7 +103,7 @@ func describeFaults(kinds []apierr.Kind) string {
 func describeBearer(row endpoint.Endpoint) string {
 	roles := []string{"Administrator"}
 	for _, role := range []struct{ id, name string }{
-		{access.Advisor, "Advisor"}, {access.Customer, "Customer"}, {access.Registrant, "Registrant"},
+		{access.Advisor, "Advisor"}, {access.Customer, "Customer"}, {access.Registrant, "Registrant"}, {access.Everyone, "Everyone"},
 	} {
 		if slices.Contains(row.Roles, role.id) {
 			roles = append(roles, role.name)

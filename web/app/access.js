@@ -21,7 +21,8 @@ export const PERMISSIONS = ['create', 'read', 'update', 'delete', 'read_all'];
 /** The endpoints of parts of screens. */
 export const CALL = {
   customerFiles: 'GET /v1/customers/{id}/kyc/files', customerTasks: 'GET /v1/customers/{customer_id}/tasks', events: 'GET /v1/events',
-  kyc: 'GET /v1/customers/{id}/kyc', search: 'GET /v1/search',
+  hideNotification: 'POST /v1/notifications/{notification_id}/hide', kyc: 'GET /v1/customers/{id}/kyc', notifications: 'GET /v1/notifications',
+  search: 'GET /v1/search', stream: 'GET /v1/notifications/sse', unread: 'GET /v1/notifications/unread-count', views: 'GET /v1/profile/views',
 };
 
 /** The endpoints that decide what the console shows: those that screens begin with, and those of parts. */
@@ -35,7 +36,10 @@ export function isClient() {
   return roles.length > 0 && roles.every((name) => CLIENT_ROLES.has(name));
 }
 
-const BUILT_IN = new Set(['Administrator', 'Advisor', 'Customer', 'Registrant']);
+/** The role that every active user has without being given it. */
+export const EVERYONE = '0193b000-0000-7000-8000-000000000005';
+
+const BUILT_IN = new Set(['Administrator', 'Advisor', 'Customer', 'Registrant', 'Everyone']);
 
 /** A role's name: built-in roles in the user's language, others as the bank named them. */
 export const roleName = (name) => (BUILT_IN.has(name) ? t(`role.${name}`) : name);

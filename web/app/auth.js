@@ -10,6 +10,7 @@ import { loadPreferences } from './preferences.js';
 import { go } from './router.js';
 import { clearSession, deviceHeaders, isOwn, keepDeviceToken, saveTokens, session } from './session.js';
 import { forgetExchange, startWorker } from './token_refresh.js';
+import { toast } from './ui/feedback.js';
 import { mayDiscard } from './unsaved.js';
 
 /** Keeps the tokens of an answer to a sign-in. An answer without tokens is the next step, which is returned. */
@@ -82,6 +83,9 @@ export async function signOut() {
   stopLiveUpdates();
   try {
     await api.post('/v1/logout', undefined, { body: undefined });
+  } catch (error) {
+    if (error.status !== 403) throw error;
+    toast(t('signout.denied'), 'bad');
   } finally {
     leave();
   }

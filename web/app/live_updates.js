@@ -1,5 +1,5 @@
 import { useEffect, useRef } from './lib.js';
-import { mayCall } from './access.js';
+import { CALL, mayCall } from './access.js';
 import { api } from './api.js';
 import { addMessage, conversations, findChat, forgetConversations, loadConversations, markRead, messageOf } from './conversations.js';
 import { newestOnly } from './in_order.js';
@@ -17,6 +17,7 @@ conversations.watch((loaded) => {
 const beginCount = newestOnly();
 
 async function countNotifications() {
+  if (!mayCall(CALL.unread)) return;
   const isNewest = beginCount();
   const { unread_count: notifications } = await api.get('/v1/notifications/unread-count');
   if (isNewest()) unread.set((was) => ({ ...was, notifications }));
@@ -122,7 +123,7 @@ let stopListening = null;
 export function startLiveUpdates() {
   stopLiveUpdates();
   stopListening = onFrame(onLiveFrame);
-  startStream();
+  if (mayCall(CALL.stream)) startStream();
   firstLoad().catch(() => {});
 }
 

@@ -8,6 +8,7 @@ import { learnPeople } from './people.js';
 const SILENCE_MS = 90_000; // More than three default heartbeats: the connection is dead, even if the browser has not noticed.
 const FIRST_PAUSE_MS = 1_000;
 const MAX_PAUSE_MS = 30_000;
+const DENIED_PAUSE_MS = 300_000; // while the bank has taken the right to the stream
 const CLOSE_PAUSE_MS = 4_000; // After `close` the server restarts; an immediate retry would fail.
 
 /** The state of the connection: 'connecting', 'live', 'waiting' (until `retryAt`), 'offline' (the browser has no network) or 'off'. */
@@ -117,6 +118,7 @@ async function readOnce(stop, onOpen) {
       await renew(token);
       return { pause: 0 };
     }
+    if (response.status === 403) return { pause: DENIED_PAUSE_MS };
     if (!response.ok) return { pause: Number(response.headers.get('Retry-After')) * 1000 || undefined };
     onOpen();
     publishState({ state: 'live' });

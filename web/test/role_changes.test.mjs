@@ -11,7 +11,7 @@ const endpoints = [
   { endpoint: 'GET /v1/customers', access: 'bearer customers:read' }, { endpoint: 'POST /v1/customers', access: 'bearer customers:create' },
   { endpoint: 'GET /v1/tasks', access: 'bearer tasks:read' }, { endpoint: 'GET /v1/tasks/{id}', access: 'bearer tasks:read' },
   { endpoint: 'GET /v1/search', access: 'bearer' }, { endpoint: 'GET /v1/audit', access: 'bearer audit:read' },
-  { endpoint: 'GET /v1/users/me', access: 'own' },
+  { endpoint: 'GET /v1/users/me', access: 'bearer' },
 ];
 
 test('a new permission brings the endpoints that it needs and that the role lacks', () => {

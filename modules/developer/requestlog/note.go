@@ -114,9 +114,9 @@ func callerOf(c *access.Caller) (kind, id string) {
 	return kindAnonymous, ""
 }
 
-// pathOf returns the path as it was sent. Most paths without parameters need no copy.
+// pathOf returns the path as it was sent, or that of the row if its id is a secret. Most paths without parameters need no copy.
 func pathOf(row *endpoint.Endpoint, sent []byte) string {
-	if row != nil && string(sent) == row.Path {
+	if row != nil && (row.SecretID || string(sent) == row.Path) {
 		return row.Path
 	}
 	return cut(string(sent[:min(len(sent), maxPath+1)]), maxPath)

@@ -108,7 +108,7 @@ func (f *findings) gate(e entry) bool {
 		f.add(checkGrant, false, key, args)
 		return false
 	}
-	if e.row.Access.NeedsGrant() {
+	if e.row.Access.TakesBearer() {
 		f.add(checkGrant, true, "granted_endpoint", args)
 	}
 	if t, _, ok := e.row.Access.Record(); ok && e.reason == "permission" {

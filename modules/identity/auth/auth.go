@@ -210,7 +210,7 @@ const maxLoginValue = 320
 
 // Endpoints returns the rows of the module.
 func (s *Service) Endpoints() []endpoint.Endpoint {
-	everybody := []string{access.Advisor, access.Customer, access.Registrant}
+	everybody := []string{access.Everyone, access.Registrant}
 	users := []string{access.Advisor, access.Customer}
 	rows := []endpoint.Endpoint{
 		// Callers of these two have no access token yet.
@@ -235,13 +235,13 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Summary: "Refresh the tokens of a session.",
 			Faults:  []apierr.Kind{apierr.InvalidRefresh},
 			Handle:  endpoint.JSON(http.StatusOK, s.refresh)},
-		{Name: "auth.logout", Method: http.MethodPost, Path: "/v1/logout", PeopleOnly: true, Access: access.Own, Roles: everybody,
+		{Name: "auth.logout", Method: http.MethodPost, Path: "/v1/logout", PeopleOnly: true, Access: access.SignedIn, Roles: everybody,
 			Summary: "Sign out.", WithoutFactor: true, Handle: endpoint.JSON(http.StatusOK, s.logout)},
-		{Name: "auth.reauthenticate", Method: http.MethodPost, Path: "/v1/users/{id}/reauthenticate", Subject: access.SelfIn("id"), PeopleOnly: true, Access: access.Own, Roles: everybody,
+		{Name: "auth.reauthenticate", Method: http.MethodPost, Path: "/v1/users/{id}/reauthenticate", Subject: access.SelfIn("id"), PeopleOnly: true, Access: access.SignedIn, Roles: everybody,
 			Summary: "Authenticate again within a session.", WithoutFactor: true, Doc: endpoint.Doc{Headers: []string{endpoint.DeviceHeader}},
 			Faults: []apierr.Kind{apierr.UserNotFound, apierr.LockedOut, apierr.MethodOnTrial},
 			Handle: endpoint.JSON(http.StatusOK, s.reauthenticate)},
-		{Name: "auth.reauthenticate_options", Method: http.MethodPost, Path: "/v1/users/{id}/reauthenticate/options", Subject: access.SelfIn("id"), PeopleOnly: true, Access: access.Own, Roles: everybody,
+		{Name: "auth.reauthenticate_options", Method: http.MethodPost, Path: "/v1/users/{id}/reauthenticate/options", Subject: access.SelfIn("id"), PeopleOnly: true, Access: access.SignedIn, Roles: everybody,
 			Summary: "List the ways to authenticate again within a session.", WithoutFactor: true, Doc: endpoint.Doc{Headers: []string{endpoint.DeviceHeader}},
 			Faults: []apierr.Kind{apierr.UserNotFound},
 			Handle: endpoint.JSON(http.StatusOK, s.reauthenticateOptions)},

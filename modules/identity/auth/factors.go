@@ -240,7 +240,8 @@ const (
 		LEFT JOIN role_names n ON n.id = r.role_id
 		WHERE r.user_id = $1`
 
-	countRoles = `SELECT count(*) FROM role_names WHERE id = $1 OR name_key = $2`
+	// Nobody is given Everyone, so that it requires nothing.
+	countRoles = `SELECT count(*) FROM role_names WHERE (id = $1 OR name_key = $2) AND id <> $3`
 
 	insertDuty = `INSERT INTO factor_duties (user_id, since) VALUES ($1, $2) ON CONFLICT (user_id) DO NOTHING`
 
@@ -290,11 +291,11 @@ func (s *Service) updateDuty(ctx context.Context, tx *store.Tx, userID string) e
 func (s *Service) WarnOfUnknownRoles(ctx context.Context) error {
 	for _, wanted := range s.options.RequiredRoles {
 		var n int
-		if err := s.db.QueryRow(ctx, countRoles, strings.ToLower(wanted), types.Fold(wanted)).Scan(&n); err != nil {
+		if err := s.db.QueryRow(ctx, countRoles, strings.ToLower(wanted), types.Fold(wanted), access.Everyone).Scan(&n); err != nil {
 			return err
 		}
 		if n == 0 {
-			s.options.Log.Warn("auth.mfa.required_roles names a role that does not exist", "role", wanted)
+			s.options.Log.Warn("auth.mfa.required_roles names a role that nobody can be given", "role", wanted)
 		}
 	}
 	return nil
@@ -324,7 +325,7 @@ func (s *Service) completeCaller(ctx context.Context, row activeRow) error {
 	if len(methods) > 0 || row.dutySince == nil || s.Peers.Factors == nil {
 		return nil
 	}
-	for i, name := range row.roleNames {
+	for i, name := range row.roleNames { // those of the roles that the user was given
 		if s.requires(row.caller.Roles[i], name) {
 			row.caller.SignedIn.EnrolBy = row.dutySince.Add(s.options.FactorGrace).Std()
 		}

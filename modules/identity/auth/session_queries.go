@@ -149,6 +149,7 @@ func selectActive(ctx context.Context, q store.Querier, userID, sessionID string
 	if pending {
 		caller.Roles, active.roleNames = []string{access.Registrant}, nil
 	}
+	caller.Roles = access.HeldRoles(caller.Roles, true)
 	caller.SignedIn = access.Authentication{At: at.Std(), ACR: amr.acr()}
 	if factorAt != nil {
 		caller.SignedIn.FactorAt = factorAt.Std()

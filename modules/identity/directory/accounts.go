@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
@@ -35,6 +36,9 @@ func (s *Service) list(ctx context.Context, in listInput) (list.Page[User], erro
 
 // holdersOf returns the condition that users hold a role, given by name or id.
 func holdersOf(ctx context.Context, q store.Querier, role string) (list.Where, error) {
+	if strings.EqualFold(role, access.Everyone) || types.Fold(role) == "everyone" {
+		return list.Where{SQL: `id IN (` + records.HoldersOfEveryone + `)`, Args: []any{access.Registrant}, Tables: []string{"user_roles"}}, nil
+	}
 	ids, err := resolveRoles(ctx, q, []string{role})
 	if len(ids) == 0 {
 		if err == nil || errors.As(err, new(*apierr.Error)) {

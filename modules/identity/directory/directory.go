@@ -225,7 +225,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Doc:    endpoint.Doc{Search: userList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.list)},
 		{Name: "users.me", Method: http.MethodGet, Path: "/v1/users/me",
-			Access: access.Own, Roles: signedUp, Summary: "Get the caller's user.", WithoutFactor: true,
+			Access: access.SignedIn, Roles: []string{access.Everyone, access.Registrant}, Summary: "Get the caller's user.", WithoutFactor: true,
 			Handle: endpoint.JSON(http.StatusOK, s.me)},
 		{Name: "users.get", Method: http.MethodGet, Path: "/v1/users/{id}",
 			Access: access.On(access.Users, access.Read), Roles: members, Summary: "Get a user.",

@@ -20,7 +20,11 @@ import (
 const idsAtOnce = 64
 
 const (
-	selectRolesOf = `SELECT role_id FROM held_roles WHERE user_id = $1 ORDER BY role_id`
+	// One row for each role, at least one of a user.
+	selectRolesOf = `
+		SELECT COALESCE(r.role_id, ''), u.status = 'active' AND u.kind = 'person'
+		FROM users u LEFT JOIN held_roles r ON r.user_id = u.id
+		WHERE u.id = $1 ORDER BY r.role_id`
 
 	selectHolders = `SELECT user_id FROM user_roles WHERE role_id = $1 ORDER BY user_id`
 
@@ -50,9 +54,18 @@ const (
 	updateLastLogin = `UPDATE users SET last_login_at = $2 WHERE id = $1`
 )
 
-// RolesOf returns the ids of the roles that a user holds, in their order.
-func (s *Service) RolesOf(ctx context.Context, q store.Querier, userID string) ([]string, error) {
-	return store.All(ctx, q, store.Text, selectRolesOf, userID)
+// RolesOf returns the ids of the roles that a user holds, in their order, and last Everyone: see [access.HeldRoles].
+func (s *Service) RolesOf(ctx context.Context, q store.Querier, userID string) (roles []string, err error) {
+	activePerson := false
+	err = store.Each(ctx, q, func(row store.Scanner) error {
+		var role string
+		err := row.Scan(&role, &activePerson)
+		if role != "" {
+			roles = append(roles, role)
+		}
+		return err
+	}, selectRolesOf, userID)
+	return access.HeldRoles(roles, activePerson), err
 }
 
 // HolderOf returns the id of the user who has a credential, or an empty text.

@@ -71,7 +71,8 @@ func (s *Service) setRolesIn(ctx context.Context, tx *store.Tx, in rolesInput) (
 	})
 }
 
-// resolveRoles returns the distinct ids of roles given by name or id. It returns apierr.InvalidInput with the unknown ones.
+// resolveRoles returns the distinct ids of roles given by name or id. It returns apierr.InvalidInput with the unknown ones, and with
+// Everyone, which nobody is given.
 func resolveRoles(ctx context.Context, q store.Querier, namesOrIDs []string) ([]string, error) {
 	var problems apierr.Fields
 	ids := make([]string, 0, len(namesOrIDs))
@@ -87,6 +88,8 @@ func resolveRoles(ctx context.Context, q store.Querier, namesOrIDs []string) ([]
 			problems.Add(fmt.Sprintf("roles.%d", i), "invalid.unknown_record")
 		case err != nil:
 			return nil, fmt.Errorf("find a role: %w", err)
+		case found == access.Everyone:
+			problems.Add(fmt.Sprintf("roles.%d", i), "invalid.role_of_everyone")
 		case !slices.Contains(ids, found):
 			ids = append(ids, found)
 		}

@@ -102,11 +102,14 @@ func selectText(ctx context.Context, q store.Querier, statement string, arg any)
 	return text, store.Optional(err)
 }
 
-// selectRoleID returns the id of a role by its name, or an empty text.
+// selectRoleID returns the id of a role by its name, or an empty text. Everyone is none that the setting could give or take.
 func selectRoleID(ctx context.Context, q store.Querier, name string) (string, error) {
 	id, err := selectText(ctx, q, selectRoleByName, types.Fold(name))
 	if err != nil {
 		return "", fmt.Errorf("find a role: %w", err)
+	}
+	if id == access.Everyone {
+		return "", nil
 	}
 	return id, nil
 }

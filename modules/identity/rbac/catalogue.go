@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,7 +27,7 @@ type Endpoint struct {
 	Path      string `json:"path"`
 	Tag       string `json:"tag" example:"Customers"`
 	Summary   string `json:"summary"`
-	Access    string `json:"access" example:"bearer customers:read" doc:"public, api-key, bearer, or bearer with record type and permission; own instead of bearer where signed-in users need no grant."`
+	Access    string `json:"access" example:"bearer customers:read" doc:"public, api-key, bearer, or bearer with record type and permission."`
 	RateLimit string `json:"rate_limit" enum:"none,public,private" doc:"The general rate limit of the endpoint."`
 	Assurance string `json:"assurance" example:"second_factor" doc:"How recently the caller must have authenticated: any, fresh or second_factor; with a condition if only some requests need it."`
 
@@ -182,6 +183,7 @@ const (
 // use is the call of an endpoint by a user within an hour. The record is named only if no right to its type gave the access.
 type use struct {
 	user, endpoint, recType, recID string
+	everyone                       string // the role Everyone, if the user holds it
 	permission                     access.Permission
 	hour                           store.Time
 }
@@ -236,6 +238,9 @@ func (s *Service) NoteUse(caller *access.Caller, row *endpoint.Endpoint, key str
 		return
 	}
 	n := use{user: caller.UserID, endpoint: key, hour: s.hour()}
+	if slices.Contains(caller.Roles, access.Everyone) {
+		n.everyone = access.Everyone
+	}
 	if t, permission, ok := row.Access.Record(); ok {
 		n.recType, n.permission = t.Name, permission
 		if len(values) > 0 && !caller.May(t, permission) {
@@ -252,7 +257,7 @@ func (s *Service) hour() store.Time {
 }
 
 // upsertUses stores the use of all roles and grants that give a user, $1, an endpoint, $4, and a permission, $6 or $7, on a type, $5,
-// or on a record, $8.
+// or on a record, $8. $9 is the role Everyone, if the user holds it.
 const upsertUses = `
 	INSERT INTO right_uses (right_id, used_at)
 	SELECT DISTINCT id, CAST($2 AS BIGINT) FROM (
@@ -260,7 +265,7 @@ const upsertUses = `
 		WHERE h.user_id = $1 AND (h.role_id = $3 OR EXISTS (
 			SELECT 1 FROM endpoint_grants e WHERE e.principal_id = h.role_id AND e.endpoint = $4))
 		UNION ALL
-		SELECT e.id FROM endpoint_grants e WHERE e.endpoint = $4 AND e.principal_id IN (` + records.Principals + `)
+		SELECT e.id FROM endpoint_grants e WHERE e.endpoint = $4 AND (e.principal_id = $9 OR e.principal_id IN (` + records.Principals + `))
 		UNION ALL
 		SELECT g.id FROM grant_records g
 		WHERE g.rec_id IS NULL AND g.rec_type = $5 AND g.in_force = TRUE AND COALESCE(g.role_id, g.user_id) IN (` + records.Principals + `)
@@ -282,7 +287,7 @@ func (s *Service) FlushUses(ctx context.Context) error {
 			for _, n := range some {
 				containing := func(p access.Permission) string { return "%," + p.String() + ",%" }
 				_, err := tx.Exec(ctx, upsertUses, n.user, n.hour, access.Administrator, n.endpoint, n.recType,
-					containing(n.permission), containing(includes(n.permission)), n.recID)
+					containing(n.permission), containing(includes(n.permission)), n.recID, n.everyone)
 				if err != nil {
 					return err
 				}

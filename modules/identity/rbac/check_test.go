@@ -143,7 +143,7 @@ func TestCheck_OfEndpoints(t *testing.T) {
 		"GET /v1/audit":                    {"role " + role, "role " + role},
 		"GET /v1/tasks":                    {"user " + user, "no"},
 		"GET /v1/customers":                {"no", "no"},
-		"GET /v1/users/me":                 {" " + store.NilID, "no"}, // needs no grant of people
+		"GET /v1/users/me":                 {"role " + access.Everyone, "no"},
 		"GET /.well-known/jwks.json":       {" " + store.NilID, " " + store.NilID},
 		"GET /v1/dragons":                  {"no", "no"},
 		"get /v1/audit":                    {"no", "no"},

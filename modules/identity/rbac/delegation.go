@@ -23,7 +23,6 @@ func (s *Service) grantorOf(ctx context.Context, q store.Querier, userID string)
 	if err != nil {
 		return nil, err
 	}
-	data.Own = s.policy.own
 	return access.Caller{UserID: userID, Roles: roles}.WithPolicy(access.NewPolicy(data)), nil
 }
 
@@ -42,14 +41,20 @@ func (s *Service) ownPermissions(ctx context.Context, userID string, in GrantInp
 }
 
 // checkDelegation checks that a user may create a grant: users can only grant permissions that they hold, and not to
-// themselves or to a role of theirs. own are the user's permissions on the record by relation. It returns apierr.GrantToSelf
-// and apierr.GrantNotHeld.
+// themselves or to a role of theirs. Administrators alone decide what everyone may call, although they hold Everyone, too. own are the
+// user's permissions on the record by relation. It returns apierr.GrantToSelf, apierr.RightsNotHeld, apierr.GrantNotHeld, and
+// apierr.InvalidInput for a permission of Everyone on records.
 func (s *Service) checkDelegation(ctx context.Context, q store.Querier, userID string, own access.Permission, in GrantInput) error {
 	grantor, err := s.grantorOf(ctx, q, userID)
 	if err != nil {
 		return err
 	}
-	if in.UserID == userID || slices.Contains(grantor.Roles, in.RoleID) {
+	switch toEveryone := in.RoleID == access.Everyone; {
+	case toEveryone && !grantor.Administrator():
+		return apierr.RightsNotHeld
+	case toEveryone && in.Endpoint == "":
+		return apierr.Invalid("rec_type", "invalid.everyone_endpoints")
+	case in.UserID == userID, !toEveryone && slices.Contains(grantor.Roles, in.RoleID):
 		return apierr.GrantToSelf
 	}
 	return s.checkHeld(ctx, q, grantor, own, in)

@@ -164,7 +164,7 @@ func (s *Service) addReasons(ctx context.Context, rows []Holder, in explainInput
 				h.Reasons = append(h.Reasons, r)
 			}
 		}
-		h.Calls = in.permission != access.Read || s.mayCallAny(h.UserID, held[h.UserID], s.readers[in.recordType.Name])
+		h.Calls = in.permission != access.Read || s.mayCallAny(h, held[h.UserID], s.readers[in.recordType.Name])
 	}
 	return nil
 }
@@ -234,11 +234,12 @@ func (s *Service) grantsOn(ctx context.Context, in explainInput, rows []Holder, 
 }
 
 // mayCallAny reports whether a user or one of their roles has a grant on one of the endpoints, or none are known.
-func (s *Service) mayCallAny(user string, held []heldRole, endpoints []reader) bool {
-	caller := access.Caller{UserID: user}
+func (s *Service) mayCallAny(h *Holder, held []heldRole, endpoints []reader) bool {
+	caller := access.Caller{UserID: h.UserID}
 	for _, role := range held {
 		caller.Roles = append(caller.Roles, role.id)
 	}
+	caller.Roles = access.HeldRoles(caller.Roles, h.Status == "active" && h.Kind == "person")
 	holder := caller.WithPolicy(s.Policy.Load())
 	return len(endpoints) == 0 || slices.ContainsFunc(endpoints, func(e reader) bool { return holder.MayCall(e.key) })
 }

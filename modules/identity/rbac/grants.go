@@ -327,7 +327,7 @@ func decide(ctx context.Context, tx *store.Tx, g laterGrant, table []endpoint.En
 		return err
 	}
 	if !changed {
-		if err := seedGrant(ctx, tx, Grant{RoleID: &g.role, Permissions: []string{}, Endpoint: &g.endpoint}); err != nil {
+		if err := seedGrant(ctx, tx, endpointGrant(g.role, g.endpoint)); err != nil {
 			return err
 		}
 	}

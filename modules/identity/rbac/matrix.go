@@ -56,7 +56,11 @@ func parsePermissions(names []string) (p access.Permission) {
 	return p
 }
 
-const countHolders = `SELECT COUNT(*) FROM held_roles WHERE role_id = $1`
+const (
+	countHolders = `SELECT COUNT(*) FROM held_roles WHERE role_id = $1`
+
+	countEveryone = `SELECT COUNT(*) FROM people WHERE id IN (` + records.HoldersOfEveryone + `)`
+)
 
 // matrix returns the grants of a role that the caller may read. It returns apierr.RoleNotFound and apierr.NoAccess.
 func (s *Service) matrix(ctx context.Context, in endpoint.ByID) (m Matrix, err error) {
@@ -73,8 +77,12 @@ func (s *Service) matrix(ctx context.Context, in endpoint.ByID) (m Matrix, err e
 func readMatrix(ctx context.Context, q store.Querier, roleID string) (Matrix, error) {
 	m := Matrix{RoleID: roleID, Fixed: roleID == access.Administrator, Endpoints: []string{}}
 	held, err := readGrants(ctx, q, ` AND principal_id = $1`, roleID)
+	counting, of := countHolders, roleID
+	if roleID == access.Everyone {
+		counting, of = countEveryone, access.Registrant
+	}
 	if err == nil {
-		err = q.QueryRow(ctx, countHolders, roleID).Scan(&m.Holders)
+		err = q.QueryRow(ctx, counting, of).Scan(&m.Holders)
 	}
 	if err != nil {
 		return m, err

@@ -24,7 +24,6 @@ type policyLoader struct {
 	db      *store.DB
 	current *access.Current
 	log     *slog.Logger
-	own     []string // endpoints that need no grant; set by Start
 
 	mu      sync.Mutex
 	loaded  bool
@@ -46,7 +45,7 @@ func (p *policyLoader) load(ctx context.Context) error {
 	var policy *access.Policy
 	err = p.db.View(ctx, func(v *store.View) error {
 		var err error
-		policy, err = readPolicy(ctx, v, p.own)
+		policy, err = readPolicy(ctx, v)
 		return err
 	})
 	if err != nil {
@@ -84,9 +83,9 @@ func (p *policyLoader) reload() {
 }
 
 // readPolicy returns the policy with all grants on types and endpoints and all rate-limit rules.
-func readPolicy(ctx context.Context, q store.Querier, own []string) (*access.Policy, error) {
+func readPolicy(ctx context.Context, q store.Querier) (*access.Policy, error) {
 	data, err := readGrants(ctx, q, "")
-	data.Own, data.Limits = own, map[string]int{}
+	data.Limits = map[string]int{}
 	if err == nil {
 		err = store.Each(ctx, q, func(row store.Scanner) error {
 			var key string
@@ -108,8 +107,8 @@ const selectEndpointGrants = `SELECT principal_id, endpoint FROM endpoint_grants
 
 const selectLimits = `SELECT endpoint, per_minute FROM rate_limit_rules`
 
-// ofPrincipals is the condition for the grants of one user and their roles.
-const ofPrincipals = ` AND principal_id IN (` + records.Principals + `)`
+// ofPrincipals is the condition for the grants of one user and their roles, and for those of Everyone.
+const ofPrincipals = ` AND (principal_id = '` + access.Everyone + `' OR principal_id IN (` + records.Principals + `))`
 
 // readGrants returns the grants on types and on endpoints that a condition selects.
 func readGrants(ctx context.Context, q store.Querier, condition string, args ...any) (access.PolicyData, error) {

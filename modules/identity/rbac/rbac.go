@@ -38,7 +38,7 @@ import (
 
 // users is implemented by the module directory, which stores the roles of users.
 type users interface {
-	// RolesOf returns the ids of the roles that a user holds, in their order.
+	// RolesOf returns the ids of the roles that a user holds, Everyone included: see [access.HeldRoles].
 	RolesOf(ctx context.Context, q store.Querier, userID string) ([]string, error)
 	// AssignedRoles returns the ids of the roles that a user holds now or later, in their order.
 	AssignedRoles(ctx context.Context, q store.Querier, userID string) ([]string, error)
@@ -142,8 +142,8 @@ func (s *Service) recordsOf(t access.RecordType) access.Records {
 // others.
 func (s *Service) Endpoints() []endpoint.Endpoint {
 	rows := []endpoint.Endpoint{
-		{Name: "rbac.check", Method: http.MethodPost, Path: "/v1/rbac/check", Subject: access.NoSubject("it changes nothing, and administrators alone ask about others"), Access: access.Own,
-			Roles:   []string{access.Advisor, access.Customer},
+		{Name: "rbac.check", Method: http.MethodPost, Path: "/v1/rbac/check", Subject: access.NoSubject("it changes nothing, and administrators alone ask about others"), Access: access.SignedIn,
+			Roles:   []string{access.Everyone},
 			Summary: "Check permissions on record types or records, and report their sources.", WithoutFactor: true, Compression: endpoint.Compressed,
 			Faults: []apierr.Kind{apierr.UserNotFound}, Handle: endpoint.JSON(http.StatusOK, s.check)},
 
@@ -189,8 +189,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "rbac.grants.create", Method: http.MethodPost, Path: "/v1/rbac/grants", Subject: access.NoSubject("the grant is compared with what the caller holds"), Access: access.On(access.Grants, access.Create),
 			Assurance: endpoint.SecondFactor,
 			Summary:   "Grant a role or a user permissions on a record type or a record, or an endpoint.",
-			Faults:    []apierr.Kind{apierr.RoleNotFound, apierr.UserNotFound, apierr.EndpointNotFound, apierr.GrantToSelf, apierr.GrantNotHeld, apierr.GrantExists},
-			Handle:    endpoint.JSON(http.StatusCreated, s.CreateGrant)},
+			Faults: []apierr.Kind{apierr.RoleNotFound, apierr.UserNotFound, apierr.EndpointNotFound, apierr.GrantToSelf, apierr.GrantNotHeld, apierr.RightsNotHeld,
+				apierr.GrantExists},
+			Handle: endpoint.JSON(http.StatusCreated, s.CreateGrant)},
 		{Name: "rbac.grants.list", Method: http.MethodGet, Path: "/v1/rbac/grants", Access: access.On(access.Grants, access.Read),
 			Summary: "List grants.",
 			Doc:     endpoint.Doc{Search: grantList.Search()},

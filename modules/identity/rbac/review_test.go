@@ -100,12 +100,12 @@ func TestReview_UsesAreWrittenOnce(t *testing.T) {
 	if n := uses(); n != 0 {
 		t.Fatalf("%d uses before a request", n)
 	}
-	h.want(200, "", user, "GET", "/v1/users/me", nil)
+	h.want(200, "", user, "GET", "/v1/payers", nil)
 	if n := uses(); n != 1 {
 		t.Fatalf("%d uses", n)
 	}
 	h.exec(`DELETE FROM right_uses`)
-	h.want(200, "", user, "GET", "/v1/users/me", nil)
+	h.want(200, "", user, "GET", "/v1/payers", nil)
 	if n := uses(); n != 0 {
 		t.Errorf("the same hour was written again")
 	}
@@ -225,7 +225,7 @@ func TestReview_AsATable(t *testing.T) {
 func TestReview_UsesAreWrittenAtTheStop(t *testing.T) {
 	h := newHarness(t)
 	user := h.user(access.Customer)
-	h.want(200, "", user, "GET", "/v1/users/me", nil)
+	h.want(200, "", user, "GET", "/v1/payers", nil)
 	if err := h.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -12,11 +12,13 @@ import (
 	"kontor/store"
 )
 
-// BuiltInNames returns the names of the roles that every database has.
+// BuiltInNames returns the names of the roles that every database has and that users can be given.
 func BuiltInNames() []string {
 	var names []string
 	for _, role := range builtIn {
-		names = append(names, role.Name)
+		if role.ID != access.Everyone {
+			names = append(names, role.Name)
+		}
 	}
 	return names
 }
@@ -27,6 +29,7 @@ var builtIn = []Role{
 	{ID: access.Advisor, Name: "Advisor", Description: "Works with all customers, personas, payers and tasks."},
 	{ID: access.Customer, Name: "Customer", Description: "Works with own records."},
 	{ID: access.Registrant, Name: "Registrant", Description: "Has registered and validates the first credential."},
+	{ID: access.Everyone, Name: "Everyone", Description: "Every active user has it without being given it, for data of their own."},
 }
 
 // typeGrants are the initial permissions of the built-in roles on a record type. A database gets them when it first sees the
@@ -55,9 +58,6 @@ func (s *Service) Start(ctx context.Context, table []endpoint.Endpoint) error {
 	s.endpoints = make(map[string]Endpoint, len(table))
 	for _, e := range table {
 		s.endpoints[e.Key()] = describe(e)
-		if e.Access.TakesBearer() && !e.Access.NeedsGrant() {
-			s.policy.own = append(s.policy.own, e.Key())
-		}
 	}
 	s.readers = readersOf(table)
 	if err := s.seed(ctx, table); err != nil {
@@ -105,6 +105,11 @@ func (s *Service) seed(ctx context.Context, table []endpoint.Endpoint) error {
 		for _, e := range found.endpoints {
 			if err := seedEndpoint(ctx, tx, e); err != nil {
 				return fmt.Errorf("endpoint %s: %w", e.Key(), err)
+			}
+		}
+		if slices.ContainsFunc(found.roles, func(r Role) bool { return r.ID == access.Everyone }) {
+			if err := introduceEveryone(ctx, tx, table); err != nil {
+				return fmt.Errorf("grants of Everyone: %w", err)
 			}
 		}
 		for _, e := range found.changed {
@@ -171,6 +176,9 @@ func (s *Service) missingSeeds(ctx context.Context, table []endpoint.Endpoint) (
 func seedRole(ctx context.Context, tx *store.Tx, role Role) error {
 	role.BuiltIn, role.CreatedAt, role.CreatedBy = true, tx.Now(), store.NilID
 	role.ModifiedAt, role.ModifiedBy, role.version = role.CreatedAt, role.CreatedBy, 1
+	if err := freeName(ctx, tx, role.Name); err != nil {
+		return err
+	}
 	auditSeed(tx, access.Roles.Name, role.ID, auditedRole(role))
 	return insertRole(ctx, tx, role)
 }
@@ -201,7 +209,7 @@ func seedEndpoint(ctx context.Context, tx *store.Tx, e endpoint.Endpoint) error 
 		return err
 	}
 	for _, role := range e.Roles {
-		if err := seedGrant(ctx, tx, Grant{RoleID: &role, Permissions: []string{}, Endpoint: &key}); err != nil {
+		if err := seedGrant(ctx, tx, endpointGrant(role, key)); err != nil {
 			return err
 		}
 	}

@@ -21,7 +21,7 @@ func TestStart_SeedsTheGrantsOfBuiltInRoles(t *testing.T) {
 			t.Errorf("%s holds %s on customers, want %s", role, got, want)
 		}
 	}
-	if !policy.MayCall(access.Customer, "POST /v1/rbac/check") || policy.MayCall(access.Registrant, "POST /v1/rbac/check") {
+	if !policy.MayCall(access.Everyone, "POST /v1/rbac/check") || policy.MayCall(access.Customer, "POST /v1/rbac/check") {
 		t.Error("endpoint grants do not follow the table")
 	}
 	listed := h.do(h.root, "GET", "/v1/rbac/roles?sort=name", nil).data()
@@ -32,14 +32,15 @@ func TestStart_SeedsTheGrantsOfBuiltInRoles(t *testing.T) {
 		}
 		names = append(names, role["name"].(string))
 	}
-	if want := []string{"Administrator", "Advisor", "Customer", "Registrant"}; !slices.Equal(names, want) {
+	if want := []string{"Administrator", "Advisor", "Customer", "Everyone", "Registrant"}; !slices.Equal(names, want) {
 		t.Errorf("roles are %v", names)
 	}
 }
 
 func TestStart_DoesNotRestoreDeletedGrants(t *testing.T) {
+	const readPersona = "GET /v1/personas/{persona_id}"
 	h := newHarness(t)
-	for _, filter := range []string{"search.endpoint=POST /v1/rbac/check", "search.rec_type=personas"} {
+	for _, filter := range []string{"search.endpoint=" + readPersona, "search.rec_type=personas"} {
 		for _, grant := range h.do(h.root, "GET", "/v1/rbac/grants?search.role_id="+access.Customer+"&"+escape(filter), nil).data() {
 			h.want(200, "", h.root, "DELETE", "/v1/rbac/grants/"+grant["id"].(string), nil)
 		}
@@ -54,10 +55,10 @@ func TestStart_DoesNotRestoreDeletedGrants(t *testing.T) {
 		t.Errorf("a start without changes wrote %d audit entries", after-entries)
 	}
 	policy := h.Policy.Load()
-	if policy.MayCall(access.Customer, "POST /v1/rbac/check") || policy.Permissions(access.Customer, access.Personas) != access.None {
+	if policy.MayCall(access.Customer, readPersona) || policy.Permissions(access.Customer, access.Personas) != access.None {
 		t.Error("a deleted grant was restored")
 	}
-	if !policy.MayCall(access.Advisor, "POST /v1/rbac/check") {
+	if !policy.MayCall(access.Advisor, readPersona) {
 		t.Error("a grant that was not deleted is missing")
 	}
 }
@@ -84,7 +85,7 @@ func TestStart_SeedsNewEndpointsAndKeepsOldGrants(t *testing.T) {
 	if !policy.MayCall(access.Registrant, "GET /v1/new") {
 		t.Error("the new endpoint is not granted")
 	}
-	if !policy.MayCall(access.Customer, "POST /v1/rbac/check") {
+	if !policy.MayCall(access.Everyone, "POST /v1/rbac/check") {
 		t.Error("the grant on an endpoint that this version does not serve is missing")
 	}
 	listed := func(key string) []map[string]any {
@@ -135,7 +136,7 @@ func TestStart_GivesALaterGrantOnce(t *testing.T) {
 			h.want(201, "", h.root, "POST", "/v1/rbac/grants", map[string]any{"role_id": access.Customer, "endpoint": "GET /v1/rbac/roles"})
 		}, false},
 		"without an initial grant": {func(h *harness) {
-			revoke(h, "POST /v1/rbac/check")
+			revoke(h, "GET /v1/payers")
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,10 +9,12 @@ import (
 	"kontor/server/servertest"
 )
 
-// account creates a service account with roles and returns its id.
+// account creates a service account with roles, which may also read its own user, and returns its id.
 func account(t *testing.T, s *servertest.Server, roles ...string) string {
 	t.Helper()
-	return s.Admin().Create("/v1/service-accounts", map[string]any{"name": "Back office", "description": "Reads customers.", "roles": append([]string{}, roles...)})
+	id := s.Admin().Create("/v1/service-accounts", map[string]any{"name": "Back office", "description": "Reads customers.", "roles": append([]string{}, roles...)})
+	s.Admin().Create("/v1/rbac/grants", map[string]any{"user_id": id, "endpoint": "GET /v1/users/me"})
+	return id
 }
 
 // token is a new token.

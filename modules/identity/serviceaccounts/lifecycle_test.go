@@ -82,6 +82,7 @@ func TestStream_EndsWithItsToken(t *testing.T) {
 		}
 		return body
 	}
+	s.Admin().Create("/v1/rbac/grants", map[string]any{"user_id": accountID, "endpoint": "GET /v1/notifications/sse"})
 	ends, stays := open(k), open(other)
 	path := "/v1/service-accounts/" + accountID
 	s.Admin().Do("DELETE", path+"/tokens/"+k.ID, nil).Expect(t, http.StatusOK)

@@ -125,6 +125,13 @@ func (r further) Scan(dest ...any) error { return r.Row.Scan(slices.Concat(dest,
 // Principals is a SELECT of the principals whose grants a user has: the user $1 and the roles that they hold.
 const Principals = `SELECT $1 UNION ALL SELECT role_id FROM held_roles WHERE user_id = $1`
 
+// HoldersOfEveryone is a SELECT of the users who hold the role Everyone. $1 is the role Registrant. See [access.HeldRoles].
+const HoldersOfEveryone = `
+	SELECT e.id FROM people e
+	WHERE e.status = 'active' AND e.kind = 'person' AND (
+		NOT EXISTS (SELECT 1 FROM held_roles r WHERE r.user_id = e.id AND r.role_id = $1)
+		OR EXISTS (SELECT 1 FROM held_roles r WHERE r.user_id = e.id AND r.role_id <> $1))`
+
 // heldByUser is the condition that permission p is granted to the user $1 or to a role of the user.
 const heldByUser = `p.principal_id IN (` + Principals + `)`
 

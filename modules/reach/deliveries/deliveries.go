@@ -39,7 +39,7 @@ const Sent = "sent"
 // Delivery is one message to one address.
 type Delivery struct {
 	ID             string      `json:"id"`
-	NotificationID *string     `json:"notification_id"`
+	NotificationID *string     `json:"notification_id" doc:"The recipient's notification; null for a message without one."`
 	UserID         string      `json:"user_id"`
 	Channel        string      `json:"channel" enum:"email,sms"`
 	Recipient      string      `json:"to"`

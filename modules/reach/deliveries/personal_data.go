@@ -22,8 +22,7 @@ const selectDeliveriesOf = `
 	FROM deliveries
 	WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`
 
-// exportedDelivery is an e-mail or SMS in an export. It names no event, whose notifications have other recipients, too, and
-// never has a code or the link of an invitation.
+// exportedDelivery is an e-mail or SMS in an export. It never has a code or the link of an invitation.
 type exportedDelivery struct {
 	ID        string      `json:"id"`
 	Channel   string      `json:"channel"`
@@ -50,7 +49,7 @@ const (
 
 	deleteDeliveriesTo = `DELETE FROM deliveries WHERE recipient_key = $1`
 
-	deleteDeliveriesOfNotice = `DELETE FROM deliveries WHERE notification_id = $1`
+	deleteDeliveriesOfNotification = `DELETE FROM deliveries WHERE notification_id = $1`
 
 	selectCredentialsOf = `SELECT value FROM user_credentials WHERE user_id = $1 AND value > $2 ORDER BY value LIMIT $3`
 )
@@ -68,9 +67,9 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 		personal.Delete(selectDeliveryIDs, deleteDelivery, subject.ID))
 }
 
-// EraseOf deletes the deliveries of an event.
+// EraseOf deletes the deliveries of a notification.
 func EraseOf(ctx context.Context, tx *store.Tx, notificationID string) error {
-	return tx.Run(ctx, deleteDeliveriesOfNotice, notificationID)
+	return tx.Run(ctx, deleteDeliveriesOfNotification, notificationID)
 }
 
 const (

@@ -152,7 +152,7 @@ func (s *Service) Trigger(ctx context.Context, in TriggerInput) (TriggerResult, 
 		if answer.NotificationID, answer.Recipients, err = s.store(ctx, tx, parent, recipients); err != nil {
 			return err
 		}
-		table.Audit(ctx, tx, "notifications.trigger", answer.NotificationID, nil, nil)
+		table.Audit(ctx, tx, "notifications.trigger", auditedEvent(answer.NotificationID), nil, nil)
 		return nil
 	})
 	return answer, err

@@ -230,11 +230,15 @@ func (s *Service) renderMessages(ctx context.Context, parent parentEvent, recipi
 	return rendered
 }
 
-// enqueueAll writes the deliveries of an event to the outbox, each in the language of its recipient. It omits channels for
-// which the event has no template.
-func (s *Service) enqueueAll(ctx context.Context, tx *store.Tx, parent parentEvent, recipients []string) error {
+// enqueueAll writes the deliveries of an event to the outbox, each in the language of its recipient, and with the id of the recipient's
+// notification. It omits channels for which the event has no template.
+func (s *Service) enqueueAll(ctx context.Context, tx *store.Tx, parent parentEvent, copies []recipientCopy) error {
 	if len(parent.channels) == 0 {
 		return nil
+	}
+	recipients, ids := make([]string, len(copies)), make(map[string]*string, len(copies))
+	for i := range copies {
+		recipients[i], ids[copies[i].userID] = copies[i].userID, &copies[i].id
 	}
 	addresses, err := s.addresses(ctx, tx, recipients, parent.channels, parent.everywhere)
 	if err != nil {
@@ -259,7 +263,7 @@ func (s *Service) enqueueAll(ctx context.Context, tx *store.Tx, parent parentEve
 		if m == nil {
 			continue
 		}
-		messages = append(messages, deliveries.Delivery{NotificationID: &parent.id, UserID: a.UserID, Channel: a.Channel, Recipient: a.Value,
+		messages = append(messages, deliveries.Delivery{NotificationID: ids[a.UserID], UserID: a.UserID, Channel: a.Channel, Recipient: a.Value,
 			Subject: m.subject, Text: m.text, HTML: m.html, Secret: parent.undo != ""})
 	}
 	return s.deliveries.Enqueue(ctx, tx, messages)

@@ -131,43 +131,48 @@ func (s *Service) Close(ctx context.Context) error {
 
 // Endpoints returns the rows of the module.
 func (s *Service) Endpoints() []endpoint.Endpoint {
-	all := []string{access.Advisor, access.Customer}
+	all := []string{access.Everyone}
 	rows := []endpoint.Endpoint{
 		{Name: "notifications.list", Method: http.MethodGet, Path: "/v1/notifications", Roles: all,
-			Access: access.On(access.Notifications, access.Read).WithoutGrant(), Summary: "List notifications.",
+			Access: access.On(access.Notifications, access.Read), Summary: "List notifications.",
 			Doc:    endpoint.Doc{Search: notificationList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.List)},
 		{Name: "notifications.get", Method: http.MethodGet, Path: "/v1/notifications/{notification_id}", Roles: all,
-			Access: access.On(access.Notifications, access.Read).WithoutGrant(), Summary: "Get a notification.",
+			Access: access.On(access.Notifications, access.Read), Summary: "Get a notification.",
 			Faults: []apierr.Kind{apierr.NotificationNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Get)},
 		{Name: "notifications.mark_read", Method: http.MethodPatch, Path: "/v1/notifications/{notification_id}/read", Roles: all,
-			Access: access.Own, Summary: "Mark a notification as read.",
+			Access: access.SignedIn, Summary: "Mark a notification as read.",
 			Faults: []apierr.Kind{apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.MarkRead)},
 		{Name: "notifications.mark_record", Method: http.MethodPost, Path: "/v1/notifications/read", Roles: all,
-			Access: access.Own, Summary: "Mark the notifications about a record as read.",
+			Access: access.SignedIn, Summary: "Mark the notifications about a record as read.",
 			Handle: endpoint.JSON(http.StatusOK, s.MarkRecord)},
 		{Name: "notifications.mark_all", Method: http.MethodPost, Path: "/v1/notifications/read-all", Roles: all,
-			Access: access.Own, Summary: "Mark all of the caller's notifications that match a search as read.",
+			Access: access.SignedIn, Summary: "Mark all of the caller's notifications that match a search as read.",
 			Doc:    endpoint.Doc{Search: notificationList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.MarkAll)},
 		{Name: "notifications.unread_count", Method: http.MethodGet, Path: "/v1/notifications/unread-count", Roles: all,
-			Access: access.Own, Summary: "Count unread notifications.",
+			Access: access.SignedIn, Summary: "Count unread notifications.",
 			Handle: endpoint.JSON(http.StatusOK, s.CountUnread)},
 		{Name: "notifications.delete", Method: http.MethodDelete, Path: "/v1/notifications/{notification_id}", Roles: all,
-			Access: access.Own, Summary: "Hide one of the caller's notifications, or delete an event for all recipients.",
-			Doc:    endpoint.Doc{Description: "The id of a notification hides it from its recipient. The id of an event, which only the trigger returns, takes the permission to delete notifications."},
+			Access: access.SignedIn, Summary: "Delete an event for all recipients.", SecretID: true,
+			Doc: endpoint.Doc{Description: "The id is that of the event, which only the trigger for test notifications returns. Every caller " +
+				"with the grant on this endpoint may delete an event whose id they know. The id of a notification finds no event."},
 			Faults: []apierr.Kind{apierr.DatabaseError}, Handle: endpoint.JSON(http.StatusOK, s.Delete)},
+		{Name: "notifications.hide", Method: http.MethodPost, Path: "/v1/notifications/{notification_id}/hide", Roles: all,
+			Access: access.SignedIn, Summary: "Hide one of the caller's notifications.",
+			Doc:    endpoint.Doc{Description: "It disappears from the caller's list, count and streams. Other recipients of the event keep theirs."},
+			Faults: []apierr.Kind{apierr.NotificationNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Hide)},
 		{Name: "notifications.preferences", Method: http.MethodGet, Path: "/v1/notifications/preferences", Roles: all,
-			Access: access.Own, Summary: "Get notification preferences (not implemented).",
+			Access: access.SignedIn, Summary: "Get notification preferences (not implemented).",
 			Handle: endpoint.JSON(http.StatusOK, s.Preferences)},
 		{Name: "notifications.set_preferences", Method: http.MethodPut, Path: "/v1/notifications/preferences", Roles: all,
-			Access: access.Own, Summary: "Set notification preferences (not implemented).",
+			Access: access.SignedIn, Summary: "Set notification preferences (not implemented).",
 			Handle: endpoint.JSON(http.StatusOK, s.Preferences)},
 	}
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		name := map[string]string{http.MethodGet: "notifications.stream", http.MethodPost: "notifications.stream_post"}[method]
 		rows = append(rows, endpoint.Endpoint{Name: name, Method: method, Path: streamPath, Roles: all,
-			Access: access.Own, Summary: "Open the notification stream.", Draining: drainingText,
+			Access: access.SignedIn, Summary: "Open the notification stream.", Draining: drainingText,
 			Faults: []apierr.Kind{apierr.TooManyStreams, apierr.AuthUnavailable},
 			Doc: endpoint.Doc{Description: streamDescription, Headers: []string{"Last-Event-ID"}, Answers: []endpoint.Answer{
 				{Status: http.StatusOK, Media: "text/event-stream", Says: "The stream; it stays open.", Example: streamExample, Frames: streamFrames},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
 
 	"kontor/modules/kit/event"
 	"kontor/modules/kit/records"
@@ -90,7 +91,8 @@ func (s *Service) store(ctx context.Context, tx *store.Tx, parent parentEvent, r
 		return "", 0, nil
 	}
 	slices.Sort(recipients) // users that follow each other share pages of the indexes
-	parent.id, parent.metadata = store.NewID(), "{}"
+	// All bits of the id are random, unlike those of other ids: it takes no more than the id to delete the event.
+	parent.id, parent.metadata = uuid.NewString(), "{}"
 	if s.db.Shared() {
 		parent.createdAt, err = s.timestamps.nextShared(ctx, tx)
 	} else {
@@ -115,7 +117,7 @@ func (s *Service) store(ctx context.Context, tx *store.Tx, parent parentEvent, r
 	if err != nil {
 		return "", 0, fmt.Errorf("write the notifications of an event: %w", err)
 	}
-	if err := s.enqueueAll(ctx, tx, parent, recipients); err != nil {
+	if err := s.enqueueAll(ctx, tx, parent, copies); err != nil {
 		return "", 0, err
 	}
 	s.feed.announce(tx, parent.createdAt, recipients, func() { s.publish(parent, copies) })

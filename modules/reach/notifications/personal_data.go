@@ -46,10 +46,10 @@ const (
 	deleteNotification = `DELETE FROM notifications WHERE id = $1`
 
 	selectCustomerNotifications = `
-		SELECT id, notice_id, metadata FROM notifications
+		SELECT id, metadata FROM notifications
 		WHERE customer_id = $1 AND deleted = FALSE AND id > $2
 		UNION ALL
-		SELECT id, notice_id, metadata FROM notifications
+		SELECT id, metadata FROM notifications
 		WHERE customer_id = $1 AND deleted = TRUE AND id > $2
 		ORDER BY id LIMIT $3`
 
@@ -70,15 +70,14 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 }
 
 // customerNotification is a notification about a customer.
-type customerNotification struct{ id, notice, metadata string }
+type customerNotification struct{ id, metadata string }
 
-// eraseAbout erases a batch of notifications about a customer, with the deliveries of their events.
+// eraseAbout erases a batch of notifications about a customer, with their deliveries.
 func eraseAbout(ctx context.Context, tx *store.Tx, customerID, after string) (last string, err error) {
 	batch, err := store.All(ctx, tx, scanAbout, selectCustomerNotifications, customerID, after, personal.Batch)
 	if err != nil {
 		return "", err
 	}
-	notices := map[string]bool{}
 	for _, n := range batch {
 		neutral, err := neutralMetadata(n.metadata)
 		if err != nil {
@@ -87,11 +86,7 @@ func eraseAbout(ctx context.Context, tx *store.Tx, customerID, after string) (la
 		if _, err := tx.Exec(ctx, eraseNotification, n.id, neutral); err != nil {
 			return "", err
 		}
-		if notices[n.notice] {
-			continue
-		}
-		notices[n.notice] = true
-		if err := deliveries.EraseOf(ctx, tx, n.notice); err != nil {
+		if err := deliveries.EraseOf(ctx, tx, n.id); err != nil {
 			return "", err
 		}
 	}
@@ -102,7 +97,7 @@ func eraseAbout(ctx context.Context, tx *store.Tx, customerID, after string) (la
 }
 
 func scanAbout(row store.Scanner) (n customerNotification, err error) {
-	err = row.Scan(&n.id, &n.notice, &n.metadata)
+	err = row.Scan(&n.id, &n.metadata)
 	return n, err
 }
 

@@ -2,9 +2,12 @@ package notifications
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strconv"
+
+	"github.com/google/uuid"
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
@@ -31,6 +34,8 @@ const (
 	hideOwn = `
 	UPDATE notifications SET deleted = TRUE, version = version + 1
 	WHERE id = $1 AND user_id = $2 AND deleted = FALSE`
+
+	selectAnyOwn = `SELECT 1 FROM notifications WHERE id = $1 AND user_id = $2`
 
 	deleteParent = `
 	UPDATE notices SET deleted = TRUE, deleted_at = $2, deleted_by = $3, version = version + 1
@@ -133,10 +138,9 @@ const (
 	messageNotImplemented = "Not implemented"
 )
 
-// Delete hides a notification of the caller from them. With the id of an event, its parent row, and the permission to delete
-// notifications, it hides the event from all its recipients. It returns apierr.DatabaseError for an unknown id as for every
-// failure.
-func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, error) {
+// Hide removes a notification from the caller's list, count and streams. Its other recipients keep theirs. A repetition changes
+// nothing. It returns apierr.NotificationNotFound for an id that is not one of the caller's notifications.
+func (s *Service) Hide(ctx context.Context, in OneInput) (endpoint.Message, error) {
 	caller := access.From(ctx)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		hidden, err := tx.Exec(ctx, hideOwn, in.ID, caller.UserID)
@@ -147,11 +151,19 @@ func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, er
 			table.Audit(ctx, tx, "notifications.hide", in.ID, nil, nil)
 			return nil
 		}
-		if !caller.May(access.Notifications, access.Delete) {
-			return store.ErrNotFound // the answer does not say whether there is such an event
+		own, err := store.Exists(ctx, tx, selectAnyOwn, in.ID, caller.UserID)
+		if err == nil && !own {
+			err = apierr.NotificationNotFound
 		}
-		return deleteEvent(ctx, tx, in.ID)
+		return err
 	})
+	return endpoint.Confirm(ctx, s.texts, "notifications.hidden"), err
+}
+
+// Delete deletes an event for all its recipients. The id is that of the event, which only the trigger returns: whoever knows it may
+// delete the event. It returns apierr.DatabaseError for an unknown id as for every failure.
+func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, error) {
+	err := s.db.InTx(ctx, func(tx *store.Tx) error { return deleteEvent(ctx, tx, in.ID) })
 	if errors.Is(err, store.ErrNotFound) {
 		return endpoint.Message{}, apierr.DatabaseError // expected: no cause for the log
 	}
@@ -171,8 +183,15 @@ func deleteEvent(ctx context.Context, tx *store.Tx, id string) error {
 	if _, err := tx.Exec(ctx, deleteNotifications, id, createdAt); err != nil {
 		return err
 	}
-	table.Audit(ctx, tx, "notifications.delete", id, nil, nil)
+	table.Audit(ctx, tx, "notifications.delete", auditedEvent(id), nil, nil)
 	return nil
+}
+
+// auditedEvent returns what the audit trail names an event by: a digest of its id. Readers of the trail must not learn the id, because
+// it is all that the deletion of the event takes. The entries about an event have the same digest.
+func auditedEvent(id string) string {
+	const digestVersion = 8 // of UUIDs whose content is the application's
+	return uuid.NewHash(sha256.New(), uuid.Nil, []byte(id), digestVersion).String()
 }
 
 // Preferences answers requests for the preferences of notifications, which do not exist yet.

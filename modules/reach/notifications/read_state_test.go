@@ -47,52 +47,90 @@ func TestGet_HidesWhatTheCallerMayNotSee(t *testing.T) {
 	})
 }
 
-// Recipients hide their own notification. An event is deleted for all recipients by callers with the permission to delete
-// notifications; for others its id is unknown.
-func TestDelete_HidesTheOwnOneAndTakesTheRightForEvents(t *testing.T) {
+// eventFor sends a test notification to users, and returns the id of its event and that of the first user's notification.
+func eventFor(t *testing.T, s *servertest.Server, users ...*servertest.Client) (event, own string) {
+	t.Helper()
+	var ids []string
+	for _, u := range users {
+		ids = append(ids, u.UserID)
+	}
+	made := s.Keyed().Do("POST", path+"/trigger", map[string]any{"event": "x", "title_key": "t", "user_ids": ids}).Expect(t, 200).JSON(t)
+	return made["notification_id"].(string), list(t, users[0], "").Data[0]["id"].(string)
+}
+
+// The id is that of the event: the id of a notification finds none, for nobody. Whoever knows the event deletes it for all recipients.
+func TestDelete_TakesTheIDOfAnEvent(t *testing.T) {
 	s := servertest.Start(t)
-	anna, beat, deputy := s.User(access.Customer), s.User(access.Customer), s.User(access.Advisor)
-	s.Admin().Do("POST", "/v1/rbac/grants", map[string]any{"user_id": deputy.UserID, "rec_type": "notifications", "permissions": []string{"delete"}}).Expect(t, 201)
-	trigger := func() (event, own string) {
-		made := s.Keyed().Do("POST", path+"/trigger", map[string]any{"event": "x", "title_key": "t", "user_ids": []string{anna.UserID, beat.UserID}}).
-			Expect(t, 200).JSON(t)
-		if made["recipients"] != 2.0 {
-			t.Fatalf("got %v, want 2 recipients", made)
+	anna, beat := s.User(access.Customer), s.User(access.Customer)
+	for _, c := range []struct {
+		name string
+		as   *servertest.Client
+	}{{"a recipient", anna}, {"a customer who is no recipient", s.User(access.Customer)}, {"an advisor", s.User(access.Advisor)},
+		{"a user without a role", s.User()}, {"an administrator", s.Admin()}} {
+		event, own := eventFor(t, s, anna, beat)
+		unknown := func(name, id string) servertest.Scenario {
+			return servertest.Scenario{Name: c.name + ": " + name, As: c.as, Method: "DELETE", Path: path + "/" + id, Status: 500,
+				Contains: []string{`"code":"common.database_error"`}}
 		}
-		return made["notification_id"].(string), list(t, anna, "").Data[0]["id"].(string)
+		servertest.Run(t, s, []servertest.Scenario{
+			unknown("an unknown id", store.NewID()),
+			unknown("a notification", own),
+			{Name: c.name + ": the event", As: c.as.With("Accept-Language", "de"), Method: "DELETE", Path: path + "/" + event, Status: 200,
+				Contains: []string{`{"message":"Notification deleted"}`}},
+			unknown("the event again", event),
+			{Name: "the list of a recipient", As: anna, Method: "GET", Path: path, Status: 200, Contains: []string{`"total":0`}},
+			{Name: "the list of the other recipient", As: beat, Method: "GET", Path: path, Status: 200, Contains: []string{`"total":0`}},
+			{Name: "the notification", As: anna, Method: "GET", Path: path + "/" + own, Status: 404},
+			{Name: "marking as read", As: anna, Method: "PATCH", Path: path + "/" + own + "/read", Body: `{"read":true}`, Status: 200, Contains: []string{store.NilID}},
+		})
+		var by string
+		const deleted = `SELECT deleted_by FROM notices WHERE id = $1 AND deleted = TRUE AND deleted_at IS NOT NULL`
+		if err := s.DB.QueryRow(t.Context(), deleted, event).Scan(&by); err != nil || by != c.as.UserID {
+			t.Errorf("%s: deleted_by is %s, %v", c.name, by, err)
+		}
 	}
-	event, own := trigger()
-	unknown := func(name string, as *servertest.Client, id string) servertest.Scenario {
-		return servertest.Scenario{Name: name, As: as, Method: "DELETE", Path: path + "/" + id, Status: 500, Contains: []string{"common.database_error"}}
+	event, own := eventFor(t, s, anna)
+	s.User(access.Registrant).Do("DELETE", path+"/"+event, nil).ExpectError(t, 403, "common.rbac_no_rec_access")
+	anna.Do("GET", path+"/"+own, nil).Expect(t, 200)
+}
+
+func TestHide_IsForTheCallersOwn(t *testing.T) {
+	s := servertest.Start(t)
+	anna, beat := s.User(access.Customer), s.User(access.Customer)
+	event, own := eventFor(t, s, anna, beat)
+	hide := func(name string, as *servertest.Client, id string, status int, contains string) servertest.Scenario {
+		return servertest.Scenario{Name: name, As: as, Method: "POST", Path: path + "/" + id + "/hide", Status: status, Contains: []string{contains}}
 	}
-	deleted := func(name string, as *servertest.Client, id string) servertest.Scenario {
-		return servertest.Scenario{Name: name, As: as, Method: "DELETE", Path: path + "/" + id, Status: 200, Contains: []string{`{"message":"Notification deleted"}`}}
-	}
+	const missing = `"code":"notifications.notification_not_found"`
 	servertest.Run(t, s, []servertest.Scenario{
-		unknown("an unknown id", anna, store.NewID()),
-		unknown("another recipient's notification", beat, own),
-		unknown("another recipient's notification, by an administrator", s.Admin(), own),
-		unknown("the event, by a recipient", beat, event),
-		unknown("the event, by an advisor", s.User(access.Advisor), event),
-		deleted("the own notification", anna.With("Accept-Language", "de"), own),
-		{Name: "the own list", As: anna, Method: "GET", Path: path, Status: 200, Contains: []string{`"total":0`}},
+		hide("an unknown id", anna, store.NewID(), 404, missing),
+		hide("the event", anna, event, 404, missing),
+		hide("another recipient's notification", beat, own, 404, missing),
+		hide("another recipient's notification, by an administrator", s.Admin(), own, 404, missing),
+		hide("the caller's own", anna.With("Accept-Language", "de"), own, 200, `{"message":"Die Mitteilung ist verborgen."}`),
+		hide("again", anna, own, 200, `{"message":"The notification is hidden."}`),
+		{Name: "the list", As: anna, Method: "GET", Path: path, Status: 200, Contains: []string{`"total":0`}},
 		{Name: "the count", As: anna, Method: "GET", Path: path + "/unread-count", Status: 200, Contains: []string{`"unread_count":0`}},
 		{Name: "the notification", As: anna, Method: "GET", Path: path + "/" + own, Status: 404},
 		{Name: "the list of the other recipient", As: beat, Method: "GET", Path: path, Status: 200, Contains: []string{`"total":1`}},
-		unknown("hiding again", anna, own),
-		deleted("the event, with the right", deputy, event),
-		{Name: "the list of the other recipient, after the event", As: beat, Method: "GET", Path: path, Status: 200, Contains: []string{`"total":0`}},
-		unknown("the event again", deputy, event),
 	})
-	var by string
-	if err := s.DB.QueryRow(t.Context(), `SELECT deleted_by FROM notices WHERE id = $1 AND deleted = TRUE AND deleted_at IS NOT NULL`, event).Scan(&by); err != nil || by != deputy.UserID {
-		t.Errorf("deleted_by is %s, %v, want the deputy", by, err)
+	if n := count(t, s.DB, "audit_entries WHERE action = 'notifications.hide' AND rec_id = $1 AND actor = $2", own, anna.UserID); n != 1 {
+		t.Errorf("%d audit entries, want 1", n)
 	}
-	event, own = trigger()
-	servertest.Run(t, s, []servertest.Scenario{
-		deleted("the event, by an administrator", s.Admin(), event),
-		{Name: "marking as read", As: anna, Method: "PATCH", Path: path + "/" + own + "/read", Body: `{"read":true}`, Status: 200, Contains: []string{store.NilID}},
-	})
+}
+
+// A stream that resumes, or that starts without a position, leaves hidden notifications out.
+func TestHide_IsNotReplayed(t *testing.T) {
+	s := servertest.Start(t)
+	anna := s.User(access.Customer)
+	hidden := notified(t, s, systemEvent(anna.UserID))[0]
+	kept := notified(t, s, systemEvent(anna.UserID))[0]
+	anna.Do("POST", path+"/"+hidden+"/hide", nil).Expect(t, 200)
+	l := open(t, s.Address, "GET", anna.Token)
+	l.expect("open")
+	if f := l.expect("message"); f.ID != kept {
+		t.Errorf("got %+v, want the notification that is not hidden", f)
+	}
 }
 
 func TestPreferences_AreNotImplemented(t *testing.T) {

@@ -9,8 +9,7 @@ import (
 	"kontor/server/settings"
 )
 
-// revocations are the changes that end a stream, each with the role of its user. The user or an administrator makes the change. The
-// stream needs no grant.
+// revocations are the changes that end a stream, each with the role of its user. The user or an administrator makes the change.
 var revocations = map[string]struct {
 	role   string
 	change func(t *testing.T, s *servertest.Server, admin, user *servertest.Client)

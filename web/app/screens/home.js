@@ -1,6 +1,6 @@
 import { html } from '../lib.js';
 import { api } from '../api.js';
-import { may, useCaller } from '../access.js';
+import { CALL, may, mayCall, useCaller } from '../access.js';
 import { conversations } from '../conversations.js';
 import { fullName } from '../customers.js';
 import { ago, longDay, money } from '../format.js';
@@ -119,6 +119,6 @@ export default function Home() {
       <div class="stack"><${BankNeeds} load=${records} /><${ToDo} /><${Messages} /></div>
       <div class="stack">${record
         ? html`<${RecordStream} customer=${record.customer} users=${[me.id]} />`
-        : html`<${News} />`}<${Bills} /></div>
+        : mayCall(CALL.notifications) && html`<${News} />`}<${Bills} /></div>
     </div>`;
 }

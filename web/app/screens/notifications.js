@@ -1,12 +1,14 @@
 import { html } from '../lib.js';
 import { api, queryString } from '../api.js';
-import { isClient, useCaller } from '../access.js';
+import { CALL, isClient, mayCall, useCaller } from '../access.js';
+import { defer, deferred } from '../deferred.js';
 import { clock, dateTime, dayName } from '../format.js';
 import { t, term } from '../i18n.js';
 import { useList } from '../list.js';
 import { markNotificationsRead, useNotifications, useUnread } from '../live_updates.js';
 import { usePreferences } from '../preferences.js';
 import { consolePath, go } from '../router.js';
+import { useStore } from '../store.js';
 import { Empty, Loaded, toastError, useAction } from '../ui/feedback.js';
 import { Filter, Filters, optionsOf } from '../ui/filters.js';
 import { Icon } from '../ui/icon.js';
@@ -38,7 +40,7 @@ function Title({ item, title, path, open }) {
     !item.read && html`<span class="sr"> (${t('nav.unread')})</span>`}</p>`;
 }
 
-function Item({ item, textOf, markRead, selection }) {
+function Item({ item, textOf, markRead, hide, selection }) {
   const path = consolePath(item.link_url);
   const { title, content } = textOf(item);
   function open(event) {
@@ -66,6 +68,8 @@ function Item({ item, textOf, markRead, selection }) {
       ? html`<span class="icon-space"></span>`
       : html`<button class="bare" title=${t('notifications.mark')} aria-label=${t('notifications.mark_one', { title })}
           onClick=${() => markRead(item)}><${Icon} name="check" size=${16} /></button>`}
+    ${mayCall(CALL.hideNotification) && html`<button class="bare" title=${t('do.hide')} aria-label=${t('notifications.hide_one', { title })}
+      onClick=${() => hide(item)}><${Icon} name="trash" size=${16} /></button>`}
   </li>`;
 }
 
@@ -78,6 +82,12 @@ function byDay(items) {
   }
   return [...days];
 }
+
+const hideKey = (item) => `hide ${item.id}`;
+
+const postHide = (item, options) => markNotificationsRead(
+  () => api.post(`/v1/notifications/${item.id}/hide`, undefined, { body: undefined, ...options }),
+);
 
 const patchRead = (item) => api.patch(`/v1/notifications/${item.id}/read`, { read: true });
 
@@ -133,6 +143,17 @@ export default function Notifications() {
       toastError(error);
     }
   }
+  /** Hides a notification in ten seconds, until which the user can undo it. It leaves the screen at once. */
+  function hide(item) {
+    const failed = (error) => {
+      toastError(error);
+      list.reload();
+    };
+    const run = (options) => postHide(item, options).then(() => list.reload());
+    defer({ key: hideKey(item), text: t('notifications.hidden_one'), run, failed });
+  }
+  const waiting = useStore(deferred);
+  const shown = (items) => items.filter((item) => !waiting.some(({ key }) => key === hideKey(item)));
   const all = useAction(async () => {
     await markNotificationsRead(() => api.post(`/v1/notifications/read-all${queryString(list.selected)}`));
     list.reload();
@@ -157,7 +178,7 @@ export default function Notifications() {
     <section class="card flush" aria-label=${t('nav.notifications')}>
       <${Tools} list=${list} selection=${selection} />
       <${Loaded} load=${list} lines=${8}>${({ data }) => (data.length
-        ? html`<${Days} items=${data} textOf=${textOf} markRead=${markRead} selection=${selection} />`
+        ? html`<${Days} items=${shown(data)} textOf=${textOf} markRead=${markRead} hide=${hide} selection=${selection} />`
         : empty)}<//>
       ${list.data && html`<${Pager} offset=${state.offset} limit=${list.limit} total=${list.data.total} onMove=${list.move}
         onSize=${list.setLimit} />`}

@@ -1,7 +1,7 @@
 import { html } from '../lib.js';
 import { api } from '../api.js';
 import { customersOf, fullName } from '../customers.js';
-import { may, mayCall, useCaller } from '../access.js';
+import { CALL, may, mayCall, useCaller } from '../access.js';
 import { conversations } from '../conversations.js';
 import { dayFromToday } from '../dates.js';
 import { ago, locale, longDay, number } from '../format.js';
@@ -142,9 +142,9 @@ function Figures({ showsCustomers, growth, months, tasks, activity }) {
     ${mayCall(CHATS) && html`<${Figure} href="/chats" icon="chats" label=${t('overview.unread_messages')}
       value=${unread.chats === null ? null : number(unread.chats)}
       note=${n ? t('overview.in_chats', { n }) : loaded && t('overview.all_read')} />`}
-    <${Figure} href="/notifications" icon="bell" label=${t('overview.unread_notifications')}
+    ${mayCall(CALL.notifications) && html`<${Figure} href="/notifications" icon="bell" label=${t('overview.unread_notifications')}
       value=${unread.notifications === null ? null : number(unread.notifications)}
-      note=${latest && t('overview.latest', { ago: ago(latest.created_at) })} />
+      note=${latest && t('overview.latest', { ago: ago(latest.created_at) })} />`}
   </div>`;
 }
 
@@ -178,9 +178,9 @@ export default function Overview() {
   const showsAll = showsCustomers && may('customers', 'read_all');
   const months = lastMonths();
   const tasks = useLoad(() => (mayCall(TASKS) ? loadTasks() : null));
-  const activity = useLoad(() => api.get('/v1/notifications', {
+  const activity = useLoad(() => (mayCall(CALL.notifications) ? api.get('/v1/notifications', {
     limit: MAX_ACTIVITY, 'search.user_id': me.id, sort: '-created_at',
-  }));
+  }) : null));
   const growth = useLoad(() => (showsCustomers ? api.get('/v1/customers', {
     stack: 'created_at[YYYY-MM]', limit: 1, 'search.created_at': `${months[0].key}-01T00:00:00.000Z..`,
   }) : null));
@@ -201,7 +201,7 @@ export default function Overview() {
       </div>
       <div class="stack">
         ${showsAll && html`<${Growth} load=${growth} months=${months} />`}
-        <${RecentActivity} load=${activity} />
+        ${mayCall(CALL.notifications) && html`<${RecentActivity} load=${activity} />`}
       </div>
     </div>`;
 }

@@ -38,6 +38,7 @@ const memberErrors = (error) => Object.entries(error.unplaced ?? error.fields ??
 export function ErrorBox({ error, retry, hint = error?.hint, action }) {
   if (!error) return null;
   const members = memberErrors(error);
+  const missing = error.status === 403 && error.details?.reason === 'endpoint' && error.details.endpoint;
   const allowed = (error.details?.allowed ?? []).map((state) => term('kyc_status', state));
   return html`<div class="notice bad" role="alert">
     <${Icon} name="warning" />
@@ -46,6 +47,7 @@ export function ErrorBox({ error, retry, hint = error?.hint, action }) {
       ${error.retryAfter && !hint
         ? html`<${Wait} key=${keyOf(error)} seconds=${error.retryAfter} />`
         : html`<p>${hint ?? advice(error)}</p>`}
+      ${missing && html`<p class="fine">${t('advice.missing_endpoint')} <span class="code">${missing}</span></p>`}
       ${members.length > 0 && html`<ul>${members.map((text) => html`<li key=${text}>${text}</li>`)}</ul>`}
       ${allowed.length > 0 && html`<p>${t('advice.allowed', { what: allowed.join(', ') })}</p>`}
       ${error.code && html`<p class="fine">${error.code}${error.requestId && html` · <${RequestId} id=${error.requestId} />`}</p>`}

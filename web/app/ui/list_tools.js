@@ -1,5 +1,5 @@
 import { html, useState } from '../lib.js';
-import { isClient } from '../access.js';
+import { CALL, isClient, mayCall } from '../access.js';
 import { api } from '../api.js';
 import { downloadFile } from '../download.js';
 import { t } from '../i18n.js';
@@ -39,7 +39,8 @@ const viewsChanged = () => changes.set((n) => n + 1);
 /** Loads the views of a list that the user has saved. */
 function useViews(screen) {
   const n = useStore(changes);
-  return useLoad(() => api.get('/v1/profile/views', { limit: 100, sort: 'name', 'search.list': screen }), [screen, n]);
+  return useLoad(() => (mayCall(CALL.views)
+    ? api.get('/v1/profile/views', { limit: 100, sort: 'name', 'search.list': screen }) : { data: [] }), [screen, n]);
 }
 
 const sorted = (query) => [...new URLSearchParams(query)].filter(([name]) => name !== 'offset').sort().join('&');

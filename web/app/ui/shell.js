@@ -5,7 +5,7 @@ import { siteName } from '../bank.js';
 import { dateTime, day } from '../format.js';
 import { t } from '../i18n.js';
 import { useUnread } from '../live_updates.js';
-import { isClient, roleName, useCaller } from '../access.js';
+import { CALL, isClient, mayCall, roleName, useCaller } from '../access.js';
 import { nameOf, usePeople } from '../people.js';
 import { usePreferences } from '../preferences.js';
 import { menu, menuPath, SCREENS } from '../screens.js';
@@ -187,6 +187,7 @@ function FactorDue() {
 
 function NotificationsLink() {
   const { notifications: n } = useUnread();
+  if (!mayCall(CALL.notifications)) return null;
   return html`<a class="icon-button" href="/notifications" title=${t('nav.notifications')}>
     <${Icon} name="bell" size=${20} />${n ? html`<${Count} n=${n} />` : null}
     <span class="sr">${n ? ` ${t('overview.unread_notifications')}` : t('nav.notifications')}</span>

@@ -2442,11 +2442,10 @@ export declare class NotificationsOperations extends Group {
   get(notificationId: string, options?: CallOptions): Promise<t.Notification | null>;
 
   /**
-   * DELETE /v1/notifications/{notification_id}: hide one of the caller's notifications, or delete an event for all
-   * recipients.
+   * DELETE /v1/notifications/{notification_id}: delete an event for all recipients.
    *
-   * The id of a notification hides it from its recipient. The id of an event, which only the trigger returns, takes the
-   * permission to delete notifications.
+   * The id is that of the event, which only the trigger for test notifications returns. Every caller with the grant on this
+   * endpoint may delete an event whose id they know. The id of a notification finds no event.
    */
   delete(notificationId: string, options?: CallOptions): Promise<t.Message>;
 
@@ -2461,6 +2460,13 @@ export declare class NotificationsOperations extends Group {
 
   /** GET /v1/notifications/unread-count: count unread notifications. */
   unreadCount(options?: CallOptions): Promise<t.NotificationUnread>;
+
+  /**
+   * POST /v1/notifications/{notification_id}/hide: hide one of the caller's notifications.
+   *
+   * It disappears from the caller's list, count and streams. Other recipients of the event keep theirs.
+   */
+  hide(notificationId: string, options?: CallOptions): Promise<t.Message>;
 
   /** GET /v1/notifications/preferences: get notification preferences (not implemented). */
   preferences(options?: CallOptions): Promise<t.Message>;

@@ -1132,6 +1132,10 @@ export class NotificationsOperations extends Group {
     return this.connection.json({ name: 'notifications.unread_count', method: 'GET', path: '/v1/notifications/unread-count', bearer: true }, {}, options);
   }
 
+  async hide(notificationId, options = {}) {
+    return this.connection.json({ name: 'notifications.hide', method: 'POST', path: `/v1/notifications/${segment(notificationId)}/hide`, bearer: true }, {}, options);
+  }
+
   async preferences(options = {}) {
     return this.connection.json({ name: 'notifications.preferences', method: 'GET', path: '/v1/notifications/preferences', bearer: true }, {}, options);
   }

@@ -921,7 +921,7 @@ export interface CheckOutput {
 
 export interface Decision {
   allowed: boolean;
-  /** The source of the permission; empty if it is denied, or if the endpoint needs no grant. */
+  /** The source of the permission; empty if it is denied, or if the endpoint needs no user. */
   source: DecisionSource;
   /** Id of the role, the user or the record; the nil id without a source. */
   source_id: string;
@@ -1087,10 +1087,7 @@ export interface Endpoint {
   path: string;
   tag: string;
   summary: string;
-  /**
-   * public, api-key, bearer, or bearer with record type and permission; own instead of bearer where signed-in users need no
-   * grant.
-   */
+  /** public, api-key, bearer, or bearer with record type and permission. */
   access: string;
   /** The general rate limit of the endpoint. */
   rate_limit: EndpointRateLimit;
@@ -2825,6 +2822,7 @@ export interface NotificationTriggerResult {
 
 export interface NotificationDelivery {
   id: string;
+  /** The recipient's notification; null for a message without one. */
   notification_id: string | null;
   user_id: string;
   channel: NotificationDeliveryChannel;

@@ -1,6 +1,6 @@
 import { html } from '../../lib.js';
 import { api } from '../../api.js';
-import { roleName } from '../../access.js';
+import { EVERYONE, roleName } from '../../access.js';
 import { LANGUAGES, language, t } from '../../i18n.js';
 import { useLoad } from '../../load.js';
 import { Badge, When } from '../../ui/display.js';
@@ -28,7 +28,7 @@ export function InviteDialog({ close, done }) {
     <${Field} form=${form} name="display_name" label=${t('invite.name')} optional autocomplete="off" />
     <${Field} form=${form} name="language" label=${t('language')} options=${Object.entries(LANGUAGES)} />
     <fieldset><legend>${t('field.roles')}</legend>
-      <${Loaded} load=${roles} lines=${3}>${({ data }) => data.filter((role) => role.id !== REGISTRANT).map((role) => html`
+      <${Loaded} load=${roles} lines=${3}>${({ data }) => data.filter((role) => ![REGISTRANT, EVERYONE].includes(role.id)).map((role) => html`
         <${Field} key=${role.id} form=${form} name=${`role_${role.id}`} type="checkbox" label=${roleName(role.name)} />`)}<//>
       ${form.errors.roles && html`<small class="field-error">${form.errors.roles}</small>`}
     </fieldset>

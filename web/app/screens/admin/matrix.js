@@ -1,6 +1,6 @@
 import { html, useEffect, useId, useMemo, useState } from '../../lib.js';
 import { api } from '../../api.js';
-import { may, PERMISSIONS } from '../../access.js';
+import { EVERYONE, may, PERMISSIONS } from '../../access.js';
 import { number } from '../../format.js';
 import { t, term } from '../../i18n.js';
 import { useLoad } from '../../load.js';
@@ -126,6 +126,7 @@ export function Matrix({ role, saved }) {
   const { changes, added, chosen, set, ...choices } = useChoices(role, load.data?.record, endpoints.data);
   useUnsaved(changes.size > 0);
   const mayChange = may('grants', 'create');
+  const ofEveryone = role.id === EVERYONE;
   const undo = () => {
     choices.undo();
     setProblem(null);
@@ -143,8 +144,9 @@ export function Matrix({ role, saved }) {
     const props = { matrix, changes, set, fixed: matrix.fixed || !mayChange };
     return html`
       ${matrix.fixed && html`<${Notice} title=${t('matrix.fixed')}>${t('matrix.fixed_text')}<//>`}
-      <div class="grid-main">
-        <${Card} class="flush" title=${t('matrix.title')}><${TypeTable} ...${props} /><//>
+      ${ofEveryone && html`<${Notice} title=${t('matrix.everyone')}>${t('matrix.everyone_text')}<//>`}
+      <div class=${ofEveryone ? '' : 'grid-main'}>
+        ${!ofEveryone && html`<${Card} class="flush" title=${t('matrix.title')}><${TypeTable} ...${props} /><//>`}
         <${Card} title=${t('grants.endpoints')}><p class="fine">${t('matrix.endpoints_note')}</p><${AddedByNeed} n=${added} />
           <${Loaded} load=${endpoints} lines=${4}>${(all) => html`<${Endpoints} endpoints=${all} ...${props} />`}<//>
         <//>

@@ -1,6 +1,6 @@
 import { html, useState } from '../../lib.js';
 import { api } from '../../api.js';
-import { may, roleName, roleText } from '../../access.js';
+import { EVERYONE, may, roleName, roleText } from '../../access.js';
 import { number } from '../../format.js';
 import { t, term } from '../../i18n.js';
 import { useLoad } from '../../load.js';
@@ -55,7 +55,7 @@ function Head({ role, edit, addGrant }) {
   return html`<${PageHead} title=${roleName(role.name)} back=${['/admin/roles', t('nav.roles')]} note=${roleText(role)}>
     ${!role.built_in && may('roles', 'delete') && html`<button class="quiet danger" onClick=${removeRole}>${t('roles.remove')}</button>`}
     ${!role.built_in && may('roles', 'update') && html`<button class="quiet" onClick=${edit}>${t('do.edit')}</button>`}
-    ${may('grants', 'create') && html`<button class="quiet" onClick=${addGrant}>
+    ${role.id !== EVERYONE && may('grants', 'create') && html`<button class="quiet" onClick=${addGrant}>
       <${Icon} name="plus" size=${16} />${t('matrix.new_on_record')}
     </button>`}
     <${WhoSees} type="roles" id=${role.id} />

@@ -1,6 +1,6 @@
 import { html, useId, useLayoutEffect, useState } from '../../lib.js';
 import { api } from '../../api.js';
-import { may, roleName, roleText } from '../../access.js';
+import { EVERYONE, may, roleName, roleText } from '../../access.js';
 import { isDate } from '../../dates.js';
 import { dateTime } from '../../format.js';
 import { LANGUAGES, t } from '../../i18n.js';
@@ -74,7 +74,7 @@ function Roles({ user, reload }) {
   return html`<${Card} title=${t('field.roles')}>
     <${Loaded} load=${all} lines=${3}>${({ data }) => html`
       <fieldset disabled=${isSelf}><legend class="sr">${t('field.roles')}</legend>
-        ${data.map((role) => html`
+        ${data.filter((role) => role.id !== EVERYONE).map((role) => html`
           <${RoleChoice} key=${role.id} role=${role} checked=${chosen.has(role.name)} toggle=${() => toggle(role.name)}
             term=${terms.get(role.name)} end=${ends.get(role.name) ?? localInput(terms.get(role.name)?.expires_at)}
             setEnd=${(at) => setEnds((was) => new Map(was).set(role.name, at))} />`)}
