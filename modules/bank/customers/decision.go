@@ -323,7 +323,7 @@ func suggest(c Customer, documents []Document, today types.Date) Suggestion {
 	ground := func(requirement string, level Level, meets func(DocumentType) bool) Ground {
 		g := Ground{Requirement: requirement, For: level, Documents: []string{}}
 		for _, d := range documents {
-			if meets(d.Type) && d.validOn(today) {
+			if meets(d.kind) && d.validOn(today) {
 				g.Documents = append(g.Documents, d.ID)
 			}
 		}
