@@ -22,23 +22,23 @@ func TestCountries_AreTakenAsSpecified(t *testing.T) {
 		taken              []string
 		rejected           []string
 	}{
-		{"POST", "/v1/customers", `{"first_name":"A","last_name":"K","email":"a@example.ch","nationality":"@"}`, code, []string{"CH", "xkx", "X1A", "CHEE", " CHE", "ÄXA"}},
-		{"PUT", "/v1/customers/" + customer, `{"nationality":"@"}`, code, []string{"CH", "xkx"}},
-		{"POST", "/v1/personas", `{"first_name":"A","last_name":"K","date_of_birth":"1990-01-02","nationality":"@"}`, code, []string{"CH", "", "xkx"}},
-		{"PUT", "/v1/personas/" + persona, `{"nationality":"@"}`, code, []string{"XK", "che"}},
-		{"POST", "/v1/payers", `{"customer_id":"` + customer + `","name":"A","country":"@"}`, code, []string{"XK", "che"}},
-		{"PUT", "/v1/payers/" + payer, `{"country":"@"}`, code, []string{"XK", "che"}},
-		{"GET", "/v1/payers?country=@", "", code, []string{"XK", "che", ""}},
-		{"PUT", "/v1/customers/" + customer, `{"address":{"city":"Prishtina","country":"@"}}`, place, []string{"XXA", "XQZ", "UK", "xk"}},
-		{"PUT", "/v1/customers/" + customer + "/kyc", `{"documents":[{"type":"passport","number":"1","expiry_date":"2035-01-01","country":"@"}]}`, place, []string{"XXA", "XQZ"}},
-		{"POST", "/v1/customers/duplicates", `{"first_name":"A","last_name":"K","nationality":"@"}`, code, []string{"XK"}},
-		{"POST", "/v1/screening/check", `{"name":"Anna Muster","country":"@"}`, append(code, place...), []string{"XX", "xkx", "X"}},
+		{"POST", "/v1/customers", `{"first_name":"A","last_name":"K","email":"a.k@example.ch","nationality":"CODE"}`, code, []string{"CH", "xkx", "X1A", "CHEE", " CHE", "ÄXA"}},
+		{"PUT", "/v1/customers/" + customer, `{"nationality":"CODE"}`, code, []string{"CH", "xkx"}},
+		{"POST", "/v1/personas", `{"first_name":"A","last_name":"K","date_of_birth":"1990-01-02","nationality":"CODE"}`, code, []string{"CH", "", "xkx"}},
+		{"PUT", "/v1/personas/" + persona, `{"first_name":"A","last_name":"K","date_of_birth":"1990-01-02","nationality":"CODE"}`, code, []string{"XK", "che"}},
+		{"POST", "/v1/payers", `{"customer_id":"` + customer + `","name":"A","country":"CODE"}`, code, []string{"XK", "che"}},
+		{"PUT", "/v1/payers/" + payer, `{"country":"CODE"}`, code, []string{"XK", "che"}},
+		{"GET", "/v1/payers?country=CODE", "", code, []string{"XK", "che", ""}},
+		{"PUT", "/v1/customers/" + customer, `{"address":{"city":"Prishtina","country":"CODE"}}`, place, []string{"XXA", "XQZ", "UK", "xk"}},
+		{"PUT", "/v1/customers/" + customer + "/kyc", `{"documents":[{"type":"passport","number":"1","expiry_date":"2035-01-01","country":"CODE"}]}`, place, []string{"XXA", "XQZ"}},
+		{"POST", "/v1/customers/duplicates", `{"first_name":"A","last_name":"K","nationality":"CODE"}`, code, []string{"XK"}},
+		{"POST", "/v1/screening/check", `{"name":"Anna Muster","country":"CODE"}`, append(code, place...), []string{"XX", "xkx", "X"}},
 	} {
 		do := func(value string) servertest.Response {
 			if c.body == "" {
-				return advisor.Do(c.method, strings.ReplaceAll(c.path, "@", value), nil)
+				return advisor.Do(c.method, strings.ReplaceAll(c.path, "CODE", value), nil)
 			}
-			return advisor.Do(c.method, c.path, strings.ReplaceAll(c.body, "@", value))
+			return advisor.Do(c.method, c.path, strings.ReplaceAll(c.body, "CODE", value))
 		}
 		for _, value := range c.taken {
 			if answer := do(value); answer.Status >= 300 {

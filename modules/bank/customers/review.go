@@ -243,7 +243,7 @@ func (s *Service) SubmitKYC(ctx context.Context, in SubmitInput) (endpoint.Resul
 			c.KYCStatus, c.VerificationLevel = Pending, LevelNone
 		}
 		if verifies {
-			if err := endpoint.RequireAssurance(ctx, endpoint.Fresh); err != nil {
+			if err := endpoint.RequireAssurance(ctx, endpoint.Decision); err != nil {
 				return preparedChange{}, err
 			}
 			if err := s.verify(ctx, q, &c, sealed, *in.verifiedAt); err != nil {
@@ -293,6 +293,15 @@ func (s *Service) verify(ctx context.Context, q store.Querier, c *Customer, subm
 
 // nextStatuses returns the states that a reviewer may choose. It never returns nil.
 func nextStatuses(status Status) []Status { return append([]Status{}, transitions[status]...) }
+
+// findReviewed finds a customer about whom the caller may decide.
+func (s *Service) findReviewed(ctx context.Context, ids []string, _ any) error {
+	_, err := table.Get(ctx, s.db, ids[0], access.Update)
+	if err == nil && !mayReview(access.From(ctx)) {
+		err = apierr.NoAccess
+	}
+	return err
+}
 
 // Decide changes the state or the level of a customer, or stores a decision that waits for a second person. It returns
 // apierr.NoAccess for callers who are no reviewers, apierr.SelfVerification for a reviewer who is the customer,
