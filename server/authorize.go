@@ -159,6 +159,7 @@ func (s *Server) checkAssurance(r *call) error {
 	if stale == nil {
 		return nil
 	}
+	r.request.Row = &r.row.Endpoint
 	in, err := r.row.Handle.Check(&r.context, &r.request)
 	if err != nil {
 		return err
