@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/utils"
@@ -133,22 +134,48 @@ func (s *Server) authorize(r *call) error {
 	return nil
 }
 
-// checkAssurance rejects callers whose authentication is not recent enough for the row, and users who have not enrolled a required
-// second factor in time. It also keeps service accounts from rows for people. All is decided from the session in memory.
-func (s *Server) checkAssurance(r *call) error {
+// checkPerson keeps service accounts from rows for people, and rejects users who have not enrolled a required second factor in time.
+func (s *Server) checkPerson(r *call) error {
 	if !r.row.Access.TakesBearer() {
 		return nil
 	}
-	if r.row.PeopleOnly && r.Caller.SignedIn.Machine {
+	if (r.row.PeopleOnly || r.row.Assurance.Always()) && r.Caller.SignedIn.Machine {
 		return apierr.PersonRequired
 	}
 	if !r.row.WithoutFactor && r.Caller.SignedIn.MustEnrol(r.Now) {
 		return apierr.FactorRequired
 	}
-	if r.row.Assurance.Condition() != "" {
-		return nil // the service decides whether the request needs it
+	return nil
+}
+
+// checkAssurance rejects callers whose authentication is not recent enough for the row, decided from the session in memory. People
+// authenticate again only for what can succeed: malformed input, a missing record and a missing right are reported first. The service
+// decides about rows with a condition.
+func (s *Server) checkAssurance(r *call) error {
+	if !r.row.Assurance.Always() {
+		return nil
 	}
-	return r.row.Assurance.Check(r.Caller.SignedIn, r.Now)
+	stale := r.row.Assurance.Check(r.Caller.SignedIn, r.Now, s.DecisionFor)
+	if stale == nil {
+		return nil
+	}
+	r.request.Row = &r.row.Endpoint
+	in, err := r.row.Handle.Check(&r.context, &r.request)
+	if err != nil {
+		return err
+	}
+	if r.row.Find == nil {
+		return stale
+	}
+	ids := make([]string, len(r.request.Params))
+	for i, given := range r.request.Params {
+		ids[i] = strings.ToLower(given)
+	}
+	err = r.row.Find(&r.context, ids, in)
+	if err == nil || apierr.Of(err).Status == http.StatusConflict { // a conflict is for callers who may change the record
+		return stale
+	}
+	return err
 }
 
 // Rights compares the rights of callers with those of the subjects of operations.

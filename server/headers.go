@@ -33,7 +33,7 @@ func (s *Server) identify(r *call) {
 	r.Address = s.clientAddress(r.fiber.Context())
 	r.IfMatch = r.list(fiber.HeaderIfMatch)
 	r.Cookie = string(header.PeekCanonical(nameCookie))
-	r.Now = s.Options.Now()
+	r.Now, r.DecisionFor = s.Options.Now(), s.DecisionFor
 
 	answer := &r.fiber.Response().Header
 	answer.SetCanonical(nameRequestID, utils.UnsafeBytes(r.RequestID))

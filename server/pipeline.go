@@ -43,7 +43,7 @@ var checksBeforeBody = [...]step{
 	(*Server).limitCaller,          // rate_limit.go: 429
 	(*Server).limitConcurrency,     // rate_limit.go: 429
 	(*Server).authorize,            // authorize.go: 403
-	(*Server).checkAssurance,       // authorize.go: 401 for an authentication that is not recent, 403 without a required second factor
+	(*Server).checkPerson,          // authorize.go: 403 for a service account, and without a required second factor
 	(*Server).checkSubject,         // authorize.go: 403 for an operation on a user or role that holds more than the caller
 }
 
@@ -51,6 +51,7 @@ var checksBeforeBody = [...]step{
 var checksWithBody = [...]step{
 	(*Server).readBody,       // body.go: 413
 	(*Server).checkMediaType, // body.go: 415
+	(*Server).checkAssurance, // authorize.go: 400, 404 and 403 of the record, then 401 for an authentication that is not recent
 	(*Server).restartTime,    // pipeline.go: a long upload does not use up the time of its handler
 	(*Server).callHandler,    // pipeline.go: decoding, rules of the input, service, answer
 }

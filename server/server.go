@@ -170,6 +170,7 @@ type Options struct {
 	PrivatePerMinute int
 	Counts           Counts               // of requests to endpoints with a stored rule, over all nodes; nil: this process counts in memory
 	LiveNodes        func() int           // live nodes, which divide the general limits; must be quick; nil: one
+	DecisionFor      time.Duration        // after an authentication, for decisions about customers; zero: endpoint.DecisionFor
 	PerCaller        int                  // requests of one caller that run at the same time; zero: no limit
 	WriteTimeout     time.Duration        // for writing an answer; zero: writeTimeout
 	MaxConnections   int                  // open at the same time, streams included; 0: derived from the limit of open files

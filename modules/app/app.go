@@ -182,7 +182,8 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Services.SetScopes(m.table)
 	m.Auth.Peers = auth.Peers{
 		Users: m.Users, Factors: m.Factors, Provider: m.OIDC, ProviderName: m.OIDC.Name(), ServiceTokens: m.Services, Scopes: keyScopes(m.table),
-		Methods: map[signin.Kind]signin.Methods{signin.Credential: m.Users, signin.Factor: m.Factors, signin.Identity: m.OIDC},
+		Methods:     map[signin.Kind]signin.Methods{signin.Credential: m.Users, signin.Factor: m.Factors, signin.Identity: m.OIDC},
+		Credentials: m.Users,
 	}
 	m.Notifications.Peers = notifications.Peers{Sessions: m.Auth, Directory: m.Users, Chats: m.Chats}
 	m.Users.Peers = directory.Peers{Terms: m.RBAC, Notifier: m.Notifications, Customers: m.Customers}

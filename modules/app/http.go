@@ -59,7 +59,7 @@ func (m *Modules) server(s settings.Settings) (*server.Server, error) {
 		RequestTime: s.Server.RequestTime, CallerKey: store.CallerKey{}, ResponderKey: store.ResponderKey{},
 		RateLimits: s.RateLimits.Enabled, PublicPerMinute: s.RateLimits.PublicPerMinute, PrivatePerMinute: s.RateLimits.PrivatePerMinute,
 		Counts: counts, LiveNodes: m.DB.LiveNodes,
-		PerCaller: perCaller(s.RateLimits),
+		PerCaller: perCaller(s.RateLimits), DecisionFor: s.Auth.Decision,
 	})
 }
 

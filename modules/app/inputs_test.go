@@ -172,7 +172,7 @@ func TestInputs_ReportWrongTypesAndValuesTogether(t *testing.T) {
 		{"POST", "/v1/customers/" + customer + "/tasks", `{"title":"","category":7,"assignees":[{"user_id":7,"weight":"a"},{"user_id":"x"},8]}`,
 			"assignees.0.user_id assignees.0.weight assignees.1.user_id assignees.2 assignees.2.user_id category title"},
 		{"PUT", "/v1/customers/" + customer + "/kyc", `{"verified_at":7,"documents":[{"type":7,"number":8},{"type":"passport","number":"","expiry_date":"2001-01-01"}]}`,
-			"documents.0.number documents.0.type documents.1.expiry_date documents.1.number verified_at"},
+			"documents.0.number documents.0.type documents.1.number verified_at"},
 		{"POST", "/v1/users/initiate-registration", `{"credential_type":7,"password":"short","terms_accepted":"yes","display_name":8}`,
 			"credential_type credential_value display_name password privacy_policy_accepted terms_accepted"},
 	} {

@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,10 +19,14 @@ import (
 // extend it: a stolen token must not be enough to take over an account or to pass on rights.
 const FreshFor = 10 * time.Minute
 
+// DecisionFor is the default of the time after an authentication in which a session may decide about customers: a working day.
+const DecisionFor = 12 * time.Hour
+
 type assuranceLevel uint8
 
 const (
 	levelAny assuranceLevel = iota
+	levelDecision
 	levelFresh
 	levelSecondFactor
 )
@@ -36,6 +41,9 @@ type Assurance struct {
 var (
 	// AnySession accepts every active session.
 	AnySession = Assurance{}
+	// Decision requires an authentication by any factor within the time of the setting auth.decision_hours, for decisions about
+	// customers.
+	Decision = Assurance{level: levelDecision}
 	// Fresh requires an authentication by any factor within [FreshFor].
 	Fresh = Assurance{level: levelFresh}
 	// SecondFactor requires a fresh session, and of users with a second factor that they have shown one within [FreshFor].
@@ -52,9 +60,14 @@ func (a Assurance) When(condition string) Assurance {
 // Condition returns the condition in words; empty: every request needs the assurance.
 func (a Assurance) Condition() string { return a.when }
 
-// Level returns the name of the level: any, fresh or second_factor.
+// Always reports whether every request needs the assurance.
+func (a Assurance) Always() bool { return a.level != levelAny && a.when == "" }
+
+// Level returns the name of the level: any, decision, fresh or second_factor.
 func (a Assurance) Level() string {
 	switch a.level {
+	case levelDecision:
+		return "decision"
 	case levelFresh:
 		return "fresh"
 	case levelSecondFactor:
@@ -73,15 +86,21 @@ func (a Assurance) String() string {
 }
 
 // Check returns apierr.StaleSession if an authentication does not have the level at the time now, and apierr.PersonRequired for a
-// service account: no token of a program proves that a person is present.
-func (a Assurance) Check(s access.Authentication, now time.Time) error {
+// service account: no token of a program proves that a person is present. decisionFor is the time for decisions; zero: [DecisionFor].
+func (a Assurance) Check(s access.Authentication, now time.Time, decisionFor time.Duration) error {
+	within := FreshFor
+	if a.level == levelDecision {
+		within = cmp.Or(decisionFor, DecisionFor)
+	}
 	switch {
-	case a.level != levelAny && s.Machine:
+	case a.level == levelAny:
+		return nil
+	case s.Machine:
 		return apierr.PersonRequired
-	case a.level == levelAny, a.level == levelFresh && s.Fresh(now, FreshFor), a.level == levelSecondFactor && s.FactorFresh(now, FreshFor):
+	case a.level == levelSecondFactor && s.FactorFresh(now, within), a.level != levelSecondFactor && s.Fresh(now, within):
 		return nil
 	}
-	stale := apierr.StaleSession.Detail("max_age", int(FreshFor/time.Second))
+	stale := apierr.StaleSession.Detail("max_age", int(within/time.Second))
 	if a.level == levelSecondFactor && s.HasFactor {
 		stale = stale.Detail("acr_values", []string{access.TwoFactors})
 	}
@@ -91,7 +110,8 @@ func (a Assurance) Check(s access.Authentication, now time.Time) error {
 // RequireAssurance returns apierr.StaleSession unless the session of the request has the assurance. It is for rows with a
 // condition; the server checks all others. It reads no database.
 func RequireAssurance(ctx context.Context, a Assurance) error {
-	return a.Check(access.From(ctx).SignedIn, Of(ctx).Now)
+	info := Of(ctx)
+	return a.Check(access.From(ctx).SignedIn, info.Now, info.DecisionFor)
 }
 
 // accounts are the record types whose records make or end the access of users, or act for them.

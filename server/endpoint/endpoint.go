@@ -3,6 +3,7 @@
 package endpoint
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -25,6 +26,10 @@ type Endpoint struct {
 	Subject access.Subject
 	// Assurance is how recently the caller must have authenticated.
 	Assurance Assurance
+	// Find looks up what a request names, for a caller whose authentication is not recent enough: a missing record and a missing right are
+	// reported first. It gets the ids of the path in lower case, and the input of a handler of [JSON], as a pointer. Rows need it whose
+	// path names a record and that always need an assurance.
+	Find func(ctx context.Context, ids []string, in any) error
 	// WithoutFactor keeps the row open to users who must enrol a second factor and have not done so in time.
 	WithoutFactor bool
 	// PeopleOnly closes the row to service accounts. Rows with an unconditional assurance are closed to them anyway.
@@ -50,7 +55,7 @@ type Endpoint struct {
 
 // ForMachines reports whether service accounts may have a scope for the row.
 func (e Endpoint) ForMachines() bool {
-	return e.Access.TakesBearer() && !e.PeopleOnly && (e.Assurance == AnySession || e.Assurance.Condition() != "")
+	return e.Access.TakesBearer() && !e.PeopleOnly && !e.Assurance.Always()
 }
 
 // HeldByEveryone reports whether the role Everyone gets the grant on the row.
@@ -96,6 +101,9 @@ func (e Endpoint) Check() error {
 	}
 	if e.Assurance != AnySession && !e.Access.TakesBearer() {
 		complain("assurance needs a session")
+	}
+	if e.Assurance.Always() && len(PathNames(e.Path)) > 0 && e.Find == nil {
+		complain("a recent authentication is asked for after the record was found: Find is missing")
 	}
 	if e.Handle.serve == nil {
 		complain("there is no handler")

@@ -183,6 +183,15 @@ func StreamedWith[In, Out any](status int, media []string, f func(ctx context.Co
 // Serve runs the handler.
 func (h Handler) Serve(ctx context.Context, r *Request) (Result, error) { return h.serve(ctx, r) }
 
+// Check decodes the input of a request and applies its rules, without the service. It returns the errors of [Handler.Serve], and nil for
+// a handler without an input.
+func (h Handler) Check(ctx context.Context, r *Request) (in any, err error) {
+	if h.plan == nil {
+		return nil, nil
+	}
+	return h.plan.read(ctx, r)
+}
+
 // ReadsBody reports whether the handler reads the request's body.
 func (h Handler) ReadsBody() bool { return len(h.Media) > 0 }
 

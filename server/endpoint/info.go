@@ -32,7 +32,8 @@ type Info struct {
 
 	AsksLanguage bool // whether Accept-Language names a language
 
-	Now time.Time // when the request arrived, by the service's clock
+	Now         time.Time     // when the request arrived, by the service's clock
+	DecisionFor time.Duration // the setting auth.decision_hours; zero: the default
 
 	Transfers Transfers // nil outside a server
 	// Explanation is nil unless it was asked for: then lists note how they read their rows.

@@ -109,7 +109,7 @@ var pathNames = map[string]string{
 // queryNames describes query parameters outside the shared query layer.
 var queryNames = map[string]string{
 	"limit": "Maximum number of records.", "offset": "Number of records to skip.",
-	"company": "Part of the company's name, case-insensitive.", "country": "ISO 3166-1 alpha-3 code of the country.",
+	"company": "Part of the company's name, case-insensitive.", "country": "Code of the country, three upper-case letters.",
 	"active":      "Only active, or only inactive records.",
 	"customer_id": "Selects the language of rendered texts by the customer; not a filter.",
 	"q": "Words that occur in the record, in any order; the last one may be the beginning of a word. Case and accents are ignored, and Müller, Mueller " +

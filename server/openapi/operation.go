@@ -79,6 +79,8 @@ func describe(row endpoint.Endpoint) string {
 func describeAssurance(a endpoint.Assurance) string {
 	var text string
 	switch a.Level() {
+	case endpoint.Decision.Level():
+		text = "an authentication within the time of the setting auth.decision_hours, by default 12 hours"
 	case endpoint.Fresh.Level():
 		text = "an authentication within the last ten minutes"
 	case endpoint.SecondFactor.Level():

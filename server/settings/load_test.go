@@ -53,7 +53,7 @@ func TestLoad_Defaults(t *testing.T) {
 		Metrics: settings.Metrics{Listen: "127.0.0.1:9464"},
 		Data:    settings.Data{Dir: "./data", Connections: 8},
 		Auth: settings.Auth{
-			AccessToken: time.Hour, RefreshToken: 24 * time.Hour, SessionIdle: 12 * time.Hour, SessionsMax: 20, OTP: 10 * time.Minute, Invitation: 7 * 24 * time.Hour, OTPAttempts: 5, PasswordMinLength: 12, SigningKeyDays: 90,
+			AccessToken: time.Hour, RefreshToken: 24 * time.Hour, Decision: 12 * time.Hour, SessionIdle: 12 * time.Hour, SessionsMax: 20, OTP: 10 * time.Minute, Invitation: 7 * 24 * time.Hour, OTPAttempts: 5, PasswordMinLength: 12, SigningKeyDays: 90,
 			MFA:        settings.MFA{RequiredRoles: []string{"Administrator", "Advisor"}, Grace: 14 * 24 * time.Hour, Issuer: "Kontor"},
 			CoolingOff: settings.CoolingOff{FreeAttempts: 5, Base: 2 * time.Second, Max: 15 * time.Minute},
 			OIDC:       settings.OIDC{Scopes: []string{"openid", "email", "profile"}},

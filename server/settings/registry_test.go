@@ -41,6 +41,7 @@ func TestLoad_RoundTrip(t *testing.T) {
 		"cors.allowed_origins":                   "https://a.example,http://localhost:3000",
 		"auth.access_token_minutes":              "5",
 		"auth.refresh_token_hours":               "12",
+		"auth.decision_hours":                    "8",
 		"auth.session_idle_minutes":              "15",
 		"auth.sessions_max":                      "3",
 		"auth.mfa.required_roles":                "Administrator,Auditor",

@@ -213,6 +213,8 @@ func authRows(s *Settings) []Setting {
 			"Days after which a new key signs access tokens; the former one verifies them until they expire; 0: never."),
 		row(&s.Auth.RefreshToken, "auth.refresh_token_hours", hours(366*24), "24",
 			"Lifetime of a refresh token; each refresh issues a new one."),
+		row(&s.Auth.Decision, "auth.decision_hours", hours(24), "12",
+			"Hours after an authentication in which staff may decide about customers; then they authenticate again."),
 		row(&s.Auth.SessionIdle, "auth.session_idle_minutes", orNone(minutes(maxIdleMinutes), 5, maxIdleMinutes), "720",
 			"How long a session may stay unused before it ends; 0: as long as its tokens are valid."),
 		row(&s.Auth.SessionsMax, "auth.sessions_max", number(0, 10_000), "20",

@@ -127,6 +127,7 @@ type CORS struct {
 type Auth struct {
 	AccessToken       time.Duration
 	RefreshToken      time.Duration
+	Decision          time.Duration // how long an authentication is enough for decisions about customers
 	SessionIdle       time.Duration // 0: no limit
 	SessionsMax       int           // 0: no limit
 	CoolingOff        CoolingOff

@@ -46,6 +46,7 @@ func TestLoad_RejectsWrongValues(t *testing.T) {
 		"cors.allowed_origins":                   {"*", "null", "app.example", "https://app.example/", "https://app.example/x", "https://*.example", "https://u@app.example", "ftp://app.example", "https://app.example?x", "https://a.example,b"},
 		"auth.access_token_minutes":              {"0", "1441"},
 		"auth.refresh_token_hours":               {"0", "9000"},
+		"auth.decision_hours":                    {"", "0", "-1", "25", "1.5", "x"},
 		"auth.session_idle_minutes":              {"", "-1", "4", "43201", "00", "0.0", "never"},
 		"auth.sessions_max":                      {"", "-1", "10001"},
 		"auth.signing_key_days":                  {"", "-1", "3651", "x"},

@@ -1,6 +1,6 @@
-import { language } from './i18n.js';
+import { language, t } from './i18n.js';
 
-// ISO 3166-1: each alpha-3 code followed by its alpha-2 code.
+// ISO 3166-1 and Kosovo: each alpha-3 code followed by its alpha-2 code.
 const ALPHA3 = `
 ABWAW AFGAF AGOAO AIAAI ALAAX ALBAL ANDAD AREAE ARGAR ARMAM ASMAS ATAAQ ATFTF ATGAG AUSAU AUTAT AZEAZ BDIBI BELBE BENBJ
 BESBQ BFABF BGDBD BGRBG BHRBH BHSBS BIHBA BLMBL BLRBY BLZBZ BMUBM BOLBO BRABR BRBBB BRNBN BTNBT BVTBV BWABW CAFCF CANCA
@@ -14,33 +14,36 @@ NCLNC NERNE NFKNF NGANG NICNI NIUNU NLDNL NORNO NPLNP NRUNR NZLNZ OMNOM PAKPK PA
 PRIPR PRKKP PRTPT PRYPY PSEPS PYFPF QATQA REURE ROURO RUSRU RWARW SAUSA SDNSD SENSN SGPSG SGSGS SHNSH SJMSJ SLBSB SLESL
 SLVSV SMRSM SOMSO SPMPM SRBRS SSDSS STPST SURSR SVKSK SVNSI SWESE SWZSZ SXMSX SYCSC SYRSY TCATC TCDTD TGOTG THATH TJKTJ
 TKLTK TKMTM TLSTL TONTO TTOTT TUNTN TURTR TUVTV TWNTW TZATZ UGAUG UKRUA UMIUM URYUY USAUS UZBUZ VATVA VCTVC VENVE VGBVG
-VIRVI VNMVN VUTVU WLFWF WSMWS YEMYE ZAFZA ZMBZM ZWEZW
+VIRVI VNMVN VUTVU WLFWF WSMWS XKXXK YEMYE ZAFZA ZMBZM ZWEZW
 `;
 
 const PAIRS = ALPHA3.trim().split(/\s+/).map((pair) => [pair.slice(0, 3), pair.slice(3)]);
 const FIRST = ['CH', 'LI', 'DE', 'FR', 'IT', 'AT']; // Swiss banks meet these most often
+const PEOPLE = ['XXA', 'XXB', 'XXC', 'XXX']; // ICAO 9303-3: of people without the nationality of a state
 
 /**
  * All countries by name in the user's language: [code, name], Switzerland and the countries around it first.
  * @param {2|3} [letters] of the codes
+ * @param {boolean} [people] with the codes of stateless people and refugees, at the end
  */
-export function countries(letters = 3) {
+export function countries(letters = 3, people = false) {
   const names = new Intl.DisplayNames(language.get(), { type: 'region' });
   const rank = (short) => (FIRST.includes(short) ? FIRST.indexOf(short) : FIRST.length);
-  return PAIRS
+  const all = PAIRS
     .map(([long, short]) => ({ short, code: letters === 3 ? long : short, name: names.of(short) }))
     .sort((a, b) => rank(a.short) - rank(b.short) || a.name.localeCompare(b.name, language.get()))
     .map(({ code, name }) => [code, name]);
+  return people ? [...all, ...PEOPLE.map((code) => [code, t(`country.${code}`)])] : all;
 }
 
-/** Returns a country's name for its alpha-2 or alpha-3 code; unknown codes stay as they are. */
+/** Returns the name for an alpha-2 or alpha-3 code; undefined for a code that the console does not offer. */
+export function countryName(code) {
+  if (PEOPLE.includes(code)) return t(`country.${code}`);
+  const pair = PAIRS.find((both) => both.includes(code));
+  return pair && new Intl.DisplayNames(language.get(), { type: 'region' }).of(pair[1]);
+}
+
+/** Returns what to show for a code: the name, or the code with a mark if the console does not offer it. */
 export function country(code) {
-  const upper = code?.toUpperCase() ?? '';
-  const short = upper.length === 3 ? new RegExp(`\\b${upper.replace(/[^A-Z]/g, '.')}([A-Z]{2})\\b`).exec(ALPHA3)?.[1] : upper;
-  if (short?.length !== 2) return code ?? '';
-  try {
-    return new Intl.DisplayNames(language.get(), { type: 'region' }).of(short) ?? code;
-  } catch {
-    return code;
-  }
+  return code ? countryName(code) ?? t('country.unlisted', { code }) : '';
 }

@@ -61,6 +61,41 @@ func TestCustomers_AreSentWhileSuggestionsAreOpen(t *testing.T) {
 	}
 }
 
+// Kosovo and the codes of stateless people and refugees have names. A code that the console does not know is marked, and saved.
+func TestCustomers_HaveNationalitiesOutsideISO(t *testing.T) {
+	s := sharedServer(t)
+	me := s.newPerson("Administrator")
+	v := signedInAt(t, s, desk, me, "/customers?new=1")
+	v.write(`input[name=first_name]`, "Arta")
+	v.write(`input[name=last_name]`, "Krasniqi")
+	v.write(`input[name=email]`, "arta@example.ch")
+	for typed, name := range map[string]string{"Koso": "Kosovo", "XXB": "Refugee (1951 Convention)", "stateless": "Stateless person"} {
+		v.write(`input[name=nationality]`, typed)
+		v.until(fmt.Sprintf(`[...document.querySelectorAll('dialog .lookup [role=option]')].some((one) => one.innerText.includes(%q))`, name))
+	}
+	v.write(`input[name=nationality]`, "xqz")
+	v.until(`document.querySelector('dialog .lookup:has([name=nationality]) small[id$=hint]')?.innerText.startsWith('XQZ is not a known country code')`)
+	v.picture("nationality-unknown")
+	v.save()
+	v.until(`document.querySelector('h1').innerText === 'Arta Krasniqi' && !document.querySelector('dialog')`)
+	v.see("XQZ (not a known code)")
+	v.picture("nationality-unknown-details")
+	id := ask[string](v, `location.pathname.split('/')[2]`)
+	token := s.token(me)
+	s.call(token, http.MethodPut, "/v1/customers/"+id, map[string]any{"nationality": "XXA"})
+	s.call(token, http.MethodPut, "/v1/customers/"+id+"/kyc", map[string]any{"documents": []any{
+		map[string]any{"type": "<i>gym</i> card", "number": "G1", "expiry_date": "2020-01-31", "country": "XK"},
+		map[string]any{"type": "id_card", "number": "G2", "expiry_date": "2099-01-31", "country": "XKX"}}})
+	v.open("/customers/" + id)
+	v.see("Stateless person")
+	v.open("/customers/" + id + "/kyc")
+	v.see("<i>gym</i> card") // as text
+	v.see("id_card")
+	v.see("Kosovo")
+	v.see("Expired")
+	v.picture("documents-any-type")
+}
+
 // customerForm opens the dialog that changes a customer and returns the customer's id.
 func customerForm(s *testServer, v *visitor, token string) (id string) {
 	s.t.Helper()

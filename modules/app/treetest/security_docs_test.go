@@ -139,7 +139,8 @@ var assuredEndpoints = map[string]string{
 	"customers.take_cases": "taking cases", "privacy.relationship.set": "the end of a business relationship",
 	"auth.end_session": "ending sessions of other users", "customers.kyc_submit": "submitting documents", "notifications.": "the local outbox",
 	"rbac.roles.": "roles", "rbac.grants.": "grants", "rbac.rate_limits.": "rate limits", "rbac.record_types.": "record types", "rbac.reviews.": "grants", "auth.create_key": "API keys", "auth.revoke_key": "API keys",
-	"screening.": "loading and dropping lists of screening", "service_accounts.": "service accounts and their tokens", "users.credentials.create": "adding and deleting credentials",
+	"screening.load": "loading and dropping lists of screening", "screening.drop": "loading and dropping lists of screening",
+	"screening.decide": "decisions about hits of screening", "service_accounts.": "service accounts and their tokens", "users.credentials.create": "adding and deleting credentials",
 	"users.credentials.delete": "adding and deleting credentials", "factors.": "second factors", "oidc.": "linked accounts",
 	"users.roles": "the roles of a user", "users.invitations.": "invitations", "webhooks.": "webhooks and their secrets",
 	"privacy.export": "export", "privacy.report": "report", "privacy.erase": "erasure of a person", "privacy.hold": "legal holds",
@@ -163,7 +164,7 @@ func TestSecurityDocs_ListAssurances(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	assured := regexp.MustCompile(` (fresh\??|second_factor\??) +([a-z_.]+)`)
+	assured := regexp.MustCompile(` (decision\??|fresh\??|second_factor\??) +([a-z_.]+)`)
 	found := 0
 	for _, row := range assured.FindAllStringSubmatch(string(data), -1) {
 		found++

@@ -38,7 +38,7 @@ type Customer struct {
 	Email             string         `json:"email"`
 	Phone             *string        `json:"phone" doc:"E.164."`
 	DateOfBirth       types.Date     `json:"date_of_birth"`
-	Nationality       *string        `json:"nationality" doc:"ISO 3166-1 alpha-3."`
+	Nationality       *string        `json:"nationality" doc:"ISO 3166-1 alpha-3, XKX for Kosovo, or a code of ICAO 9303-3 such as XXA for a stateless person."`
 	Address           *Address       `json:"address"`
 	KYCStatus         Status         `json:"kyc_status"`
 	VerificationLevel Level          `json:"verification_level"`

@@ -59,7 +59,7 @@ func TestCreate_SetsDefaults(t *testing.T) {
 func TestCreate_ReportsAllWrongFieldsInTheRequestedLanguage(t *testing.T) {
 	s := servertest.Start(t)
 	answer := s.Admin().With("Accept-Language", "de").Do("POST", "/v1/customers", map[string]any{
-		"type": "robot", "last_name": strings.Repeat("x", 101), "email": "nobody", "phone": "123", "date_of_birth": "2025-02-29", "nationality": "XXX",
+		"type": "robot", "last_name": strings.Repeat("x", 101), "email": "nobody", "phone": "123", "date_of_birth": "2025-02-29", "nationality": "CH",
 		"address": map[string]any{"country": "ZZ", "city": "a\u0000b"}, "metadata": []int{1},
 	}).Expect(t, http.StatusBadRequest).JSON(t)
 	details := answer["details"].(map[string]any)

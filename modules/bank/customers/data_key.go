@@ -122,7 +122,7 @@ func (s *Service) prepareKey(ctx context.Context, id string) error {
 
 const (
 	selectOldDocuments = `
-		SELECT id, customer_id, type, number_key, number_sealed FROM kyc_documents
+		SELECT id, customer_id, ` + givenType + `, number_key, number_sealed FROM kyc_documents
 		WHERE number_sealed <> '' AND number_sealed NOT LIKE $1 AND id > $2
 		ORDER BY id LIMIT $3`
 
@@ -141,8 +141,8 @@ const (
 // oldDocuments returns documents whose numbers are not sealed with the newest key.
 func (s *Service) oldDocuments(ctx context.Context, newest, after string, limit int) ([]store.SealedValue, error) {
 	return store.All(ctx, s.db, func(row store.Scanner) (store.SealedValue, error) {
-		var id, customerID, kind, key, sealed string
-		err := row.Scan(&id, &customerID, &kind, &key, &sealed)
+		var id, customerID, given, key, sealed string
+		err := row.Scan(&id, &customerID, &given, &key, &sealed)
 		return store.SealedValue{After: id, Reseal: func(ctx context.Context) (func(context.Context, *store.Tx) error, error) {
 			dataKey, err := s.readKey(ctx, s.db, customerID)
 			if err != nil {
@@ -152,7 +152,7 @@ func (s *Service) oldDocuments(ctx context.Context, newest, after string, limit 
 			if err != nil {
 				return nil, err
 			}
-			newKey := s.numberKey(DocumentType(kind), string(number))
+			newKey := s.numberKey(given, string(number))
 			resealed, err := s.close(dataKey, documentsTable, numberColumn, customerID+"/"+newKey, number)
 			return func(ctx context.Context, tx *store.Tx) error {
 				return replaceProven(ctx, tx, documentProof, id, updateNumber, id, sealed, newKey, resealed)
@@ -209,7 +209,7 @@ func (s *Service) currentDocument(tx *store.Tx, d sealedDocument) (sealedDocumen
 	if err != nil {
 		return d, err
 	}
-	d.numberKey, d.olderKeys = s.numberKey(d.kind, string(number)), s.olderNumberKeys(d.kind, string(number))
+	d.numberKey, d.olderKeys = s.numberKey(d.given, string(number)), s.olderNumberKeys(d.given, string(number))
 	d.number, err = s.close(d.dataKey, documentsTable, numberColumn, d.customerID+"/"+d.numberKey, number)
 	return d, err
 }

@@ -214,6 +214,15 @@ func (s *Service) closeDecision(ctx context.Context, in DecisionInput,
 	return Decision{Customer: change.after, PendingDecision: nil}, err
 }
 
+// findDecision finds a decision that the caller may close.
+func (s *Service) findDecision(ctx context.Context, ids []string, in any) error {
+	if err := s.findReviewed(ctx, ids, in); err != nil {
+		return err
+	}
+	_, err := selectDecision(ctx, s.db, ids[0], ids[1])
+	return err
+}
+
 // The values of the setting kyc.four_eyes: which decisions need a second person.
 const (
 	FourEyesOff      = "off"
@@ -323,7 +332,7 @@ func suggest(c Customer, documents []Document, today types.Date) Suggestion {
 	ground := func(requirement string, level Level, meets func(DocumentType) bool) Ground {
 		g := Ground{Requirement: requirement, For: level, Documents: []string{}}
 		for _, d := range documents {
-			if meets(d.Type) && d.validOn(today) {
+			if meets(d.kind) && d.validOn(today) {
 				g.Documents = append(g.Documents, d.ID)
 			}
 		}

@@ -20,11 +20,13 @@ import (
 type sealedDocument struct {
 	id, customerID string
 	kind           DocumentType
+	given          string // the type
 	number         string // sealed
 	numberKey      string
 	country        string
 	countryKey     string
 	expiryDate     types.Date
+	late           bool     // it has expired
 	olderKeys      []string // see olderNumberKeys
 	dataKey        []byte   // of the customer
 }
@@ -37,40 +39,50 @@ const (
 // sealDocuments encrypts the numbers of documents before the transaction, because encryption is slow. A document that exists
 // already keeps its row. The encryption is therefore bound to the customer and the keyed hash, not to the id of the row.
 func (s *Service) sealDocuments(ctx context.Context, customerID string, documents []submitted) ([]sealedDocument, error) {
+	today := types.DateOf(s.db.Now().Std())
 	dataKey, err := s.ensureKey(ctx, customerID)
 	if err != nil {
 		return nil, err
 	}
 	sealed := make([]sealedDocument, 0, len(documents))
 	for _, d := range documents {
-		key := s.numberKey(d.kind, d.number)
+		key := s.numberKey(d.given, d.number)
 		number, err := s.db.SealWith(dataKey, documentsTable, numberColumn, customerID+"/"+key, []byte(d.number))
 		if err != nil {
 			return nil, fmt.Errorf("seal document number: %w", err)
 		}
-		sealed = append(sealed, sealedDocument{id: store.NewID(), customerID: customerID, kind: d.kind, number: number, numberKey: key,
-			country: d.country, countryKey: d.countryKey, expiryDate: d.expiryDate, olderKeys: s.olderNumberKeys(d.kind, d.number), dataKey: dataKey})
+		sealed = append(sealed, sealedDocument{id: store.NewID(), customerID: customerID, kind: d.kind, given: d.given, number: number,
+			numberKey: key, country: d.country, countryKey: d.countryKey, expiryDate: d.expiryDate, late: !d.validOn(today),
+			olderKeys: s.olderNumberKeys(d.given, d.number), dataKey: dataKey})
 	}
 	return sealed, nil
 }
 
+// givenIfOther returns the given type, and an empty text if it is that by which the document counts.
+func (d sealedDocument) givenIfOther() string {
+	if d.given == string(d.kind) {
+		return ""
+	}
+	return d.given
+}
+
 const numberPurpose = "kyc document number"
 
-// numberKey returns the keyed hash that finds the number of a document again.
-func (s *Service) numberKey(kind DocumentType, number string) string {
-	return hex.EncodeToString(s.db.Keyed(numberPurpose, hashedNumber(kind, number)))
+// numberKey returns the keyed hash that finds the number of a document of a given type again.
+func (s *Service) numberKey(given, number string) string {
+	return hex.EncodeToString(s.db.Keyed(numberPurpose, hashedNumber(given, number)))
 }
 
 // olderNumberKeys returns the hashes under which a document may be stored while a rotation of the master key is not complete.
-func (s *Service) olderNumberKeys(kind DocumentType, number string) (keys []string) {
-	for _, key := range s.db.KeyedOlder(numberPurpose, hashedNumber(kind, number)) {
+func (s *Service) olderNumberKeys(given, number string) (keys []string) {
+	for _, key := range s.db.KeyedOlder(numberPurpose, hashedNumber(given, number)) {
 		keys = append(keys, hex.EncodeToString(key))
 	}
 	return keys
 }
 
-func hashedNumber(kind DocumentType, number string) []byte {
-	return []byte(string(kind) + "\x00" + types.Fold(number))
+func hashedNumber(given, number string) []byte {
+	return []byte(typeKey(given) + "\x00" + types.Fold(number))
 }
 
 // documentValidity returns types and expiry dates of a customer's documents, without their numbers. It includes the submitted
@@ -83,8 +95,8 @@ func documentValidity(ctx context.Context, q store.Querier, customerID string, s
 	documents := map[key]Document{}
 	_, err := store.All(ctx, q, func(row store.Scanner) (d Document, err error) {
 		var k key
-		err = row.Scan(&d.ID, (*string)(&d.Type), &k.number, &k.country, &d.ExpiryDate, &d.files)
-		k.kind = d.Type
+		err = row.Scan(&d.ID, (*string)(&d.kind), &d.Type, &k.number, &k.country, &d.ExpiryDate, &d.files)
+		k.kind = d.kind
 		documents[k] = d
 		return d, err
 	}, selectValidity, customerID)
@@ -95,7 +107,7 @@ func documentValidity(ctx context.Context, q store.Querier, customerID string, s
 		for _, older := range s.olderKeys {
 			delete(documents, key{s.kind, older, s.countryKey})
 		}
-		documents[key{s.kind, s.numberKey, s.countryKey}] = Document{ID: s.id, Type: s.kind, ExpiryDate: s.expiryDate}
+		documents[key{s.kind, s.numberKey, s.countryKey}] = Document{ID: s.id, Type: s.given, kind: s.kind, ExpiryDate: s.expiryDate}
 	}
 	all := slices.SortedFunc(maps.Values(documents), func(a, b Document) int { return strings.Compare(a.ID, b.ID) })
 	for i := range all {
@@ -131,7 +143,7 @@ func (s *Service) documents(ctx context.Context, q store.Querier, customerID str
 	}
 	documents, err := store.All(ctx, q, func(row store.Scanner) (d Document, err error) {
 		var sealed, key string
-		err = row.Scan(&d.ID, (*string)(&d.Type), &sealed, &key, &d.Country, &d.ExpiryDate, &d.CreatedAt, &d.files)
+		err = row.Scan(&d.ID, (*string)(&d.kind), &d.Type, &sealed, &key, &d.Country, &d.ExpiryDate, &d.CreatedAt, &d.files)
 		if err == nil && sealed != "" { // not erased
 			var number []byte
 			number, err = s.open(dataKey, documentsTable, numberColumn, customerID+"/"+key, sealed)

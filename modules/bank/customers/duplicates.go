@@ -189,8 +189,8 @@ func (c Customer) signals() (s names.Signals) {
 		year, month, day := c.DateOfBirth.Start().Date()
 		s.Births = []names.Birth{{Year: year, Month: int(month), Day: day}}
 	}
-	if c.Nationality != nil {
-		s.Countries = []string{*c.Nationality}
+	if country, err := types.CountryOf(types.EmptyIfNil(c.Nationality)); err == nil { // XXA (stateless) contradicts no nationality
+		s.Countries = []string{country.String()}
 	}
 	return s
 }

@@ -46,7 +46,7 @@ type CreateInput struct {
 	Email       string         `json:"email"`
 	Phone       string         `json:"phone" doc:"With country code, or a Swiss number; stored as E.164."`
 	DateOfBirth string         `json:"date_of_birth" format:"date"`
-	Nationality string         `json:"nationality" doc:"ISO 3166-1 alpha-3."`
+	Nationality string         `json:"nationality" doc:"ISO 3166-1 alpha-3, XKX for Kosovo, or a code of ICAO 9303-3 such as XXA for a stateless person."`
 	Address     *Address       `json:"address"`
 	Metadata    jsontext.Value `json:"metadata"`
 

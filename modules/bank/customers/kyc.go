@@ -1,14 +1,12 @@
 package customers
 
 import (
-	"context"
 	"slices"
 	"strconv"
 
 	"kontor/modules/kit/types"
 	"kontor/modules/kit/validate"
 	"kontor/server/apierr"
-	"kontor/server/endpoint"
 	"kontor/store"
 )
 
@@ -86,41 +84,18 @@ func transitionActors(status Status) map[Status][]string {
 
 func (s Status) allows(next Status) bool { return slices.Contains(transitions[s], next) }
 
-// DocumentType is the type of a document.
-type DocumentType string
-
-// The document types.
-const (
-	Passport        DocumentType = "passport"
-	IdentityCard    DocumentType = "identity_card"
-	ResidencePermit DocumentType = "residence_permit"
-	DrivingLicence  DocumentType = "driving_licence"
-	ProofOfAddress  DocumentType = "proof_of_address"
-	OtherDocument   DocumentType = "other"
-)
-
-var documentTypes = []string{string(Passport), string(IdentityCard), string(ResidencePermit), string(DrivingLicence),
-	string(ProofOfAddress), string(OtherDocument)}
-
-// Values returns all types.
-func (DocumentType) Values() []string { return documentTypes }
-
-// identifies reports whether a document of the type proves an identity: an official document with a photograph.
-func (t DocumentType) identifies() bool {
-	return t == Passport || t == IdentityCard || t == ResidencePermit || t == DrivingLicence
-}
-
 // Document is the API's representation of a customer's document.
 type Document struct {
-	ID         string       `json:"id"`
-	Type       DocumentType `json:"type"`
-	Number     string       `json:"number" doc:"Masked for a caller who may not update the customer."`
-	ExpiryDate types.Date   `json:"expiry_date"`
-	Country    string       `json:"country"`
-	Expired    bool         `json:"expired"`
-	CreatedAt  store.Time   `json:"created_at"`
+	ID         string     `json:"id"`
+	Type       string     `json:"type" example:"passport" doc:"As it was given."`
+	Number     string     `json:"number" doc:"Masked for a caller who may not update the customer."`
+	ExpiryDate types.Date `json:"expiry_date"`
+	Country    string     `json:"country"`
+	Expired    bool       `json:"expired" doc:"It counts for nothing."`
+	CreatedAt  store.Time `json:"created_at"`
 
-	files int64 // scans and photos
+	kind  DocumentType // what it counts as
+	files int64        // scans and photos
 }
 
 // validOn reports whether the document is valid on a day. It is valid on its last day.
@@ -167,9 +142,9 @@ func requirements(c Customer, documents []Document, today types.Date) Requiremen
 	for _, d := range documents {
 		switch {
 		case !d.validOn(today) && !replaced(d, documents, today):
-			r.PastDue = appendOnce(r.PastDue, string(d.Type))
+			r.PastDue = appendOnce(r.PastDue, d.Type)
 		case d.validOn(today) && !d.validOn(today.AddDays(expiringSoonDays)) && !replaced(d, documents, today.AddDays(expiringSoonDays)):
-			r.ExpiringSoon = appendOnce(r.ExpiringSoon, string(d.Type))
+			r.ExpiringSoon = appendOnce(r.ExpiringSoon, d.Type)
 		}
 	}
 	return r
@@ -189,14 +164,14 @@ func missingScans(documents []Document, today types.Date) []string {
 // replaced reports whether another document that serves the same purpose is valid on the day.
 func replaced(d Document, documents []Document, day types.Date) bool {
 	return slices.ContainsFunc(documents, func(other Document) bool {
-		samePurpose := other.Type == d.Type || other.Type.identifies() && d.Type.identifies()
+		samePurpose := typeKey(other.Type) == typeKey(d.Type) || other.kind.identifies() && d.kind.identifies()
 		return other.ID != d.ID && samePurpose && other.validOn(day)
 	})
 }
 
 // supportedLevel returns the highest level that the documents support on a day. Only a reviewer can set a higher one.
 func supportedLevel(documents []Document, today types.Date) Level {
-	identified := slices.ContainsFunc(documents, func(d Document) bool { return d.Type.identifies() && d.validOn(today) })
+	identified := slices.ContainsFunc(documents, func(d Document) bool { return d.kind.identifies() && d.validOn(today) })
 	switch {
 	case !identified:
 		return LevelNone
@@ -208,7 +183,7 @@ func supportedLevel(documents []Document, today types.Date) Level {
 }
 
 func hasAddressProof(documents []Document, today types.Date) bool {
-	return slices.ContainsFunc(documents, func(d Document) bool { return d.Type == ProofOfAddress && d.validOn(today) })
+	return slices.ContainsFunc(documents, func(d Document) bool { return d.kind == ProofOfAddress && d.validOn(today) })
 }
 
 func appendOnce(names []string, name string) []string {
@@ -233,19 +208,21 @@ func mask(number string) string {
 
 const (
 	maxReason = 1000 // characters
+	maxType   = 50   // characters
 	maxNumber = 64   // characters
 )
 
 // DocumentInput is a submitted document.
 type DocumentInput struct {
-	Type       string `json:"type" enum:"passport,identity_card,residence_permit,driving_licence,proof_of_address,other" required:"true"`
+	Type       string `json:"type" maxLength:"50" required:"true" example:"passport" doc:"Any text. passport, identity_card, residence_permit, driving_licence, proof_of_address and their usual names, such as id_card, count for levels; others for none."`
 	Number     string `json:"number" maxLength:"64" required:"true"`
-	ExpiryDate string `json:"expiry_date" format:"date" doc:"Required for documents that prove an identity."`
-	Country    string `json:"country" doc:"ISO 3166-1, two or three letters."`
+	ExpiryDate string `json:"expiry_date" format:"date" doc:"Required for documents that prove an identity. A document that has expired is stored, and counts for nothing."`
+	Country    string `json:"country" doc:"ISO 3166-1 or Kosovo, two or three letters."`
 }
 
 // submitted is a checked document.
 type submitted struct {
+	given      string // the type
 	kind       DocumentType
 	number     string
 	expiryDate types.Date
@@ -266,9 +243,9 @@ type SubmitInput struct {
 	documents  []submitted
 }
 
-// Validate checks the documents. SubmitKYC checks their expiry dates again, and whether verified_at is in the future: callers
-// who are no reviewers may send anything in it.
-func (in *SubmitInput) Validate(ctx context.Context, v *apierr.Fields) {
+// Validate checks the documents. SubmitKYC checks whether verified_at is in the future: callers who are no reviewers may send
+// anything in it.
+func (in *SubmitInput) Validate(v *apierr.Fields) {
 	if in.VerifiedAt != nil && *in.VerifiedAt != "" {
 		at, err := store.ParseTime(*in.VerifiedAt)
 		if err != nil {
@@ -277,45 +254,33 @@ func (in *SubmitInput) Validate(ctx context.Context, v *apierr.Fields) {
 		in.verifiedAt = &at
 	}
 	in.Reason, in.CustomerReason = checkReason(v, "reason", in.Reason), checkReason(v, "customer_reason", in.CustomerReason)
-	if len(in.Documents) == 0 && in.verifiedAt == nil {
-		v.Add("documents", "invalid.required")
-	}
 	for i, d := range in.Documents {
 		in.documents = append(in.documents, d.check(v, "documents."+strconv.Itoa(i)+"."))
 	}
-	in.checkExpiry(v, types.DateOf(endpoint.Of(ctx).Now.UTC()))
 }
 
 func (d DocumentInput) check(v *apierr.Fields, at string) submitted {
 	checked := submitted{
-		kind:       DocumentType(validate.OneOf(v, at+"type", d.Type, documentTypes...)),
+		given:      validate.Required(v, at+"type", d.Type, maxType),
 		number:     validate.Required(v, at+"number", d.Number, maxNumber),
 		expiryDate: validate.Parsed(v, at+"expiry_date", d.ExpiryDate, types.ParseDate),
 		country:    d.Country,
 		countryKey: validate.Parsed(v, at+"country", d.Country, types.CountryOf).String(),
 	}
+	checked.kind = documentTypeOf(checked.given)
 	if checked.kind.identifies() && d.ExpiryDate == "" {
 		v.Add(at+"expiry_date", "invalid.required")
 	}
 	return checked
 }
 
-// checkDates rejects expired documents and a verification in the future.
-func (in SubmitInput) checkDates(today types.Date, now store.Time) error {
-	var problems apierr.Fields
-	in.checkExpiry(&problems, today)
-	if in.verifiedAt != nil && *in.verifiedAt > now {
-		problems.Add("verified_at", "invalid.date_future")
-	}
-	return problems.Err()
+// hasValid reports whether a submitted document is valid on a day.
+func (in SubmitInput) hasValid(today types.Date) bool {
+	return slices.ContainsFunc(in.documents, func(d submitted) bool { return d.validOn(today) })
 }
 
-func (in SubmitInput) checkExpiry(v *apierr.Fields, today types.Date) {
-	for i, d := range in.documents {
-		if !d.expiryDate.IsZero() && d.expiryDate.Before(today) {
-			v.Add("documents."+strconv.Itoa(i)+".expiry_date", "customers.document_expired")
-		}
-	}
+func (d submitted) validOn(today types.Date) bool {
+	return Document{ExpiryDate: d.expiryDate}.validOn(today)
 }
 
 // DecideInput is a decision of a reviewer.

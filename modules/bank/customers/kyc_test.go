@@ -102,14 +102,17 @@ func TestKYC_RejectsInvalidDocuments(t *testing.T) {
 		body  any
 		field string
 	}{
-		"expired":         {documents(document("passport", "1", "2026-01-30")), "documents.0.expiry_date"},
-		"second invalid":  {documents(document("passport", "1", "2030-01-01"), document("stamp", "", "soon")), "documents.1.type"},
+		"second invalid":  {documents(document("passport", "1", "2030-01-01"), document("", "", "soon")), "documents.1.type"},
+		"blank type":      {documents(document(" \u200b", "1", "2030-01-01")), "documents.0.type"},
+		"control in type": {documents(document("gym\u202ecard", "1", "2030-01-01")), "documents.0.type"},
+		"long type":       {documents(document(strings.Repeat("é", 51), "1", "2030-01-01")), "documents.0.type"},
+		"no alias date":   {documents(map[string]any{"type": "ID card", "number": "1"}), "documents.0.expiry_date"},
 		"no expiry date":  {documents(map[string]any{"type": "passport", "number": "1", "country": "CHE"}), "documents.0.expiry_date"},
 		"unknown country": {documents(map[string]any{"type": "other", "number": "1", "country": "CHX"}), "documents.0.country"},
-		"nothing":         {map[string]any{}, "documents"},
 		"not a list":      {map[string]any{"documents": "passport"}, "documents"},
 		"malformed time":  {map[string]any{"verified_at": "yesterday"}, "verified_at"},
 		"too many":        {documents(make([]servertest.Body, 21)...), "documents"},
+		"1000":            {documents(make([]servertest.Body, 1000)...), "documents"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := owner.Do("PUT", path, c.body)
@@ -123,6 +126,127 @@ func TestKYC_RejectsInvalidDocuments(t *testing.T) {
 		t.Errorf("a rejected request changed the customer: %s", got.Body)
 	}
 	owner.Do("PUT", path, documents(document("passport", "1", "2026-01-31"))).Expect(t, http.StatusOK) // valid on its last day
+}
+
+type shownDocument struct {
+	Type       string `json:"type"`
+	ExpiryDate string `json:"expiry_date"`
+	Expired    bool   `json:"expired"`
+}
+
+type shownKYC struct {
+	Status       string `json:"kyc_status"`
+	Documents    []shownDocument
+	Requirements struct {
+		CurrentlyDue []string `json:"currently_due"`
+		PastDue      []string `json:"past_due"`
+	}
+}
+
+func readKYC(t *testing.T, c *servertest.Client, path string) (k shownKYC) {
+	t.Helper()
+	c.Do("GET", path, nil).Expect(t, http.StatusOK).Into(t, &k)
+	return k
+}
+
+// Any text is a type. Usual names of the known types count as these; documents are shown as they were given.
+func TestKYC_TakesDocumentsOfAnyType(t *testing.T) {
+	s := servertest.Start(t)
+	advisor := s.User(access.Advisor)
+	for given, want := range map[string]string{
+		"passport": "basic", "Passport": "basic", "refugee travel document": "basic", "id_card": "basic", "ID-Card": "basic", "nationalId": "basic",
+		"national_identity_card": "basic", "drivers_license": "basic", "Driver's licence": "basic", "driving_license": "basic", "residence_card": "basic",
+		"utility_bill": "none", "other": "none", "gym card": "none", "会员卡": "none", "<b>passport</b>": "none", strings.Repeat("é", 50): "none",
+	} {
+		path := "/v1/customers/" + newCustomer(advisor) + "/kyc"
+		advisor.Do("PUT", path, documents(document(given, "N1", "2030-01-01"))).Expect(t, http.StatusOK)
+		k := readKYC(t, advisor, path)
+		if len(k.Documents) != 1 || k.Documents[0].Type != given || k.Status != "pending" {
+			t.Errorf("%s: got %+v", given, k)
+		}
+		suggested := advisor.Do("GET", path, nil).JSON(t)["suggestion"].(map[string]any)["level"]
+		if suggested != want {
+			t.Errorf("%s supports the level %v, want %s", given, suggested, want)
+		}
+	}
+	path := "/v1/customers/" + newCustomer(advisor) + "/kyc"
+	both := documents(document("national_id", "N1", "2030-01-01"), document("utility_bill", "B1", ""))
+	answer := advisor.Do("PUT", path, both.With("verified_at", "2026-01-31T08:00:00Z")).Expect(t, http.StatusOK).JSON(t)
+	if answer["verification_level"] != "standard" {
+		t.Errorf("got %v, want standard", answer)
+	}
+}
+
+// The same document is found by what its type means, or by the text of another type; the type given last is shown.
+func TestKYC_RecognizesADocumentByItsType(t *testing.T) {
+	s := servertest.Start(t)
+	owner := s.User(access.Customer)
+	path := "/v1/customers/" + newCustomer(owner) + "/kyc"
+	for _, given := range []string{"identity_card", "ID card", "other", "Gym card", "gym card", "library card"} {
+		owner.Do("PUT", path, documents(document(given, "N 1", "2030-01-01"))).Expect(t, http.StatusOK)
+	}
+	var given []string
+	for _, d := range readKYC(t, owner, path).Documents {
+		given = append(given, d.Type)
+	}
+	if got := strings.Join(given, ", "); got != "ID card, other, gym card, library card" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// A document that has expired is stored, shown as expired, and counts for nothing: neither for a level nor as a submission.
+func TestKYC_ExpiredDocumentsCountForNothing(t *testing.T) {
+	s := servertest.Start(t)
+	advisor := s.User(access.Advisor)
+	id := newCustomer(advisor)
+	path := "/v1/customers/" + id + "/kyc"
+	late := documents(document("passport", "1", "2026-01-30"), document("proof_of_address", "2", "0001-01-01"))
+	advisor.Do("PUT", path, late).Expect(t, http.StatusOK)
+	k := readKYC(t, advisor, path)
+	if len(k.Documents) != 2 || !k.Documents[0].Expired || !k.Documents[1].Expired || k.Status != "not_started" ||
+		strings.Join(k.Requirements.CurrentlyDue, " ") != "identity_document" || strings.Join(k.Requirements.PastDue, " ") != "passport proof_of_address" {
+		t.Errorf("got %+v", k)
+	}
+	advisor.Do("PUT", path, late.With("verified_at", "2026-01-31T08:00:00Z")).ExpectError(t, 409, "customers.invalid_kyc_transition")
+	for _, status := range []string{"pending", "in_review", "verified"} {
+		advisor.Do("PATCH", path+"/status", decide(status)).Expect(t, http.StatusOK)
+	}
+	advisor.Do("PUT", path, documents(document("id_card", "3", "2020-01-01"))).Expect(t, http.StatusOK)
+	expire := func() string {
+		t.Helper()
+		if err := s.Customers.RunExpiry(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		return readKYC(t, advisor, path).Status
+	}
+	if got := expire(); got != "verified" {
+		t.Errorf("a customer whom a reviewer has verified in another way became %s by a document that has never counted", got)
+	}
+	advisor.Do("PUT", path, passport("4")).Expect(t, http.StatusOK)
+	advisor.Do("PUT", path, documents(document("passport", "4", "2026-01-30"))).Expect(t, http.StatusOK)
+	if got := expire(); got != "expired" {
+		t.Errorf("the document of a verification has ended, but the customer is %s", got)
+	}
+}
+
+func TestKYC_NoDocumentsChangeNothing(t *testing.T) {
+	s := servertest.Start(t)
+	owner, stranger := s.User(access.Customer), s.User(access.Customer)
+	id := newCustomer(owner)
+	path := "/v1/customers/" + id + "/kyc"
+	before := owner.Do("GET", "/v1/customers/"+id, nil).Expect(t, http.StatusOK)
+	for _, body := range []any{`{"documents":[]}`, `{"documents":null}`, `{}`, `{"documents":[],"verified_at":"2026-01-30T10:00:00Z"}`} {
+		answer := owner.Do("PUT", path, body).Expect(t, http.StatusOK)
+		if answer.Body != before.Body {
+			t.Errorf("%s: got %s, want %s", body, answer.Body, before.Body)
+		}
+		stranger.Do("PUT", path, body).ExpectError(t, 403, "common.rbac_no_rec_access")
+		owner.Do("PUT", "/v1/customers/"+store.NewID()+"/kyc", body).ExpectError(t, 404, "customers.customer_not_found")
+		owner.With("If-Match", `"0"`).Do("PUT", path, body).Expect(t, http.StatusPreconditionFailed)
+	}
+	if after := owner.Do("GET", "/v1/customers/"+id, nil); after.Body != before.Body || after.Header.Get("ETag") != before.Header.Get("ETag") {
+		t.Errorf("got %s, want %s", after.Body, before.Body)
+	}
 }
 
 func TestKYC_EncryptsNumbersAndMasksThem(t *testing.T) {

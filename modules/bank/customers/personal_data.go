@@ -115,7 +115,7 @@ const (
 
 	eraseDocument = `
 		UPDATE kyc_documents SET
-			number_sealed = '', number_key = 'erased ' || id, country = '', country_key = '', expiry_date = NULL, warned_at = NULL,
+			number_sealed = '', number_key = 'erased ' || id, given_type = '', country = '', country_key = '', expiry_date = NULL, warned_at = NULL,
 			updated_at = $2, version = version + 1
 		WHERE id = $1`
 

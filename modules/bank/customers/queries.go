@@ -163,19 +163,24 @@ const updateVerificationStatement = `
 	WHERE id = $1`
 
 const selectDocuments = `
-	SELECT id, type, number_sealed, number_key, country, expiry_date, created_at, ` + countFiles + `
+	SELECT id, type, ` + givenType + `, number_sealed, number_key, country, expiry_date, created_at, ` + countFiles + `
 	FROM kyc_documents
 	WHERE customer_id = $1
 	ORDER BY created_at, id`
+
+// givenType is the type of a document as it was given.
+const givenType = `CASE WHEN kyc_documents.given_type = '' THEN kyc_documents.type ELSE kyc_documents.given_type END`
 
 const countFiles = `(SELECT COUNT(*) FROM attached_files a WHERE a.record_id = kyc_documents.id AND a.record_type = 'kyc_documents')`
 
 const upsertDocumentStatement = `
 	INSERT INTO kyc_documents (
-		id, customer_id, type, number_sealed, number_key, country, country_key, expiry_date, created_at, created_by, updated_at)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $9)
+		id, customer_id, type, number_sealed, number_key, country, country_key, expiry_date, created_at, created_by, updated_at,
+		given_type, late)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $9, $11, $12)
 	ON CONFLICT (customer_id, type, number_key, country_key) DO UPDATE SET
 		number_sealed = excluded.number_sealed, country = excluded.country, expiry_date = excluded.expiry_date,
+		given_type = excluded.given_type, late = kyc_documents.late AND excluded.late,
 		warned_at = NULL, updated_at = excluded.updated_at, version = kyc_documents.version + 1`
 
 // updateOlderNumberStatement moves a document from its hash under a former key to the present one.
@@ -218,7 +223,7 @@ const hasDecidedStatement = `
 	LIMIT 1`
 
 const selectValidity = `
-	SELECT id, type, number_key, country_key, expiry_date, ` + countFiles + ` FROM kyc_documents WHERE customer_id = $1`
+	SELECT id, type, ` + givenType + `, number_key, country_key, expiry_date, ` + countFiles + ` FROM kyc_documents WHERE customer_id = $1`
 
 const selectIdentitiesStatement = `SELECT name_hash, birth_hash FROM customer_identities WHERE customer_id = $1`
 
@@ -233,12 +238,13 @@ const insertFormerAddress = `
 	INSERT INTO customer_addresses (customer_id, digest, until) VALUES ($1, $2, $3)
 	ON CONFLICT (customer_id, digest) DO UPDATE SET until = excluded.until`
 
-// selectExpired finds verified customers that have identity documents, all of which expired before the day $1.
+// selectExpired finds verified customers whose identity documents have all expired before the day $1. Those that had expired when they
+// were submitted alone expire nobody.
 const selectExpired = `
 	SELECT c.id FROM customers c
 	WHERE c.kyc_status = 'verified'
 		AND EXISTS (SELECT 1 FROM kyc_documents d
-			WHERE d.customer_id = c.id AND d.type IN ('passport', 'identity_card', 'residence_permit', 'driving_licence'))
+			WHERE d.customer_id = c.id AND d.type IN ('passport', 'identity_card', 'residence_permit', 'driving_licence') AND NOT d.late)
 		AND NOT EXISTS (SELECT 1 FROM kyc_documents d
 			WHERE d.customer_id = c.id AND d.type IN ('passport', 'identity_card', 'residence_permit', 'driving_licence')
 				AND (d.expiry_date IS NULL OR d.expiry_date >= $1))
@@ -270,7 +276,7 @@ func upsertDocument(ctx context.Context, tx *store.Tx, d sealedDocument, by stri
 		}
 	}
 	_, err := tx.Exec(ctx, upsertDocumentStatement, d.id, d.customerID, string(d.kind), d.number, d.numberKey, d.country, d.countryKey,
-		dateColumn(d.expiryDate), tx.Now(), by)
+		dateColumn(d.expiryDate), tx.Now(), by, d.givenIfOther(), d.late)
 	if err != nil {
 		return err
 	}
@@ -364,7 +370,7 @@ var documentProof = records.Proof{
 }
 
 const selectDocument = `
-	SELECT id, type, country, expiry_date, created_at, customer_id, number_key, country_key, created_by, updated_at
+	SELECT id, type, ` + givenType + `, late, country, expiry_date, created_at, customer_id, number_key, country_key, created_by, updated_at
 	FROM kyc_documents
 	WHERE id = $1`
 
@@ -379,13 +385,20 @@ type storedDocument struct {
 	CountryKey string     `json:"country_key"`
 	CreatedBy  string     `json:"created_by"`
 	UpdatedAt  store.Time `json:"updated_at"`
+
+	// Documents of earlier versions have neither.
+	Kind DocumentType `json:"kind,omitzero"` // unless it is the given type
+	Late bool         `json:"late,omitzero"`
 }
 
 func readDocument(ctx context.Context, q store.Querier, id string) (store.Record, error) {
 	var d Document
 	var s storedDocument
-	err := q.QueryRow(ctx, selectDocument, id).Scan(&d.ID, (*string)(&d.Type), &d.Country, &d.ExpiryDate, &d.CreatedAt,
+	err := q.QueryRow(ctx, selectDocument, id).Scan(&d.ID, (*string)(&s.Kind), &d.Type, &s.Late, &d.Country, &d.ExpiryDate, &d.CreatedAt,
 		&s.CustomerID, &s.NumberKey, &s.CountryKey, &s.CreatedBy, &s.UpdatedAt)
+	if string(s.Kind) == d.Type {
+		s.Kind = ""
+	}
 	return store.Record{Answer: d, Stored: s}, err
 }
 

@@ -209,11 +209,16 @@ func (k *KYC) addDecisions(all []PendingDecision) (err error) {
 	return nil
 }
 
-// SubmitKYC adds documents to a customer. It moves a customer whose verification has not started, was rejected or expired to
-// pending. With verified_at from a reviewer it moves the customer to verified, which is a decision. It returns
+// SubmitKYC adds documents to a customer. A valid document moves a customer whose verification has not started, was rejected or
+// expired to pending. With verified_at from a reviewer it moves the customer to verified, which is a decision. It returns
 // apierr.InvalidKYCTransition when the documents do not support that, and apierr.SelfVerification for a reviewer who is the
 // customer, and apierr.DecisionWaits for a verification while a decision waits, and apierr.ScreeningOpen for one with hits. A verification that needs a second person waits for them.
 func (s *Service) SubmitKYC(ctx context.Context, in SubmitInput) (endpoint.Result, error) {
+	verifies := in.verifiedAt != nil && mayReview(access.From(ctx))
+	if !verifies && len(in.documents) == 0 { // nothing to change
+		c, err := records.GetForUpdate(ctx, s.db, table, in.ID, access.Update)
+		return Decision{c, nil}.answer(), err
+	}
 	if err := s.Allow(ctx, s.db, in.ID, access.Update); err != nil {
 		return endpoint.Result{}, err
 	}
@@ -222,22 +227,23 @@ func (s *Service) SubmitKYC(ctx context.Context, in SubmitInput) (endpoint.Resul
 		return endpoint.Result{}, err
 	}
 	screened := ""
-	if in.verifiedAt != nil {
+	if verifies {
 		if screened, err = s.screen(ctx, in.ID); err != nil {
 			return endpoint.Result{}, err
 		}
 	}
 	prepare := func(ctx context.Context, q store.Querier, before Customer) (preparedChange, error) {
 		now := s.db.Now()
-		if err := in.checkDates(types.DateOf(now.Std()), now); err != nil {
-			return preparedChange{}, err
+		if verifies && *in.verifiedAt > now {
+			return preparedChange{}, apierr.Invalid("verified_at", "invalid.date_future")
 		}
 		c := before
-		if c.KYCStatus == NotStarted || c.KYCStatus == Rejected || c.KYCStatus == Expired {
+		opens := c.KYCStatus == NotStarted || c.KYCStatus == Rejected || c.KYCStatus == Expired
+		if opens && (verifies || in.hasValid(types.DateOf(now.Std()))) {
 			c.KYCStatus, c.VerificationLevel = Pending, LevelNone
 		}
-		if in.verifiedAt != nil && mayReview(access.From(ctx)) {
-			if err := endpoint.RequireAssurance(ctx, endpoint.Fresh); err != nil {
+		if verifies {
+			if err := endpoint.RequireAssurance(ctx, endpoint.Decision); err != nil {
 				return preparedChange{}, err
 			}
 			if err := s.verify(ctx, q, &c, sealed, *in.verifiedAt); err != nil {
@@ -287,6 +293,15 @@ func (s *Service) verify(ctx context.Context, q store.Querier, c *Customer, subm
 
 // nextStatuses returns the states that a reviewer may choose. It never returns nil.
 func nextStatuses(status Status) []Status { return append([]Status{}, transitions[status]...) }
+
+// findReviewed finds a customer about whom the caller may decide.
+func (s *Service) findReviewed(ctx context.Context, ids []string, _ any) error {
+	_, err := table.Get(ctx, s.db, ids[0], access.Update)
+	if err == nil && !mayReview(access.From(ctx)) {
+		err = apierr.NoAccess
+	}
+	return err
+}
 
 // Decide changes the state or the level of a customer, or stores a decision that waits for a second person. It returns
 // apierr.NoAccess for callers who are no reviewers, apierr.SelfVerification for a reviewer who is the customer,

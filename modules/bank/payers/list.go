@@ -68,8 +68,8 @@ func (in *ListInput) Validate(v *apierr.Fields) {
 		query["cursor"] = []string{*in.Cursor}
 	}
 	if in.Country != nil {
-		if !isCountryForm(*in.Country) {
-			v.Add("country", "payers.country_form")
+		if _, err := types.ParseCountry(*in.Country); err != nil {
+			validate.Note(v, "country", err)
 		}
 		query["search.country"] = []string{*in.Country}
 	}
@@ -83,12 +83,6 @@ func (in *ListInput) Validate(v *apierr.Fields) {
 	in.query.BindQuery(query, v)
 	in.Text.Validate(v)
 	in.query = in.query.WithText(in.Text, payers.From)
-}
-
-// isCountryForm reports whether a text has the form of an alpha-3 code. The filter accepts unassigned codes, which match
-// nothing.
-func isCountryForm(text string) bool {
-	return len(text) == 3 && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
 // likeEscapes escapes the wildcards of LIKE.

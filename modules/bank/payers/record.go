@@ -25,7 +25,7 @@ type Payer struct {
 	Email      *string        `json:"email"`
 	Name       *string        `json:"name" doc:"The name of a person. A payer has a name, a company or both."`
 	Company    *string        `json:"company" doc:"The name of a company."`
-	Country    *string        `json:"country" pattern:"^[A-Z]{3}$" doc:"ISO 3166-1 alpha-3."`
+	Country    *string        `json:"country" pattern:"^[A-Z]{3}$" doc:"ISO 3166-1 alpha-3, XKX for Kosovo, or another code of three letters."`
 	Active     bool           `json:"active"`
 	Metadata   jsontext.Value `json:"metadata"`
 	CreatedAt  store.Time     `json:"created_at"`

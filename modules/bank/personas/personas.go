@@ -39,7 +39,7 @@ type Persona struct {
 	LastName    string         `json:"last_name"`
 	DateOfBirth types.Date     `json:"date_of_birth" nullable:"false"`
 	DateOfDeath types.Date     `json:"date_of_death"`
-	Nationality *string        `json:"nationality" pattern:"^[A-Z]{3}$" doc:"ISO 3166-1 alpha-3."`
+	Nationality *string        `json:"nationality" pattern:"^[A-Z]{3}$" doc:"ISO 3166-1 alpha-3, XKX for Kosovo, or a code of ICAO 9303-3 such as XXA for a stateless person."`
 	HashID      *string        `json:"hash_id" format:"-" doc:"A name for the identity that the caller chooses."`
 	Active      bool           `json:"active"`
 	Metadata    jsontext.Value `json:"metadata"`

@@ -78,14 +78,10 @@ type document struct {
 // send returns the handler that writes a document about persons of a kind. It reads a bounded number of rows at a time and writes
 // them at once, so that the size of a document does not matter. A document that ends early, because of a failure, is no JSON.
 func (s *Service) send(kind personal.Kind, d document) func(ctx context.Context, r *endpoint.Request) error {
-	name := "id"
-	if kind == personal.Persona {
-		name = "persona_id"
-	}
 	return func(ctx context.Context, r *endpoint.Request) error {
-		id, err := types.ParseID(r.Params[0])
+		id, err := parseSubject(kind, r.Params[0])
 		if err != nil {
-			return apierr.Invalid(name, "invalid.uuid")
+			return err
 		}
 		subject := personal.Subject{Kind: kind, ID: id}
 		if err := d.allow(ctx, subject); err != nil {
@@ -142,6 +138,35 @@ func (s *Service) allowReport(ctx context.Context, subject personal.Subject) err
 		return apierr.NoAccess
 	}
 	return nil
+}
+
+// allowErasure lets callers who may delete the record of the person.
+func (s *Service) allowErasure(ctx context.Context, subject personal.Subject) error {
+	return s.allow(ctx, s.db, subject, access.Delete)
+}
+
+// find returns an [endpoint.Endpoint.Find] for an operation on persons of a kind.
+func (s *Service) find(kind personal.Kind, allow func(context.Context, personal.Subject) error) func(context.Context, []string, any) error {
+	return func(ctx context.Context, ids []string, _ any) error {
+		id, err := parseSubject(kind, ids[0])
+		if err != nil {
+			return err
+		}
+		return allow(ctx, personal.Subject{Kind: kind, ID: id})
+	}
+}
+
+// parseSubject parses the id in the path of an operation on a person.
+func parseSubject(kind personal.Kind, given string) (string, error) {
+	id, err := types.ParseID(given)
+	if err == nil {
+		return id, nil
+	}
+	name := "id"
+	if kind == personal.Persona {
+		name = "persona_id"
+	}
+	return "", apierr.Invalid(name, "invalid.uuid")
 }
 
 // sections returns the sections about persons of a kind, those of the module that owns their record first.

@@ -127,6 +127,11 @@ func dateColumn(d types.Date) *string {
 	return &text
 }
 
+// findHeld finds a customer whose hold the caller may set or remove.
+func (s *Service) findHeld(ctx context.Context, ids []string, _ any) error {
+	return s.Customers.Allow(ctx, s.db, ids[0], access.Delete)
+}
+
 // RemoveHold removes the legal hold of a customer. It returns apierr.HoldNotFound.
 func (s *Service) RemoveHold(ctx context.Context, in endpoint.ByID) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
@@ -241,11 +246,8 @@ func (s *Service) GetRelationship(ctx context.Context, in endpoint.ByID) (Relati
 func (s *Service) SetRelationship(ctx context.Context, in RelationshipInput) (endpoint.Result, error) {
 	var r Relationship
 	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		if err := s.Customers.Allow(ctx, tx, in.ID, access.Update); err != nil {
+		if err := s.allowReviewer(ctx, tx, in.ID); err != nil {
 			return err
-		}
-		if !access.From(ctx).May(access.Customers, access.Update) {
-			return apierr.NoAccess
 		}
 		before, err := s.relationship(ctx, tx, in.ID)
 		if err != nil {
@@ -302,4 +304,19 @@ func (s *Service) newEnd(ctx context.Context, tx *store.Tx, in RelationshipInput
 		return newEnd{at: &ended}, s.Customers.CheckSecondPerson(ctx, tx, in.ID, p.ProposedBy)
 	}
 	return newEnd{at: before.EndedAt, proposed: &ended, proposedAt: &now, proposedBy: records.Actor(ctx)}, nil
+}
+
+// allowReviewer lets callers who may update all customers.
+func (s *Service) allowReviewer(ctx context.Context, q store.Querier, id string) error {
+	if err := s.Customers.Allow(ctx, q, id, access.Update); err != nil {
+		return err
+	}
+	if !access.From(ctx).May(access.Customers, access.Update) {
+		return apierr.NoAccess
+	}
+	return nil
+}
+
+func (s *Service) findReviewed(ctx context.Context, ids []string, _ any) error {
+	return s.allowReviewer(ctx, s.db, ids[0])
 }

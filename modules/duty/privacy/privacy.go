@@ -199,7 +199,8 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Summary: "Get the business relationship with a customer, and until when its data must be kept.",
 			Faults:  []apierr.Kind{apierr.CustomerNotFound}, Handle: endpoint.JSON(http.StatusOK, s.GetRelationship)},
 		{Name: "privacy.relationship.set", Method: http.MethodPut, Path: "/v1/customers/{id}/relationship",
-			Access: access.On(access.Customers, access.Update), Assurance: endpoint.Fresh, Roles: advisors, Summary: "Record the end of the business relationship with a customer.",
+			Access: access.On(access.Customers, access.Update), Assurance: endpoint.Decision, Find: s.findReviewed,
+			Roles: advisors, Summary: "Record the end of the business relationship with a customer.",
 			Faults: []apierr.Kind{apierr.CustomerNotFound, apierr.RecordErased, apierr.SecondPersonRequired, apierr.SelfVerification, apierr.PreconditionFailed},
 			Doc: endpoint.Doc{Answers: []endpoint.Answer{
 				{Status: http.StatusOK, Body: Relationship{}},
@@ -209,10 +210,12 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "privacy.hold.get", Method: http.MethodGet, Path: "/v1/customers/{id}/legal-hold", Access: customer,
 			Summary: "Get the legal hold of a customer, or that there is none.",
 			Faults:  []apierr.Kind{apierr.CustomerNotFound}, Handle: endpoint.JSON(http.StatusOK, s.GetHold)},
-		{Name: "privacy.hold.set", Method: http.MethodPut, Path: "/v1/customers/{id}/legal-hold", Access: remove, Assurance: endpoint.SecondFactor,
+		{Name: "privacy.hold.set", Method: http.MethodPut, Path: "/v1/customers/{id}/legal-hold", Access: remove,
+			Assurance: endpoint.SecondFactor, Find: s.findHeld,
 			Summary: "Place a customer under a legal hold: its data cannot be erased.",
 			Faults:  []apierr.Kind{apierr.CustomerNotFound, apierr.RecordErased}, Handle: endpoint.JSON(http.StatusOK, s.SetHold)},
-		{Name: "privacy.hold.remove", Method: http.MethodDelete, Path: "/v1/customers/{id}/legal-hold", Access: remove, Assurance: endpoint.SecondFactor,
+		{Name: "privacy.hold.remove", Method: http.MethodDelete, Path: "/v1/customers/{id}/legal-hold", Access: remove,
+			Assurance: endpoint.SecondFactor, Find: s.findHeld,
 			Summary: "Remove the legal hold of a customer.",
 			Faults:  []apierr.Kind{apierr.CustomerNotFound, apierr.HoldNotFound}, Handle: endpoint.JSON(http.StatusOK, s.RemoveHold)},
 		{Name: "privacy.erasures.list", Method: http.MethodGet, Path: "/v1/erasures", Access: remove, Summary: "List erasures.",
@@ -232,7 +235,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 func (s *Service) exportRow(p person) endpoint.Endpoint {
 	return endpoint.Endpoint{
 		Name: "privacy.export_" + string(p.kind), Method: http.MethodGet, Path: p.path + "/export", Subject: p.subject,
-		Access: access.On(p.recType, access.Read), Assurance: endpoint.SecondFactor, Roles: p.roles,
+		Access: access.On(p.recType, access.Read), Assurance: endpoint.SecondFactor, Find: s.find(p.kind, s.allowExport), Roles: p.roles,
 		Summary: "Export what the caller may read about a " + string(p.kind) + ", as one JSON document.",
 		Faults:  []apierr.Kind{p.missing},
 		Doc: endpoint.Doc{
@@ -248,9 +251,10 @@ func (s *Service) exportRow(p person) endpoint.Endpoint {
 func (s *Service) reportRow(p person) endpoint.Endpoint {
 	return endpoint.Endpoint{
 		Name: "privacy.report_" + string(p.kind), Method: http.MethodGet, Path: p.path + "/report", Subject: p.subject,
-		Access: access.On(p.recType, access.ReadAll), Assurance: endpoint.SecondFactor, PeopleOnly: true,
-		Summary: "Report all that is held about a " + string(p.kind) + ", for the data-protection officer.",
-		Faults:  []apierr.Kind{p.missing},
+		Access: access.On(p.recType, access.ReadAll), Assurance: endpoint.SecondFactor, Find: s.find(p.kind, s.allowReport),
+		PeopleOnly: true,
+		Summary:    "Report all that is held about a " + string(p.kind) + ", for the data-protection officer.",
+		Faults:     []apierr.Kind{p.missing},
 		Doc: endpoint.Doc{
 			Description: "The form is that of the export, with the rows that only staff may read. The officer decides what of it the person gets. It contains no codes, keys or passwords.",
 			Answers:     []endpoint.Answer{{Status: http.StatusOK, Says: "The document.", Body: Export{}}},
@@ -276,8 +280,9 @@ func (s *Service) erasureRow(p person) endpoint.Endpoint {
 	}
 	return endpoint.Endpoint{
 		Name: "privacy.erase_" + string(p.kind), Method: http.MethodPost, Path: p.path + "/erasure", Subject: p.subject, OwnTime: true,
-		Access: access.On(p.recType, access.Delete), Assurance: endpoint.SecondFactor, Summary: "Erase the personal data of a " + string(p.kind) + ". This cannot be undone.",
-		Faults: faults,
+		Access: access.On(p.recType, access.Delete), Assurance: endpoint.SecondFactor, Find: s.find(p.kind, s.allowErasure),
+		Summary: "Erase the personal data of a " + string(p.kind) + ". This cannot be undone.",
+		Faults:  faults,
 		Doc: endpoint.Doc{Answers: []endpoint.Answer{
 			{Status: http.StatusOK, Says: "The data are erased, also from the files. A repeated request returns the first erasure.", Body: Erasure{}},
 			{Status: http.StatusAccepted, Says: "The erasure has begun and continues.", Body: Erasure{}},

@@ -39,7 +39,7 @@ type CheckInput struct {
 	Name        string   `json:"name" required:"true" maxLength:"500" example:"Sergej Lawrow" doc:"In any order of its parts and in any alphabet."`
 	Type        string   `json:"type" required:"false" enum:"individual,business" doc:"Entries of the other type are left out. Default: all are compared."`
 	DateOfBirth string   `json:"date_of_birth" required:"false" format:"date" example:"1950-03-21" doc:"Lowers the scores of entries with another one."`
-	Country     string   `json:"country" required:"false" example:"RUS" doc:"Nationality, registration or residence, as ISO 3166-1 code. Lowers the scores of entries with others."`
+	Country     string   `json:"country" required:"false" example:"RUS" doc:"Nationality, registration or residence: a country of ISO 3166-1 or Kosovo, with two or three letters, lowers the scores of entries with others. Other codes of three letters, such as XXA, change nothing."`
 	Threshold   *float64 `json:"threshold" required:"false" minimum:"0" maximum:"1" default:"0.7" doc:"The lowest score of a match."`
 	Limit       *int     `json:"limit" required:"false" minimum:"1" maximum:"100" default:"10" doc:"The most matches."`
 
@@ -64,8 +64,11 @@ func (in *CheckInput) Validate(v *apierr.Fields) {
 		year, month, day := born.Start().Date()
 		in.signals.Births = []names.Birth{{Year: year, Month: int(month), Day: day}}
 	}
-	if country := validate.Parsed(v, "country", in.Country, types.CountryOf); country != "" {
-		in.signals.Countries = []string{country.String()}
+	in.signals.Countries = alpha3(in.Country)
+	if in.Country != "" && len(in.signals.Countries) == 0 { // no country; a nationality may have another code
+		if _, err := types.ParseCountry(in.Country); err != nil {
+			validate.Note(v, "country", types.RuleCountry)
+		}
 	}
 	if t := in.Threshold; t != nil && !(*t >= 0 && *t <= 1) {
 		v.Add("threshold", "invalid.range", apierr.Args{"Min": 0, "Max": 1})

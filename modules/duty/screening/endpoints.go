@@ -13,6 +13,7 @@ import (
 	"kontor/server/endpoint"
 	"kontor/server/metrics"
 	"kontor/server/ratelimit"
+	"kontor/store"
 )
 
 // listForm is the form of an upload, for the API document.
@@ -46,7 +47,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle: endpoint.Streamed(http.StatusCreated, []string{upload.FormMedia}, s.upload)},
 		{Name: "screening.lists", Method: http.MethodGet, Path: "/v1/screening/lists", Roles: staff, Summary: "List the lists that are in force.",
 			Doc: endpoint.Doc{Search: listOfLists.Search()}, Handle: endpoint.JSON(http.StatusOK, s.page)},
-		{Name: "screening.drop", Method: http.MethodDelete, Path: "/v1/screening/lists/{id}", Assurance: endpoint.Fresh,
+		{Name: "screening.drop", Method: http.MethodDelete, Path: "/v1/screening/lists/{id}", Assurance: endpoint.Fresh, Find: s.findList,
 			Subject: access.NoSubject("lists give no rights"), Summary: "Drop a list.",
 			Faults: []apierr.Kind{apierr.ScreeningListNotFound}, Handle: endpoint.JSON(http.StatusOK, s.drop)},
 		{Name: "screening.hits", Method: http.MethodGet, Path: "/v1/screening/hits", Roles: staff, Access: review,
@@ -55,7 +56,8 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "screening.hit", Method: http.MethodGet, Path: "/v1/screening/hits/{id}", Roles: staff, Access: review,
 			Summary: "Get a hit with both sides, the evidence and the history.", Doc: endpoint.Doc{Description: hitNotes},
 			Faults: []apierr.Kind{apierr.ScreeningHitNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Hit)},
-		{Name: "screening.decide", Method: http.MethodPost, Path: "/v1/screening/hits/{id}/decide", Roles: staff, Access: review, Assurance: endpoint.Fresh,
+		{Name: "screening.decide", Method: http.MethodPost, Path: "/v1/screening/hits/{id}/decide", Roles: staff, Access: review,
+			Assurance: endpoint.Decision, Find: s.findHit,
 			Summary: "Dismiss or confirm a hit, or decide as the second person.", Doc: endpoint.Doc{Description: decideNotes, Answers: []endpoint.Answer{
 				{Status: http.StatusOK, Body: hit.Hit{}},
 				{Status: http.StatusAccepted, Says: "The decision waits for a second person.", Body: hit.Hit{}},
@@ -108,6 +110,19 @@ func (s *Service) AddMetrics(scrape *metrics.Scrape) {
 	scrape.Gauge("kontor_screening_lists", "Lists that are searched.", float64(len(current.lists)))
 	scrape.Gauge("kontor_screening_lists_too_old", "Lists that are older than screening.max_age_days.", float64(old))
 	scrape.Gauge("kontor_screening_oldest_list_seconds", "Time since the list was loaded that was loaded first.", oldest.Seconds())
+}
+
+func (s *Service) findList(ctx context.Context, ids []string, _ any) error {
+	exists, err := store.Exists(ctx, s.db, selectListID, ids[0])
+	if err == nil && !exists {
+		err = apierr.ScreeningListNotFound
+	}
+	return err
+}
+
+func (s *Service) findHit(ctx context.Context, ids []string, _ any) error {
+	_, err := s.visible(ctx, s.db, ids[0])
+	return err
 }
 
 func (s *Service) drop(ctx context.Context, in endpoint.ByID) (endpoint.Message, error) {

@@ -179,7 +179,7 @@ func (l *load) write(ctx context.Context, fn func(tx *store.Tx) error) error {
 // add takes an entry of the file.
 func (l *load) add(ctx context.Context, e lists.Entry) error {
 	e.SourceID = cleanID(e.SourceID)
-	text, err := json.Marshal(content{e.SourceID, e.Kind, e.Names, e.Programs, e.Births, alpha3(e.Countries)}, json.Deterministic(true))
+	text, err := json.Marshal(content{e.SourceID, e.Kind, e.Names, e.Programs, e.Births, alpha3(e.Countries...)}, json.Deterministic(true))
 	if err != nil {
 		return err
 	}
@@ -192,9 +192,9 @@ func (l *load) add(ctx context.Context, e lists.Entry) error {
 	return l.flush(ctx)
 }
 
-// alpha3 returns codes in the form of the API. Those of former countries have none and are left out: no customer has one, so that they
-// would contradict every customer.
-func alpha3(codes []string) []string {
+// alpha3 returns the codes of countries in the form of the API. Others are left out: a former country on a list would contradict every
+// customer, and a nationality such as XXA (stateless) every list.
+func alpha3(codes ...string) []string {
 	var all []string
 	for _, code := range codes {
 		if country, err := types.CountryOf(code); err == nil {

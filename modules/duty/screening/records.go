@@ -74,6 +74,8 @@ const (
 		ON CONFLICT (id) DO UPDATE SET name = excluded.name, format = excluded.format, version = excluded.version, entries = excluded.entries, size = excluded.size,
 			sha256 = excluded.sha256, added = excluded.added, changed = excluded.changed, removed = excluded.removed,
 			loaded_at = excluded.loaded_at, loaded_by = excluded.loaded_by, load = excluded.load`
+	selectListID = `SELECT 1 FROM screening_lists WHERE id = $1`
+
 	deleteList = `DELETE FROM screening_lists WHERE id = $1`
 	deleteLoad = `DELETE FROM screening_loads WHERE list_id = $1`
 )

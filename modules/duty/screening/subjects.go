@@ -52,11 +52,7 @@ func (of source) scan(row store.Scanner) (subject, error) {
 	s := subject{source: of}
 	var nationality, country string
 	err := row.Scan(&s.id, &s.customerID, &s.name, &s.company, &s.birth, &nationality, &country)
-	for _, code := range []string{nationality, country} {
-		if c, err := types.CountryOf(code); err == nil && c.String() != "" {
-			s.countries = append(s.countries, c.String())
-		}
-	}
+	s.countries = alpha3(nationality, country)
 	slices.Sort(s.countries)
 	s.countries = slices.Compact(s.countries)
 	sum := sha256.Sum256([]byte(strings.Join(append([]string{s.name, s.company, s.birth}, s.countries...), "\x00")))

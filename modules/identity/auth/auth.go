@@ -154,8 +154,9 @@ type Peers struct {
 	Provider      Provider
 	ProviderName  string                         // of the operator's provider, for the sign-in screen; empty: none
 	Methods       map[signin.Kind]signin.Methods // the modules that own the methods of sign-in
-	ServiceTokens ServiceTokens                  // nil: there are none
-	Scopes        []string                       // the names of the endpoints that accept an API key
+	Credentials   signin.Restorer
+	ServiceTokens ServiceTokens // nil: there are none
+	Scopes        []string      // the names of the endpoints that accept an API key
 }
 
 // New returns the module on a database. Close it when the server has stopped.
@@ -247,7 +248,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSON(http.StatusOK, s.reauthenticateOptions)},
 		// Public: its callers may not be able to sign in. The token of the link authenticates them, for this change only.
 		{Name: "auth.undo", Method: http.MethodPost, Path: "/authenticate/undo", Access: access.Public, Limit: ratelimit.Public,
-			Summary: "Remove a new way to sign in with the link of the message about it.",
+			Summary: "Remove a new way to sign in, or restore a deleted one, with the link of the message about it.",
 			Faults:  []apierr.Kind{apierr.UndoInvalid},
 			Handle:  endpoint.JSON(http.StatusOK, s.undo)},
 		{Name: "auth.sessions", Method: http.MethodGet, Path: "/v1/users/{id}/sessions", Roles: users,
@@ -267,9 +268,11 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Doc:    endpoint.Doc{Search: keyList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.listKeys)},
 		{Name: "auth.revoke_key", Method: http.MethodDelete, Path: "/v1/api-keys/{id}",
-			Subject: access.NoSubject("API keys hold no rights to records"),
-			Access:  access.On(access.APIKeys, access.Delete), Assurance: endpoint.SecondFactor, Summary: "Revoke an API key.",
-			Faults: []apierr.Kind{apierr.APIKeyNotFound}, Handle: endpoint.JSON(http.StatusOK, s.revokeKey)},
+			Subject:   access.NoSubject("API keys hold no rights to records"),
+			Access:    access.On(access.APIKeys, access.Delete),
+			Assurance: endpoint.SecondFactor, Find: records.Finder(s.db, &keyTable, access.Delete),
+			Summary: "Revoke an API key.",
+			Faults:  []apierr.Kind{apierr.APIKeyNotFound}, Handle: endpoint.JSON(http.StatusOK, s.revokeKey)},
 		// Public: the keys are public, and other services verify access tokens with them.
 		{Name: "auth.public_keys", Method: http.MethodGet, Path: "/.well-known/jwks.json", Access: access.Public, Limit: ratelimit.Public,
 			Summary: "Get the public keys that verify access tokens.",

@@ -23,7 +23,7 @@ func (s *Service) PersonalData() []personal.Table {
 		{Name: "sign_in_failures", Holds: "failures to sign in, under keyed hashes of the user and of sign-in names", Unexported: "Digests say nothing to their subject."},
 		{Name: "sign_in_values", Holds: "keyed hashes of tried sign-in names, for an hour", Unexported: "Digests say nothing to their subject."},
 		{Name: "auth_challenges", Holds: "sealed data of sign-ins that have begun, for minutes", Unexported: "It lives for minutes, within one sign-in."},
-		{Name: "sign_in_undos", Holds: "hashes of the links that remove a new method of sign-in, for a day; they are not exported", Unexported: "A hash of a secret must not leave the system."},
+		{Name: "sign_in_undos", Holds: "hashes of the links that remove a new method of sign-in or restore a deleted credential, and that credential, for a day; they are not exported", Unexported: "A hash of a secret must not leave the system."},
 		{Name: "factor_duties", Holds: "since when a user must have a second factor; it is not exported", Unexported: "The user reads it as factor_required_by, as long as it matters."},
 		{Name: "signing_keys", Why: "It holds the keys that sign access tokens."},
 		{Name: "api_keys", Why: "Keys belong to programs; the name is a note of administrators."},

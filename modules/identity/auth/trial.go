@@ -19,12 +19,15 @@ import (
 // undoBytes is the length of the token of a link that removes a new method. It is short, because the link is also in SMS.
 const undoBytes = 16
 
-const actionUndo = "auth.method_undone"
+const (
+	actionUndo    = "auth.method_undone"
+	actionRestore = "auth.method_restored"
+)
 
 const (
-	insertUndo = `INSERT INTO sign_in_undos (id, user_id, kind, method_id, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6)`
+	insertUndo = `INSERT INTO sign_in_undos (id, user_id, kind, method_id, created_at, expires_at, removed) VALUES ($1, $2, $3, $4, $5, $6, $7)`
 
-	selectUndo = `SELECT user_id, kind, method_id FROM sign_in_undos WHERE id = $1 AND expires_at > $2`
+	selectUndo = `SELECT user_id, kind, method_id, removed FROM sign_in_undos WHERE id = $1 AND expires_at > $2`
 
 	deleteUndos = `DELETE FROM sign_in_undos WHERE method_id = $1`
 
@@ -107,9 +110,18 @@ func (s *Service) dropMethod(ctx context.Context, tx *store.Tx, m signin.Method,
 // NewUndo returns the path of the link that removes a new method, and what stores its token. The token is in the fragment, which
 // browsers do not send: it is in no log, and opening the link changes nothing.
 func (s *Service) NewUndo(kind signin.Kind, userID, id string) (path string, keep func(ctx context.Context, tx *store.Tx) error) {
+	return newUndo("/undo#", kind, userID, id, "")
+}
+
+// NewRestore is NewUndo for the link that restores a removed credential. The query lets the console ask the right question.
+func (s *Service) NewRestore(userID, id, state string) (path string, keep func(ctx context.Context, tx *store.Tx) error) {
+	return newUndo("/undo?restore#", signin.Credential, userID, id, state)
+}
+
+func newUndo(path string, kind signin.Kind, userID, id, removed string) (string, func(ctx context.Context, tx *store.Tx) error) {
 	token := newSecret(undoBytes)
-	return "/undo#" + token, func(ctx context.Context, tx *store.Tx) error {
-		return tx.Run(ctx, insertUndo, tokenHash(token), userID, string(kind), id, tx.Now(), tx.Now().Add(signin.Trial))
+	return path + token, func(ctx context.Context, tx *store.Tx) error {
+		return tx.Run(ctx, insertUndo, tokenHash(token), userID, string(kind), id, tx.Now(), tx.Now().Add(signin.Trial), removed)
 	}
 }
 
@@ -127,18 +139,24 @@ func (in *undoInput) Validate(v *apierr.Fields) {
 	}
 }
 
-// undo removes the new method of a link, and ends all sessions of its user: those that were opened with the method, and the one
-// that has added it. It returns apierr.UndoInvalid for every token that is unknown, used or expired, and for a method that does not
-// exist any more.
+// undo removes the new method of a link, or restores the removed credential of a link, and ends all sessions of its user: those that
+// were opened with the method, and the one that has changed it. It returns apierr.UndoInvalid for every token that is unknown, used or
+// expired, for a method that does not exist any more, and for a credential that cannot be restored.
 func (s *Service) undo(ctx context.Context, in undoInput) (endpoint.Message, error) {
 	if !isSecret(in.Token, undoBytes) {
 		return endpoint.Message{}, apierr.UndoInvalid
 	}
+	done := actionUndo
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		var wanted signin.Method
-		err := tx.QueryRow(ctx, selectUndo, tokenHash(in.Token), tx.Now()).Scan(&wanted.UserID, &wanted.Kind, &wanted.ID)
+		var removed string
+		err := tx.QueryRow(ctx, selectUndo, tokenHash(in.Token), tx.Now()).Scan(&wanted.UserID, &wanted.Kind, &wanted.ID, &removed)
 		if err != nil {
 			return records.OrMissing(err, apierr.UndoInvalid)
+		}
+		if removed != "" {
+			done = actionRestore
+			return s.restore(ctx, tx, wanted, removed)
 		}
 		methods, err := s.onTrial(ctx, tx, wanted.UserID)
 		if err != nil {
@@ -156,7 +174,20 @@ func (s *Service) undo(ctx context.Context, in undoInput) (endpoint.Message, err
 		}
 		return apierr.UndoInvalid
 	})
-	return endpoint.Confirm(ctx, s.options.Texts, "auth.method_undone"), err
+	return endpoint.Confirm(ctx, s.options.Texts, done), err
+}
+
+// restore restores a removed credential. Its links end.
+func (s *Service) restore(ctx context.Context, tx *store.Tx, m signin.Method, removed string) error {
+	tx.Audit(store.AuditEntry{Actor: store.NilID, Action: actionRestore, RecType: access.Users.Name, RecID: m.UserID})
+	if err := s.EndSessions(ctx, tx, m.UserID, ""); err != nil {
+		return err
+	}
+	if err := tx.Run(ctx, deleteUndos, m.ID); err != nil {
+		return err
+	}
+	s.Changed(tx, m.UserID)
+	return s.Peers.Credentials.Restore(ctx, tx, removed)
 }
 
 const (

@@ -62,15 +62,20 @@ func newCredential(userID string, id identifier) Credential {
 		Validated: channel(id.kind) == ""}
 }
 
-// insert stores a credential. It replaces an old claim of the same value. It returns apierr.CredentialExists.
+// insert stores a new credential. It replaces an old claim of the same value. It returns apierr.CredentialExists.
 func (s *Service) insert(ctx context.Context, tx *store.Tx, c *Credential, by string) error {
-	if err := s.deleteOldClaim(ctx, tx, c.key, by); err != nil {
-		return err
-	}
 	c.CreatedAt = tx.Now()
 	if c.Validated {
 		now := tx.Now()
 		c.ValidatedAt = &now
+	}
+	return s.put(ctx, tx, *c, by)
+}
+
+// put stores a credential as it is.
+func (s *Service) put(ctx context.Context, tx *store.Tx, c Credential, by string) error {
+	if err := s.deleteOldClaim(ctx, tx, c.key, by); err != nil {
+		return err
 	}
 	_, err := tx.Exec(ctx, insertCredential, c.ID, c.UserID, c.Type, c.Value, c.key, c.Validated, c.ValidatedAt, c.CreatedAt, by, c.trustedFrom,
 		types.NameSkeleton(c.Value), c.session)
@@ -136,19 +141,10 @@ func (s *Service) listCredentials(ctx context.Context, in list.OfInput) (list.Pa
 }
 
 // deleteCredential deletes a credential. The last validated credential of a user stays, and so do older ones while a new
-// one is on trial. It returns apierr.UserNotFound for an unknown credential, apierr.NoAccess, apierr.LastCredential,
-// apierr.CredentialTooNew, and for an own credential that is validated what signin.Rule.Prove returns.
+// one is on trial. The message about the deletion has a link that restores the credential, if users delete one of their own. It returns
+// apierr.UserNotFound for an unknown credential, apierr.NoAccess, apierr.LastCredential and apierr.CredentialTooNew.
 func (s *Service) deleteCredential(ctx context.Context, in deleteCredentialInput) (endpoint.Message, error) {
-	c, err := s.deletable(ctx, s.db, in.CredentialID)
-	if err != nil {
-		return endpoint.Message{}, err
-	}
-	if c.Validated && access.From(ctx).UserID == c.UserID {
-		if err := s.auth.Prove(ctx, in.Proof); err != nil {
-			return endpoint.Message{}, err
-		}
-	}
-	err = s.db.InTx(ctx, func(tx *store.Tx) error {
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		c, err := s.deletable(ctx, tx, in.CredentialID)
 		if err != nil {
 			return err
@@ -156,8 +152,14 @@ func (s *Service) deleteCredential(ctx context.Context, in deleteCredentialInput
 		if !c.Validated {
 			return s.remove(ctx, tx, c, records.Actor(ctx))
 		}
+		undo := ""
+		if access.From(ctx).UserID == c.UserID && !c.onTrial(tx.Now()) {
+			if undo, err = s.keepRemoved(ctx, tx, c); err != nil {
+				return err
+			}
+		}
 		// Before the deletion, so that the deleted address gets the message too.
-		if err := s.outbox.CredentialRemoved(ctx, tx, c.UserID, masked(c)); err != nil {
+		if err := s.outbox.CredentialRemoved(ctx, tx, c.UserID, masked(c), undo); err != nil {
 			return err
 		}
 		return s.remove(ctx, tx, c, records.Actor(ctx))
@@ -219,7 +221,7 @@ func (s *Service) Drop(ctx context.Context, tx *store.Tx, m signin.Method, annou
 		return err
 	}
 	if announce {
-		if err := s.outbox.CredentialRemoved(ctx, tx, c.UserID, masked(c)); err != nil {
+		if err := s.outbox.CredentialRemoved(ctx, tx, c.UserID, masked(c), ""); err != nil {
 			return err
 		}
 	}
@@ -246,12 +248,9 @@ func masked(c Credential) string {
 // apierr.TooManyCredentials, apierr.OTPSendLimited, apierr.ServiceAccount for a service account, and what signin.Rule.Prove returns.
 func (s *Service) addCredential(ctx context.Context, in addCredentialInput) (Credential, error) {
 	caller := access.From(ctx)
-	user, err := userTable.GetUnchecked(ctx, s.db, in.UserID)
+	user, err := s.userForCredential(ctx, in.UserID)
 	if err != nil {
 		return Credential{}, err
-	}
-	if caller.UserID != user.ID && !caller.May(access.Credentials, access.Create) {
-		return Credential{}, apierr.NoAccess
 	}
 	if user.Erased() {
 		return Credential{}, apierr.RecordErased
@@ -291,6 +290,21 @@ func (s *Service) addCredential(ctx context.Context, in addCredentialInput) (Cre
 		return nil
 	})
 	return c, err
+}
+
+// userForCredential returns a user to whom the caller may add a credential.
+func (s *Service) userForCredential(ctx context.Context, id string) (User, error) {
+	caller := access.From(ctx)
+	user, err := userTable.GetUnchecked(ctx, s.db, id)
+	if err == nil && caller.UserID != user.ID && !caller.May(access.Credentials, access.Create) {
+		err = apierr.NoAccess
+	}
+	return user, err
+}
+
+func (s *Service) findForCredential(ctx context.Context, ids []string, _ any) error {
+	_, err := s.userForCredential(ctx, ids[0])
+	return err
 }
 
 // addUsername adds a user name to a user. User names have no code, so that the response reveals whether a name is taken.

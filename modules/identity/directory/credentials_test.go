@@ -53,7 +53,7 @@ func TestAddCredential_ByAnAdministrator(t *testing.T) {
 		t.Errorf("got %s", r.Text)
 	}
 	// The user owns the credential, although an administrator created it.
-	h.call(m.token, "DELETE", "/v1/users/credentials/"+r.text("id"), proof).want(t, 200, "")
+	h.call(m.token, "DELETE", "/v1/users/credentials/"+r.text("id"), nil).want(t, 200, "")
 }
 
 func TestListCredentials_RequiresTheUserOrAGrant(t *testing.T) {
@@ -74,7 +74,7 @@ func TestDeleteCredential_KeepsTheLastValidatedCredential(t *testing.T) {
 	h := newHarness(t)
 	m, other := h.customer(email(1)), h.customer(email(2))
 	extra := h.call(m.token, "POST", m.path("/credentials"), credential("email", email(3))).want(t, 201, "").text("id")
-	remove := func(who, id string) reply { return h.call(who, "DELETE", "/v1/users/credentials/"+id, proof) }
+	remove := func(who, id string) reply { return h.call(who, "DELETE", "/v1/users/credentials/"+id, nil) }
 
 	remove(other.token, m.credential).want(t, 403, "common.rbac_no_rec_access")
 	remove(m.token, m.credential).want(t, 409, "users.last_credential") // the other one is not validated
@@ -98,7 +98,7 @@ func TestAddCredential_DeletionDoesNotResetLimits(t *testing.T) {
 	m := h.customer(email(1))
 	for range 3 {
 		id := h.call(m.token, "POST", m.path("/credentials"), credential("email", email(2))).want(t, 201, "").text("id")
-		h.call(m.token, "DELETE", "/v1/users/credentials/"+id, proof).want(t, 200, "")
+		h.call(m.token, "DELETE", "/v1/users/credentials/"+id, nil).want(t, 200, "")
 	}
 	h.call(m.token, "POST", m.path("/credentials"), credential("email", email(2))).want(t, 429, "users.otp_send_limited")
 	if list := h.call(m.token, "GET", m.path("/credentials"), nil); list.Body["total"] != 1.0 || h.outbox.count(email(2)) != 3 {

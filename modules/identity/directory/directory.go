@@ -128,8 +128,9 @@ type Outbox interface {
 	// CredentialAdded notifies a user at all older addresses that a credential was added. value is its masked value, undo the path of
 	// the link that removes it.
 	CredentialAdded(ctx context.Context, tx *store.Tx, userID, value, undo string) error
-	// CredentialRemoved notifies a user at all validated addresses that a credential was deleted.
-	CredentialRemoved(ctx context.Context, tx *store.Tx, userID, value string) error
+	// CredentialRemoved notifies a user at all validated addresses that a credential was deleted. undo is the path of the link that
+	// restores it; empty: none.
+	CredentialRemoved(ctx context.Context, tx *store.Tx, userID, value, undo string) error
 }
 
 // Options are the settings of the module. A zero value means the default.
@@ -245,9 +246,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle:    endpoint.JSON(http.StatusOK, s.changePassword)},
 		{Name: "users.roles", Method: http.MethodPut, Path: "/v1/users/{id}/roles", Subject: access.UserIn("id"),
 			Access: access.On(access.Users, access.Update), Summary: "Replace the roles of a user.",
-			Assurance: endpoint.SecondFactor,
-			Faults:    []apierr.Kind{apierr.UserNotFound, apierr.GrantNotHeld, apierr.LastAdministrator, apierr.PreconditionFailed},
-			Handle:    endpoint.JSON(http.StatusOK, s.setRoles)},
+			Assurance: endpoint.SecondFactor, Find: records.Finder(s.db, &userTable, access.Update),
+			Faults: []apierr.Kind{apierr.UserNotFound, apierr.GrantNotHeld, apierr.LastAdministrator, apierr.PreconditionFailed},
+			Handle: endpoint.JSON(http.StatusOK, s.setRoles)},
 		{Name: "users.invitations.create", Method: http.MethodPost, Path: "/v1/invitations", Subject: access.NoSubject("the roles of the invitation are compared with those of the caller"),
 			Access: access.On(access.Users, access.Create), Summary: "Invite a person by e-mail.",
 			Assurance: endpoint.SecondFactor,
@@ -259,9 +260,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSON(http.StatusOK, s.invitations)},
 		{Name: "users.invitations.resend", Method: http.MethodPost, Path: "/v1/invitations/{id}/resend", Subject: access.InvitationIn("id"),
 			Access: access.On(access.Users, access.Create), Summary: "Send an invitation again, with a new link.",
-			Assurance: endpoint.SecondFactor,
-			Faults:    []apierr.Kind{apierr.InvitationNotFound, apierr.OTPSendLimited},
-			Handle:    endpoint.JSON(http.StatusOK, s.resendInvitation)},
+			Assurance: endpoint.SecondFactor, Find: s.findInvitation,
+			Faults: []apierr.Kind{apierr.InvitationNotFound, apierr.OTPSendLimited},
+			Handle: endpoint.JSON(http.StatusOK, s.resendInvitation)},
 		{Name: "users.invitations.withdraw", Method: http.MethodDelete, Path: "/v1/invitations/{id}", Subject: access.InvitationIn("id"),
 			Access: access.On(access.Users, access.Create), Summary: "Withdraw an invitation.",
 			Faults: []apierr.Kind{apierr.InvitationNotFound},
@@ -284,7 +285,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "users.credentials.create", Method: http.MethodPost, Path: "/v1/users/{id}/credentials", Subject: access.UserIn("id"),
 			// Users add credentials of their own without a grant on the type, which a rule for creation would require.
 			Access: access.SignedIn, Roles: members, Summary: "Add a credential to a user.",
-			Assurance: endpoint.SecondFactor,
+			Assurance: endpoint.SecondFactor, Find: s.findForCredential,
 			Faults: []apierr.Kind{apierr.UserNotFound, apierr.CredentialExists, apierr.TooManyCredentials, apierr.OTPSendLimited, apierr.ServiceAccount,
 				apierr.ProofRequired, apierr.MethodOnTrial, apierr.LockedOut},
 			Handle: endpoint.JSON(http.StatusCreated, s.addCredential)},
@@ -301,9 +302,8 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSON(http.StatusOK, s.resend)},
 		{Name: "users.credentials.delete", Method: http.MethodDelete, Path: "/v1/users/credentials/{cred_id}", Subject: access.CredentialIn("cred_id"),
 			Access: access.On(access.Credentials, access.Delete), Roles: members, Summary: "Delete a credential.",
-			Assurance: endpoint.SecondFactor, MaxBody: signin.MaxBody,
-			Faults: []apierr.Kind{apierr.UserNotFound, apierr.LastCredential, apierr.CredentialTooNew,
-				apierr.ProofRequired, apierr.MethodOnTrial, apierr.LockedOut},
+			Assurance: endpoint.SecondFactor, Find: records.Finder(s.db, &credentialTable, access.Delete),
+			Faults: []apierr.Kind{apierr.UserNotFound, apierr.LastCredential, apierr.CredentialTooNew},
 			Handle: endpoint.JSON(http.StatusOK, s.deleteCredential)},
 	}
 	for i := range rows {

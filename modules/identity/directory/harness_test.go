@@ -24,9 +24,6 @@ const (
 	password = "correct horse battery"
 )
 
-// proof is what users send with a change of their own credentials.
-var proof = map[string]string{"password": password}
-
 // harness runs a server with the directory alone. Tests replace the modules of sign-in and notifications.
 type harness struct {
 	t       testing.TB

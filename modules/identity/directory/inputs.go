@@ -97,11 +97,7 @@ func checkIdentifier(v *apierr.Fields, typeField, valueField, kind, text string)
 
 type deleteCredentialInput struct {
 	CredentialID string `path:"cred_id"`
-	signin.Proof
 }
-
-// Validate checks the form of the proof.
-func (in *deleteCredentialInput) Validate(v *apierr.Fields) { in.Proof.Check(v) }
 
 type validateInput struct {
 	UserID       string `path:"id"`

@@ -239,6 +239,11 @@ func (s *Service) resendInvitation(ctx context.Context, in endpoint.ByID) (Invit
 	return i, err
 }
 
+func (s *Service) findInvitation(ctx context.Context, ids []string, _ any) error {
+	_, err := s.invitation(ctx, s.db, ids[0])
+	return err
+}
+
 // withdrawInvitation deletes an invitation. Its link is void at once. It returns apierr.InvitationNotFound.
 func (s *Service) withdrawInvitation(ctx context.Context, in endpoint.ByID) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {

@@ -21,7 +21,7 @@ func (o *outbox) CredentialAdded(_ context.Context, tx *store.Tx, userID, value,
 	return o.record(tx, "added "+value+" "+userID)
 }
 
-func (o *outbox) CredentialRemoved(_ context.Context, tx *store.Tx, userID, value string) error {
+func (o *outbox) CredentialRemoved(_ context.Context, tx *store.Tx, userID, value, _ string) error {
 	return o.record(tx, "removed "+value+" "+userID)
 }
 

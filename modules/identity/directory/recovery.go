@@ -120,11 +120,13 @@ func (s *Service) completeRecovery(ctx context.Context, in completeRecoveryInput
 func (s *Service) changePassword(ctx context.Context, in passwordInput) (endpoint.Message, error) {
 	caller := access.From(ctx)
 	own := caller.UserID == in.UserID
-	if !own && !caller.Administrator() {
+	if !own {
 		if err := userExists(ctx, s.db, in.UserID); err != nil {
 			return endpoint.Message{}, err
 		}
-		return endpoint.Message{}, apierr.NoAccess
+		if !caller.Administrator() {
+			return endpoint.Message{}, apierr.NoAccess
+		}
 	}
 	// The old password is a recent authentication of a user without a second factor.
 	if !own || caller.SignedIn.HasFactor {

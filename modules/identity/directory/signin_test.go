@@ -38,6 +38,10 @@ func (a *signIn) NewUndo(signin.Kind, string, string) (string, func(context.Cont
 	return "/undo#token", func(context.Context, *store.Tx) error { return nil }
 }
 
+func (a *signIn) NewRestore(string, string, string) (string, func(context.Context, *store.Tx) error) {
+	return a.NewUndo("", "", "")
+}
+
 func (a *signIn) CheckRemoval(ctx context.Context, q store.Querier, userID string, trustedFrom store.Time) error {
 	methods, err := a.owner.OnTrial(ctx, q, userID)
 	for _, m := range methods {

@@ -38,7 +38,7 @@ func TestStolenToken_CannotChangeCredentialsWithoutThePassword(t *testing.T) {
 		{m, "POST", m.path("/credentials"), credential("email", email(5))},
 		{m, "POST", m.path("/credentials"), credential("username", "anna")},
 		{m, "PUT", m.path("/credentials/" + claim + "/validate"), otp(h.outbox.last(email(2)).Code)},
-		{m, "DELETE", "/v1/users/credentials/" + spare, proof},
+		{m, "DELETE", "/v1/users/credentials/" + spare, nil},
 		{m, "DELETE", "/v1/users/credentials/" + claim, nil},
 		{admin, "PUT", other.path("/password"), map[string]string{"password": newPassword}},
 		{admin, "PUT", other.path("/roles"), map[string]any{"roles": []string{"Administrator"}}},
@@ -87,7 +87,7 @@ func TestNewCredential_CannotTakeOverTheAccountForADay(t *testing.T) {
 		t.Error("a recovery code was sent to the new address")
 	}
 	h.complete(email(2), "000000").want(t, 400, "users.invalid_otp")
-	r := h.call(m.token, "DELETE", "/v1/users/credentials/"+m.credential, proof).want(t, 409, "users.credential_too_new")
+	r := h.call(m.token, "DELETE", "/v1/users/credentials/"+m.credential, nil).want(t, 409, "users.credential_too_new")
 	if r.member("details").text("until") != "2026-02-01T08:15:30.123Z" {
 		t.Errorf("got %s", r.Text)
 	}
@@ -96,7 +96,7 @@ func TestNewCredential_CannotTakeOverTheAccountForADay(t *testing.T) {
 	if h.outbox.last(email(2)).Purpose != "recovery" {
 		t.Error("no recovery code was sent after a day")
 	}
-	h.call(m.token, "DELETE", "/v1/users/credentials/"+m.credential, proof).want(t, 200, "")
+	h.call(m.token, "DELETE", "/v1/users/credentials/"+m.credential, nil).want(t, 200, "")
 	if len(h.outbox.changes) != 2 || h.outbox.changes[1] != "removed a…@bank.example "+m.id {
 		t.Errorf("reported changes: %v", h.outbox.changes)
 	}
@@ -111,9 +111,9 @@ func TestNewCredential_CanBeDeletedAtOnce(t *testing.T) {
 	h.clock.Advance(23 * time.Hour)
 	third := h.addEmail(m, email(3))
 	h.clock.Advance(time.Hour)
-	h.call(m.token, "DELETE", "/v1/users/credentials/"+second, proof).want(t, 409, "users.credential_too_new")
-	h.call(m.token, "DELETE", "/v1/users/credentials/"+third, proof).want(t, 200, "")
-	h.call(m.token, "DELETE", "/v1/users/credentials/"+m.credential, proof).want(t, 200, "")
+	h.call(m.token, "DELETE", "/v1/users/credentials/"+second, nil).want(t, 409, "users.credential_too_new")
+	h.call(m.token, "DELETE", "/v1/users/credentials/"+third, nil).want(t, 200, "")
+	h.call(m.token, "DELETE", "/v1/users/credentials/"+m.credential, nil).want(t, 200, "")
 }
 
 // A recovery with an older address deletes credentials that are not trusted yet.

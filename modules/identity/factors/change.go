@@ -70,6 +70,16 @@ func (s *Service) own(ctx context.Context, q store.Querier, userID, factorID str
 	return f, err
 }
 
+func (s *Service) findOwn(ctx context.Context, ids []string, _ any) error {
+	_, err := s.own(ctx, s.db, ids[0], ids[1])
+	return err
+}
+
+func (s *Service) findRemovable(ctx context.Context, ids []string, _ any) error {
+	_, err := s.one(ctx, s.db, ids[0], ids[1], access.Delete)
+	return err
+}
+
 // rename renames a factor of the caller. It returns apierr.UserNotFound, apierr.FactorNotFound, apierr.NoAccess,
 // apierr.FactorNameExists and apierr.PreconditionFailed.
 func (s *Service) rename(ctx context.Context, in renameInput) (Factor, error) {

@@ -52,15 +52,8 @@ type PasskeyEnrolment struct {
 // apierr.NoAccess for another user, apierr.FactorRequired as requireOwn does, what signin.Rule.Prove returns, and what its three
 // kinds return.
 func (s *Service) enrol(ctx context.Context, in enrolInput) (Enrolled, error) {
-	if err := requireOwn(ctx, in.UserID); err != nil {
+	if err := s.findUser(ctx, []string{in.UserID}, nil); err != nil {
 		return Enrolled{}, err
-	}
-	if _, err := userStatus(ctx, s.db, in.UserID); err != nil {
-		return Enrolled{}, err
-	}
-	// Not even administrators enrol a factor for another user: they could sign in as that user.
-	if access.From(ctx).UserID != in.UserID {
-		return Enrolled{}, apierr.NoAccess
 	}
 	if err := s.auth.Prove(ctx, in.Proof); err != nil {
 		return Enrolled{}, err
@@ -75,6 +68,21 @@ func (s *Service) enrol(ctx context.Context, in enrolInput) (Enrolled, error) {
 	default:
 		return s.replaceCodes(ctx, f)
 	}
+}
+
+// findUser returns nil for the caller's own user. Not even administrators enrol a factor for another user: they could sign in as that
+// user.
+func (s *Service) findUser(ctx context.Context, ids []string, _ any) error {
+	if err := requireOwn(ctx, ids[0]); err != nil {
+		return err
+	}
+	if _, err := userStatus(ctx, s.db, ids[0]); err != nil {
+		return err
+	}
+	if access.From(ctx).UserID != ids[0] {
+		return apierr.NoAccess
+	}
+	return nil
 }
 
 // enrolTOTP makes a secret. It returns apierr.TooManyFactors and apierr.FactorNameExists.

@@ -346,6 +346,19 @@ func (s *Service) deletable(ctx context.Context, q store.Querier, userID, id str
 	return row, s.sessions.CheckRemoval(ctx, q, userID, trusted)
 }
 
+func (s *Service) findDeletable(ctx context.Context, ids []string, _ any) error {
+	_, err := s.deletable(ctx, s.db, ids[0], ids[1])
+	return err
+}
+
+func (s *Service) findLinkable(ctx context.Context, ids []string, _ any) error {
+	status, err := selectText(ctx, s.db, selectStatus, ids[0])
+	if err == nil && status == "" {
+		err = apierr.UserNotFound
+	}
+	return err
+}
+
 // unlink deletes an identity and ends the other sessions of its user, which may have been opened with it. It returns
 // apierr.UserNotFound, apierr.IdentityNotFound, apierr.NoAccess, apierr.OlderMethodKept, and for an own identity what
 // signin.Rule.Prove returns.
@@ -374,7 +387,7 @@ func (s *Service) unlink(ctx context.Context, in unlinkInput) (endpoint.Message,
 		if err := s.sessions.EndSessions(ctx, tx, row.UserID, keep); err != nil {
 			return err
 		}
-		return s.outbox.CredentialRemoved(ctx, tx, row.UserID, s.Name())
+		return s.outbox.CredentialRemoved(ctx, tx, row.UserID, s.Name(), "")
 	})
 	return endpoint.Confirm(ctx, s.options.Texts, "users.identity_deleted"), err
 }

@@ -89,8 +89,8 @@ type Outbox interface {
 	// CredentialAdded notifies a user that they can sign in in another way. value names it, undo is the path of the link that
 	// removes it.
 	CredentialAdded(ctx context.Context, tx *store.Tx, userID, value, undo string) error
-	// CredentialRemoved notifies a user that they can no longer sign in that way.
-	CredentialRemoved(ctx context.Context, tx *store.Tx, userID, value string) error
+	// CredentialRemoved notifies a user that they can no longer sign in that way. undo is empty: no link restores it.
+	CredentialRemoved(ctx context.Context, tx *store.Tx, userID, value, undo string) error
 }
 
 // Service is the module.
@@ -195,12 +195,14 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Doc: endpoint.Doc{Search: identityList.Search()}, Handle: endpoint.JSON(http.StatusOK, s.identities)},
 		// Users link an account of their own without a grant on the type, which a rule for creation would require.
 		{Name: "oidc.link", Method: http.MethodPost, Path: "/v1/users/{id}/identities", Subject: access.UserIn("id"), Access: access.SignedIn, Roles: staff,
-			Summary: "Link an account at the provider to a user.", Assurance: endpoint.SecondFactor, MaxBody: signin.MaxBody,
+			Summary:   "Link an account at the provider to a user.",
+			Assurance: endpoint.SecondFactor, Find: s.findLinkable, MaxBody: signin.MaxBody,
 			Faults: []apierr.Kind{apierr.NotFound, apierr.UserNotFound, apierr.OIDCInvalidCode, apierr.NotStaff, apierr.IdentityExists,
 				apierr.TooManyIdentities, apierr.ProofRequired, apierr.MethodOnTrial, apierr.LockedOut},
 			Handle: endpoint.JSON(http.StatusCreated, s.link)},
 		{Name: "oidc.unlink", Method: http.MethodDelete, Path: "/v1/users/{id}/identities/{identity_id}", Subject: access.UserIn("id"), Access: access.On(access.Identities, access.Delete), Roles: staff,
-			Summary: "Unlink an account at the provider from a user.", Assurance: endpoint.SecondFactor, MaxBody: signin.MaxBody,
+			Summary:   "Unlink an account at the provider from a user.",
+			Assurance: endpoint.SecondFactor, Find: s.findDeletable, MaxBody: signin.MaxBody,
 			Faults: []apierr.Kind{apierr.UserNotFound, apierr.IdentityNotFound, apierr.OlderMethodKept,
 				apierr.ProofRequired, apierr.MethodOnTrial, apierr.LockedOut},
 			Handle: endpoint.JSON(http.StatusOK, s.unlink)},

@@ -197,7 +197,7 @@ func (s *Service) Drop(ctx context.Context, tx *store.Tx, m signin.Method, annou
 	if err := s.delete(ctx, tx, row); err != nil || !announce {
 		return err
 	}
-	return s.outbox.CredentialRemoved(ctx, tx, row.UserID, s.Name())
+	return s.outbox.CredentialRemoved(ctx, tx, row.UserID, s.Name(), "")
 }
 
 // CanProve reports whether a user has an account at the provider that is not on trial.

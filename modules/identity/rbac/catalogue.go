@@ -29,7 +29,7 @@ type Endpoint struct {
 	Summary   string `json:"summary"`
 	Access    string `json:"access" example:"bearer customers:read" doc:"public, api-key, bearer, or bearer with record type and permission."`
 	RateLimit string `json:"rate_limit" enum:"none,public,private" doc:"The general rate limit of the endpoint."`
-	Assurance string `json:"assurance" example:"second_factor" doc:"How recently the caller must have authenticated: any, fresh or second_factor; with a condition if only some requests need it."`
+	Assurance string `json:"assurance" example:"second_factor" doc:"How recently the caller must have authenticated: any, decision, fresh or second_factor; with a condition if only some requests need it."`
 
 	active bool
 }

@@ -115,6 +115,14 @@ func (s *Service) deleteExternalType(ctx context.Context, in endpoint.ByID) (end
 	return endpoint.Confirm(ctx, s.Texts, "rbac.record_type_deleted"), err
 }
 
+func (s *Service) findExternalType(ctx context.Context, ids []string, _ any) error {
+	if !access.From(ctx).Administrator() {
+		return apierr.NoAccess
+	}
+	_, err := selectExternalType(ctx, s.db, ids[0])
+	return err
+}
+
 // externalTypeEndpoints returns the rows of external record types.
 func (s *Service) externalTypeEndpoints() []endpoint.Endpoint {
 	return []endpoint.Endpoint{
@@ -127,10 +135,10 @@ func (s *Service) externalTypeEndpoints() []endpoint.Endpoint {
 			Faults: []apierr.Kind{apierr.RecordTypeExists}, Handle: endpoint.JSON(http.StatusCreated, s.createExternalType)},
 		{Name: "rbac.record_types.delete", Method: http.MethodDelete, Path: "/v1/rbac/record-types/{id}", Access: access.On(access.Grants, access.Delete),
 			Subject:   access.NoSubject("a record type without grants gives no rights"),
-			Assurance: endpoint.SecondFactor,
-			Summary:   "Delete a record type of another application.",
-			Faults:    []apierr.Kind{apierr.RecordTypeNotFound, apierr.RecordTypeBuiltIn, apierr.RecordTypeInUse},
-			Handle:    endpoint.JSON(http.StatusOK, s.deleteExternalType)},
+			Assurance: endpoint.SecondFactor, Find: s.findExternalType,
+			Summary: "Delete a record type of another application.",
+			Faults:  []apierr.Kind{apierr.RecordTypeNotFound, apierr.RecordTypeBuiltIn, apierr.RecordTypeInUse},
+			Handle:  endpoint.JSON(http.StatusOK, s.deleteExternalType)},
 	}
 }
 

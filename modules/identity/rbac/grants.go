@@ -57,6 +57,16 @@ func (g Grant) recID() string {
 	return *g.RecID
 }
 
+// findGranted finds what a new grant names.
+func (s *Service) findGranted(ctx context.Context, _ []string, in any) error {
+	grant := in.(*GrantInput)
+	if err := s.checkReferences(ctx, *grant); err != nil || grant.RoleID == "" {
+		return err
+	}
+	_, err := roleTable.GetUnchecked(ctx, s.db, grant.RoleID)
+	return err
+}
+
 // CreateGrant creates a grant, in force for the next request. Callers can only grant what they hold themselves, and neither to
 // themselves nor to a role of theirs. It returns apierr.RoleNotFound, apierr.UserNotFound, apierr.EndpointNotFound,
 // apierr.InvalidInput for an unknown record, apierr.GrantToSelf, apierr.GrantNotHeld, and apierr.GrantExists when the principal

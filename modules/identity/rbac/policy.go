@@ -197,14 +197,18 @@ func (s *Service) listRateLimits(ctx context.Context, in list.Input) (list.Page[
 	return limitList.Page(ctx, s.db, in.Query)
 }
 
+func (s *Service) findLimited(ctx context.Context, _ []string, in any) error {
+	if !access.From(ctx).May(access.RateLimits, access.Update) {
+		return apierr.NoAccess
+	}
+	return s.checkLimitable(in.(*RateLimitInput).Endpoint)
+}
+
 // SetRateLimit sets or removes a rule, in force for the next request. It returns apierr.NoAccess, apierr.EndpointNotFound,
 // apierr.InvalidInput for an endpoint without rate limit, and apierr.PreconditionFailed.
 func (s *Service) SetRateLimit(ctx context.Context, in RateLimitInput) (RateLimit, error) {
 	caller := access.From(ctx)
-	if !caller.May(access.RateLimits, access.Update) {
-		return RateLimit{}, apierr.NoAccess
-	}
-	if err := s.checkLimitable(in.Endpoint); err != nil {
+	if err := s.findLimited(ctx, nil, &in); err != nil {
 		return RateLimit{}, err
 	}
 	var rule RateLimit

@@ -209,6 +209,19 @@ func (s *Service) reviews(ctx context.Context, in list.Input) (list.Page[Review]
 	return page, err
 }
 
+// findReviewed finds the user or role of a review.
+func (s *Service) findReviewed(ctx context.Context, _ []string, in any) error {
+	of := in.(*reviewInput)
+	if !access.From(ctx).May(access.Grants, access.ReadAll) {
+		return apierr.NoAccess
+	}
+	if of.UserID != "" {
+		return s.requireUser(ctx, of.UserID)
+	}
+	_, err := roleTable.GetUnchecked(ctx, s.db, of.RoleID)
+	return err
+}
+
 // review stores the decision about a user or a role, and removes their rights. Users cannot review themselves. A removal follows the rules
 // of the single operations: the caller holds every right of the user or role, may change it, and an administrator remains. It
 // returns apierr.NoAccess, apierr.GrantToSelf, apierr.UserNotFound, apierr.RoleNotFound, apierr.RightsNotHeld, and the errors of
@@ -331,7 +344,7 @@ func (s *Service) reviewEndpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSON(http.StatusOK, s.reviews)},
 		{Name: "rbac.reviews.create", Method: http.MethodPost, Path: "/v1/rbac/reviews", Access: access.On(access.Grants, access.ReadAll),
 			Subject:   access.NoSubject("a removal is compared with what the caller holds"),
-			Assurance: endpoint.SecondFactor,
+			Assurance: endpoint.SecondFactor, Find: s.findReviewed,
 			Summary:   "Record the review of a user or a role, and keep or remove all their rights.",
 			Faults: []apierr.Kind{apierr.UserNotFound, apierr.RoleNotFound, apierr.RoleBuiltIn, apierr.RoleInSettings, apierr.GrantToSelf,
 				apierr.GrantNotHeld, apierr.RightsNotHeld, apierr.LastAdministrator, apierr.RecordErased},

@@ -158,14 +158,26 @@ func (s *Service) Revoke(ctx context.Context, accountID, tokenID string) error {
 	})
 }
 
-// revoke returns apierr.ServiceTokenNotFound for a token of another account.
-func (s *Service) revoke(ctx context.Context, tx *store.Tx, accountID, tokenID string) error {
-	owners, err := AccountsOf(ctx, tx, []string{tokenID})
-	if err != nil {
+func (s *Service) findToken(ctx context.Context, ids []string, _ any) error {
+	if _, err := accountTable.Get(ctx, s.db, ids[0], access.Update); err != nil {
 		return err
 	}
-	if owners[tokenID] != accountID {
-		return apierr.ServiceTokenNotFound
+	return checkToken(ctx, s.db, ids[0], ids[1])
+}
+
+// checkToken returns apierr.ServiceTokenNotFound for a token of another account.
+func checkToken(ctx context.Context, q store.Querier, accountID, tokenID string) error {
+	owners, err := AccountsOf(ctx, q, []string{tokenID})
+	if err == nil && owners[tokenID] != accountID {
+		err = apierr.ServiceTokenNotFound
+	}
+	return err
+}
+
+// revoke returns apierr.ServiceTokenNotFound for a token of another account.
+func (s *Service) revoke(ctx context.Context, tx *store.Tx, accountID, tokenID string) error {
+	if err := checkToken(ctx, tx, accountID, tokenID); err != nil {
+		return err
 	}
 	s.auth.Changed(tx, accountID)
 	return tokenProof.ChangeRow(ctx, tx, actionRevoke, tokenID, updateRevoked, tokenID, tx.Now())

@@ -134,7 +134,7 @@ type Birth struct{ Year, Month, Day int }
 // Signals are what else is known of a name: they can lower a score and never raise it. Missing ones change nothing.
 type Signals struct {
 	Births    []Birth
-	Countries []string // ISO 3166-1 alpha-2
+	Countries []string // in one form
 }
 
 // By how much a contradiction lowers a score.

@@ -1,8 +1,9 @@
 // Package signin declares the rule for new ways to sign in, which the modules that own one share: credentials, second factors,
 // recovery codes, and accounts at the operator's provider.
 //
-// Users who add a method, or remove one, prove themself with an older one: the request presents the password or an older factor
-// ([Proof]). A new method may be used at once. For the time of [Trial] it can neither replace nor remove an older method, and it is
+// Users who add a method, or remove a factor or an account at the provider, prove it with an older one: the request presents the
+// password or an older factor ([Proof]). A removed credential is restored by the link in the message about it. A new or restored
+// method may be used at once. For the time of [Trial] it can neither replace nor remove an older method, and it is
 // not enough for what needs a recent authentication. All older addresses get a message with a link that removes the new method. A
 // recovery of the account removes all methods on trial. The module auth enforces the rule; the others implement [Methods] and call it.
 package signin
@@ -62,6 +63,13 @@ type Methods interface {
 	Drop(ctx context.Context, tx *store.Tx, m Method, announce bool) error
 }
 
+// Restorer is implemented by the module with credentials.
+type Restorer interface {
+	// Restore adds a removed credential again, on trial, from the state that [Rule.NewRestore] took. It returns apierr.UndoInvalid if that
+	// is not possible any more.
+	Restore(ctx context.Context, tx *store.Tx, state string) error
+}
+
 // Rule is what a module with sign-in methods needs from the module auth.
 type Rule interface {
 	// Prove verifies the older method that the caller presents. It returns apierr.ProofRequired without one, and
@@ -70,6 +78,8 @@ type Rule interface {
 	// NewUndo returns the path of the link that removes a new method, for the messages about it. The transaction that adds the
 	// method calls keep.
 	NewUndo(kind Kind, userID, id string) (path string, keep func(ctx context.Context, tx *store.Tx) error)
+	// NewRestore returns the path of the link that restores a removed credential, as NewUndo does.
+	NewRestore(userID, id, state string) (path string, keep func(ctx context.Context, tx *store.Tx) error)
 	// CheckRemoval returns apierr.OlderMethodKept if a method must stay because a newer one of its user is on trial.
 	CheckRemoval(ctx context.Context, q store.Querier, userID string, trustedFrom store.Time) error
 	// DropOnTrial removes all methods of a user that are on trial or not confirmed. The caller ends the sessions.

@@ -1,12 +1,16 @@
 // Package types holds small types that several modules share: countries, calendar dates, languages,
 // phone numbers, e-mail addresses, names, ids and plain texts. Values are parsed once, where they
-// enter the program, and are valid afterwards: every Country is an officially assigned one.
+// enter the program, and are valid afterwards: every Country is three capital letters.
 //
 // Parsers return a [Rule] for invalid input, so that callers can report it in the reader's language.
 // The package does not depend on HTTP, storage or translations.
 package types
 
-import "github.com/google/uuid"
+import (
+	"strings"
+
+	"github.com/google/uuid"
+)
 
 // Rule is the error of every parser in this package: the rule that the input breaks. It is a stable
 // name, for example "country". The text for people has the key "invalid.<rule>"; a test compares the
@@ -18,8 +22,8 @@ const (
 	RuleRequired Rule = "required"           // something that is not empty
 	RuleTooLong  Rule = "max_length"         // no longer than allowed; the caller sets Max in the text
 	RuleText     Rule = "control_characters" // text without control characters, in valid UTF-8
-	RuleCountry  Rule = "country"            // an ISO 3166-1 country
-	RuleAlpha3   Rule = "country_alpha3"     // an ISO 3166-1 country by its alpha-3 code
+	RuleCountry  Rule = "country"            // an ISO 3166-1 country or Kosovo
+	RuleAlpha3   Rule = "country_alpha3"     // a code of three capital letters
 	RuleDate     Rule = "date"               // a calendar date that exists, YYYY-MM-DD
 	RuleLanguage Rule = "language"           // en, de, fr or it
 	RulePhone    Rule = "phone"              // a phone number that can be dialled
@@ -112,21 +116,25 @@ type Address struct {
 	OnTrial  bool   // it was added a short time ago (see the package signin)
 }
 
-// Country is an ISO 3166-1 country, by its alpha-3 code: CHE.
+// Country is a code of three capital letters: usually an ISO 3166-1 alpha-3 code such as CHE.
 type Country string
 
-// ParseCountry parses an alpha-3 code in upper case, the only form in which the API takes a
-// nationality. It returns RuleAlpha3 for codes that are not officially assigned, including
-// user-assigned codes such as XKX and withdrawn codes such as ANT.
+// ParseCountry parses a code of three capital letters, the form of nationalities. It takes codes outside ISO 3166-1, too: XKX of
+// Kosovo, and those of ICAO 9303-3 for stateless people (XXA) and refugees (XXB, XXC). It returns RuleAlpha3 for other texts.
 func ParseCountry(s string) (Country, error) {
-	if _, known := alpha2ByAlpha3[s]; !known {
+	if len(s) != alpha3Length || strings.Trim(s, capitals) != "" {
 		return "", RuleAlpha3
 	}
 	return Country(s), nil
 }
 
-// CountryOf parses an alpha-2 or an alpha-3 code in upper case, as in a postal address, which keeps
-// the code unchanged. It returns RuleCountry for other texts.
+const (
+	alpha3Length = 3
+	capitals     = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+)
+
+// CountryOf parses the alpha-2 or the alpha-3 code of a country in ISO 3166-1 or of Kosovo, in upper case. It returns RuleCountry
+// for other texts, such as the codes of people without a nationality.
 func CountryOf(s string) (Country, error) {
 	if alpha3, known := alpha3ByAlpha2[s]; known {
 		return Country(alpha3), nil
@@ -155,7 +163,8 @@ func countryTables() (byAlpha3, byAlpha2 map[string]string) {
 // countryCodeStep is the length of one entry of countryCodes: alpha-2, alpha-3 and a separator.
 const countryCodeStep = 6
 
-// countryCodes holds the 249 officially assigned codes of ISO 3166-1: alpha-2 followed by alpha-3.
+// countryCodes holds the 249 officially assigned codes of ISO 3166-1, alpha-2 followed by alpha-3, and the user-assigned codes of
+// Kosovo, which passports and postal services use.
 const countryCodes = "" +
 	"ADAND AEARE AFAFG AGATG AIAIA ALALB AMARM AOAGO AQATA ARARG ASASM ATAUT AUAUS AWABW " +
 	"AXALA AZAZE " +
@@ -187,5 +196,6 @@ const countryCodes = "" +
 	"UAUKR UGUGA UMUMI USUSA UYURY UZUZB " +
 	"VAVAT VCVCT VEVEN VGVGB VIVIR VNVNM VUVUT " +
 	"WFWLF WSWSM " +
+	"XKXKX " +
 	"YEYEM YTMYT " +
 	"ZAZAF ZMZMB ZWZWE "

@@ -99,10 +99,12 @@ func (s *Service) CredentialAdded(ctx context.Context, tx *store.Tx, userID, val
 	return s.Notify(ctx, tx, e)
 }
 
-// CredentialRemoved notifies a user at all validated addresses that one of them is deleted. value hints at it. Call it before
-// the deletion, so that the deleted address gets the message, too.
-func (s *Service) CredentialRemoved(ctx context.Context, tx *store.Tx, userID, value string) error {
-	return s.notifyOfAccount(ctx, tx, event.CredentialRemoved, userID, map[string]any{"Value": value})
+// CredentialRemoved notifies a user at all validated addresses that one of them is deleted. value hints at it, undo is the path of the
+// link that restores it; empty: none. Call it before the deletion, so that the deleted address gets the message, too.
+func (s *Service) CredentialRemoved(ctx context.Context, tx *store.Tx, userID, value, undo string) error {
+	e := accountEvent(event.CredentialRemoved, userID, map[string]any{"Value": value})
+	e.Undo = undo
+	return s.Notify(ctx, tx, e)
 }
 
 func (s *Service) notifyOfAccount(ctx context.Context, tx *store.Tx, kind event.Kind, userID string, args map[string]any) error {

@@ -50,7 +50,7 @@ var parts = map[string][]string{
 // undoParts are the parts of the messages with a link that undoes the event.
 var undoParts = map[string][]string{deliveries.Email: {"undo.email.text", "undo.email.html"}, deliveries.SMS: {"undo.sms.text"}}
 
-var undoable = []event.Kind{event.CredentialAdded, event.FactorChanged}
+var undoable = []event.Kind{event.CredentialAdded, event.CredentialRemoved, event.FactorChanged}
 
 func TestTemplates_AreCompleteForEveryEventChannelAndLanguage(t *testing.T) {
 	texts, err := locales.Load()

@@ -66,7 +66,7 @@ export function CustomerDialog({ customer, etag, close, done, compare }) {
         <${Field} form=${form} name="email" type="email" label=${t('field.email')} autocomplete="off" />
         <${Field} form=${form} name="phone" type="tel" label=${t('field.phone')} optional hint="+41 79 123 45 67" autocomplete="off" />
         <${DateField} form=${form} name="date_of_birth" label=${t('field.date_of_birth')} optional />
-        <${CountryField} form=${form} name="nationality" label=${t('field.nationality')} optional />
+        <${CountryField} form=${form} name="nationality" label=${t('field.nationality')} optional any />
         <${Field} form=${form} name="type" label=${t('customers.type')}
           options=${['individual', 'business'].map((value) => [value, term('customer_type', value)])} />
         <${Field} form=${form} name="language" label=${t('customers.language')} options=${Object.entries(LANGUAGES)} />

@@ -11,7 +11,7 @@ import {
   choicesOf, decisionBody, dueAtDecision, givesLevel, isAgainstSuggestion, isSameEvidence, missingMembers, needsReason, needsSecondPerson,
   suggestedLevel,
 } from './decision_rules.js';
-import { requirementText } from './kyc_steps.js';
+import { documentName, requirementText } from './kyc_steps.js';
 
 const LEVELS = ['basic', 'standard', 'enhanced'];
 const BLANK = { choice: '', level: '', reason: '', customer_reason: '' };
@@ -112,7 +112,7 @@ export function Derivation({ kyc }) {
   const { grounds, level } = kyc.suggestion;
   const shown = (id) => {
     const document = kyc.documents.find((one) => one.id === id);
-    return document && [term('document', document.type), document.expiry_date && t('kyc.valid_until', { date: date(document.expiry_date) })]
+    return document && [documentName(document.type), document.expiry_date && t('kyc.valid_until', { date: date(document.expiry_date) })]
       .filter(Boolean).join(', ');
   };
   return html`<div class="derivation">

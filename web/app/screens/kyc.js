@@ -14,7 +14,7 @@ import { Card } from '../ui/page.js';
 import { Person } from '../ui/person.js';
 import { choicesOf } from './decision_rules.js';
 import { DecisionDialog, DocumentDialog } from './kyc_forms.js';
-import { RequirementList, requirementsOf, Steps } from './kyc_steps.js';
+import { documentName, RequirementList, requirementsOf, Steps } from './kyc_steps.js';
 import { decisionTone, PendingDecision } from './pending_decision.js';
 
 function Requirements({ requirements }) {
@@ -36,7 +36,7 @@ export function DocumentLine({ document, customer, mayAdd, isNew, noScan }) {
   return html`<li>
     <span class="event" aria-hidden="true"><${Icon} name=${icon} size=${16} /></span>
     <div class="grow two-lines">
-      <span><strong>${term('document', document.type)}</strong> <span class="num">${document.number}</span></span>
+      <span><strong>${documentName(document.type)}</strong> <span class="num">${document.number}</span></span>
       <span>${[country(document.country), until].filter(Boolean).join(' · ')}</span>
     </div>
     ${isNew && html`<${Badge} value=${t('review.new_since')} tone="warn" />`}

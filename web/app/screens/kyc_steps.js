@@ -12,8 +12,13 @@ const URGENCY = [['past_due', 'bad'], ['currently_due', 'warn'], ['expiring_soon
 export const requirementsOf = (requirements) => URGENCY.flatMap(([when, tone]) => requirements[when]
   .map((code) => ({ when, tone, code })));
 
+/** The name of a document's type. Other types are shown as they were given. */
+export const documentName = (type) => (TYPES.includes(type) ? term('document', type) : type);
+
+const REQUIREMENTS = ['identity_document', 'proof_of_address', 'enhanced_review', 'date_of_birth', 'nationality', 'address'];
+
 /** The text of a requirement: a code of its own, or the document that must be replaced. */
-export const requirementText = (code) => (TYPES.includes(code) ? term('document', code) : term('requirement', code));
+export const requirementText = (code) => (REQUIREMENTS.includes(code) ? term('requirement', code) : documentName(code));
 
 /** Requirements with their urgency. */
 export const RequirementList = ({ rows, tight }) => html`<ul class=${`items${tight ? ' tight' : ''}`}>

@@ -58,7 +58,7 @@ export function MyDataDialog({ customer, etag, close, done }) {
         <${Field} form=${form} name="phone" type="tel" label=${t('field.phone')} hint="+41 79 123 45 67" autocomplete="tel" />
         <${DateField} form=${form} name="date_of_birth" label=${needed('field.date_of_birth')} autocomplete="bday"
           ...${required} />
-        <${CountryField} form=${form} name="nationality" label=${needed('field.nationality')} />
+        <${CountryField} form=${form} name="nationality" label=${needed('field.nationality')} any />
       </div>
       <fieldset><legend>${t('field.address')}</legend>
         <div class="fields">

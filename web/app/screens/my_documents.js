@@ -2,7 +2,7 @@ import { html, useState } from '../lib.js';
 import { country } from '../countries.js';
 import { fullName } from '../customers.js';
 import { date } from '../format.js';
-import { t, term } from '../i18n.js';
+import { t } from '../i18n.js';
 import { usePreferences } from '../preferences.js';
 import { Badge } from '../ui/display.js';
 import { Empty, Loaded, toast } from '../ui/feedback.js';
@@ -11,6 +11,7 @@ import { Icon } from '../ui/icon.js';
 import { Card, PageHead } from '../ui/page.js';
 import { hasNoScan } from './kyc.js';
 import { DocumentDialog } from './kyc_forms.js';
+import { documentName } from './kyc_steps.js';
 import { missingPhotos, Needs, needsOf, Standing, useOwnRecords } from './own_records.js';
 
 /** A document with its files: the user adds scans or photos of it here. */
@@ -18,7 +19,7 @@ function Document({ document, customer, noPhoto, changed }) {
   const until = document.expiry_date && t('kyc.valid_until', { date: date(document.expiry_date) });
   return html`<li class="own-document">
     <div class="grow two-lines">
-      <span><strong>${term('document', document.type)}</strong> <span class="num">${document.number}</span></span>
+      <span><strong>${documentName(document.type)}</strong> <span class="num">${document.number}</span></span>
       <span>${[country(document.country), until].filter(Boolean).join(' · ')}</span>
     </div>
     ${document.expired && html`<${Badge} value=${t('home.expired')} tone="warn" />`}

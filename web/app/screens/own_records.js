@@ -1,11 +1,11 @@
 import { html } from '../lib.js';
 import { api } from '../api.js';
-import { t, term } from '../i18n.js';
+import { t } from '../i18n.js';
 import { useLoad } from '../load.js';
 import { useNotifications } from '../live_updates.js';
 import { Badge } from '../ui/display.js';
 import { Icon } from '../ui/icon.js';
-import { requirementsOf } from './kyc_steps.js';
+import { documentName, requirementsOf } from './kyc_steps.js';
 
 const MOST = 20; // records of one user; nearly all have one
 
@@ -37,7 +37,7 @@ export function Standing({ kyc }) {
   if (photos.length && (kyc.kyc_status === 'pending' || kyc.kyc_status === 'in_review')) {
     return html`<div class="standing">
       <p class="row"><${Badge} value=${t('home.photo_missing', { n: photos.length })} tone="warn" /></p>
-      <p>${t('home.photo_missing_text', { documents: photos.map(({ type }) => term('document', type)).join(', ') })}</p>
+      <p>${t('home.photo_missing_text', { documents: photos.map(({ type }) => documentName(type)).join(', ') })}</p>
     </div>`;
   }
   const reason = kyc.kyc_status === 'action_required' || kyc.kyc_status === 'rejected' ? kyc.history[0]?.reason : '';
@@ -48,7 +48,7 @@ export function Standing({ kyc }) {
   </div>`;
 }
 
-const needText = (code) => t(`home.need.${code}`) === `home.need.${code}` ? term('document', code) : t(`home.need.${code}`);
+const needText = (code) => t(`home.need.${code}`) === `home.need.${code}` ? documentName(code) : t(`home.need.${code}`);
 
 /** The requirements as a list. */
 export const Needs = ({ rows, action }) => html`<ul class="items needs">

@@ -33,7 +33,7 @@ export function PayerDialog({ payer, etag, customer, close, done }) {
         <${Field} form=${form} name="name" label=${t('field.name')} autocomplete="off" />
         <${Field} form=${form} name="company" label=${t('field.company')} optional autocomplete="off" />
         <${Field} form=${form} name="email" type="email" label=${t('field.email')} optional autocomplete="off" />
-        <${CountryField} form=${form} name="country" label=${t('field.country')} />
+        <${CountryField} form=${form} name="country" label=${t('field.country')} any />
       </div>
       <${Actions} form=${form} label=${payer ? t('do.save') : t('payers.create')} cancel=${close} />
     <//>

@@ -38,7 +38,7 @@ export function PersonaDialog({ persona, initial, etag, close, done }) {
         <${Field} form=${form} name="last_name" label=${t('field.last_name')} autocomplete="off" />
         <${DateField} form=${form} name="date_of_birth" label=${t('field.date_of_birth')} />
         <${DateField} form=${form} name="date_of_death" label=${t('field.date_of_death')} optional />
-        <${CountryField} form=${form} name="nationality" label=${t('field.nationality')} optional />
+        <${CountryField} form=${form} name="nationality" label=${t('field.nationality')} optional any />
         <${Field} form=${form} name="hash_id" label=${t('field.hash_id')} optional autocomplete="off" />
       </div>
       ${persona && html`<${Field} form=${form} name="active" type="checkbox" label=${t('active.active')} />`}

@@ -86,7 +86,7 @@ function CaseFilters({ list }) {
     ${filter('ready', t('review.scans'), [['true', t('review.scans_complete')], ['false', t('review.scans_missing')]])}
     ${filter('suggested_level', t('review.by_documents'), optionsOf(['none', 'basic', 'standard'], levelText))}
     ${filter('second_person', t('review.second'), [['true', t('review.state_waits')], ['false', t('review.not_waiting')]])}
-    ${filter('country', t('field.country'), countries())}
+    ${filter('country', t('field.country'), countries(3, true))}
   <//>`;
 }
 

@@ -10,11 +10,12 @@ const Result = ({ title, text }) => html`<${AuthLayout} title=${title} text=${te
 <//>`;
 
 /**
- * Removes a new way to sign in with the link of the message about it. Opening the link changes nothing: programs that scan mails open
+ * Removes a new way to sign in, or restores a deleted one, with the link of the message about it. Opening the link changes nothing: programs that scan mails open
  * it, too. The token is in the fragment, which no server sees.
  */
 export default function Undo() {
   const [token] = useState(() => location.hash.slice(1));
+  const [restores] = useState(() => location.search === '?restore');
   const [state, setState] = useState(token ? 'asking' : 'invalid');
   useEffect(() => history.replaceState(history.state, '', location.pathname), []); // The token does not stay in the address.
   const form = useForm({}, async () => {
@@ -26,8 +27,12 @@ export default function Undo() {
       setState('invalid');
     }
   });
-  if (state !== 'asking') return html`<${Result} title=${t(`undo.${state}`)} text=${t(`undo.${state}_text`)} />`;
-  return html`<${AuthLayout} title=${t('undo.title')} text=${t('undo.text')}>
-    <${Form} form=${form}><button type="submit" class="danger" disabled=${form.busy}>${t('undo.do')}</button><//>
+  if (state !== 'asking') {
+    const title = state === 'done' && restores ? t('undo.restored') : t(`undo.${state}`);
+    return html`<${Result} title=${title} text=${t(`undo.${state}_text`)} />`;
+  }
+  const ask = restores ? 'undo.restore_' : 'undo.';
+  return html`<${AuthLayout} title=${t(`${ask}title`)} text=${t(`${ask}text`)}>
+    <${Form} form=${form}><button type="submit" class=${restores ? '' : 'danger'} disabled=${form.busy}>${t(`${ask}do`)}</button><//>
   <//>`;
 }

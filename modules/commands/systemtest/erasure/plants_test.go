@@ -54,7 +54,7 @@ func livePerson(tb testing.TB, p *systemtest.Process, name string) *lived {
 	m.own.Do(tb, "PATCH", users, systemtest.Object("display_name", m.text("shown")), 200)
 	former := m.own.Create(tb, users+"/credentials", systemtest.CredentialOf("email", m.text("former")+"@example.ch"))
 	m.own.Do(tb, "POST", users+"/credentials/"+former+"/otp", "", 200)
-	m.own.Do(tb, "DELETE", "/v1/users/credentials/"+former, systemtest.Object("password", systemtest.CustomerPassword), 200)
+	m.own.Do(tb, "DELETE", "/v1/users/credentials/"+former, "", 200)
 	m.own.Do(tb, "POST", users+"/credentials", systemtest.CredentialOf("username", strings.ToLower(m.text("login"))), 201)
 	phone := fmt.Sprintf("+4179%07d", len(name)*1234567%10_000_000)
 	m.texts = append(m.texts, phone)
