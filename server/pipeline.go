@@ -73,6 +73,7 @@ type call struct {
 	answered  atomic.Pointer[Encoded] // what a transaction of the request has answered
 	refused   string                  // code of the error that was answered
 	refusal   *apierr.Error           // the error that was answered; nil: none
+	turn      bool                    // the request may read a long answer
 	uploaded  int                     // bytes of the body that count against uploadBudget
 }
 
@@ -102,6 +103,7 @@ func (s *Server) handle(c *fiber.Ctx, steps func(r *call) error) {
 	defer s.finish(r)
 	defer s.discardUnreadBody(r)
 	defer s.releaseBody(r)
+	defer r.endTurn()
 	defer func() {
 		if cause := recover(); cause != nil {
 			s.Log.Error("panic in a handler", "request_id", r.RequestID, "cause", cause, "stack", string(debug.Stack()))
@@ -117,7 +119,7 @@ func (s *Server) handle(c *fiber.Ctx, steps func(r *call) error) {
 func (s *Server) newCall(c *fiber.Ctx) *call {
 	r := &call{fiber: c, began: time.Now()}
 	r.responder = responder{s, r}
-	r.Caller, r.Transfers = &r.caller, s.transfers
+	r.Caller, r.Transfers, r.Turns = &r.caller, s.transfers, r
 	r.request.Fiber = c
 	r.context.info, r.context.callerKey = &r.Info, s.CallerKey
 	r.context.restart(r.began.Add(s.RequestTime))

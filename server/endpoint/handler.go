@@ -48,6 +48,9 @@ type Result struct {
 	Location string
 	// SetCookie is a value of the header Set-Cookie; empty: none.
 	SetCookie string
+	// Rest returns further entries of the array in Body, as a slice of the same type, until there are none. Then it returns nil. It may be
+	// called after the request has ended, with another context: long arrays are read while they are written.
+	Rest func(ctx context.Context) (entries any, err error)
 	Next string // path and query of the next page of a list, for the header Link (RFC 8288); empty: no further page
 	Sent bool   // the handler has written the response itself
 }

@@ -35,6 +35,7 @@ type Info struct {
 	Now time.Time // when the request arrived, by the service's clock
 
 	Transfers Transfers // nil outside a server
+	Turns     Turns     // likewise
 	// Explanation is nil unless it was asked for: then lists note how they read their rows.
 	Explanation *Explanation
 
