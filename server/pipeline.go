@@ -74,6 +74,7 @@ type call struct {
 	refused   string                  // code of the error that was answered
 	refusal   *apierr.Error           // the error that was answered; nil: none
 	turn      bool                    // the request may read a long answer
+	ignored   string                  // query parameters without effect
 	uploaded  int                     // bytes of the body that count against uploadBudget
 }
 
@@ -207,6 +208,7 @@ type Uses interface {
 
 // callHandler decodes the input, calls the service behind the row and writes its result.
 func (s *Server) callHandler(r *call) error {
+	s.nameIgnored(r)
 	// Answers of public POST requests, such as tokens, must not be cached either (RFC 6749, section 5.1).
 	if !r.row.Access.IsPublic() || r.row.Method == http.MethodPost {
 		r.fiber.Response().Header.SetCanonical(nameCacheControl, valueNoStore)
@@ -235,6 +237,16 @@ func (s *Server) callHandler(r *call) error {
 		return err
 	}
 	return s.answer(r, result)
+}
+
+// nameIgnored names the query parameters that have no effect in a header of the answer, and in the log of requests.
+func (s *Server) nameIgnored(r *call) {
+	if len(r.fiber.Request().URI().QueryString()) == 0 {
+		return
+	}
+	if r.ignored = r.row.Handle.Ignored(r.fiber.Request().URI().QueryArgs()); r.ignored != "" {
+		r.fiber.Response().Header.Set(endpoint.IgnoredHeader, r.ignored)
+	}
 }
 
 // noteUse notes a request that succeeded.

@@ -34,7 +34,6 @@ type Endpoint struct {
 	Summary    string        // imperative, without a full stop
 	Faults     []apierr.Kind // errors in addition to those that every row of its kind may return
 	MaxBody    int           // bytes; zero means DefaultMaxBody
-	OpenQuery  bool          // unknown query parameters are ignored, because another program builds the address
 	OwnTime    bool          // the service limits its own time: the deadline of requests does not apply
 	// AuthZEN makes the row answer as the AuthZEN Authorization API 1.0 says: an error is a message (a JSON string), a body of another media
 	// type is a bad request, and any X-Request-ID of the client is returned.

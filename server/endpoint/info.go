@@ -145,5 +145,6 @@ type Answered struct {
 	Refusal   *apierr.Error // nil for a success
 	Caller    *access.Caller
 	RequestID string
+	Ignored   string     // the query parameters without effect, see [Handler.Ignored]
 	Fiber     *fiber.Ctx // the request and its answer
 }
