@@ -63,7 +63,8 @@ func TestDelete_HidesTheOwnOneAndTakesTheRightForEvents(t *testing.T) {
 	}
 	event, own := trigger()
 	unknown := func(name string, as *servertest.Client, id string) servertest.Scenario {
-		return servertest.Scenario{Name: name, As: as, Method: "DELETE", Path: path + "/" + id, Status: 500, Contains: []string{"common.database_error"}}
+		return servertest.Scenario{Name: name, As: as, Method: "DELETE", Path: path + "/" + id, Status: 500,
+			Contains: []string{"common.database_error", `"class":"business"`}, Excludes: []string{"retryable"}}
 	}
 	deleted := func(name string, as *servertest.Client, id string) servertest.Scenario {
 		return servertest.Scenario{Name: name, As: as, Method: "DELETE", Path: path + "/" + id, Status: 200, Contains: []string{`{"message":"Notification deleted"}`}}
