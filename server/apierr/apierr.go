@@ -26,8 +26,9 @@ func (k Kind) Temporary() bool {
 	return (k.Status == 429 || k.Status >= 500) && k != QueryInvalidSearchField
 }
 
-// Final returns an error that no repetition of the request avoids, although the status of its kind is that of a failure.
-func (k Kind) Final() *Error { return &Error{Kind: k, final: true} }
+// Final returns an error that no repetition of the request avoids, although the status of its kind is that of a failure. The text
+// "error.<code>.<reason>" replaces that of the kind.
+func (k Kind) Final(reason string) *Error { return &Error{Kind: k, Reason: reason, final: true} }
 
 // Wrap returns an error with a cause, which is for the log only.
 func (k Kind) Wrap(cause error) *Error { return &Error{Kind: k, Cause: cause} }

@@ -153,7 +153,7 @@ func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, er
 		return deleteEvent(ctx, tx, in.ID)
 	})
 	if errors.Is(err, store.ErrNotFound) {
-		return endpoint.Message{}, apierr.DatabaseError.Final() // expected: no cause for the log
+		return endpoint.Message{}, apierr.DatabaseError.Final("missing") // expected: no cause for the log
 	}
 	if err != nil {
 		// As text, so that the answer stays the one of this route whatever the cause is.
