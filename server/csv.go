@@ -70,13 +70,18 @@ func (s *Server) answerCSV(ctx context.Context, r *call, mark bool) error {
 		return nil
 	}
 	later, cancel := context.WithTimeout(endpoint.Detach(context.Background(), ctx), csvTime)
-	t := &tableRows{read: read, page: first, table: csvtable.New(r.row.Handle.RowType(), endpoint.Encoding), seen: map[uint64]struct{}{}, seed: maphash.MakeSeed()}
+	t := &tableRows{
+		read: read, page: first, table: csvtable.New(r.row.Handle.RowType(), endpoint.Encoding),
+		seen: map[uint64]struct{}{}, seed: maphash.MakeSeed(),
+	}
 	var begin []byte
 	if mark {
 		begin = append(begin, csvByteMark...)
 	}
-	response.SetBodyStream(&partStream{server: s, ctx: later, end: func() { cancel(); release() }, connection: r.fiber.Context().Conn(), requestID: r.RequestID,
-		ready: t.table.AppendHeader(begin), next: t.part}, -1)
+	response.SetBodyStream(&partStream{
+		server: s, ctx: later, end: func() { cancel(); release() }, connection: r.fiber.Context().Conn(), requestID: r.RequestID,
+		ready: t.table.AppendHeader(begin), next: t.part,
+	}, -1)
 	return nil
 }
 

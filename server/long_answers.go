@@ -95,8 +95,10 @@ func (s *Server) answerArray(r *call, status int, result endpoint.Result) error 
 		return err
 	}
 	later, cancel := context.WithTimeout(endpoint.Detach(context.Background(), &r.context), arrayTime)
-	r.fiber.Response().SetBodyStream(&partStream{server: s, ctx: later, end: cancel, connection: r.fiber.Context().Conn(), requestID: r.RequestID,
-		ready: bytes.Clone(a.text.Bytes()), next: a.part}, -1)
+	r.fiber.Response().SetBodyStream(&partStream{
+		server: s, ctx: later, end: cancel, connection: r.fiber.Context().Conn(), requestID: r.RequestID,
+		ready: bytes.Clone(a.text.Bytes()), next: a.part,
+	}, -1)
 	return nil
 }
 

@@ -32,8 +32,10 @@ func array(path string, rest func(n int) ([]string, error)) endpoint.Endpoint {
 			return part, err
 		}}, nil
 	}
-	return endpoint.Endpoint{Name: path, Method: "GET", Path: path, Access: access.Public, Limit: ratelimit.None, Tag: "Test", Summary: "Test.",
-		Handle: endpoint.JSON(200, handle)}
+	return endpoint.Endpoint{
+		Name: path, Method: "GET", Path: path, Access: access.Public, Limit: ratelimit.None, Tag: "Test", Summary: "Test.",
+		Handle: endpoint.JSON(200, handle),
+	}
 }
 
 func TestArray_IsReadWhileItIsWritten(t *testing.T) {
@@ -48,13 +50,16 @@ func TestArray_IsReadWhileItIsWritten(t *testing.T) {
 	}
 	address, _ := start(t, func(o *server.Options) {
 		o.RateLimits = false
-		o.Endpoints = append(o.Endpoints, array("/none", parts(0, nil, nil)), array("/empty", parts(3, []string{}, nil)), array("/short", parts(3, []string{"a", "b"}, nil)),
-			array("/long", parts(20, []string{long, long}, nil)), array("/wrong", parts(0, nil, broken)), array("/late", parts(9, []string{long}, broken)))
+		o.Endpoints = append(o.Endpoints,
+			array("/none", parts(0, nil, nil)), array("/empty", parts(3, []string{}, nil)),
+			array("/short", parts(3, []string{"a", "b"}, nil)), array("/long", parts(20, []string{long, long}, nil)),
+			array("/wrong", parts(0, nil, broken)), array("/late", parts(9, []string{long}, broken)))
 	})
 	for path, entries := range map[string]int{"/none": 0, "/empty": 0, "/short": 6, "/long": 40} {
 		response, body := servertest.Send(t, address, "GET", path, "")
 		var got []string
-		if err := json.Unmarshal([]byte(body), &got); err != nil || len(got) != entries || response.StatusCode != 200 || response.Header.Get("Content-Type") != "application/json" {
+		err := json.Unmarshal([]byte(body), &got)
+		if err != nil || len(got) != entries || response.StatusCode != 200 || response.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s: got %d with %d entries, %v; want %d", path, response.StatusCode, len(got), err, entries)
 		}
 	}

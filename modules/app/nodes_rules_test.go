@@ -179,8 +179,8 @@ func TestNodes_RefreshTokenIsAnsweredAgain(t *testing.T) {
 			t.Errorf("8 refreshes with one token: %v", statuses)
 		}
 		second := refresh(u.Refresh).Expect(t, 200).JSON(t)
-		if again := a.Anonymous().Do("POST", "/v1/token/refresh", map[string]any{"refresh_token": u.Refresh}).Expect(t, 200).JSON(t); again["access_token"] != second["access_token"] ||
-			again["refresh_token"] != second["refresh_token"] {
+		again := a.Anonymous().Do("POST", "/v1/token/refresh", map[string]any{"refresh_token": u.Refresh}).Expect(t, 200).JSON(t)
+		if again["access_token"] != second["access_token"] || again["refresh_token"] != second["refresh_token"] {
 			t.Error("two nodes give two pairs")
 		}
 		refresh(second["refresh_token"].(string)).Expect(t, 200)

@@ -16,19 +16,25 @@ func TestPages_AreWholeHoweverHeavyTheyAre(t *testing.T) {
 	s := servertest.Start(t)
 	customer := s.User(access.Customer)
 	heavy := servertest.Body{"a": strings.Repeat("x", 16_000)}
-	of := customer.Create("/v1/customers", servertest.Body{"first_name": "Anna", "last_name": "Keller", "email": "anna@example.ch", "metadata": heavy})
+	of := customer.Create("/v1/customers", servertest.Body{
+		"first_name": "Anna", "last_name": "Keller", "email": "anna@example.ch", "metadata": heavy,
+	})
 	for i := range rows {
-		customer.Create("/v1/payers", servertest.Body{"customer_id": of, "name": fmt.Sprint("Payer ", i), "email": "p@example.ch", "country": "CHE", "metadata": heavy})
-		s.Keyed().Do("POST", "/v1/notifications/trigger", servertest.Body{"user_ids": []string{customer.UserID}, "event": "test", "content": strings.Repeat("y", 9_000)}).
-			Expect(t, http.StatusOK)
+		customer.Create("/v1/payers", servertest.Body{
+			"customer_id": of, "name": fmt.Sprint("Payer ", i), "email": "p@example.ch", "country": "CHE", "metadata": heavy,
+		})
+		event := servertest.Body{"user_ids": []string{customer.UserID}, "event": "test", "content": strings.Repeat("y", 9_000)}
+		s.Keyed().Do("POST", "/v1/notifications/trigger", event).Expect(t, http.StatusOK)
 	}
-	for path, member := range map[string]string{"/v1/payers?": "payers", "/v1/notifications?": "data", "/v1/notifications?search.user_id=" + customer.UserID + "&": "data"} {
+	own := "/v1/notifications?search.user_id=" + customer.UserID + "&"
+	for path, member := range map[string]string{"/v1/payers?": "payers", "/v1/notifications?": "data", own: "data"} {
 		for _, limit := range []int{100, 60, 21} {
 			seen := map[string]bool{}
 			for offset := 0; offset < rows; offset += limit {
 				page := customer.Do("GET", fmt.Sprint(path, "limit=", limit, "&offset=", offset), nil).Expect(t, http.StatusOK).JSON(t)
 				got := page[member].([]any)
-				if want := min(limit, rows-offset); len(got) != want || page["has_more"] != (offset+want < rows) || page["total"] != float64(rows) {
+				want := min(limit, rows-offset)
+				if len(got) != want || page["has_more"] != (offset+want < rows) || page["total"] != float64(rows) {
 					t.Errorf("%slimit=%d&offset=%d: got %d rows of %v, more %v; want %d", path, limit, offset, len(got), page["total"], page["has_more"], want)
 				}
 				for _, row := range got {

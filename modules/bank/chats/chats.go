@@ -4,8 +4,8 @@
 // message that they have read. Unread counts and readBy are derived from it on each request.
 //
 // The type of a chat is derived at its creation and does not change: support if metadata.support is true, direct for two
-// participants, group for more. Two users have at most one direct chat for each metadata, and its participants are fixed. In other chats each
-// participant may add users and may leave; the creator may remove others. Former participants, including the creator, lose
+// participants, group for more. Two users have at most one direct chat for each metadata, and its participants are fixed. In
+// other chats each participant may add users and may leave; the creator may remove others. Former participants, including the creator, lose
 // access. New participants may read all earlier messages. Only participants write messages. Users who may read all chats can
 // get any chat by its id, but their list contains only chats in which they take part.
 package chats
@@ -109,8 +109,8 @@ func (s *Service) SetQuota(q records.Quota) { s.quota = q }
 // MaxParticipants is the maximum number of participants of a chat.
 const MaxParticipants = 256
 
-// Create creates a chat of the caller with others. For a direct chat that exists, Create returns that chat with status 200 instead of 201:
-// without metadata the first one of the two users, otherwise the one with the same metadata. It returns apierr.InvalidInput for participants who do not exist or are not active.
+// Create creates a chat of the caller with others. For a direct chat that exists, Create returns that chat with status 200
+// instead of 201: without metadata the first one of the two users, otherwise the one with the same metadata. It returns apierr.InvalidInput for participants who do not exist or are not active.
 func (s *Service) Create(ctx context.Context, in CreateInput) (endpoint.Result, error) {
 	caller := access.From(ctx).UserID
 	members := append([]string{caller}, uniqueExcept(in.participants, caller)...)
@@ -245,8 +245,8 @@ func checkParticipantCount(n int) error {
 	return nil
 }
 
-// pairOf returns the key of the first direct chat of two users, which is the same for both orders. Those of further chats have the digest of
-// their metadata in addition.
+// pairOf returns the key of the first direct chat of two users, which is the same for both orders. Those of further chats have
+// the digest of their metadata in addition.
 func pairOf(one, other string) *string {
 	pair := min(one, other) + " " + max(one, other)
 	return &pair
@@ -298,7 +298,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "chats.create", Method: http.MethodPost, Path: "/v1/chats", Subject: access.NoSubject("the creator gives rights to a chat of their own"),
 			Access: access.On(access.Chats, access.Create), Summary: "Create a chat.",
 			Doc: endpoint.Doc{Answers: []endpoint.Answer{
-				{Status: http.StatusCreated, Says: "The new chat."}, {Status: http.StatusOK, Says: "The existing direct chat of the two users: without metadata the first one, otherwise the one with the same metadata."},
+				{Status: http.StatusCreated, Says: "The new chat."},
+				{Status: http.StatusOK, Says: "The existing direct chat of the two users: without metadata the first one, otherwise the one " +
+					"with the same metadata."},
 			}},
 			Handle: create},
 		{Name: "chats.list", Method: http.MethodGet, Path: "/v1/chats",
