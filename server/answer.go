@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	// maxAnswer bounds the JSON of any answer, in bytes. Arrays and lists end long before, at [endpoint.PageBytes].
-	maxAnswer = 8 << 20
+	// maxAnswer bounds the JSON of any answer, in bytes. It exceeds the largest page of a list. Longer arrays are streams.
+	maxAnswer = 32 << 20
 	// maxPooledBuffer is the largest buffer that is kept for other answers.
 	maxPooledBuffer = 128 << 10
 )
@@ -55,6 +55,9 @@ func (s *Server) answer(r *call, result endpoint.Result) error {
 		response.Header.Set(fiber.HeaderLink, "<"+result.Next+`>; rel="next"`)
 	}
 	status := cmp.Or(result.Status, r.row.Handle.Status)
+	if result.Rest != nil {
+		return s.answerArray(r, status, result)
+	}
 	if result.Raw != nil {
 		s.writeJSON(r, status, result.Raw)
 		return nil
@@ -73,8 +76,8 @@ func (s *Server) answerEncoded(r *call, e *endpoint.Encoded) error {
 		return nil
 	}
 	length := e.Length()
-	if length > maxAnswer {
-		return apierr.AnswerTooLarge
+	if err := s.holdAnswer(r, length); err != nil {
+		return err
 	}
 	s.writeHead(r, r.row.Handle.Status)
 	switch coding := s.coding(r, length); {
@@ -115,8 +118,8 @@ func (s *Server) encode(r *call, status int, body any) error {
 	if people := s.peopleOf(&r.context, body); people != nil {
 		*buffer = *bytes.NewBuffer(appendPeople(buffer.Bytes(), people))
 	}
-	if buffer.Len() > maxAnswer {
-		return apierr.AnswerTooLarge
+	if err := s.holdAnswer(r, buffer.Len()); err != nil {
+		return err
 	}
 	if coding := s.coding(r, buffer.Len()); coding != accept.Identity {
 		s.writeHead(r, status)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"slices"
 	"strings"
@@ -184,10 +185,10 @@ func discard(connection net.Conn, stream io.Reader) {
 }
 
 // headerReceived bounds the time for the beginning of a body; [Server.readBody] bounds that for the rest. When a body is too
-// long for every row, headerReceived makes the engine call [Server.expect], as for clients that send Expect: the engine would
-// wait for the beginning of the body otherwise.
+// long for its row, headerReceived makes the engine call [Server.expect], as for clients that send Expect: the engine would
+// wait for the beginning of the body otherwise. The lengths of short bodies are left to readBody.
 func (s *Server) headerReceived(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	if header.ContentLength() > s.routes.maxBody {
+	if header.ContentLength() > firstRead && header.ContentLength() > s.bodyLimit(header) {
 		header.Set(fiber.HeaderExpect, "100-continue")
 	}
 	const lengthNone = -2 // as the engine reports it
@@ -197,20 +198,42 @@ func (s *Server) headerReceived(header *fasthttp.RequestHeader) fasthttp.Request
 	return fasthttp.RequestConfig{ReadTimeout: readTimeout}
 }
 
+// bodyLimit returns the maximum length of the body of a request, by its row.
+func (s *Server) bodyLimit(header *fasthttp.RequestHeader) int {
+	row, _, _ := s.routes.match(string(header.Method()), pathOf(header), nil)
+	return row.bodyLimit()
+}
+
+// bodyLimit returns the maximum length of a body; row may be nil, for an address without a row. A row that reads no body has no limit:
+// [Server.discardUnreadBody] ends the connection.
+func (row *route) bodyLimit() int {
+	switch {
+	case row == nil:
+		return endpoint.DefaultMaxBody
+	case !row.Handle.ReadsBody():
+		return math.MaxInt
+	}
+	return row.BodyLimit()
+}
+
+// pathOf returns the path of a request as it was sent.
+func pathOf(header *fasthttp.RequestHeader) []byte {
+	path, _, _ := bytes.Cut(header.RequestURI(), []byte{'?'})
+	return path
+}
+
 // expect rejects a body that is too long before the client sends it, and asks other clients to send theirs (RFC 9110, section
 // 10.1.1). It keeps the route for [Server.findRoute]. The checks before the body come first: errors of authorization take
-// precedence over 413. A row that reads no body has no limit: [Server.discardUnreadBody] ends the connection.
+// precedence over 413.
 func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
 	s.extendWriting(ctx)
 	hideUnknownMethod(&ctx.Request.Header)
-	limit := endpoint.DefaultMaxBody
-	path, _, _ := bytes.Cut(ctx.Request.Header.RequestURI(), []byte{'?'})
-	row, params, _ := s.lookUp(ctx, string(ctx.Method()), path, nil)
+	row, params, _ := s.lookUp(ctx, string(ctx.Method()), pathOf(&ctx.Request.Header), nil)
 	if row != nil {
-		limit = row.BodyLimit()
 		ctx.SetUserValue(foundKey{}, found{row, params})
 	}
-	if ctx.Request.Header.ContentLength() <= limit || row != nil && !row.Handle.ReadsBody() {
+	limit := row.bodyLimit()
+	if ctx.Request.Header.ContentLength() <= limit {
 		return fasthttp.StatusContinue
 	}
 	ctx.Response.Reset()

@@ -198,6 +198,38 @@ func TestExpect_ChecksAuthorizationBeforeTheLength(t *testing.T) {
 	}
 }
 
+// A row with a large limit does not raise that of the others: their declared lengths are rejected before any byte of the body.
+func TestExpect_ComparesWithTheLimitOfTheRow(t *testing.T) {
+	address, _ := start(t, func(o *server.Options) {
+		o.RateLimits = false
+		receives(o)
+		o.Endpoints[len(o.Endpoints)-1].MaxBody = 512 << 20
+	})
+	for name, c := range map[string]struct {
+		line, header string
+		length       int
+		status       int
+	}{
+		"a public row":                   {"POST /v1/big", "", 4 << 20, 413},
+		"a row with credentials":         {"POST /v1/things", "Authorization: Bearer user-creator\r\n", 2 << 20, 413},
+		"a row without credentials":      {"POST /v1/things", "", 2 << 20, 401},
+		"the row with the largest limit": {"POST /receive", "", 600 << 20, 413},
+		"an address without a row":       {"POST /v1/nothing", "", 2 << 20, 404},
+		"another method":                 {"PUT /v1/things", "", 2 << 20, 405},
+		"an unknown method":              {"BREW /v1/nothing", "", 2 << 20, 404},
+		"a query":                        {"POST /v1/big?a=/b", "", 4 << 20, 413},
+		"a client that waits":            {"POST /v1/big", "Expect: 100-continue\r\n", 4 << 20, 413},
+	} {
+		t.Run(name, func(t *testing.T) {
+			response, body := read(t, bufio.NewReader(dial(t, address, fmt.Sprintf(
+				"%s HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n", c.line, c.header, c.length))))
+			if response.StatusCode != c.status || !response.Close {
+				t.Errorf("got %d %s, want %d and the end of the connection", response.StatusCode, body, c.status)
+			}
+		})
+	}
+}
+
 func TestCheckMediaType_RejectsOtherTypes(t *testing.T) {
 	address, _ := start(t, func(o *server.Options) { o.RateLimits = false })
 	creator := []string{"Authorization", "Bearer user-creator"}

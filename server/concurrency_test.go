@@ -136,17 +136,17 @@ func TestAnswer_HasAMaximumSize(t *testing.T) {
 		allowAll(o, "/fits", "/too-large")
 		o.Endpoints = append(o.Endpoints,
 			row("/fits", func(context.Context, endpoint.None) (thing, error) {
-				return thing{Name: strings.Repeat("x", 7<<20)}, nil
+				return thing{Name: strings.Repeat("x", 31<<20)}, nil
 			}),
 			row("/too-large", func(context.Context, endpoint.None) (thing, error) {
-				return thing{Name: strings.Repeat("x", 8<<20)}, nil
+				return thing{Name: strings.Repeat("x", 32<<20)}, nil
 			}))
 	})
 	if status, _ := ask(t, address, "user-a", "/fits"); status != http.StatusOK {
-		t.Errorf("7 MiB got %d, want 200", status)
+		t.Errorf("31 MiB got %d, want 200", status)
 	}
 	if status, _ := ask(t, address, "user-a", "/too-large"); status != http.StatusInternalServerError {
-		t.Errorf("8 MiB got %d, want 500", status)
+		t.Errorf("32 MiB got %d, want 500", status)
 	}
 }
 

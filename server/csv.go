@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
-	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -14,7 +12,6 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"kontor/server/accept"
-	"kontor/server/apierr"
 	"kontor/server/csvtable"
 	"kontor/server/endpoint"
 )
@@ -22,7 +19,7 @@ import (
 const (
 	csvMedia    = "text/csv"
 	csvRows     = 100_000         // at most in one answer
-	csvPage     = 1000            // rows that are read at once
+	csvPage     = 200             // rows that are read at once, which bounds the memory
 	csvTime     = 5 * time.Minute // for one answer, also to a slow client
 	csvByteMark = "\ufeff"        // spreadsheets recognise UTF-8 by it
 )
@@ -73,13 +70,18 @@ func (s *Server) answerCSV(ctx context.Context, r *call, mark bool) error {
 		return nil
 	}
 	later, cancel := context.WithTimeout(endpoint.Detach(context.Background(), ctx), csvTime)
-	t := &csvStream{server: s, ctx: later, cancel: func() { cancel(); release() }, read: read, page: first, requestID: r.RequestID,
-		connection: r.fiber.Context().Conn(), table: csvtable.New(r.row.Handle.RowType(), endpoint.Encoding), seen: map[uint64]struct{}{}, seed: maphash.MakeSeed()}
-	if mark {
-		t.ready = append(t.ready, csvByteMark...)
+	t := &tableRows{
+		read: read, page: first, table: csvtable.New(r.row.Handle.RowType(), endpoint.Encoding),
+		seen: map[uint64]struct{}{}, seed: maphash.MakeSeed(),
 	}
-	t.ready = t.table.AppendHeader(t.ready)
-	response.SetBodyStream(t, -1)
+	var begin []byte
+	if mark {
+		begin = append(begin, csvByteMark...)
+	}
+	response.SetBodyStream(&partStream{
+		server: s, ctx: later, end: func() { cancel(); release() }, connection: r.fiber.Context().Conn(), requestID: r.RequestID,
+		ready: t.table.AppendHeader(begin), next: t.part,
+	}, -1)
 	return nil
 }
 
@@ -94,90 +96,59 @@ func csvName(r *call) string {
 	return strings.Join(parts, "-") + "-" + r.Now.UTC().Format(time.DateOnly) + ".csv"
 }
 
-// csvStream is the body of a table. It reads the next page when the client has taken the former one, so that its memory does not
-// depend on the number of rows.
-type csvStream struct {
-	server     *Server
-	ctx        context.Context
-	cancel     func()
-	read       endpoint.ReadPage
-	page       endpoint.RowPage // not written yet; nil at the end
-	table      *csvtable.Writer
-	connection net.Conn
-	requestID  string
+// tableRows reads the rows of a table page by page.
+type tableRows struct {
+	read  endpoint.ReadPage
+	page  endpoint.RowPage // not written yet; nil: read the next one
+	table *csvtable.Writer
 
-	ready   []byte // rows that the client has not taken
-	buffer  []byte // space of ready
-	offset  int64
-	written int
-	seed    maphash.Seed
-	seen    map[uint64]struct{} // hashes of the ids of written rows: a row that was created meanwhile moves the others to the next page
+	text     []byte // of the former part
+	offset   int64
+	written  int
+	complete bool
+	seed     maphash.Seed
+	seen     map[uint64]struct{} // hashes of the ids of written rows: a row that was created meanwhile moves the others to the next page
 }
 
-// Read returns the next bytes of the table. An error ends the connection, so that the client recognises the table as incomplete.
-func (t *csvStream) Read(p []byte) (int, error) {
-	for len(t.ready) == 0 {
+// part returns the next rows of the table, and nothing at its end.
+func (t *tableRows) part(ctx context.Context) ([]byte, error) {
+	t.text = t.text[:0]
+	for len(t.text) == 0 && !t.complete {
 		if t.page == nil {
-			return 0, io.EOF
+			page, err := t.read(ctx, csvPage, t.offset)
+			if err != nil {
+				return nil, fmt.Errorf("read rows from %d: %w", t.offset, err)
+			}
+			t.page = page
 		}
-		if err := t.next(); err != nil {
-			t.server.Log.Warn("a table was not completed", "request_id", t.requestID, "rows", t.written, "cause", err)
-			return 0, err
+		if err := t.append(t.page.Rows()); err != nil {
+			return nil, err
 		}
+		t.page = nil
 	}
-	if t.connection != nil { // The deadline of the engine covers the whole answer; a page has as much time.
-		if err := t.connection.SetWriteDeadline(time.Now().Add(t.server.WriteTimeout)); err != nil {
-			return 0, err
-		}
-	}
-	n := copy(p, t.ready)
-	t.ready = t.ready[n:]
-	return n, nil
+	return t.text, nil
 }
 
-// next writes the present page and reads the one after it.
-func (t *csvStream) next() error {
-	about, rows := t.page.Rows(), t.buffer[:0]
-	for i := range about.Len() {
+// append writes the rows of a page.
+func (t *tableRows) append(page endpoint.Rows) error {
+	for i := range page.Len() {
 		if t.written == csvRows {
 			break
 		}
-		begin := len(rows)
+		begin := len(t.text)
 		var err error
-		if rows, err = t.table.Append(rows, about.At(i)); err != nil {
+		if t.text, err = t.table.Append(t.text, page.At(i)); err != nil {
 			return err
 		}
 		hash := maphash.String(t.seed, t.table.Key())
 		if _, twice := t.seen[hash]; twice {
-			rows = rows[:begin]
+			t.text = t.text[:begin]
 			continue
 		}
 		t.seen[hash] = struct{}{}
 		t.written++
 	}
-	t.ready, t.buffer = rows, rows
-	t.offset += int64(about.Len())
-	if !about.More || about.Len() == 0 || t.written == csvRows {
-		t.page = nil
-		return nil
-	}
-	if t.server.draining.Load() {
-		return apierr.Unavailable
-	}
-	ctx, err := endpoint.Continue(t.ctx)
-	if err != nil {
-		return fmt.Errorf("continue with row %d: %w", t.offset, err)
-	}
-	page, err := t.read(ctx, csvPage, t.offset)
-	if err != nil {
-		return fmt.Errorf("read rows from %d: %w", t.offset, err)
-	}
-	t.page = page
-	return nil
-}
-
-// Close ends the table.
-func (t *csvStream) Close() error {
-	t.cancel()
+	t.offset += int64(page.Len())
+	t.complete = !page.More || page.Len() == 0 || t.written == csvRows
 	return nil
 }

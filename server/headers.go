@@ -14,6 +14,7 @@ import (
 
 	"kontor/locales"
 	"kontor/server/apierr"
+	"kontor/server/endpoint"
 )
 
 // strictTransport keeps browsers from plain HTTP for a year. It does not cover subdomains, which others may own.
@@ -210,7 +211,7 @@ const (
 	corsHeaders = "Authorization, Content-Type, Accept-Language, X-API-Key, X-Device-ID, X-Device-Token, X-Request-ID, Idempotency-Key, " +
 		"If-Match, If-None-Match, Last-Event-ID"
 	corsExposed = "ETag, Link, Content-Language, X-Request-ID, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, " +
-		"Idempotency-Replayed"
+		"Idempotency-Replayed, " + endpoint.IgnoredHeader
 )
 
 // checkOrigin answers CORS preflights, and lets pages of allowed origins read the answers of other requests. A request with

@@ -142,7 +142,8 @@ func (s *Server) noteRequest(r *call, status int, took time.Duration) {
 	if s.Requests == nil || r.row == nil && r.refusal == nil {
 		return
 	}
-	a := endpoint.Answered{At: r.Now, Took: took, Status: status, Refusal: r.refusal, Caller: r.Caller, RequestID: r.RequestID, Fiber: r.fiber}
+	a := endpoint.Answered{At: r.Now, Took: took, Status: status, Refusal: r.refusal, Caller: r.Caller, RequestID: r.RequestID,
+		Ignored: r.ignored, Fiber: r.fiber}
 	if r.row != nil {
 		a.Row = &r.row.Endpoint
 	}

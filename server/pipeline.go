@@ -75,6 +75,8 @@ type call struct {
 	answered  atomic.Pointer[Encoded] // what a transaction of the request has answered
 	refused   string                  // code of the error that was answered
 	refusal   *apierr.Error           // the error that was answered; nil: none
+	turn      bool                    // the request may read a long answer
+	ignored   string                  // query parameters without effect
 	uploaded  int                     // bytes of the body that count against uploadBudget
 	share     shares.Share            // of them
 }
@@ -105,6 +107,7 @@ func (s *Server) handle(c *fiber.Ctx, steps func(r *call) error) {
 	defer s.finish(r)
 	defer s.discardUnreadBody(r)
 	defer s.releaseBody(r)
+	defer r.endTurn()
 	defer func() {
 		if cause := recover(); cause != nil {
 			s.Log.Error("panic in a handler", "request_id", r.RequestID, "cause", cause, "stack", string(debug.Stack()))
@@ -120,7 +123,7 @@ func (s *Server) handle(c *fiber.Ctx, steps func(r *call) error) {
 func (s *Server) newCall(c *fiber.Ctx) *call {
 	r := &call{fiber: c, began: time.Now()}
 	r.responder = responder{s, r}
-	r.Caller, r.Transfers = &r.caller, s.transfers
+	r.Caller, r.Transfers, r.Turns = &r.caller, s.transfers, r
 	r.request.Fiber = c
 	r.context.info, r.context.callerKey = &r.Info, s.CallerKey
 	r.context.restart(r.began.Add(s.RequestTime))
@@ -208,6 +211,7 @@ type Uses interface {
 
 // callHandler decodes the input, calls the service behind the row and writes its result.
 func (s *Server) callHandler(r *call) error {
+	s.nameIgnored(r)
 	// Answers of public POST requests, such as tokens, must not be cached either (RFC 6749, section 5.1).
 	if !r.row.Access.IsPublic() || r.row.Method == http.MethodPost {
 		r.fiber.Response().Header.SetCanonical(nameCacheControl, valueNoStore)
@@ -236,6 +240,16 @@ func (s *Server) callHandler(r *call) error {
 		return err
 	}
 	return s.answer(r, result)
+}
+
+// nameIgnored names the query parameters that have no effect in a header of the answer, and in the log of requests.
+func (s *Server) nameIgnored(r *call) {
+	if len(r.fiber.Request().URI().QueryString()) == 0 {
+		return
+	}
+	if r.ignored = r.row.Handle.Ignored(r.fiber.Request().URI().QueryArgs()); r.ignored != "" {
+		r.fiber.Response().Header.Set(endpoint.IgnoredHeader, r.ignored)
+	}
 }
 
 // noteUse notes a request that succeeded.

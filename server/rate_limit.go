@@ -6,6 +6,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -153,6 +154,8 @@ type concurrency struct {
 
 	mutex   sync.Mutex
 	running map[string]int // by caller
+
+	held atomic.Int64 // bytes of long answers that were not sent yet
 }
 
 func newConcurrency(limit int) *concurrency {
@@ -163,13 +166,23 @@ func newConcurrency(limit int) *concurrency {
 type carrier interface {
 	// carry sets the caller, empty for none, and returns the former one. Only the goroutine that serves the connection may call it.
 	carry(caller string) (former string)
+	// hold sets the bytes of a long answer, and returns the former number. Only the same goroutine may call it.
+	hold(bytes int) (former int)
 }
 
 // carried implements [carrier].
-type carried struct{ caller string }
+type carried struct {
+	caller string
+	bytes  int
+}
 
 func (c *carried) carry(caller string) (former string) {
 	former, c.caller = c.caller, caller
+	return former
+}
+
+func (c *carried) hold(bytes int) (former int) {
+	former, c.bytes = c.bytes, bytes
 	return former
 }
 
@@ -187,6 +200,9 @@ func (c *concurrency) acquire(conn net.Conn, caller string) bool {
 
 // release ends the count of the request that a connection carries, if any.
 func (c *concurrency) release(conn net.Conn) {
+	if held := conn.(carrier).hold(0); held > 0 {
+		c.held.Add(-int64(held))
+	}
 	caller := conn.(carrier).carry("")
 	if caller == "" {
 		return

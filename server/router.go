@@ -46,8 +46,7 @@ type foundKey struct{}
 // router finds the row of a request. Segments of a path match exactly as they are written, letter case included, so that
 // another spelling of a path cannot bypass the rules of its row.
 type router struct {
-	root    node
-	maxBody int // the largest limit of a row
+	root node
 }
 
 type node struct {
@@ -66,7 +65,7 @@ type route struct {
 }
 
 func newRouter(table []endpoint.Endpoint) (*router, error) {
-	r := &router{maxBody: endpoint.DefaultMaxBody}
+	r := &router{}
 	for i, e := range table {
 		if err := r.add(&route{Endpoint: e, key: e.Key(), index: i, subject: e.SubjectPosition(), compressible: e.Compressible()}); err != nil {
 			return nil, err
@@ -97,7 +96,6 @@ func (r *router) add(row *route) error {
 		return fmt.Errorf("endpoint %s matches the same paths as %s", row.key, at.row(row.Method).key)
 	}
 	at.rows = append(at.rows, row)
-	r.maxBody = max(r.maxBody, row.BodyLimit())
 	return nil
 }
 

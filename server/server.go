@@ -42,7 +42,8 @@ type Server struct {
 	transfers   *transfers
 	origins     map[string]bool
 	draining    atomic.Bool
-	uploads     *shares.Pool // bytes of long bodies in memory
+	uploads     *shares.Pool  // bytes of long bodies in memory
+	turns       chan struct{} // see [call.TakeTurn]
 	metrics     *requestMetrics
 	connections *connectionMetrics
 	document    func() (static.File, error) // built on first use
@@ -50,7 +51,7 @@ type Server struct {
 
 // New builds a server. It fails when a row of the table is incomplete or duplicate.
 func New(o Options) (*Server, error) {
-	s := &Server{Options: o, limiter: ratelimit.New(o.Now), concurrency: newConcurrency(o.PerCaller), origins: map[string]bool{},
+	s := &Server{Options: o, limiter: ratelimit.New(o.Now), concurrency: newConcurrency(o.PerCaller), turns: newTurns(), origins: map[string]bool{},
 		uploads: shares.New(uploadBudget, uploadBudget/4)}
 	s.transfers = newTransfers(s)
 	s.Endpoints = append(append([]endpoint.Endpoint(nil), o.Endpoints...), s.ownEndpoints()...)

@@ -1,70 +1,96 @@
 package app_test
 
 import (
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
-	"kontor/server/ratelimit"
+	"kontor/server/endpoint"
 	"kontor/server/servertest"
+	"kontor/server/settings"
+	"kontor/store"
 )
 
-func TestQuery_UnknownParametersAreRejectedWithASuggestion(t *testing.T) {
+// An unknown parameter has no effect, except that the answer names it.
+func TestQuery_UnknownParametersHaveNoEffect(t *testing.T) {
 	s := servertest.Start(t)
-	for _, c := range []struct{ path, query, lang, field, text string }{
-		{"/v1/customers", "last_name=Muster", "en", "last_name", "There is no such parameter. Did you mean search.last_name?"},
-		{"/v1/customers", "lastName=Muster", "de", "lastName", "Diesen Parameter gibt es nicht. Meinten Sie search.last_name?"},
-		{"/v1/customers", "search%5Blast_name%5D=Muster", "it", "search[last_name]", "Questo parametro non esiste. Intendeva search.last_name?"},
-		{"/v1/customers", "limits=5", "en", "limits", "There is no such parameter. Did you mean limit?"},
-		{"/v1/customers", "xyzzy=5", "fr", "xyzzy", "Ce paramètre n’existe pas."},
-		{"/v1/payers", "compny=A", "en", "compny", "There is no such parameter. Did you mean company?"},
-		{"/v1/payers", "search.company=A", "en", "search.company", "There is no such parameter. Did you mean company?"},
-		{"/v1/notifications", "status=unread", "en", "status", "There is no such parameter."},
-		{"/v1/chats", "page=2", "en", "page", "There is no such parameter."},
-		{"/v1/users/me", "full=true", "en", "full", "There is no such parameter."},
-		{"/v1/customers", "%00%0a=1", "en", "??", "There is no such parameter."},
-		{"/v1/customers", strings.Repeat("x", 500) + "=1", "en", strings.Repeat("x", 80), "There is no such parameter."},
+	for _, c := range []struct{ path, query, ignored string }{
+		{"/v1/customers", "last_name=Muster", "last_name"},
+		{"/v1/customers", "search%5Blast_name%5D=Muster&limits=5&limit=10&sort=-created_at", "search[last_name], limits"},
+		{"/v1/customers", "xyzzy=5&xyzzy=6&_=1&xyzzy", "xyzzy, _"},
+		{"/v1/payers", "compny=A&search.company=A&sort=id&limit=5&company=A", "compny, search.company, sort"},
+		{"/v1/payers", "cursor=x", "cursor"},
+		{"/v1/notifications", "status=read", "status"},
+		{"/v1/notifications", "Limit=5&customer_id=" + store.NilID, "Limit"},
+		{"/v1/chats", "page=2", "page"},
+		{"/v1/users/me", "full=true", "full"},
+		{"/v1/users/me", "search.x=1&limit=5", "search.x, limit"},
+		{"/v1/profile/preferences", "&&=1&a", "a"},
+		{"/v1/audit", "q=x&user=1", "q, user"},
+		{"/v1/events", "page=1", "page"},
+		{"/healthz", "ts=1", "ts"},
+		{"/openapi.json", "v=1", "v"},
+		{"/v1/customers", "%00%0d%0aSet-Cookie:%20a=b&%2C=1&%e2%82%ac=1&%22=1", "%00%0D%0ASet-Cookie%3A%20a, %2C, %E2%82%AC, %22"},
+		{"/v1/customers", strings.Repeat("x", 500) + "=1", strings.Repeat("x", 60) + "..."},
+		{"/v1/customers", "limit=5", ""},
+		{"/v1/customers", "", ""},
 	} {
-		answer := s.Admin().With("Accept-Language", c.lang).Do("GET", c.path+"?"+c.query, nil)
-		answer.ExpectError(t, http.StatusBadRequest, "common.invalid_input")
-		if details, _ := answer.JSON(t)["details"].(map[string]any); details[c.field] != c.text || len(details) != 1 {
-			t.Errorf("%s?%s: got %v, want %s: %s", c.path, c.query, details, c.field, c.text)
+		answer := s.Admin().Do("GET", c.path+"?"+c.query, nil).Expect(t, http.StatusOK)
+		if got := answer.Header.Get(endpoint.IgnoredHeader); got != c.ignored {
+			t.Errorf("%s?%s: got %q, want %q", c.path, c.query, got, c.ignored)
+		}
+		if answer.Header.Get("Set-Cookie") != "" {
+			t.Errorf("%s?%s sets a cookie", c.path, c.query)
 		}
 	}
 }
 
-func TestQuery_UnknownParametersAreReportedWithTheBody(t *testing.T) {
-	answer := servertest.Start(t).Admin().Do("POST", "/v1/customers?dry_run=true", `{"last_name":7,"email":"anna@example.ch","first_name":"Anna"}`)
-	details, _ := answer.Expect(t, http.StatusBadRequest).JSON(t)["details"].(map[string]any)
-	if got := strings.Join(slices.Sorted(maps.Keys(details)), " "); got != "dry_run last_name" {
+func TestQuery_UnknownParametersAreIgnoredByEveryMethod(t *testing.T) {
+	s := servertest.Start(t)
+	admin := s.Admin()
+	anna := `{"last_name":"Keller","email":"anna@example.ch","first_name":"Anna"}`
+	answer := admin.Do("POST", "/v1/customers?dry_run=true", anna).Expect(t, http.StatusCreated)
+	path := "/v1/customers/" + answer.JSON(t)["id"].(string)
+	for _, answer := range []servertest.Response{
+		answer, admin.Do("PUT", path+"?dry_run=true", anna).Expect(t, http.StatusOK), admin.Do("HEAD", path+"?dry_run=true", nil).Expect(t, http.StatusOK),
+		admin.Do("POST", "/v1/customers?dry_run=true", `{"last_name":7}`).Expect(t, http.StatusBadRequest),
+		admin.Do("GET", "/v1/customers?dry_run=true&search.nothing=1", nil).Expect(t, http.StatusInternalServerError),
+		admin.With("Accept", "text/csv").Do("GET", "/v1/customers?dry_run=true", nil).Expect(t, http.StatusOK),
+	} {
+		if got := answer.Header.Get(endpoint.IgnoredHeader); got != "dry_run" {
+			t.Errorf("got %q", got)
+		}
+	}
+}
+
+// A flood of unknown parameters gets a short header.
+func TestQuery_BoundsTheIgnoredParameters(t *testing.T) {
+	var query strings.Builder
+	for i := range 3000 {
+		query.WriteString("&" + strconv.FormatInt(int64(i), 36))
+	}
+	answer := servertest.Start(t).Admin().Do("GET", "/v1/customers?"+query.String(), nil).Expect(t, http.StatusOK)
+	if got := answer.Header.Get(endpoint.IgnoredHeader); len(got) > 500 || !strings.HasPrefix(got, "0, 1, 2") || !strings.HasSuffix(got, ", ...") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Pages of other origins can read the header, and the log of requests has the same names.
+func TestQuery_IgnoredParametersAreShown(t *testing.T) {
+	s := servertest.Start(t, func(o *settings.Settings) {
+		o.CORS.AllowedOrigins, o.Requests.Keep = []string{"https://app.example"}, 100
+	})
+	admin := s.Admin()
+	answer := admin.With("Origin", "https://app.example").Do("GET", "/v1/customers?status=x&limit=5", nil).Expect(t, http.StatusOK)
+	if got := answer.Header.Get("Access-Control-Expose-Headers"); !strings.Contains(got, endpoint.IgnoredHeader) {
+		t.Errorf("exposed: %s", got)
+	}
+	if got := admin.Do("GET", "/v1/requests?limit=1", nil).Expect(t, http.StatusOK).Body; !strings.Contains(got, `"query":"status&limit","ignored":"status"`) {
 		t.Errorf("got %s", got)
 	}
-}
-
-// A flood of unknown parameters gets a short answer.
-func TestQuery_BoundsTheReportedParameters(t *testing.T) {
-	query := url.Values{}
-	for i := range 200 {
-		query.Set("p"+strings.Repeat("q", i%7)+string(rune('a'+i%26))+strings.Repeat("r", i/26), "1")
-	}
-	answer := servertest.Start(t).Admin().Do("GET", "/v1/customers?"+query.Encode(), nil)
-	if details, _ := answer.Expect(t, http.StatusBadRequest).JSON(t)["details"].(map[string]any); len(details) > 20 {
-		t.Errorf("got %d details", len(details))
-	}
-}
-
-// Probes and scrapers may add parameters. A search that the list does not have keeps the error of its own.
-func TestQuery_ProbesMayAddParameters(t *testing.T) {
-	s := servertest.Start(t)
-	for _, e := range s.Table() {
-		if e.Limit == ratelimit.None && e.Method == "GET" {
-			s.Admin().Do("GET", e.Path+"?ts=1", nil).Expect(t, http.StatusOK)
-		}
-	}
-	s.Admin().Do("GET", "/v1/customers?search.nothing=1", nil).ExpectError(t, http.StatusInternalServerError, "query_m.invalid_search_field")
 }
 
 func TestQuery_SearchesQuotedEmptyAndNullValues(t *testing.T) {

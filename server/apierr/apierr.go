@@ -20,8 +20,15 @@ type Kind struct {
 // Error returns the code. It makes a Kind an error, for the common case without fields or cause.
 func (k Kind) Error() string { return k.Code }
 
-// Temporary reports whether the same request may succeed later: 429 and every 5xx.
-func (k Kind) Temporary() bool { return k.Status == 429 || k.Status >= 500 }
+// Temporary reports whether the same request may succeed later: 429 and every 5xx, except that of a wrong search field, whose status
+// the specification names.
+func (k Kind) Temporary() bool {
+	return (k.Status == 429 || k.Status >= 500) && k != QueryInvalidSearchField
+}
+
+// Final returns an error that no repetition of the request avoids, although the status of its kind is that of a failure. The text
+// "error.<code>.<reason>" replaces that of the kind.
+func (k Kind) Final(reason string) *Error { return &Error{Kind: k, Reason: reason, final: true} }
 
 // Wrap returns an error with a cause, which is for the log only.
 func (k Kind) Wrap(cause error) *Error { return &Error{Kind: k, Cause: cause} }
@@ -55,7 +62,11 @@ type Error struct {
 	Fields  *Fields        // wrong input, field by field
 	Details map[string]any // further members of the details object, as they are
 	Retry   time.Duration  // zero: no Retry-After of its own
+	final   bool           // see Kind.Final
 }
+
+// Temporary reports whether the same request may succeed later.
+func (e *Error) Temporary() bool { return !e.final && e.Kind.Temporary() }
 
 // Error returns the code and the cause, for the log.
 func (e *Error) Error() string {

@@ -336,7 +336,7 @@ func (c *Client) SignOut(ctx context.Context) error {
 // TokenSet is what a program keeps to continue a session after a restart. It is secret.
 type TokenSet struct {
 	AccessToken  string    `json:"access_token,omitzero"`
-	RefreshToken string    `json:"refresh_token,omitzero"` // valid once
+	RefreshToken string    `json:"refresh_token,omitzero"` // valid once; repeated for 20 seconds
 	ExpiresAt    time.Time `json:"expires_at,omitzero"`    // of the access token, by the clock of this machine
 	UserID       string    `json:"user_id,omitzero"`
 	// DeviceToken is sent with the next sign-in, so that failed attempts of others do not lock this device out. It outlives the session.
@@ -432,9 +432,44 @@ func present(tokens TokenSet) (string, error) {
 	return tokens.AccessToken, nil
 }
 
+// How long one attempt of a refresh may take, and the pauses before further ones. All end within the 20 seconds in which the service
+// repeats a lost answer.
+const refreshTimeout = 5 * time.Second
+
+var refreshPauses = [...]time.Duration{250 * time.Millisecond, time.Second}
+
+// exchange sends the refresh token, again if the answer is lost.
+func (s *session) exchange(ctx context.Context, token string) (*Tokens, error) {
+	attempt := func() (*Tokens, error) {
+		ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
+		defer cancel()
+		return s.client.Auth.Refresh(ctx, RefreshInput{RefreshToken: token})
+	}
+	for _, pause := range refreshPauses {
+		fresh, err := attempt()
+		if err == nil || !isLost(err) {
+			return fresh, err
+		}
+		time.Sleep(pause)
+	}
+	return attempt()
+}
+
+// isLost reports whether the service may have answered a request although no answer has arrived.
+func isLost(err error) bool {
+	answer, answered := errors.AsType[*Error](err)
+	switch {
+	case !answered:
+		return true
+	case answer.Code == "":
+		return answer.Status == http.StatusBadGateway || answer.Status == http.StatusServiceUnavailable || answer.Status == http.StatusGatewayTimeout
+	}
+	return answer.Code == ErrCommonOutcomeUnknown
+}
+
 // refresh exchanges the refresh token and ends the flight.
 func (s *session) refresh(ctx context.Context, f *flight, old TokenSet) {
-	fresh, err := s.client.Auth.Refresh(ctx, RefreshInput{RefreshToken: old.RefreshToken})
+	fresh, err := s.exchange(ctx, old.RefreshToken)
 	s.mutex.Lock()
 	// A sign-in or sign-out meanwhile has the last word.
 	unchanged := s.current.RefreshToken == old.RefreshToken

@@ -60,6 +60,31 @@ func TestSession_RefreshesOnceForManyCalls(t *testing.T) {
 	}
 }
 
+// An answer that is lost does not end the session.
+func TestSession_RepeatsALostRefresh(t *testing.T) {
+	const wanted = 2
+	s := servertest.Start(t)
+	kontor, seen := signedIn(t, s)
+	s.Clock.Advance(61 * time.Minute)
+	lost := 0
+	seen.before = func(r *http.Request) (*http.Response, error) {
+		if r.URL.Path != "/v1/token/refresh" || lost == wanted {
+			return nil, nil
+		}
+		lost++
+		answer, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			return nil, err
+		}
+		answer.Body.Close()
+		return nil, errors.New("the connection was lost")
+	}
+	must(kontor.Users.Me(t.Context()))(t)
+	if lost != wanted {
+		t.Errorf("%d answers were lost", lost)
+	}
+}
+
 // The call that starts the refresh may be cancelled: the new tokens arrive all the same.
 func TestSession_KeepsTokensOfACancelledCall(t *testing.T) {
 	s := servertest.Start(t)

@@ -21,7 +21,7 @@ type Tokens struct {
 	TokenType   TokenType `json:"token_type"`
 	// Seconds until the access token ends.
 	ExpiresIn int64 `json:"expires_in"`
-	// Valid for one refresh.
+	// Valid for one refresh, which may be repeated for 20 seconds.
 	RefreshToken string `json:"refresh_token"`
 	UserID       string `json:"user_id"`
 	// Only after a sign-in. Send it as X-Device-Token with the next one, so that failed attempts of others do not lock this
@@ -3316,8 +3316,10 @@ type InvoiceReadResult struct {
 
 // InvoiceQRInfo is part of an answer.
 type InvoiceQRInfo struct {
-	IBAN     string       `json:"iban"`
-	Creditor InvoiceParty `json:"creditor"`
+	IBAN     string          `json:"iban"`
+	Creditor InvoiceCreditor `json:"creditor"`
+	// The raw lines of the creditor's combined address; empty for a structured one.
+	AddressLines []string `json:"address_lines"`
 	// null when the payer enters the amount.
 	Amount   *json.Number `json:"amount"`
 	Currency string       `json:"currency"`
@@ -3330,6 +3332,15 @@ type InvoiceQRInfo struct {
 	AlternativeProcedures []string         `json:"alternative_procedures"`
 	Page                  int64            `json:"page"`
 	Warnings              []InvoiceWarning `json:"warnings"`
+}
+
+// InvoiceCreditor is part of an answer.
+type InvoiceCreditor struct {
+	Name    string `json:"name"`
+	Address string `json:"address"`
+	Zip     string `json:"zip"`
+	City    string `json:"city"`
+	Country string `json:"country"`
 }
 
 // InvoiceParty is part of an answer.
@@ -4542,9 +4553,11 @@ type RequestlogRequest struct {
 	// As it was sent, without the query. A long one is cut.
 	Path string `json:"path"`
 	// The names of the parameters.
-	Query  string                 `json:"query"`
-	Status int64                  `json:"status"`
-	Class  RequestlogRequestClass `json:"class"`
+	Query string `json:"query"`
+	// The names of the parameters without effect, as in the header Kontor-Ignored-Parameters of the answer.
+	Ignored string                 `json:"ignored"`
+	Status  int64                  `json:"status"`
+	Class   RequestlogRequestClass `json:"class"`
 	// The code of the error; empty for a success.
 	Code string `json:"code"`
 	// How long the answer took.
@@ -4625,9 +4638,11 @@ type RequestlogDetail struct {
 	// As it was sent, without the query. A long one is cut.
 	Path string `json:"path"`
 	// The names of the parameters.
-	Query  string                `json:"query"`
-	Status int64                 `json:"status"`
-	Class  RequestlogDetailClass `json:"class"`
+	Query string `json:"query"`
+	// The names of the parameters without effect, as in the header Kontor-Ignored-Parameters of the answer.
+	Ignored string                `json:"ignored"`
+	Status  int64                 `json:"status"`
+	Class   RequestlogDetailClass `json:"class"`
 	// The code of the error; empty for a success.
 	Code string `json:"code"`
 	// How long the answer took.

@@ -3,6 +3,7 @@ package endpoint
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"slices"
@@ -13,10 +14,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
+	"github.com/valyala/fasthttp"
 
 	"kontor/server/apierr"
-	"kontor/server/ratelimit"
-	"kontor/server/similar"
 )
 
 // QueryBinder is implemented by types that decode the whole query string, such as the parameters of lists.
@@ -102,7 +102,7 @@ func (p *plan) bind(r *Request, in reflect.Value, problems *apierr.Fields) error
 		}
 		in.Field(field.index).SetString(value)
 	}
-	if len(p.query) > 0 || p.binder >= 0 || len(r.Fiber.Request().URI().QueryString()) > 0 {
+	if len(p.query) > 0 || p.binder >= 0 {
 		p.bindQuery(r, in, problems)
 	}
 	if !p.hasBody() {
@@ -116,7 +116,6 @@ func (p *plan) bindQuery(r *Request, in reflect.Value, problems *apierr.Fields) 
 	for key, value := range r.Fiber.Request().URI().QueryArgs().All() {
 		query[string(key)] = append(query[string(key)], string(value))
 	}
-	p.checkNames(r, query, problems)
 	for _, field := range p.query {
 		if values, given := query[field.name]; given {
 			setQuery(in.Field(field.index), field, values, problems)
@@ -255,64 +254,72 @@ const (
 
 	// maxShownName bounds the part of an unknown name that is repeated in an answer.
 	maxShownName = 80
-	// maxUnknown bounds the unknown parameters of a request that are reported.
-	maxUnknown = 20
 )
 
 // listNames are the parameters of a list beside its searches.
 var listNames = []string{"limit", "offset", "cursor", "sort", "stack", "distinct"}
 
-// checkNames rejects query parameters that the operation does not have: an ignored filter would return all records. An unknown
-// field of a search is left to the list. Rows without a rate limit are called by probes and scrapers, which may add
-// parameters.
-func (p *plan) checkNames(r *Request, query map[string][]string, problems *apierr.Fields) {
-	if r.Row == nil || r.Row.OpenQuery || r.Row.Limit == ratelimit.None {
-		return
-	}
-	var unknown []string
-	for name := range query {
-		if !p.takes(name) && (name != "" || query[name][0] != "") {
-			unknown = append(unknown, name)
-		}
-	}
-	slices.Sort(unknown)
-	for _, name := range unknown[:min(len(unknown), maxUnknown)] {
-		if suggestion := p.suggest(r.Row, name); suggestion != "" {
-			problems.Add(Clip(name), "invalid.parameter_suggestion", apierr.Args{"Name": suggestion})
-		} else {
-			problems.Add(Clip(name), "invalid.parameter")
-		}
-	}
-}
-
+// takes reports whether the handler reads a query parameter. An unknown field of a search is left to the list.
 func (p *plan) takes(name string) bool {
+	if p == nil {
+		return false
+	}
 	if p.binder >= 0 && (slices.Contains(listNames, name) || strings.HasPrefix(name, searchPrefix)) {
 		return true
 	}
 	return slices.ContainsFunc(p.query, func(f queryField) bool { return f.name == name })
 }
 
-// suggest returns the parameter that the client may mean: the search of a field with that name, or a parameter with few other
-// letters.
-func (p *plan) suggest(row *Endpoint, name string) string {
+// IgnoredHeader is the header of answers that names the query parameters without effect.
+const IgnoredHeader = "Kontor-Ignored-Parameters"
+
+// Bounds of the header, in bytes. Proxies have small buffers for the headers of an answer.
+const (
+	maxIgnored     = 400
+	maxIgnoredName = 60
+)
+
+// Ignored returns the names of the query parameters that the handler does not read, as [IgnoredHeader] has them: each once, in their order,
+// separated by commas, with all but letters, digits and _-.[] in percent-encoding. Dots at the end stand for names that do not fit.
+func (h Handler) Ignored(query *fasthttp.Args) string {
+	var value []byte
 	var names []string
-	for _, f := range p.query {
-		names = append(names, f.name)
-	}
-	if p.binder >= 0 {
-		names = append(names, listNames...)
-		for _, f := range row.Doc.Search {
-			names = append(names, searchPrefix+f.Name)
+	for key := range query.All() {
+		if len(key) == 0 || h.plan.takes(string(key)) {
+			continue
 		}
+		name := encodeName(key)
+		if slices.Contains(names, name) {
+			continue
+		}
+		if len(value)+len(name) > maxIgnored {
+			return string(append(value, ", ..."...))
+		}
+		names = append(names, name)
+		if len(value) > 0 {
+			value = append(value, ", "...)
+		}
+		value = append(value, name...)
 	}
-	return similar.Closest(Clip(name), names, plainName)
+	return string(value)
 }
 
-var nameSeparators = strings.NewReplacer("_", "", "-", "", ".", "", "[", "", "]", "")
-
-// plainName returns a name without the differences of spelling: lastName, last-name and search[last_name] are one.
-func plainName(name string) string {
-	return strings.TrimPrefix(nameSeparators.Replace(strings.ToLower(name)), "search")
+// encodeName encodes the beginning of the name of a parameter.
+func encodeName(name []byte) string {
+	var b strings.Builder
+	for _, c := range name {
+		if b.Len() >= maxIgnoredName {
+			b.WriteString("...")
+			break
+		}
+		switch {
+		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_-.[]", c) >= 0:
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
 }
 
 // Clip makes a name from the client safe for answers and for the log.

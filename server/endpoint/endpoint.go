@@ -35,14 +35,13 @@ type Endpoint struct {
 	// PeopleOnly closes the row to service accounts. Rows with an unconditional assurance are closed to them anyway.
 	PeopleOnly bool
 	// SecretID keeps the id in the path out of the audit trail and the request log: whoever knows it may use the row.
-	SecretID  bool
-	Roles     []string      // built-in roles that get the grant at the first start; administrators always have it
-	Tag       string        // group in the API document
-	Summary   string        // imperative, without a full stop
-	Faults    []apierr.Kind // errors in addition to those that every row of its kind may return
-	MaxBody   int           // bytes; zero means DefaultMaxBody
-	OpenQuery bool          // unknown query parameters are ignored, because another program builds the address
-	OwnTime   bool          // the service limits its own time: the deadline of requests does not apply
+	SecretID bool
+	Roles    []string      // built-in roles that get the grant at the first start; administrators always have it
+	Tag      string        // group in the API document
+	Summary  string        // imperative, without a full stop
+	Faults   []apierr.Kind // errors in addition to those that every row of its kind may return
+	MaxBody  int           // bytes; zero means DefaultMaxBody
+	OwnTime  bool          // the service limits its own time: the deadline of requests does not apply
 	// AuthZEN makes the row answer as the AuthZEN Authorization API 1.0 says: an error is a message (a JSON string), a body of another media
 	// type is a bad request, and any X-Request-ID of the client is returned.
 	AuthZEN     bool

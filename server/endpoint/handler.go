@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
+
+	"kontor/server/apierr"
 )
 
 // Handler implements an endpoint. Make one with [JSON], [Upload] or [Raw].
@@ -45,8 +48,11 @@ type Result struct {
 	Location string
 	// SetCookie is a value of the header Set-Cookie; empty: none.
 	SetCookie string
-	Next      string // path and query of the next page of a list, for the header Link (RFC 8288); empty: no further page
-	Sent      bool   // the handler has written the response itself
+	// Rest returns further entries of the array in Body, as a slice of the same type, until there are none. Then it returns nil. It may be
+	// called after the request has ended, with another context: long arrays are read while they are written.
+	Rest func(ctx context.Context) (entries any, err error)
+	Next string // path and query of the next page of a list, for the header Link (RFC 8288); empty: no further page
+	Sent bool   // the handler has written the response itself
 }
 
 // Tagged is implemented by records. The tag is an opaque validator of the record's state without quotes, usually its
@@ -97,6 +103,20 @@ func newJSON(status int, in, out reflect.Type, f operation) Handler {
 			return result, nil
 		}
 		return Result{Body: out}, nil
+	}
+	return h
+}
+
+// Rejecting returns the handler with another error for each input that is not valid: convert receives [apierr.InvalidInput] with the wrong
+// fields.
+func (h Handler) Rejecting(convert func(ctx context.Context, invalid *apierr.Error) error) Handler {
+	serve := h.serve
+	h.serve = func(ctx context.Context, r *Request) (Result, error) {
+		result, err := serve(ctx, r)
+		if errors.Is(err, apierr.InvalidInput) {
+			return Result{}, convert(ctx, apierr.Of(err))
+		}
+		return result, err
 	}
 	return h
 }

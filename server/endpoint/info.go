@@ -36,6 +36,7 @@ type Info struct {
 	DecisionFor time.Duration // the setting auth.decision_hours; zero: the default
 
 	Transfers Transfers // nil outside a server
+	Turns     Turns     // likewise
 	// Explanation is nil unless it was asked for: then lists note how they read their rows.
 	Explanation *Explanation
 
@@ -145,5 +146,6 @@ type Answered struct {
 	Refusal   *apierr.Error // nil for a success
 	Caller    *access.Caller
 	RequestID string
+	Ignored   string     // the query parameters without effect, see [Handler.Ignored]
 	Fiber     *fiber.Ctx // the request and its answer
 }

@@ -81,6 +81,21 @@ func (p *plan) pageable(in reflect.Value) Pageable {
 	return part
 }
 
+// Turns bounds how many requests read and encode long answers at the same time.
+type Turns interface {
+	// TakeTurn waits until the request may read a long answer. It returns the error of the context. A second call returns at once.
+	TakeTurn(ctx context.Context) error
+}
+
+// TakeTurn waits until the request of the context may read an answer that may be long. It must not be called while the request holds a
+// connection of the database. Outside a server there is no limit.
+func TakeTurn(ctx context.Context) error {
+	if turns := Of(ctx).Turns; turns != nil {
+		return turns.TakeTurn(ctx)
+	}
+	return nil
+}
+
 // Transfers supervises answers that are written after their request has ended: exports, tables and downloads. The server
 // implements it.
 type Transfers interface {

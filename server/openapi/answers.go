@@ -131,7 +131,7 @@ func (b *builder) headers(row endpoint.Endpoint, answer endpoint.Answer) Map[*He
 	if row.Handle.Listed() && answer.Status == http.StatusOK {
 		names = append(names, "Content-Disposition", "X-Total-Rows", "X-Truncated-Rows")
 	}
-	return b.headerRefs(names)
+	return b.headerRefs(append(names, endpoint.IgnoredHeader))
 }
 
 func (b *builder) headerRefs(names []string) Map[*Header] {
@@ -149,7 +149,7 @@ func faultsOf(row endpoint.Endpoint) map[int][]apierr.Kind {
 		kinds = append(kinds, apierr.UnsupportedMediaType)
 	}
 	if row.Handle.In != nil || !row.Access.IsPublic() || slices.Contains(row.Doc.Headers, endpoint.DeviceHeader) {
-		kinds = append(kinds, apierr.InvalidInput) // so are an unknown parameter, and an API key in addition to a bearer token
+		kinds = append(kinds, apierr.InvalidInput) // so is an API key in addition to a bearer token
 	}
 	if row.Handle.Out != nil {
 		kinds = append(kinds, apierr.AnswerTooLarge)

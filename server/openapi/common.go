@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"kontor/server/apierr"
+	"kontor/server/endpoint"
 )
 
 const (
@@ -56,8 +57,10 @@ the service starts, it answers 503 ` + "`common.starting`" + `. The codes ` + "`
 answers 503 with the schema ` + "`Health`" + ` instead, which also has a ` + "`message`" + `.
 
 **Lists** share one query layer: ` + "`limit`, `offset`, `sort`, `stack`, `distinct` and `search.<field>`" + `. A search takes values separated by commas. A value in quotation marks (RFC 4180) may contain commas; within it, two
-quotation marks stand for one. ` + "`null`" + ` or an empty value selects the records without a value, ` + "`\"null\"`" + ` the text. Unknown parameters are rejected.
-Each list documents its fields.
+quotation marks stand for one. ` + "`null`" + ` or an empty value selects the records without a value, ` + "`\"null\"`" + ` the text. An unknown field of a
+search is an error. Each list documents its fields.
+
+**Unknown query parameters** have no effect. The header ` + "`" + endpoint.IgnoredHeader + "`" + ` of the answer names them.
 
 **Idempotency and concurrency.** A POST that creates accepts an ` + "`Idempotency-Key`" + `; within 24 hours the same key returns the first answer.
 Records have an ` + "`ETag`" + `; send it as ` + "`If-Match`" + ` with a change to prevent lost updates.

@@ -25,7 +25,7 @@ var sharedParameters = Map[*Parameter]{
 	{"list.stack", &Parameter{Name: "stack", In: "query", Schema: &Schema{Type: "string"}, Example: "-created_at[YYYY-MM]",
 		Description: "A field to group the rows of the page by; `data` is then an object of arrays, and `keys` lists its members in order. A leading " +
 			"`-` sorts the groups descending; date-times take a format in brackets: `[year]`, `[month]`, `[day]`, `[hour]` or any of " +
-			"`YYYY MM DD HH mm ss` with punctuation."}},
+			"`YYYY MM DD HH mm ss` with punctuation, or a layout of Go such as `[2006-01-02]`."}},
 	{"list.distinct", &Parameter{Name: "distinct", In: "query", Schema: &Schema{Type: "string"}, Example: "id",
 		Description: "A field: of the rows with the same value of it, only the first in the order is returned."}},
 	{"X-Device-ID", &Parameter{Name: "X-Device-ID", In: "header", Schema: &Schema{Type: "string", MaxLength: new(int64(endpoint.MaxDeviceID))}, Example: "office-laptop",
@@ -60,6 +60,8 @@ var sharedHeaders = Map[*Header]{
 	{"X-Page-Count", &Header{Description: "The number of pages of the document.", Schema: &Schema{Type: "integer"}, Example: 2}},
 	{"X-Total-Rows", &Header{Description: "Only of a table (`Accept: text/csv`): the number of rows that the list has.", Schema: &Schema{Type: "integer"}, Example: 120}},
 	{"X-Truncated-Rows", &Header{Description: "Only of a table that is too long: how many of the last rows are missing.", Schema: &Schema{Type: "integer"}, Example: 20}},
+	{endpoint.IgnoredHeader, &Header{Description: "The names of the query parameters that had no effect, separated by commas, with unusual characters in percent-encoding. " +
+		"Dots at the end stand for further ones. Missing if all had an effect.", Schema: &Schema{Type: "string"}, Example: "status, _"}},
 	{"Idempotency-Replayed", &Header{Description: "Present if the answer is that of an earlier request with the same key.",
 		Schema: &Schema{Type: "string"}, Example: "true"}},
 }

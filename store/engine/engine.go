@@ -213,8 +213,6 @@ type Statement interface {
 	Bytes(i int) []byte
 	// AppendText appends the text in column i to b.
 	AppendText(b []byte, i int) []byte
-	// Size returns how many bytes a text or bytes in column i take, and 0 for other types.
-	Size(i int) int
 
 	// Close ends the run and frees what it holds: for a statement of the pool, its reader. A second Close does nothing.
 	Close()

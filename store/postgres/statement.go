@@ -318,15 +318,6 @@ func (s *statement) Bytes(i int) []byte {
 	return append(make([]byte, 0, len(s.row[i])), s.row[i]...)
 }
 
-// Size returns the length of a text or of bytes.
-func (s *statement) Size(i int) int {
-	switch s.Type(i) {
-	case engine.Text, engine.Bytes:
-		return len(s.row[i])
-	}
-	return 0
-}
-
 // text describes the text of a statement. There is one for all connections.
 type text struct {
 	sql     string

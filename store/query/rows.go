@@ -204,18 +204,6 @@ func (r *Rows) Columns() int {
 	return r.stmt.Columns()
 }
 
-// Size returns how many bytes the texts in some columns of the current row take. Columns are counted from 0.
-func (r *Rows) Size(columns []int) int {
-	if !r.open() {
-		return 0
-	}
-	size := 0
-	for _, i := range columns {
-		size += r.stmt.Size(i)
-	}
-	return size
-}
-
 // open reports whether the rows can be read. Rows that outlive their transaction cannot.
 func (r *Rows) open() bool {
 	if r.stmt == nil {

@@ -38,12 +38,14 @@ async function start() {
 export async function exchangeToken(token, headers) {
   const worker = await startWorker();
   if (worker) return exchangeInWorker(worker, token, headers);
-  const response = await fetch('/v1/token/refresh', {
+  const attempt = () => fetch('/v1/token/refresh', {
     method: 'POST',
     headers: { ...headers, 'Content-Type': 'application/json' },
     body: JSON.stringify({ refresh_token: token }),
     keepalive: true, // The response replaces the session's tokens, so the request must survive leaving the page.
+    signal: AbortSignal.timeout(8_000),
   });
+  const response = await attempt().catch(attempt); // A lost answer is repeated for 20 seconds.
   if (response.ok) forgetExchange(); // An answer that the worker kept is older.
   return { response, at: Date.now() };
 }
@@ -51,7 +53,7 @@ export async function exchangeToken(token, headers) {
 function exchangeInWorker(worker, token, headers) {
   return new Promise((resolve, reject) => {
     const { port1, port2 } = new MessageChannel();
-    // The worker may have sent the token already. Sending it a second time would end the session, so this fails instead.
+    // The worker may have sent the token long ago. Sending it again would end the session, so this fails instead.
     const fail = () => reject(new TypeError('no answer to the token refresh'));
     const timer = setTimeout(fail, ANSWER_MS);
     port1.onmessage = ({ data }) => {

@@ -61,6 +61,13 @@ test('the next user of another tab gets no request either, before the tab has no
   assert.equal(session.get().user_id, 'u2');
 });
 
+test('a refresh whose answer is lost is sent again', async () => {
+  answerWith(refused(), new TypeError('lost'), json(tokens('second')), json({ ok: true }));
+  assert.deepEqual(await api.get('/v1/users/me'), { ok: true });
+  assert.deepEqual(requests.map(({ url }) => url), ['/v1/users/me', '/v1/token/refresh', '/v1/token/refresh', '/v1/users/me']);
+  assert.equal(requests[2].init.body, requests[1].init.body);
+});
+
 test('a refresh that ends after the sign-out keeps no session', async () => {
   const held = late();
   answerWith(refused(), held.answer);

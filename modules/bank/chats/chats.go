@@ -4,14 +4,16 @@
 // message that they have read. Unread counts and readBy are derived from it on each request.
 //
 // The type of a chat is derived at its creation and does not change: support if metadata.support is true, direct for two
-// participants, group for more. Two users have at most one direct chat, and its participants are fixed. In other chats each
-// participant may add users and may leave; the creator may remove others. Former participants, including the creator, lose
+// participants, group for more. Two users have at most one direct chat for each metadata, and its participants are fixed. In
+// other chats each participant may add users and may leave; the creator may remove others. Former participants, including the creator, lose
 // access. New participants may read all earlier messages. Only participants write messages. Users who may read all chats can
 // get any chat by its id, but their list contains only chats in which they take part.
 package chats
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"net/http"
 	"reflect"
@@ -107,8 +109,8 @@ func (s *Service) SetQuota(q records.Quota) { s.quota = q }
 // MaxParticipants is the maximum number of participants of a chat.
 const MaxParticipants = 256
 
-// Create creates a chat of the caller with others. If it would be a direct chat that exists, Create returns that chat with
-// status 200 instead of 201. It returns apierr.InvalidInput for participants who do not exist or are not active.
+// Create creates a chat of the caller with others. For a direct chat that exists, Create returns that chat with status 200
+// instead of 201: without metadata the first one of the two users, otherwise the one with the same metadata. It returns apierr.InvalidInput for participants who do not exist or are not active.
 func (s *Service) Create(ctx context.Context, in CreateInput) (endpoint.Result, error) {
 	caller := access.From(ctx).UserID
 	members := append([]string{caller}, uniqueExcept(in.participants, caller)...)
@@ -131,7 +133,8 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (endpoint.Result, 
 		if err := s.checkActive(ctx, tx, in.participants); err != nil {
 			return err
 		}
-		known, err := s.existing(ctx, tx, c)
+		c := c.copied() // the transaction may run twice
+		known, err := s.existing(ctx, tx, &c)
 		if err != nil {
 			return err
 		}
@@ -156,21 +159,55 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (endpoint.Result, 
 	return result, err
 }
 
-// existing returns the direct chat of the same two users if there is one, or nil.
-func (s *Service) existing(ctx context.Context, tx *store.Tx, c newChat) (*Chat, error) {
+// existing returns the direct chat that exists instead of a new one, or nil. It sets the key of the new one. There is one writer, so that
+// no chat is created before the transaction ends.
+func (s *Service) existing(ctx context.Context, tx *store.Tx, c *newChat) (*Chat, error) {
 	if c.pair == nil {
 		return nil, nil
 	}
-	var id string
-	err := tx.QueryRow(ctx, selectPair, *c.pair).Scan(&id) // there is one writer, so none is created before the transaction ends
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
+	id, metadata, err := selectDirect(ctx, tx, *c.pair)
+	if err != nil || id == "" { // the first chat of the two users
 		return nil, err
+	}
+	if digest := digestOf(c.metadata); string(c.metadata) != noMetadata && digest != digestOf(metadata) {
+		*c.pair += " " + digest
+		if id, _, err = selectDirect(ctx, tx, *c.pair); err != nil || id == "" {
+			return nil, err
+		}
 	}
 	chat, err := s.view(ctx, tx, id)
 	return &chat, err
+}
+
+// selectDirect returns the direct chat with a key, or an empty id.
+func selectDirect(ctx context.Context, tx *store.Tx, pair string) (id string, metadata jsontext.Value, err error) {
+	err = tx.QueryRow(ctx, selectPair, pair).Scan(&id, (*[]byte)(&metadata))
+	if errors.Is(err, store.ErrNotFound) {
+		return "", nil, nil
+	}
+	return id, metadata, err
+}
+
+// noMetadata is the stored form of absent metadata.
+const noMetadata = "{}"
+
+// digestOf returns the digest of metadata: equal for objects that differ in the order of members or the notation of values alone.
+func digestOf(metadata jsontext.Value) string {
+	canonical := metadata.Clone()
+	if err := canonical.Canonicalize(jsontext.CanonicalizeRawInts(false)); err != nil {
+		canonical = metadata // stored metadata is valid
+	}
+	sum := sha256.Sum256(canonical)
+	return hex.EncodeToString(sum[:])
+}
+
+// copied returns a copy with a key of its own.
+func (c newChat) copied() newChat {
+	if c.pair != nil {
+		pair := *c.pair
+		c.pair = &pair
+	}
+	return c
 }
 
 // view returns the new chat as its creator sees it.
@@ -208,7 +245,8 @@ func checkParticipantCount(n int) error {
 	return nil
 }
 
-// pairOf returns the key of the direct chat of two users, which is the same for both orders.
+// pairOf returns the key of the first direct chat of two users, which is the same for both orders. Those of further chats have
+// the digest of their metadata in addition.
 func pairOf(one, other string) *string {
 	pair := min(one, other) + " " + max(one, other)
 	return &pair
@@ -260,7 +298,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "chats.create", Method: http.MethodPost, Path: "/v1/chats", Subject: access.NoSubject("the creator gives rights to a chat of their own"),
 			Access: access.On(access.Chats, access.Create), Summary: "Create a chat.",
 			Doc: endpoint.Doc{Answers: []endpoint.Answer{
-				{Status: http.StatusCreated, Says: "The new chat."}, {Status: http.StatusOK, Says: "The existing direct chat of the two users."},
+				{Status: http.StatusCreated, Says: "The new chat."},
+				{Status: http.StatusOK, Says: "The existing direct chat of the two users: without metadata the first one, otherwise the one " +
+					"with the same metadata."},
 			}},
 			Handle: create},
 		{Name: "chats.list", Method: http.MethodGet, Path: "/v1/chats",

@@ -18,7 +18,8 @@ import (
 
 const (
 	maxContent = 10_000 // characters of a message
-	maxChats   = 1000   // in one answer
+	maxChats   = 1000   // on a page
+	allChats   = 1 << 30
 	// maxMetadata is the maximum size in bytes of the metadata of a chat or message. Lists contain the metadata.
 	maxMetadata = 4 << 10
 	// Messages in one answer.
@@ -65,7 +66,7 @@ func parseCursor(text string) (cursor, bool) {
 // Validate checks the parameters.
 func (in *ListInput) Validate(v *apierr.Fields) {
 	in.Text.Validate(v)
-	in.limit = maxChats
+	in.limit = allChats
 	if in.Limit != nil {
 		if in.limit = *in.Limit; in.limit < 1 || in.limit > maxChats {
 			v.Add("limit", "invalid.range", apierr.Args{"Min": 1, "Max": maxChats})

@@ -18,31 +18,46 @@ import (
 )
 
 // List returns the chats in which the caller takes part, and those that they may read by a grant on them, the latest
-// activity first. A page ends after [endpoint.PageBytes], names of users aside; the answer's Next is the address of the next
-// page.
+// activity first: all of them, or a page whose answer has the address of the next one as Next. Those after the first ones are read
+// while the answer is written.
 func (s *Service) List(ctx context.Context, in ListInput) (endpoint.Result, error) {
-	chats := []Chat{}
-	var next string
+	if err := endpoint.TakeTurn(ctx); err != nil {
+		return endpoint.Result{}, err
+	}
 	matching, err := list.ByText(ctx, s.db, in.Text.Search(chatSource, messageSource), "f.id")
 	if err != nil {
 		return endpoint.Result{}, err
 	}
+	var cursors []cursor
+	var chats []Chat
 	err = s.db.View(ctx, func(v *store.View) error { // One snapshot: a chat must not move in the list between the two statements.
-		cursors, err := selectCursors(ctx, v, access.From(ctx).UserID, in.limit+1, in.offset, in.before, matching)
+		cursors, err = selectCursors(ctx, v, access.From(ctx).UserID, in.limit+1, in.offset, in.before, matching)
 		if err != nil {
 			return err
 		}
-		chats, err = s.readChats(ctx, v, cursors[:min(len(cursors), in.limit)])
-		if n := len(chats); n > 0 && n < len(cursors) {
-			next = in.nextPage(cursors[n-1])
-		}
+		chats, err = s.readChats(ctx, v, cursors[:min(len(cursors), in.limit, chatsAtOnce)])
 		return err
 	})
 	if err != nil {
 		return endpoint.Result{}, err
 	}
-	listed, err := s.listChats(ctx, chats)
-	return endpoint.Result{Body: listed, Next: next}, err
+	var result endpoint.Result
+	if len(cursors) > in.limit {
+		cursors = cursors[:in.limit]
+		result.Next = in.nextPage(cursors[in.limit-1])
+	}
+	if remaining := cursors[len(chats):]; len(remaining) > 0 {
+		result.Rest = func(ctx context.Context) (any, error) {
+			if len(remaining) == 0 {
+				return nil, nil
+			}
+			part := remaining[:min(len(remaining), chatsAtOnce)]
+			remaining = remaining[len(part):]
+			return s.readLater(ctx, part)
+		}
+	}
+	result.Body, err = s.listChats(ctx, chats)
+	return result, err
 }
 
 // nextPage returns the address of the chats after a cursor.
@@ -57,45 +72,38 @@ func (in ListInput) nextPage(last cursor) string {
 	return "/v1/chats?" + query.Encode()
 }
 
-// readChats reads chats in full until the page is full.
+// readChats reads chats in full.
 func (s *Service) readChats(ctx context.Context, q store.Querier, cursors []cursor) ([]Chat, error) {
-	chats, room := []Chat{}, endpoint.PageBytes
-	for len(cursors) > 0 {
-		n := min(len(cursors), chatsAtOnce)
-		part, err := selectChats(ctx, q, access.From(ctx).UserID, cursors[:n])
-		if err != nil {
-			return nil, err
-		}
-		for i := range part {
-			s.renderLastMessage(ctx, &part[i])
-			if room -= part[i].size(); room < 0 && len(chats) > 0 {
-				return chats, nil
+	if len(cursors) == 0 {
+		return []Chat{}, nil
+	}
+	chats, err := selectChats(ctx, q, access.From(ctx).UserID, cursors)
+	for i := range chats {
+		s.renderLastMessage(ctx, &chats[i])
+	}
+	return chats, err
+}
+
+// readLater reads chats that were found before. It leaves out those that the caller may no longer read.
+func (s *Service) readLater(ctx context.Context, cursors []cursor) ([]ListedChat, error) {
+	chats, err := s.readChats(ctx, s.db, cursors)
+	if err != nil {
+		return nil, err
+	}
+	kept := chats[:0]
+	for _, c := range chats {
+		if !c.takesPart {
+			_, err := chatTable.Get(ctx, s.db, c.ID, access.Read)
+			switch {
+			case errors.Is(err, apierr.NoAccess), errors.Is(err, apierr.ChatNotFound):
+				continue
+			case err != nil:
+				return nil, err
 			}
-			chats = append(chats, part[i])
 		}
-		cursors = cursors[n:]
+		kept = append(kept, c)
 	}
-	return chats, nil
-}
-
-const (
-	chatBytes    = 260 // of a chat as JSON, without its variable parts
-	messageBytes = 260 // of a message likewise
-	idBytes      = idLength + len(`"",`)
-)
-
-// size returns an upper bound of the size of the chat as JSON.
-func (c *Chat) size() int {
-	size := chatBytes + len(c.Metadata) + len(c.Participants)*idBytes
-	if c.LastMessage != nil {
-		size += c.LastMessage.size()
-	}
-	return size
-}
-
-// size returns an upper bound of the size of the message as JSON.
-func (m *Message) size() int {
-	return messageBytes + endpoint.JSONSize(m.Content) + len(m.Metadata) + len(m.ReadBy)*idBytes
+	return s.listChats(ctx, kept)
 }
 
 // participantsColumn selects the participants of a chat with their read positions: ids and numbers in turn, separated by
@@ -141,8 +149,8 @@ const selectCursorsStatement = `
 	ORDER BY f.updated_at DESC, f.id DESC
 	LIMIT $2 OFFSET $3`
 
-// chatsAtOnce is how many chats one statement reads in full. It bounds what is read beyond the end of a page.
-const chatsAtOnce = 24
+// chatsAtOnce is how many chats one statement reads in full. It bounds the memory of a list.
+const chatsAtOnce = 48
 
 // selectChatsStatement reads chats in full, in any order. The ids and a closing bracket follow.
 var selectChatsStatement = `SELECT ` + viewColumns + ` FROM chats c` + viewJoins + ` WHERE c.id IN (`
@@ -152,7 +160,7 @@ const (
 		INSERT INTO chats (id, type, pair, metadata, created_at, created_by, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $5)`
 
-	selectPair = `SELECT id FROM chats WHERE pair = $1`
+	selectPair = `SELECT id, metadata FROM chats WHERE pair = $1`
 
 	insertParticipantStatement = `
 		INSERT INTO chat_participants (chat_id, user_id, read_seq, joined_at, added_by)

@@ -127,7 +127,7 @@ func (s *Service) renderMessage(ctx context.Context, m *Message) {
 // Messages returns messages of a chat, the newest first. It returns apierr.ChatNotFound, apierr.NoAccess and, if before is
 // not a message of the chat, apierr.InvalidInput.
 //
-// A page ends after [endpoint.PageBytes], names of users aside; the answer's Next is the address of the next page.
+// The answer's Next is the address of the next page.
 func (s *Service) Messages(ctx context.Context, in MessagesInput) (endpoint.Result, error) {
 	c, err := chatTable.Get(ctx, s.db, in.ID, access.Read)
 	if err != nil {
@@ -141,19 +141,21 @@ func (s *Service) messagesOf(ctx context.Context, in MessagesInput, c chatState)
 	if !c.has(access.From(ctx).UserID) {
 		reportReading(ctx, in.ID)
 	}
+	if err := endpoint.TakeTurn(ctx); err != nil {
+		return endpoint.Result{}, err
+	}
 	end, err := in.end(ctx, s.db)
 	if err != nil {
 		return endpoint.Result{}, err
 	}
-	room := endpoint.PageBytes
-	messages, err := selectMessages(ctx, s.db, in.ID, end, in.limit, func(m *Message) bool {
-		m.ReadBy = c.readers(m.seq)
-		s.renderMessage(ctx, m)
-		room -= m.size()
-		return room >= 0
-	})
+	messages, err := selectMessages(ctx, s.db, in.ID, end, in.limit)
 	if err != nil {
 		return endpoint.Result{}, err
+	}
+	for i := range messages {
+		m := &messages[i]
+		m.ReadBy = c.readers(m.seq)
+		s.renderMessage(ctx, m)
 	}
 	listed, err := s.listMessages(ctx, messages)
 	if err != nil {
@@ -241,8 +243,8 @@ func insertMessage(ctx context.Context, tx *store.Tx, m *Message) error {
 	return err
 }
 
-// selectMessages reads messages, the newest first, until fits is false for one. It always returns the first message.
-func selectMessages(ctx context.Context, q store.Querier, chatID string, end int64, limit int, fits func(m *Message) bool) ([]Message, error) {
+// selectMessages reads messages, the newest first.
+func selectMessages(ctx context.Context, q store.Querier, chatID string, end int64, limit int) ([]Message, error) {
 	rows, err := q.Query(ctx, selectMessagesStatement, chatID, end, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read messages: %w", err)
@@ -253,9 +255,6 @@ func selectMessages(ctx context.Context, q store.Querier, chatID string, end int
 		var m Message
 		if err := rows.Scan(&m.ID, &m.ChatID, &m.seq, &m.SenderID, &m.Type, &m.Content, (*[]byte)(&m.Metadata), &m.CreatedAt); err != nil {
 			return nil, fmt.Errorf("read message: %w", err)
-		}
-		if !fits(&m) && len(messages) > 0 {
-			break
 		}
 		messages = append(messages, m)
 	}

@@ -86,7 +86,11 @@ const (
 
 	eraseNote = `UPDATE inbox_notes SET content = '' WHERE id = $1`
 
-	eraseChat = `UPDATE chats SET metadata = '{}', version = version + 1 WHERE id = $1`
+	// The key of a direct chat may have a digest of the metadata after the ids of its users.
+	eraseChat = `
+		UPDATE chats SET metadata = '{}', version = version + 1,
+			pair = CASE WHEN length(pair) > 73 THEN substr(pair, 1, 73) || ' ' || id ELSE pair END
+		WHERE id = $1`
 )
 
 // ErasePerson replaces the messages that a user has written by a system message, and removes the metadata of chats that they

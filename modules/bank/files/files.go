@@ -205,7 +205,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 				Sends:       []string{"Accept-Ranges", "Content-Disposition", "Content-Range", "Repr-Digest"},
 				Description: "Always a download. `Range` takes one range of bytes; several ranges are answered with the whole file. `Repr-Digest` has the digest of the file."},
 			Handle: endpoint.Raw(nil, s.content)},
-		{Name: "files.preview", Method: http.MethodGet, Path: "/v1/files/{id}/preview", OpenQuery: true, OwnTime: true,
+		{Name: "files.preview", Method: http.MethodGet, Path: "/v1/files/{id}/preview", OwnTime: true,
 			Access: access.SignedIn, Summary: "Get a picture of a page.",
 			Faults: []apierr.Kind{apierr.InvalidInput, apierr.FileNotFound, apierr.NoAccess, apierr.FileBeingChecked, apierr.FileInfected, apierr.PreviewImpossible,
 				apierr.PageNotFound, apierr.Unavailable},

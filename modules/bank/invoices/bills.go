@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"kontor/modules/bank/invoices/qrbill"
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/personal"
 	"kontor/server/access"
@@ -43,9 +44,9 @@ func (s *Service) keep(ctx context.Context, info QRInfo) (string, error) {
 	for i := range info.Warnings {
 		info.Warnings[i].Message = "" // in the language of this request; Bills renders it again
 	}
-	content, err := json.Marshal(info, json.Deterministic(true))
+	content, err := encodeBill(info)
 	if err != nil {
-		return "", fmt.Errorf("encode a bill: %w", err)
+		return "", err
 	}
 	userID := access.From(ctx).UserID
 	id, err := s.sameBill(ctx, userID, content)
@@ -91,6 +92,11 @@ func (s *Service) sameBill(ctx context.Context, userID string, content []byte) (
 		if bytes.Equal(plain, content) {
 			return b.ID, nil
 		}
+		if info, err := decodeBill(plain); err == nil { // of an earlier version
+			if again, err := encodeBill(info); err == nil && bytes.Equal(again, content) {
+				return b.ID, nil
+			}
+		}
 	}
 	return "", nil
 }
@@ -112,13 +118,36 @@ func (s *Service) open(lang string, b *Bill) error {
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(plain, &b.QRInfo); err != nil {
+	info, err := decodeBill(plain)
+	if err != nil {
 		return fmt.Errorf("decode the bill %s: %w", b.ID, err)
 	}
+	b.QRInfo = info
 	for i, w := range b.QRInfo.Warnings {
 		b.QRInfo.Warnings[i].Message = s.describe(lang, w)
 	}
 	return nil
+}
+
+func encodeBill(info QRInfo) ([]byte, error) {
+	content, err := json.Marshal(info, json.Deterministic(true))
+	if err != nil {
+		return nil, fmt.Errorf("encode a bill: %w", err)
+	}
+	return content, nil
+}
+
+// decodeBill decodes a stored bill. Those of earlier versions have the lines of the creditor's address in the creditor.
+func decodeBill(plain []byte) (info QRInfo, err error) {
+	if err := json.Unmarshal(plain, &info); err != nil || info.AddressLines != nil {
+		return info, err
+	}
+	var earlier struct {
+		Creditor qrbill.Party `json:"creditor"`
+	}
+	err = json.Unmarshal(plain, &earlier)
+	info.AddressLines = earlier.Creditor.AddressLines
+	return info, err
 }
 
 // Forget deletes a bill of the caller. It returns apierr.BillNotFound, also for a bill of another user.

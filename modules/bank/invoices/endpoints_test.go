@@ -54,7 +54,7 @@ func TestRead(t *testing.T) {
 	servertest.Run(t, s, []servertest.Scenario{
 		{Name: "the payment of a picture", As: advisor, Method: "POST", Path: path, Body: body(t, "png-100-b60-00.png", nil), Status: 200,
 			Contains: []string{`{"qr_info":{`, `"iban":"CH9309000564140054668"`, `"amount":1155.65`, `"currency":"CHF"`, `"reference_type":"NON"`,
-				`"reference":""`, `"zip":"9490"`, `"city":"Vaduz"`, `"debtor":null`, `"address_lines":["","9490 Vaduz"]`, `"alternative_procedures":[]`,
+				`"reference":""`, `"zip":"9490"`, `"city":"Vaduz"`, `"debtor":null`, `"country":"LI"},"address_lines":["","9490 Vaduz"]`, `"alternative_procedures":[]`,
 				`"page":1`, `"kind":"notice"`, `"rule":"combined_address"`}},
 		{Name: "an open amount is null", As: advisor, Method: "POST", Path: path, Body: body(t, "formats-b42-05.tif", nil), Status: 200,
 			Contains: []string{`"amount":null`, `"page":2`}},
@@ -75,6 +75,32 @@ func TestRead(t *testing.T) {
 		{Name: "a customer, with a broken request", As: customer, Method: "POST", Path: path, Body: map[string]any{}, Status: 400},
 		{Name: "without the grant", As: s.User(), Method: "POST", Path: path, Body: map[string]any{}, Status: 403},
 	})
+}
+
+// Every malformed body has the code of this route, and a reason.
+func TestRead_RejectsMalformedBodies(t *testing.T) {
+	s := servertest.Start(t)
+	advisor := s.User(access.Advisor)
+	for body, reason := range map[string]string{
+		``: "invalid_base64", `{}`: "invalid_base64", `{"base64_file":null}`: "invalid_base64", `{"base64_file":7}`: "invalid_base64",
+		`{"base64_file":["YQ=="]}`: "invalid_base64", `{"base64_file":{}}`: "invalid_base64", `{"base64_file":true}`: "invalid_base64",
+		`{"base64_file":""}`: "invalid_base64", `{"base64_file":"%%%"}`: "invalid_base64", `{"base64_file":"abcde"}`: "invalid_base64",
+		`null`: "invalid_body", `[]`: "invalid_body", `[{"base64_file":"YQ=="}]`: "invalid_body", `"YQ=="`: "invalid_body", `7`: "invalid_body",
+		`{`: "invalid_body", `{"base64_file":"YQ=="`: "invalid_body", `{"base64_file":"YQ==",}`: "invalid_body", `{'base64_file':'YQ=='}`: "invalid_body",
+		`{"base64_file":"YQ=="}x`: "invalid_body", `{"base64_file":"YQ=="}{}`: "invalid_body", "{\"base64_file\":\"\xff\"}": "invalid_body",
+		`{"base64_file":"YQ==","base64_file":"YQ=="}`: "invalid_body", `{"base64_file":"YQ==","options":{"page":1,"page":2}}`: "invalid_body",
+		`{"base64_file":"YQ==","options":[]}`: "invalid_options", `{"base64_file":"YQ==","options":"x"}`: "invalid_options",
+		`{"base64_file":"YQ==","options":{"page":"1"}}`: "invalid_options", `{"base64_file":"YQ==","options":{"page":1.5}}`: "invalid_options",
+		`{"base64_file":"YQ==","options":{"validate_format":"true"}}`: "invalid_options", `{"base64_file":"YQ==","options":{"validate_format":1}}`: "invalid_options",
+		`{"base64_file":"YQ==","options":{"keep":[]}}`: "invalid_options", `{"base64_file":"YQ==","options":null}`: "unsupported_file",
+		`{"base64_file":"YQ==","options":{"page":99999999999999999999}}`: "invalid_options",
+	} {
+		answer := advisor.Do("POST", path, body).Expect(t, http.StatusBadRequest).JSON(t)
+		details, _ := answer["details"].(map[string]any)
+		if text, _ := answer["message"].(string); answer["code"] != "invalid_input" || details["reason"] != reason || text == "" {
+			t.Errorf("%s: got %v, want %s", body, answer, reason)
+		}
+	}
 }
 
 func TestRead_FollowsTheStandardOfTheDay(t *testing.T) {

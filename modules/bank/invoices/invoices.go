@@ -76,6 +76,7 @@ func (s *Service) Read(ctx context.Context, in ReadInput) (ReadResult, error) {
 const (
 	reasonBase64  qrbill.Reason = "invalid_base64"
 	reasonOptions qrbill.Reason = "invalid_options"
+	reasonBody    qrbill.Reason = "invalid_body"
 )
 
 // apiError converts an error of the reader to an error of the API.
@@ -113,6 +114,13 @@ func (s *Service) invalidInput(lang string, reason qrbill.Reason, format string)
 	return e
 }
 
+// rejectBody returns the error invalid_input of a body that is no JSON object, with what is wrong.
+func (s *Service) rejectBody(ctx context.Context, invalid *apierr.Error) error {
+	e := s.invalidInput(endpoint.Language(ctx), reasonBody, "")
+	e.Fields, e.Cause = invalid.Fields, invalid.Cause
+	return e
+}
+
 // explain renders a reason in a language. It names the kind of the file where that is known.
 func (s *Service) explain(lang string, reason qrbill.Reason, format string) string {
 	key := "invoices.reason." + string(reason)
@@ -147,7 +155,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Access: access.SignedIn, Limit: ratelimit.Private, Tag: "Invoices", MaxBody: encoded + encoded/16 + bodyOverhead, OwnTime: true,
 			Summary: "Read the Swiss QR-bill of an invoice.",
 			Faults:  []apierr.Kind{apierr.InvoiceInvalid, apierr.Unavailable, apierr.PayloadTooLarge},
-			Handle:  endpoint.JSON(http.StatusOK, s.Read)},
+			Handle:  endpoint.JSON(http.StatusOK, s.Read).Rejecting(s.rejectBody)},
 		{Name: "invoices.bills", Method: http.MethodGet, Path: "/v1/invoices/bills", Roles: []string{access.Advisor, access.Customer},
 			Access: access.SignedIn, Limit: ratelimit.Private, Tag: "Invoices", Summary: "List the bills that the caller has kept.",
 			Doc: endpoint.Doc{Search: billList.Search()}, Handle: endpoint.JSON(http.StatusOK, s.Bills)},

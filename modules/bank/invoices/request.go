@@ -127,7 +127,8 @@ type ReadResult struct {
 // QRInfo is the payment that a QR-bill requests.
 type QRInfo struct {
 	IBAN                  string          `json:"iban"`
-	Creditor              qrbill.Party    `json:"creditor"`
+	Creditor              Creditor        `json:"creditor"`
+	AddressLines          []string        `json:"address_lines" example:"" doc:"The raw lines of the creditor's combined address; empty for a structured one."`
 	Amount                *float64        `json:"amount" doc:"null when the payer enters the amount."`
 	Currency              string          `json:"currency" example:"CHF"`
 	ReferenceType         string          `json:"reference_type" example:"QRR" doc:"QRR, SCOR or NON; another type is returned as it is, with a warning."`
@@ -138,6 +139,15 @@ type QRInfo struct {
 	AlternativeProcedures []string        `json:"alternative_procedures" example:"eBill/B/anna.keller@example.ch"`
 	Page                  int             `json:"page"`
 	Warnings              []Warning       `json:"warnings"`
+}
+
+// Creditor is the recipient of the payment.
+type Creditor struct {
+	Name    string `json:"name" example:"Robert Schneider AG"`
+	Address string `json:"address"`
+	Zip     string `json:"zip" example:"2501"`
+	City    string `json:"city" example:"Biel"`
+	Country string `json:"country" example:"CH"`
 }
 
 // Kinds of warnings.
@@ -160,8 +170,9 @@ type Warning struct {
 // newQRInfo converts a result. describe renders a warning in the language of the request.
 func newQRInfo(r *qrbill.Result, describe func(Warning) string) QRInfo {
 	b := r.Bill
+	c := b.Creditor
 	info := QRInfo{
-		IBAN: b.IBAN, Creditor: b.Creditor, Debtor: b.Debtor, BillingInformation: b.Billing, Currency: b.Currency, ReferenceType: b.ReferenceType,
+		IBAN: b.IBAN, Creditor: Creditor{c.Name, c.Address, c.Zip, c.City, c.Country}, AddressLines: c.AddressLines, Debtor: b.Debtor, BillingInformation: b.Billing, Currency: b.Currency, ReferenceType: b.ReferenceType,
 		Reference: b.Reference, Message: b.Message, Page: r.Page,
 		AlternativeProcedures: b.AlternativeProcedures,
 	}

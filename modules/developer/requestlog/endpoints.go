@@ -59,6 +59,7 @@ type Request struct {
 	Endpoint   string     `json:"endpoint" example:"GET /v1/customers/{id}" doc:"Empty if no endpoint has the path and the method."`
 	Path       string     `json:"path" example:"/v1/customers/0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c10" doc:"As it was sent, without the query. A long one is cut."`
 	Query      string     `json:"query" example:"limit&sort" doc:"The names of the parameters."`
+	Ignored    string     `json:"ignored" example:"status" doc:"The names of the parameters without effect, as in the header Kontor-Ignored-Parameters of the answer."`
 	Status     int64      `json:"status" example:"404"`
 	Class      string     `json:"class" enum:"2xx,3xx,4xx,5xx" example:"4xx"`
 	Code       string     `json:"code" example:"customers_m.customer_not_found" doc:"The code of the error; empty for a success."`
@@ -77,7 +78,7 @@ func (r Request) EachUser(add func(id string)) {
 
 // requestOf returns an entry as lists show it.
 func (s *Service) requestOf(e entry) Request {
-	r := Request{Seq: e.seq, At: store.TimeOf(e.at), Node: s.options.Node, Method: e.method, Path: e.path, Query: e.query, Status: int64(e.status),
+	r := Request{Seq: e.seq, At: store.TimeOf(e.at), Node: s.options.Node, Method: e.method, Path: e.path, Query: e.query, Ignored: e.ignored, Status: int64(e.status),
 		Class: strconv.Itoa(e.status/100) + "xx", Code: e.code, Micros: e.took.Microseconds(), CallerKind: e.kind, Caller: e.caller, RequestID: e.requestID}
 	if e.row != nil {
 		r.Endpoint = e.row.Key()

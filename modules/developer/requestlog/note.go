@@ -39,6 +39,7 @@ type entry struct {
 	method    string
 	path      string
 	query     string // the names of the parameters, without values
+	ignored   string // those without effect
 	code      string
 	reason    string   // of a 403
 	fields    []string // wrong fields
@@ -74,7 +75,7 @@ func (s *Service) Note(a endpoint.Answered) {
 		defer s.ring.dropContent() // also what came with this request
 	}
 	request := a.Fiber.Request()
-	e := &entry{row: a.Row, at: a.At, took: a.Took, status: a.Status, method: methodOf(a), requestID: a.RequestID}
+	e := &entry{row: a.Row, at: a.At, took: a.Took, status: a.Status, method: methodOf(a), requestID: a.RequestID, ignored: a.Ignored}
 	e.kind, e.caller = callerOf(a.Caller)
 	if e.path = pathOf(a.Row, request.URI().PathOriginal()); len(request.URI().QueryString()) > 0 {
 		e.query = parameterNames(a.Fiber.Request().URI().QueryString())

@@ -230,13 +230,13 @@ func (v *verified) good(now, latest store.Time) bool {
 }
 
 // issue signs an access token. Its times are whole seconds, as other readers of JWTs expect.
-func (s *Service) issue(row Session, now store.Time) (token string, expires store.Time, err error) {
+func (s *Service) issue(row Session, now store.Time, id string) (token string, expires store.Time, err error) {
 	s.db.Heavy("token")
 	issued := &numericDate{*jwt.NewNumericDate(now.Std())}
 	until := &numericDate{*jwt.NewNumericDate(now.Std().Add(s.options.AccessToken))}
 	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, &claims{
 		Issuer: issuer, Audience: jwt.ClaimStrings{s.options.Audience},
-		UserID: row.UserID, SessionID: row.ID, ID: store.NewID(),
+		UserID: row.UserID, SessionID: row.ID, ID: id,
 		IssuedAt: issued, NotBefore: issued, ExpiresAt: until,
 		ACR: row.ACR, AMR: row.AMR, AuthTime: &numericDate{*jwt.NewNumericDate(row.AuthenticatedAt.Std())},
 	})

@@ -87,7 +87,7 @@ func FuzzBearer(f *testing.F) {
 	if err := s.Start(f.Context()); err != nil {
 		f.Fatal(err)
 	}
-	good, _, err := s.issue(Session{ID: store.NewID(), UserID: store.NewID()}, db.Now())
+	good, _, err := s.issue(Session{ID: store.NewID(), UserID: store.NewID()}, db.Now(), store.NewID())
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func BenchmarkKnown(b *testing.B) {
 		b.Fatal(err)
 	}
 	user, id := store.NewID(), store.NewID()
-	token, expires, err := s.issue(Session{ID: id, UserID: user}, db.Now())
+	token, expires, err := s.issue(Session{ID: id, UserID: user}, db.Now(), store.NewID())
 	if err != nil {
 		b.Fatal(err)
 	}

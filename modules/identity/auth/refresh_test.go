@@ -30,12 +30,13 @@ func TestRefresh_Rotates(t *testing.T) {
 	h.expect("too late", h.refresh(third.text("refresh_token")), 401, "auth_m.invalid_refresh_token")
 }
 
-// A second use of a refresh token ends the session.
+// A later use of a refresh token ends the session.
 func TestRefresh_ReuseEndsTheSession(t *testing.T) {
 	h := newHarness(t)
 	anna := h.user("anna@example.ch")
 	first, other := h.mustSignIn("anna@example.ch"), h.mustSignIn("anna@example.ch")
 	second := h.refresh(first.text("refresh_token"))
+	h.clock.Advance(20*time.Second + time.Millisecond)
 	h.expect("before", h.getSessions(anna, second.text("access_token")), 200, "")
 	h.expect("reuse", h.refresh(first.text("refresh_token")), 401, "auth_m.invalid_refresh_token")
 	h.expect("access token of the session", h.getSessions(anna, second.text("access_token")), 401, "common.unauthorized")
@@ -44,8 +45,67 @@ func TestRefresh_ReuseEndsTheSession(t *testing.T) {
 	h.expect("another session", h.getSessions(anna, other.text("access_token")), 200, "")
 }
 
-// Of concurrent exchanges of one token one succeeds, and the others end the session.
-func TestRefresh_OnlyOneSucceeds(t *testing.T) {
+// An exchange whose answer was lost can be repeated for 20 seconds, with the same tokens as its answer.
+func TestRefresh_RepeatsALostAnswer(t *testing.T) {
+	h := newHarness(t)
+	anna := h.user("anna@example.ch")
+	first := h.mustSignIn("anna@example.ch")
+	second := h.refresh(first.text("refresh_token"))
+	h.expect("first", second, 200, "")
+	for range 2 {
+		h.clock.Advance(10 * time.Second)
+		again := h.refresh(first.text("refresh_token"))
+		h.expect("again", again, 200, "")
+		for _, name := range []string{"access_token", "refresh_token", "user_id", "token_type"} {
+			if again.text(name) != second.text(name) {
+				t.Errorf("%s: got %s, want %s", name, again.text(name), second.text(name))
+			}
+		}
+	}
+	if left, _ := h.refresh(first.text("refresh_token")).json["expires_in"].(float64); left > 3580 || left < 3579 {
+		t.Errorf("got %v seconds, want those that remain", left)
+	}
+	h.expect("the access token", h.getSessions(anna, second.text("access_token")), 200, "")
+	h.expect("the refresh token", h.refresh(second.text("refresh_token")), 200, "")
+}
+
+// Only the token that was used last is answered again: an older one was copied.
+func TestRefresh_AnOlderTokenEndsTheSession(t *testing.T) {
+	h := newHarness(t)
+	anna := h.user("anna@example.ch")
+	first := h.mustSignIn("anna@example.ch")
+	second := h.refresh(first.text("refresh_token"))
+	third := h.refresh(second.text("refresh_token"))
+	h.expect("third", third, 200, "")
+	h.expect("the token before the last one", h.refresh(first.text("refresh_token")), 401, "auth_m.invalid_refresh_token")
+	h.expect("access token of the session", h.getSessions(anna, third.text("access_token")), 401, "common.unauthorized")
+	h.expect("the last token", h.refresh(second.text("refresh_token")), 401, "auth_m.invalid_refresh_token")
+	h.expect("its successor", h.refresh(third.text("refresh_token")), 401, "auth_m.invalid_refresh_token")
+}
+
+// After the end of a session, nothing is repeated.
+func TestRefresh_IsNotRepeatedAfterTheEndOfTheSession(t *testing.T) {
+	h := newHarness(t)
+	h.user("anna@example.ch")
+	first := h.mustSignIn("anna@example.ch")
+	second := h.refresh(first.text("refresh_token"))
+	h.expect("logout", h.logout(second.text("access_token")), 200, "")
+	h.expect("after it", h.refresh(first.text("refresh_token")), 401, "auth_m.invalid_refresh_token")
+	h.expect("the new token", h.refresh(second.text("refresh_token")), 401, "auth_m.invalid_refresh_token")
+}
+
+// A clock that was set back does not make an old token valid.
+func TestRefresh_IsNotRepeatedLongBeforeItsUse(t *testing.T) {
+	h := newHarness(t)
+	h.user("anna@example.ch")
+	first := h.mustSignIn("anna@example.ch")
+	h.expect("first", h.refresh(first.text("refresh_token")), 200, "")
+	h.clock.Advance(-time.Minute)
+	h.expect("again", h.refresh(first.text("refresh_token")), 401, "auth_m.invalid_refresh_token")
+}
+
+// Concurrent exchanges of one token have the same answer.
+func TestRefresh_ConcurrentExchangesGetTheSamePair(t *testing.T) {
 	const clients = 8
 	h := newHarness(t)
 	anna := h.user("anna@example.ch")
@@ -60,16 +120,16 @@ func TestRefresh_OnlyOneSucceeds(t *testing.T) {
 			answers <- a
 		}()
 	}
-	succeeded := 0
+	pairs := map[string]bool{}
 	for range clients {
-		if a := <-answers; a.status == 200 {
-			succeeded++
-		}
+		a := <-answers
+		h.expect("each", a, 200, "")
+		pairs[a.text("access_token")+" "+a.text("refresh_token")] = true
 	}
-	h.expect("the session of a copied token", h.getSessions(anna, first.text("access_token")), 401, "common.unauthorized")
-	if succeeded != 1 {
-		t.Errorf("%d exchanges succeeded", succeeded)
+	if len(pairs) != 1 {
+		t.Errorf("got %d pairs, want one", len(pairs))
 	}
+	h.expect("the session", h.getSessions(anna, first.text("access_token")), 200, "")
 }
 
 func TestRefresh_RejectsInvalidTokens(t *testing.T) {

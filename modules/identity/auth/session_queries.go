@@ -94,7 +94,7 @@ const (
 
 	// Ended sessions and disabled users have no row here: there is no session left to end.
 	selectRefresh = `
-		SELECT t.expires_at, t.used_at IS NOT NULL,
+		SELECT t.expires_at, t.used_at,
 			s.id, s.user_id, s.device_id, s.created_at, s.last_used_at, s.expires_at, s.ended_at, s.amr, s.authenticated_at, s.factor_at
 		FROM refresh_tokens t
 		JOIN sessions s ON s.id = t.session_id
@@ -165,7 +165,7 @@ func insertRefreshToken(ctx context.Context, tx *store.Tx, hash, sessionID strin
 // refreshToken is a refresh token of an active session.
 type refreshToken struct {
 	expires store.Time
-	used    bool
+	used    *store.Time // when it was exchanged; nil: not yet
 	session Session
 }
 

@@ -10,6 +10,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/google/uuid"
+
 	"kontor/modules/kit/factor"
 	"kontor/modules/kit/list"
 	"kontor/server/access"
@@ -78,7 +80,7 @@ func (s *Service) openSession(ctx context.Context, tx *store.Tx, userID string, 
 	device, now := endpoint.Of(ctx).DeviceID, tx.Now()
 	row := Session{ID: store.NewID(), UserID: userID, DeviceID: device, CreatedAt: now, LastUsedAt: now, AuthenticatedAt: p.at,
 		AMR: p.amr, ACR: p.amr.acr(), factorAt: p.factorAt}
-	tokens, expires, err := s.mint(&row, now)
+	tokens, expires, err := s.mint(&row, now, newPair())
 	if err != nil {
 		return Tokens{}, "", err
 	}
@@ -235,21 +237,37 @@ type Tokens struct {
 	AccessToken  string `json:"access_token" doc:"A JWT, for the header Authorization."`
 	TokenType    string `json:"token_type" enum:"Bearer"`
 	ExpiresIn    int64  `json:"expires_in" doc:"Seconds until the access token ends."` // seconds
-	RefreshToken string `json:"refresh_token,omitzero" doc:"Valid for one refresh."`
+	RefreshToken string `json:"refresh_token,omitzero" doc:"Valid for one refresh, which may be repeated for 20 seconds."`
 	UserID       string `json:"user_id"`
 	DeviceToken  string `json:"device_token,omitzero" doc:"Only after a sign-in. Send it as X-Device-Token with the next one, so that failed attempts of others do not lock this device out."`
 }
 
+// pair is the part of two tokens that does not follow from their session.
+type pair struct {
+	accessID string // of the access token
+	refresh  string // the refresh token
+}
+
+func newPair() pair { return pair{store.NewID(), newSecret(refreshBytes)} }
+
+// nextPair returns the pair that replaces a refresh token. It follows from the token and a key of the database, so that a repeated request
+// gets the same pair, and no secret is stored. Without the key, nobody can compute the tokens that follow a copied one.
+func (s *Service) nextPair(token string) pair {
+	id := uuid.UUID(s.db.Keyed("next access token", []byte(token))[:16])
+	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80 // version 8 (RFC 9562, section 5.8)
+	return pair{id.String(), base64.RawURLEncoding.EncodeToString(s.db.Keyed("next refresh token", []byte(token)))}
+}
+
 // mint returns a pair of tokens for a session and extends the session to the later expiry of the two.
-func (s *Service) mint(row *Session, now store.Time) (tokens Tokens, accessUntil store.Time, err error) {
-	token, accessUntil, err := s.issue(*row, now)
+func (s *Service) mint(row *Session, now store.Time, p pair) (tokens Tokens, accessUntil store.Time, err error) {
+	token, accessUntil, err := s.issue(*row, now, p.accessID)
 	if err != nil {
 		return Tokens{}, 0, err
 	}
 	row.ExpiresAt = max(accessUntil, s.refreshUntil(*row, now))
 	return Tokens{
 		AccessToken: token, TokenType: "Bearer", ExpiresIn: int64(s.options.AccessToken / time.Second),
-		RefreshToken: newSecret(refreshBytes), UserID: row.UserID,
+		RefreshToken: p.refresh, UserID: row.UserID,
 	}, accessUntil, nil
 }
 
@@ -276,8 +294,8 @@ func tokenHash(token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// refresh exchanges a refresh token for a new pair. A second use of a token means that it was copied: the whole session ends
-// (RFC 9700, section 4.14.2). It returns apierr.InvalidRefresh.
+// refresh exchanges a refresh token for a new pair. A second use of a token means that its answer was lost, see [Service.repeat], or that
+// it was copied: then the whole session ends (RFC 9700, section 4.14.2). It returns apierr.InvalidRefresh.
 func (s *Service) refresh(ctx context.Context, in refreshInput) (Tokens, error) {
 	if !isSecret(in.RefreshToken, refreshBytes) {
 		return Tokens{}, apierr.InvalidRefresh
@@ -294,7 +312,15 @@ func (s *Service) refresh(ctx context.Context, in refreshInput) (Tokens, error) 
 		if err != nil {
 			return err
 		}
-		if found.used {
+		if found.used != nil {
+			again, err := s.repeat(ctx, tx, in.RefreshToken, found)
+			if err != nil {
+				return err
+			}
+			if again != nil {
+				tokens, refused = *again, nil
+				return nil
+			}
 			// Committed, although the request is rejected.
 			return s.endSession(ctx, tx, found.session.UserID, found.session, endedByReuse)
 		}
@@ -306,22 +332,50 @@ func (s *Service) refresh(ctx context.Context, in refreshInput) (Tokens, error) 
 			return s.endSession(ctx, tx, found.session.UserID, found.session, endedByIdle)
 		}
 		refused = nil
-		tokens, err = s.rotate(ctx, tx, hash, found.session)
+		tokens, err = s.rotate(ctx, tx, in.RefreshToken, found.session)
 		return err
 	})
 	return tokens, cmp.Or(err, refused)
 }
 
+// repeatTime is how long a refresh token that was used gets the same pair again.
+const repeatTime = 20 * time.Second
+
+// repeat returns the pair that a used refresh token was exchanged for, if it is the one that was used last, a moment ago. It returns nil for
+// any other. The clocks of nodes differ a little, so that a use may seem to be in the future.
+func (s *Service) repeat(ctx context.Context, tx *store.Tx, token string, found refreshToken) (*Tokens, error) {
+	now, at := tx.Now(), *found.used
+	if now > at.Add(repeatTime) || now < at.Add(-repeatTime) {
+		return nil, nil
+	}
+	next := s.nextPair(token)
+	successor, err := selectRefreshToken(ctx, tx, tokenHash(next.refresh))
+	switch {
+	case errors.Is(err, store.ErrNotFound): // the key was replaced in this moment
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case successor.used != nil || now >= successor.expires:
+		return nil, nil
+	}
+	tokens, accessUntil, err := s.mint(&found.session, at, next)
+	if err != nil {
+		return nil, err
+	}
+	tokens.ExpiresIn = max(0, int64(accessUntil-now)/1000)
+	return &tokens, nil
+}
+
 // rotate replaces the tokens of a session.
-func (s *Service) rotate(ctx context.Context, tx *store.Tx, usedHash string, row Session) (Tokens, error) {
+func (s *Service) rotate(ctx context.Context, tx *store.Tx, used string, row Session) (Tokens, error) {
 	now := tx.Now()
 	before := row
 	row.LastUsedAt = now
-	tokens, _, err := s.mint(&row, now)
+	tokens, _, err := s.mint(&row, now, s.nextPair(used))
 	if err != nil {
 		return Tokens{}, err
 	}
-	if _, err := tx.Exec(ctx, updateRefreshUsed, usedHash, now); err != nil {
+	if _, err := tx.Exec(ctx, updateRefreshUsed, tokenHash(used), now); err != nil {
 		return Tokens{}, err
 	}
 	if _, err := tx.Exec(ctx, updateSessionUse, row.ID, row.LastUsedAt, row.ExpiresAt); err != nil {

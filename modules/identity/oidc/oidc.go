@@ -182,8 +182,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Summary: "Redirect to the sign-in provider.", Faults: []apierr.Kind{apierr.NotFound, apierr.Unavailable, apierr.OutcomeUnknown},
 			Doc: endpoint.Doc{Answers: []endpoint.Answer{toProvider}, Description: "Without an answer of the provider, the fragment of the console's address has `error=" + apierr.OIDCUnavailable.Code + "`."}, Handle: endpoint.JSON(http.StatusSeeOther, s.begin)},
 		{Name: "oidc.callback", Method: http.MethodGet, Path: callbackPath, Access: access.Public, Limit: ratelimit.Public,
-			OpenQuery: true, // providers add parameters of their own (RFC 6749, section 4.1.2)
-			Summary:   "Return from the sign-in provider.", Faults: []apierr.Kind{apierr.NotFound, apierr.Unavailable, apierr.OutcomeUnknown},
+			Summary: "Return from the sign-in provider.", Faults: []apierr.Kind{apierr.NotFound, apierr.Unavailable, apierr.OutcomeUnknown},
 			Doc: endpoint.Doc{Answers: []endpoint.Answer{toConsole}, Description: describeFragment()}, Handle: endpoint.JSON(http.StatusSeeOther, s.callback)},
 		{Name: "oidc.exchange", Method: http.MethodPost, Path: beginPath, Access: access.Public, Limit: ratelimit.Public,
 			Summary: "Complete a sign-in with the provider.",

@@ -25,14 +25,14 @@ var denied = access.Decision{SourceID: store.NilID}
 const maxChecks = 1000
 
 type checksInput struct {
-	Checks []access.Check `json:"checks" minItems:"1" maxItems:"1000"`
+	Checks []access.Check `json:"checks" required:"true" maxItems:"1000"`
 	UserID string         `json:"user_id" doc:"Check for this user instead of the caller; only for administrators."`
 }
 
 // Validate requires checks and normalizes ids.
 func (in *checksInput) Validate(v *apierr.Fields) {
-	if len(in.Checks) == 0 {
-		v.Add("checks", "invalid.min_items", apierr.Args{"Min": 1})
+	if in.Checks == nil {
+		v.Add("checks", "invalid.required")
 	}
 	for i := range in.Checks {
 		id := &in.Checks[i].RecID

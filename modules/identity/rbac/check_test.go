@@ -120,7 +120,7 @@ func TestCheck_RejectsInvalidInput(t *testing.T) {
 		many[i] = object{}
 	}
 	for _, body := range []object{
-		{}, {"checks": nil}, {"checks": []object{}}, {"checks": many}, {"checks": "all"}, {"checks": []any{5}},
+		{}, {"checks": nil}, {"checks": many}, {"checks": "all"}, {"checks": []any{5}},
 		{"checks": []object{{"rec_id": "17"}}}, {"checks": []object{{"rec_type": 5}}}, {"checks": []object{{}}, "user_id": "me"},
 	} {
 		h.want(400, "common.invalid_input", h.root, "POST", "/v1/rbac/check", body)
@@ -130,6 +130,15 @@ func TestCheck_RejectsInvalidInput(t *testing.T) {
 		t.Errorf("details are %v", a.body["details"])
 	}
 	h.want(403, "common.rbac_no_rec_access", h.user(access.Registrant), "POST", "/v1/rbac/check", object{"checks": []object{{}}})
+}
+
+func TestCheck_OfNothingHasNoResults(t *testing.T) {
+	h := newHarness(t)
+	for _, body := range []object{{"checks": []object{}}, {"checks": []object{}, "user_id": h.root}} {
+		if a := h.want(200, "", h.root, "POST", "/v1/rbac/check", body); a.text != `{"results":[]}` && !strings.HasPrefix(a.text, `{"results":[],"people":`) {
+			t.Errorf("got %s", a.text)
+		}
+	}
 }
 
 // A check of an endpoint answers as the endpoint does to the same user.

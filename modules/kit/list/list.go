@@ -41,7 +41,6 @@ package list
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -78,7 +77,6 @@ type List[T any] struct {
 	fields []Field // as declared, completed
 	byName map[string]int
 	newest []order
-	long   []int // columns that count for the size of a page
 }
 
 // Store is the database of a list: *store.DB.
@@ -96,7 +94,7 @@ func New[T any](s Source[T]) *List[T] {
 	if s.From == "" || s.Columns == "" || s.ID == "" || s.Scan == nil || len(s.Tables) == 0 {
 		panic("list: a source needs From, Columns, ID, Tables and Scan")
 	}
-	l := &List[T]{source: s, byName: make(map[string]int, len(s.Fields)), long: long(s.Columns)}
+	l := &List[T]{source: s, byName: make(map[string]int, len(s.Fields))}
 	for _, declared := range s.Fields {
 		f, err := declared.complete()
 		if err != nil {
@@ -144,21 +142,6 @@ func (l *List[T]) field(name string) *Field {
 		return &l.fields[i]
 	}
 	return nil
-}
-
-// longColumns are the columns of all lists whose texts may be long.
-var longColumns = []string{"metadata", "description", "assignees", "content", "text"}
-
-// long returns the positions of the long columns among those that a list reads.
-func long(columns string) (places []int) {
-	for i, column := range strings.Split(columns, ",") {
-		if slices.ContainsFunc(strings.Fields(column), func(word string) bool {
-			return slices.Contains(longColumns, word[strings.LastIndexByte(word, '.')+1:])
-		}) {
-			places = append(places, i)
-		}
-	}
-	return places
 }
 
 // Matching returns the conditions and the search as SQL of one condition with its arguments, for a statement that changes the rows

@@ -254,7 +254,6 @@ func (k *keptRows) readKnown(ctx context.Context, db store.Querier, b *builder, 
 		return read, false, err
 	}
 	defer rows.Close()
-	free := endpoint.PageBytes
 	k.rows = make([]jsontext.Value, 0, defaultLimit)
 	var id store.ReusedText
 	dest := make([]any, 1+len(v.orders))
@@ -276,8 +275,8 @@ func (k *keptRows) readKnown(ctx context.Context, db store.Querier, b *builder, 
 		if err := rows.Scan(dest...); err != nil {
 			return read, false, err
 		}
-		item, bytes, ok := k.keeper.Known(id)
-		if free -= rowBytes + bytes; !ok || free < 0 { // the page may end before the limit
+		item, ok := k.keeper.Known(id)
+		if !ok {
 			return read, false, nil
 		}
 		k.rows = append(k.rows, item)
@@ -293,8 +292,8 @@ type Keeper interface {
 	Scanner(ctx context.Context) func(row Row) (item jsontext.Value, known bool, err error)
 	// Begin is called before a statement that reads ids only.
 	Begin(ctx context.Context) store.Reading
-	// Known returns a row and its size: at least that of its long columns. ok is false if the row is not known.
-	Known(id []byte) (item jsontext.Value, bytes int, ok bool)
+	// Known returns a row, if it is known.
+	Known(id []byte) (item jsontext.Value, ok bool)
 	// Holds reports whether the items that Known has returned are those of the rows that the statement has found.
 	Holds(since store.Reading) bool
 }

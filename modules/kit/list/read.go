@@ -21,11 +21,19 @@ type found struct {
 	order                  []int // positions of the rows of the page; nil: all that were read, in the order in which they were
 }
 
+// lightRows is how many rows a page may have whose memory needs no limit.
+const lightRows = 20
+
 // page reads what [List.Page] returns, and adds the rows to into.
 func (l *List[T]) page(ctx context.Context, db Store, p Params, conditions []Where, into collector) (page found, err error) {
 	q, err := l.query(p, conditions)
 	if err != nil {
 		return page, err
+	}
+	if p.Limit() > lightRows {
+		if err := endpoint.TakeTurn(ctx); err != nil {
+			return page, err
+		}
 	}
 	page.stacked = p.Stacked()
 	if page.totalUnfiltered, err = q.countRows(ctx, db, q.visible); err != nil {
@@ -161,16 +169,13 @@ func (l *List[T]) rows(ctx context.Context, db store.Querier, b *builder, v view
 		return read, err
 	}
 	defer rows.Close()
-	free := endpoint.PageBytes
 	further := furtherColumns{rows: rows, stacked: v.stack != nil, sorted: len(v.orders)}
 	for rows.Next() {
-		// A page ends before the row that would exceed the limit, and has_more reports further rows. The first row is never cut.
-		if free -= rowBytes + rows.Size(l.long); free < 0 && read.rows > 0 || read.rows == limit {
+		if read.rows == limit {
 			read.more = true
 			return read, nil
 		}
-		// Only a row that may be the last of the page needs a cursor after it.
-		further.end = read.rows == limit-1 || free < endpoint.PageBytes/2
+		further.end = read.rows == limit-1 // only the last row of a full page needs a cursor after it
 		if err := into.add(&further); err != nil {
 			return read, err
 		}
@@ -182,9 +187,6 @@ func (l *List[T]) rows(ctx context.Context, db store.Querier, b *builder, v view
 	}
 	return read, rows.Err()
 }
-
-// rowBytes is an upper bound for the size of a row in an answer without its long columns.
-const rowBytes = 1500
 
 // collector appends the rows that statements read. Only it depends on their type.
 type collector interface {

@@ -53,24 +53,55 @@ type timeFormat struct {
 	// finest is the length of the shortest part in the format. All times of one such span, counted from the epoch, have the
 	// same key.
 	finest time.Duration
-	shows  [len(timeParts)]bool
+	ranks  [len(spans)]string // by unit: the layout by which its part is ordered; empty: the format lacks the unit
 }
 
+// unit is what a part of a format shows, from the longest to the shortest.
+type unit int
+
+const (
+	year unit = iota
+	month
+	day
+	weekday
+	half // of the day
+	hour
+	minute
+	second
+	fraction
+	zone // times are shown in UTC
+)
+
+// spans are the lengths of the units. Years and months have no fixed length; they consist of days.
+var spans = [...]time.Duration{year: date, month: date, day: date, weekday: date, half: time.Hour, hour: time.Hour, minute: time.Minute,
+	second: time.Second, fraction: time.Millisecond, zone: date}
+
+const date = 24 * time.Hour
+
+// timePart is a part of a format: as requests write it, as layouts of Go have it, and the layout that orders it.
 type timePart struct {
 	mark, layout string
-	span         time.Duration
+	unit         unit
+	rank         string
 }
 
-// timeParts are the parts of a time from the longest to the shortest.
+// timeParts are the parts of formats: our own marks, and those of layouts of Go. Of two that begin alike, the longer one is first.
 var timeParts = [...]timePart{
-	// Years and months have no fixed length; they consist of days.
-	{"YYYY", "2006", 24 * time.Hour},
-	{"MM", "01", 24 * time.Hour},
-	{"DD", "02", 24 * time.Hour},
-	{"HH", "15", time.Hour},
-	{"mm", "04", time.Minute},
-	{"ss", "05", time.Second},
+	{"YYYY", "2006", year, "2006"}, {"MM", "01", month, "01"}, {"DD", "02", day, "02"},
+	{"HH", "15", hour, "15"}, {"mm", "04", minute, "04"}, {"ss", "05", second, "05"},
+
+	{"_2006", "_2006", year, "2006"}, {"2006", "2006", year, "2006"}, {"06", "06", year, "06"},
+	{"January", "January", month, "01"}, {"Jan", "Jan", month, "01"}, {"01", "01", month, "01"},
+	{"002", "002", day, "002"}, {"02", "02", day, "02"}, {"_2", "_2", day, "02"},
+	{"Monday", "Monday", weekday, weekdayRank}, {"Mon", "Mon", weekday, weekdayRank},
+	{"PM", "PM", half, "PM"}, {"pm", "pm", half, "PM"}, {"15", "15", hour, "15"}, {"03", "03", hour, "03"},
+	{"04", "04", minute, "04"}, {"05", "05", second, "05"}, {".000", ".000", fraction, ".000"}, {".999", ".999", fraction, ".000"},
+	{"MST", "MST", zone, "MST"}, {"Z07:00", "Z07:00", zone, "MST"}, {"-07:00", "-07:00", zone, "MST"}, {"-0700", "-0700", zone, "MST"},
+	{"1", "1", month, "01"}, {"2", "2", day, "02"}, {"3", "3", hour, "03"}, {"4", "4", minute, "04"}, {"5", "5", second, "05"},
 }
+
+// weekdayRank stands for the number of the day in its week, for which there is no layout.
+const weekdayRank = "weekday"
 
 var namedFormats = map[string]string{
 	"":      "YYYY-MM-DD",
@@ -80,10 +111,10 @@ var namedFormats = map[string]string{
 	"hour":  "YYYY-MM-DDTHH",
 }
 
-// formatPunctuation may separate the parts. ISO 8601 uses the letter T between date and time.
-const formatPunctuation = " -./:,_T"
+// formatPunctuation may separate the parts. ISO 8601 uses the letter T between date and time, and Z after it.
+const formatPunctuation = " -./:,_TZ"
 
-// parseFormat parses a named format, or parts with punctuation between them. Each part may occur once, which bounds the length.
+// parseFormat parses a named format, or parts with punctuation between them. Each unit may occur once, which bounds the length.
 func parseFormat(s string) (timeFormat, bool) {
 	if named, ok := namedFormats[s]; ok {
 		s = named
@@ -91,28 +122,32 @@ func parseFormat(s string) (timeFormat, bool) {
 	if len(s) > maxFormat {
 		return timeFormat{}, false
 	}
-	f := timeFormat{finest: 24 * time.Hour}
+	f := timeFormat{finest: date}
 	some := false
 	for s != "" {
-		part := slices.IndexFunc(timeParts[:], func(p timePart) bool { return strings.HasPrefix(s, p.mark) })
+		at := slices.IndexFunc(timeParts[:], func(p timePart) bool { return strings.HasPrefix(s, p.mark) })
 		switch {
-		case part >= 0 && !f.shows[part]:
-			f.shows[part], some = true, true
-			f.layout += timeParts[part].layout
-			f.finest = min(f.finest, timeParts[part].span)
-			s = s[len(timeParts[part].mark):]
-		case part < 0 && strings.IndexByte(formatPunctuation, s[0]) >= 0:
+		case at >= 0 && f.ranks[timeParts[at].unit] == "":
+			part := timeParts[at]
+			f.ranks[part.unit], some = part.rank, some || part.unit != zone
+			f.layout += part.layout
+			f.finest = min(f.finest, spans[part.unit])
+			s = s[len(part.mark):]
+		case at < 0 && strings.IndexByte(formatPunctuation, s[0]) >= 0:
 			f.layout += s[:1]
 			s = s[1:]
 		default:
 			return timeFormat{}, false
 		}
 	}
+	if f.ranks[half] != "" && f.ranks[hour] != "" {
+		f.ranks[hour] = "15" // twelve o'clock is the first hour of its half
+	}
 	return f, some
 }
 
 // maxFormat exceeds the length of all parts with punctuation.
-const maxFormat = 40
+const maxFormat = 60
 
 // key returns the parts of a time in the format.
 func (f *timeFormat) key(t time.Time) string { return t.Format(f.layout) }
@@ -120,10 +155,12 @@ func (f *timeFormat) key(t time.Time) string { return t.Format(f.layout) }
 // rank returns a text that orders the keys of a format by time: the parts in the format, longest first.
 func (f *timeFormat) rank(t time.Time) string {
 	var b strings.Builder
-	for i, shown := range f.shows {
-		if shown {
-			b.WriteString(t.Format(timeParts[i].layout))
+	for _, layout := range f.ranks {
+		if layout == weekdayRank {
+			b.WriteString(strconv.Itoa((int(t.Weekday()) + 6) % 7)) // weeks begin on Monday
+			continue
 		}
+		b.WriteString(t.Format(layout))
 	}
 	return b.String()
 }

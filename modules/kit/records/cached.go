@@ -87,12 +87,12 @@ func (c *Cached[T]) Remembers(id string) bool {
 func (c *Cached[T]) Begin(ctx context.Context) store.Reading { return c.answers.Begin(ctx) }
 
 // Known returns the answer with a record, if it is in memory.
-func (c *Cached[T]) Known(id []byte) (answer jsontext.Value, bytes int, ok bool) {
+func (c *Cached[T]) Known(id []byte) (answer jsontext.Value, ok bool) {
 	known, ok := c.answers.Lookup(id)
 	if !ok {
-		return nil, 0, false
+		return nil, false
 	}
-	return known.JSON, len(known.JSON), true
+	return known.JSON, true
 }
 
 // Holds reports whether the answers that Known has returned are those with the records that a statement after Begin has found, see

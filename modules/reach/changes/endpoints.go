@@ -129,6 +129,11 @@ func (s *Service) list(ctx context.Context, in listInput) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
+	if in.Include != "" {
+		if err := endpoint.TakeTurn(ctx); err != nil {
+			return Page{}, err
+		}
+	}
 	b, err := s.After(ctx, Query{After: start, Types: in.types, Limit: int(*in.Limit), Record: in.Include != ""})
 	return Page{Data: b.Events, Next: b.Last.ID(), HasMore: b.More}, err
 }

@@ -181,10 +181,13 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	}
 	if !s.options.NoTrigger {
 		rows = append(rows, endpoint.Endpoint{Name: "notifications.trigger", Method: http.MethodPost, Path: "/v1/notifications/trigger",
-			Access: access.APIKey, Summary: "Send a test notification.", Handle: endpoint.JSON(http.StatusOK, s.Trigger)})
+			Access: access.APIKey, Summary: "Send a test notification.", MaxBody: maxTrigger, Handle: endpoint.JSON(http.StatusOK, s.Trigger)})
 	}
 	return endpoint.Group("Notifications", ratelimit.Private, rows)
 }
+
+// maxTrigger bounds the content of a notification, and so a page of the list.
+const maxTrigger = 256 << 10
 
 // streamDescription describes the stream in the API document.
 const streamDescription = "The frames are `open` (once, with a `message`), `message` (a notification; its `id` is that of the frame), `reset` (the " +

@@ -165,7 +165,7 @@ func (s *Service) Hide(ctx context.Context, in OneInput) (endpoint.Message, erro
 func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error { return deleteEvent(ctx, tx, in.ID) })
 	if errors.Is(err, store.ErrNotFound) {
-		return endpoint.Message{}, apierr.DatabaseError // expected: no cause for the log
+		return endpoint.Message{}, apierr.DatabaseError.Final("missing") // expected: no cause for the log
 	}
 	if err != nil {
 		// As text, so that the answer stays the one of this route whatever the cause is.

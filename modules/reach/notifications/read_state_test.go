@@ -70,7 +70,7 @@ func TestDelete_TakesTheIDOfAnEvent(t *testing.T) {
 		event, own := eventFor(t, s, anna, beat)
 		unknown := func(name, id string) servertest.Scenario {
 			return servertest.Scenario{Name: c.name + ": " + name, As: c.as, Method: "DELETE", Path: path + "/" + id, Status: 500,
-				Contains: []string{`"code":"common.database_error"`}}
+				Contains: []string{`"code":"common.database_error"`, `"class":"business"`}, Excludes: []string{"retryable"}}
 		}
 		servertest.Run(t, s, []servertest.Scenario{
 			unknown("an unknown id", store.NewID()),

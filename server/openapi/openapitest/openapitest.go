@@ -207,7 +207,7 @@ func (c *contract) check(table []endpoint.Endpoint, request *http.Request, r *ht
 var general = []string{"Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Allow", "Cache-Control", "Connection", "Content-Encoding", "Content-Language",
 	"Content-Length", "Content-Security-Policy", "Content-Type", "Cross-Origin-Resource-Policy", "Date", "Ratelimit-Limit", "Ratelimit-Remaining",
 	"Ratelimit-Reset", "Referrer-Policy", "Retry-After", "Server", "Set-Cookie", "Strict-Transport-Security", "Trailer", "Transfer-Encoding", "Vary",
-	"Www-Authenticate", "X-Accel-Buffering", "X-Content-Type-Options", "X-Request-Id", "X-Explanation", "X-Padding"}
+	"Kontor-Ignored-Parameters", "Www-Authenticate", "X-Accel-Buffering", "X-Content-Type-Options", "X-Request-Id", "X-Explanation", "X-Padding"}
 
 // checkHeaders rejects headers that the document does not name.
 func (c *contract) checkHeaders(documented *openapi3.Response, r *http.Response) error {

@@ -7,10 +7,10 @@ import { Copy, Facts } from '../ui/display.js';
 import { Icon } from '../ui/icon.js';
 import { Card } from '../ui/page.js';
 
-/** The lines of an address as a QR-bill prints them. */
-function addressLines(party) {
+/** The lines of an address as a QR-bill prints them; raw are those of a combined address. */
+function addressLines(party, raw) {
   if (!party) return [];
-  if (party.address_lines.length) return [party.name, ...party.address_lines].filter(Boolean);
+  if (raw.length) return [party.name, ...raw].filter(Boolean);
   const town = [party.zip, party.city].filter(Boolean).join(' ');
   const isAbroad = party.country && party.country !== 'CH';
   return [party.name, party.address, town && (isAbroad ? `${party.country}-${town}` : town)].filter(Boolean);
@@ -84,7 +84,7 @@ function Amount({ bill }) {
 
 /** The debtor's address, or an empty box; the note for screen readers is left out on the receipt. */
 function Debtor({ bill, children }) {
-  const lines = addressLines(bill.debtor);
+  const lines = addressLines(bill.debtor, bill.debtor?.address_lines);
   return html`<${Part} name=${lines.length ? t('paper.debtor') : t('paper.debtor_blank')}>
     ${lines.length ? html`<${Lines} lines=${lines} />` : html`<${BlankBox} wide />${children}`}
   <//>`;
@@ -95,7 +95,7 @@ function Receipt({ bill, iban, reference }) {
   return html`<div class="receipt" aria-hidden="true">
     <h2>${t('paper.receipt')}</h2>
     <dl class="paper-text">
-      <${Part} name=${t('paper.account')}><span class="num">${iban}</span><${Lines} lines=${addressLines(bill.creditor)} /><//>
+      <${Part} name=${t('paper.account')}><span class="num">${iban}</span><${Lines} lines=${addressLines(bill.creditor, bill.address_lines)} /><//>
       ${reference && html`<${Part} name=${t('paper.reference')}><span class="num">${reference}</span><//>`}
       <${Debtor} bill=${bill} />
     </dl>
@@ -112,7 +112,7 @@ function Payment({ bill, iban, reference }) {
     <dl class="paper-text">
       <${Part} name=${t('paper.account')}>
         <span class="num">${iban}</span> <${Copy} text=${bill.iban} label=${t('copy.iban')} />
-        <${Lines} lines=${addressLines(bill.creditor)} />
+        <${Lines} lines=${addressLines(bill.creditor, bill.address_lines)} />
       <//>
       ${reference && html`<${Part} name=${t('paper.reference')}>
         <span class="num">${reference}</span> <${Copy} text=${bill.reference} label=${t('copy.reference')} />

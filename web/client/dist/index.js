@@ -30,7 +30,7 @@ export class Kontor extends Operations {
         });
         super(connection);
         this.fixed = options.token !== undefined;
-        this.session = new Session((token) => this.auth.refresh({ refresh_token: token }), options.token, options.tokens ?? {}, options.onTokens);
+        this.session = new Session((token, signal) => this.auth.refresh({ refresh_token: token }, { signal }), options.token, options.tokens ?? {}, options.onTokens);
         connection.session = this.session;
     }
     /** The present tokens, which are secret. A refresh replaces them. */

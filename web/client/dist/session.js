@@ -1,6 +1,10 @@
-import { KontorError, NotSignedIn } from './errors.js';
+import { ConnectionFailed, KontorError, NotSignedIn, TimedOut } from './errors.js';
 /** How long before its end an access token is refreshed, in milliseconds; at most a tenth of its life. */
 const refreshEarly = 30_000;
+/** How long one attempt of a refresh may take, and the pauses before further ones, in milliseconds. All end within the 20 seconds in which
+ * the service repeats a lost answer. */
+const refreshTimeout = 5_000;
+const refreshPauses = [250, 1_000];
 /** Keeps the tokens of a client. At most one refresh is under way at any time. */
 export class Session {
     refresh;
@@ -53,7 +57,7 @@ export class Session {
     /** Exchanges the refresh token. It does not depend on the call that needs it: a cancelled call must not lose the new tokens. */
     async exchange(old) {
         try {
-            const fresh = await this.refresh(old);
+            const fresh = await this.send(old);
             if (this.current.refreshToken === old)
                 await this.adopt(fresh);
         }
@@ -64,6 +68,20 @@ export class Session {
                 await this.forget();
             throw new NotSignedIn('the session has ended', { cause: error });
         }
+    }
+    /** Sends the refresh token, again if the answer is lost. */
+    async send(token) {
+        for (const pause of refreshPauses) {
+            try {
+                return await this.refresh(token, AbortSignal.timeout(refreshTimeout));
+            }
+            catch (error) {
+                if (!isLost(error))
+                    throw error;
+            }
+            await new Promise((resolve) => setTimeout(resolve, pause));
+        }
+        return this.refresh(token, AbortSignal.timeout(refreshTimeout));
     }
     /** Uses new tokens from now on. */
     async adopt(tokens) {
@@ -91,4 +109,10 @@ export class Session {
         this.current = next;
         this.renewAt = renewAt;
     }
+}
+/** Reports whether the service may have answered a request although no answer has arrived. */
+function isLost(error) {
+    if (error instanceof KontorError)
+        return error.code === 'common.outcome_unknown' || (error.code === undefined && [502, 503, 504].includes(error.status));
+    return error instanceof ConnectionFailed || error instanceof TimedOut || (error instanceof Error && error.name === 'TimeoutError');
 }

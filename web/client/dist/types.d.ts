@@ -12,7 +12,7 @@ export interface Tokens {
   token_type: TokenType;
   /** Seconds until the access token ends. */
   expires_in: number;
-  /** Valid for one refresh. */
+  /** Valid for one refresh, which may be repeated for 20 seconds. */
   refresh_token?: string;
   user_id: string;
   /**
@@ -2604,7 +2604,9 @@ export interface InvoiceReadResult {
 
 export interface InvoiceQRInfo {
   iban: string;
-  creditor: InvoiceParty;
+  creditor: InvoiceCreditor;
+  /** The raw lines of the creditor's combined address; empty for a structured one. */
+  address_lines: string[];
   /** null when the payer enters the amount. */
   amount: number | null;
   currency: string;
@@ -2617,6 +2619,14 @@ export interface InvoiceQRInfo {
   alternative_procedures: string[];
   page: number;
   warnings: InvoiceWarning[];
+}
+
+export interface InvoiceCreditor {
+  name: string;
+  address: string;
+  zip: string;
+  city: string;
+  country: string;
 }
 
 export interface InvoiceParty {
@@ -3497,6 +3507,8 @@ export interface RequestlogRequest {
   path: string;
   /** The names of the parameters. */
   query: string;
+  /** The names of the parameters without effect, as in the header Kontor-Ignored-Parameters of the answer. */
+  ignored: string;
   status: number;
   class: RequestlogRequestClass;
   /** The code of the error; empty for a success. */
@@ -3556,6 +3568,8 @@ export interface RequestlogDetail {
   path: string;
   /** The names of the parameters. */
   query: string;
+  /** The names of the parameters without effect, as in the header Kontor-Ignored-Parameters of the answer. */
+  ignored: string;
   status: number;
   class: RequestlogDetailClass;
   /** The code of the error; empty for a success. */

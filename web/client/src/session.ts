@@ -1,10 +1,10 @@
-import { KontorError, NotSignedIn } from './errors.js';
+import { ConnectionFailed, KontorError, NotSignedIn, TimedOut } from './errors.js';
 import type { Tokens } from './types.js';
 
 /** What a program keeps to continue a session after a restart. It is secret. */
 export interface TokenSet {
   accessToken?: string;
-  /** Valid once. */
+  /** Valid once. For 20 seconds, the service answers it again with the same tokens. */
   refreshToken?: string;
   /** When the access token ends, in milliseconds of this machine's clock. */
   expiresAt?: number;
@@ -16,13 +16,18 @@ export interface TokenSet {
 /** How long before its end an access token is refreshed, in milliseconds; at most a tenth of its life. */
 const refreshEarly = 30_000;
 
+/** How long one attempt of a refresh may take, and the pauses before further ones, in milliseconds. All end within the 20 seconds in which
+ * the service repeats a lost answer. */
+const refreshTimeout = 5_000;
+const refreshPauses = [250, 1_000];
+
 /** Keeps the tokens of a client. At most one refresh is under way at any time. */
 export class Session {
   private renewAt: number;
   private flight: Promise<void> | undefined;
 
   constructor(
-    private readonly refresh: (refreshToken: string) => Promise<Tokens>,
+    private readonly refresh: (refreshToken: string, signal: AbortSignal) => Promise<Tokens>,
     private readonly fixed: string | undefined,
     private current: TokenSet,
     private readonly onTokens: ((tokens: TokenSet) => void | Promise<void>) | undefined,
@@ -64,13 +69,26 @@ export class Session {
   /** Exchanges the refresh token. It does not depend on the call that needs it: a cancelled call must not lose the new tokens. */
   private async exchange(old: string): Promise<void> {
     try {
-      const fresh = await this.refresh(old);
+      const fresh = await this.send(old);
       if (this.current.refreshToken === old) await this.adopt(fresh);
     } catch (error) {
       if (!(error instanceof KontorError) || error.code !== 'auth_m.invalid_refresh_token') throw error;
       if (this.current.refreshToken === old) await this.forget();
       throw new NotSignedIn('the session has ended', { cause: error });
     }
+  }
+
+  /** Sends the refresh token, again if the answer is lost. */
+  private async send(token: string): Promise<Tokens> {
+    for (const pause of refreshPauses) {
+      try {
+        return await this.refresh(token, AbortSignal.timeout(refreshTimeout));
+      } catch (error) {
+        if (!isLost(error)) throw error;
+      }
+      await new Promise((resolve) => setTimeout(resolve, pause));
+    }
+    return this.refresh(token, AbortSignal.timeout(refreshTimeout));
   }
 
   /** Uses new tokens from now on. */
@@ -100,4 +118,10 @@ export class Session {
     this.current = next;
     this.renewAt = renewAt;
   }
+}
+
+/** Reports whether the service may have answered a request although no answer has arrived. */
+function isLost(error: unknown): boolean {
+  if (error instanceof KontorError) return error.code === 'common.outcome_unknown' || (error.code === undefined && [502, 503, 504].includes(error.status));
+  return error instanceof ConnectionFailed || error instanceof TimedOut || (error instanceof Error && error.name === 'TimeoutError');
 }

@@ -71,11 +71,35 @@ test('many calls with a rejected token refresh once', async () => {
   assert.equal(paths.filter((path) => path === '/v1/token/refresh').length, 1);
   assert.deepEqual(reported, [kontor.tokens]);
   assert.notEqual(kontor.tokens.refreshToken, first.tokens.refreshToken);
-  // The first client has the old refresh token. Its use ends the session.
-  const copied = new Kontor(address, { ...quick, tokens: { ...first.tokens, accessToken: 'expired' } });
-  await assert.rejects(copied.users.me(), NotSignedIn);
+  // For 20 seconds, another client with the same refresh token gets the same tokens.
+  const expired = { ...quick, tokens: { ...first.tokens, accessToken: 'expired' } };
+  const copied = new Kontor(address, expired);
+  await copied.users.me();
+  assert.deepEqual([copied.tokens.accessToken, copied.tokens.refreshToken], [kontor.tokens.accessToken, kontor.tokens.refreshToken]);
+  // When the next one was used, its use ends the session.
+  await kontor.auth.refresh({ refresh_token: kontor.tokens.refreshToken });
+  await assert.rejects(new Kontor(address, expired).users.me(), NotSignedIn);
   await assert.rejects(kontor.users.me(), NotSignedIn);
   assert.equal(kontor.tokens.accessToken, undefined);
+});
+
+test('a lost answer to a refresh does not end the session', async () => {
+  const first = await signedIn();
+  const losing = { refreshes: 0, calls: 0 };
+  const kontor = new Kontor(address, {
+    ...quick,
+    tokens: { ...first.tokens, accessToken: 'expired' },
+    fetch: async (input, init) => {
+      const answer = await fetch(input, init);
+      losing.calls += 1;
+      if (!input.endsWith('/v1/token/refresh') || (losing.refreshes += 1) > 2) return answer;
+      await answer.arrayBuffer(); // The service has answered.
+      throw new TypeError('the connection was lost');
+    },
+  });
+  const answers = await Promise.all(Array.from({ length: 5 }, () => kontor.users.me()));
+  assert.ok(answers.every((me) => me.id === first.tokens.userId));
+  assert.equal(losing.refreshes, 3);
 });
 
 test('a cancelled call does not lose the new tokens', async () => {

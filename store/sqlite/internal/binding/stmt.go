@@ -230,14 +230,6 @@ func (s *Stmt) Int(i int) int64 { return lib.Xsqlite3_column_int64(s.c.tls, s.p,
 // Float returns column i of the current row.
 func (s *Stmt) Float(i int) float64 { return lib.Xsqlite3_column_double(s.c.tls, s.p, int32(i)) }
 
-// Size returns how many bytes a text or blob in column i of the current row takes, and 0 for other types.
-func (s *Stmt) Size(i int) int {
-	if t := s.Type(i); t != Text && t != Blob {
-		return 0
-	}
-	return int(lib.Xsqlite3_column_bytes(s.c.tls, s.p, int32(i)))
-}
-
 // Text returns column i of the current row as a new string.
 func (s *Stmt) Text(i int) string {
 	return string(s.content(i, lib.Xsqlite3_column_text(s.c.tls, s.p, int32(i))))

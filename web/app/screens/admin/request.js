@@ -17,6 +17,7 @@ const factsOf = (request) => [
   [t('requests.endpoint'), request.endpoint ? html`<span class="code">${request.endpoint}</span>` : t('requests.no_endpoint')],
   [t('requests.path'), html`<span class="code">${request.path}</span>`],
   request.query && [t('requests.query'), html`<span class="code">${request.query.replaceAll('&', ', ')}</span>`],
+  request.ignored && [t('requests.ignored'), html`<span class="code">${request.ignored}</span>`],
   [t('requests.caller'), html`<${Caller} request=${request} link />`],
   [t('requests.request_id'), html`<${RecordId} id=${request.request_id} />`],
   [t('requests.node'), request.node],
