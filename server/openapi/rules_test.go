@@ -396,7 +396,7 @@ func TestDocument_HasPatternsOfECMAScript(t *testing.T) {
 		for (const pattern of JSON.parse(process.argv[1])) {
 			try { new RegExp(pattern, 'u'); new Function('return /' + pattern.replaceAll('/', '\\/') + '/u'); } catch (error) { console.log(pattern, error.message); }
 		}
-		const pattern = new RegExp(JSON.parse(process.argv[1]).find((text) => text.startsWith('^[^') && text.includes('u2028')), 'u');
+		const pattern = new RegExp(JSON.parse(process.argv[1]).find((text) => text.startsWith('^') && text.includes('u2028')), 'u');
 		if (!pattern.test('Zoë') || pattern.test('a\u2028b') || pattern.test('a\u202eb') || pattern.test('\ufeff')) console.log(pattern, 'does not reject line separators');`, string(text))
 	if out, err := script.CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("%v: %s", err, out)
