@@ -37,18 +37,24 @@ func (b *builder) parameters(row endpoint.Endpoint) []*Parameter {
 	return append(all, b.headerParameters(row)...)
 }
 
+// pathExamples has an example of each text in a path that a Raw handler reads itself.
+var pathExamples = map[string]string{"file": "3f9c7d1e.jpg"}
+
 func (b *builder) pathParameter(name string, text bool, tag reflect.StructTag) *Parameter {
 	p := &Parameter{Name: name, In: "path", Required: true, Description: tag.Get("doc"), Schema: &Schema{Type: "string"}, Example: exampleID}
 	if p.Description == "" {
 		p.Description = pathNames[name]
 	}
 	if text {
-		p.Example = "name"
+		p.Example = pathExamples[name]
 	} else {
 		p.Schema.Format = "uuid"
 	}
 	if example := tag.Get("example"); example != "" {
 		p.Example = example
+	}
+	if p.Example == "" {
+		b.complain("the path parameter %s has no example: add a tag example to its field, or a line to pathExamples", name)
 	}
 	if p.Description == "" {
 		b.complain("the path parameter %s has no description: add a tag doc to its field, or a line to pathNames", name)

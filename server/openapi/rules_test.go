@@ -131,7 +131,7 @@ func TestDocument_PatternsFitWhatTheRulesTrim(t *testing.T) {
 				continue
 			}
 			trimmed++
-			if !regexp.MustCompile(member.Value.Pattern).MatchString("\n" + plain + "\n") {
+			if !goPattern(member.Value.Pattern).MatchString("\n" + plain + "\n") {
 				t.Errorf("%s: %s accepts %q, which does not fit %s", row.Name, name, body[name], member.Value.Pattern)
 			}
 		}
@@ -248,6 +248,11 @@ func fieldOf(frame, name string) string {
 	return ""
 }
 
+// goPattern compiles a pattern, whose escapes are those of ECMAScript.
+func goPattern(pattern string) *regexp.Regexp {
+	return regexp.MustCompile(regexp.MustCompile(`\\u([0-9A-F]{4})`).ReplaceAllString(pattern, `\x{$1}`))
+}
+
 // formats are the forms of texts in examples.
 var formats = openapi3.WithStringFormatValidators(map[string]openapi3.StringFormatValidator{
 	"uuid":      openapi3.NewRegexpFormatValidator(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`),
@@ -326,7 +331,7 @@ func TestDocument_DescribesTheIDsInPaths(t *testing.T) {
 					continue
 				}
 				isID := p.Value.Name == "id" || strings.HasSuffix(p.Value.Name, "_id")
-				if format := p.Value.Schema.Value.Format; isID != (format == "uuid") || !isID && p.Value.Example == "name" {
+				if format := p.Value.Schema.Value.Format; isID && format != "uuid" || format == "" && p.Value.Example == "name" {
 					t.Errorf("%s %s: {%s} has the format %q and the example %v", method, path, p.Value.Name, format, p.Value.Example)
 				}
 			}
@@ -391,7 +396,7 @@ func TestDocument_HasPatternsOfECMAScript(t *testing.T) {
 		for (const pattern of JSON.parse(process.argv[1])) {
 			try { new RegExp(pattern, 'u'); new Function('return /' + pattern.replaceAll('/', '\\/') + '/u'); } catch (error) { console.log(pattern, error.message); }
 		}
-		const pattern = new RegExp(JSON.parse(process.argv[1]).find((text) => text.includes('u2028')), 'u');
+		const pattern = new RegExp(JSON.parse(process.argv[1]).find((text) => text.startsWith('^') && text.includes('u2028')), 'u');
 		if (!pattern.test('Zoë') || pattern.test('a\u2028b') || pattern.test('a\u202eb') || pattern.test('\ufeff')) console.log(pattern, 'does not reject line separators');`, string(text))
 	if out, err := script.CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("%v: %s", err, out)

@@ -243,11 +243,8 @@ func fillWith(t *testing.T, c *systemtest.Client, method, path, media string, b 
 	}
 	for _, size := range sizes {
 		statuses := flood(t, c, method, path, media, b.of(size))
-		if slices.Contains(statuses, http.StatusRequestEntityTooLarge) {
-			continue
-		}
-		if slices.Max(statuses) == 0 {
-			t.Errorf("%s %s: %s: no answer", method, path, b.name)
+		if slices.Contains(statuses, http.StatusRequestEntityTooLarge) || slices.Max(statuses) == 0 {
+			continue // a client that is still sending may see the end of the connection instead of the answer
 		}
 		for _, status := range statuses {
 			// Bodies of JSON must not be kept out by their number; files may.
@@ -257,4 +254,5 @@ func fillWith(t *testing.T, c *systemtest.Client, method, path, media string, b 
 		}
 		return
 	}
+	t.Errorf("%s %s: %s: a small body is not answered", method, path, b.name)
 }
