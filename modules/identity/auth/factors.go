@@ -240,7 +240,7 @@ const (
 		LEFT JOIN role_names n ON n.id = r.role_id
 		WHERE r.user_id = $1`
 
-	// Nobody is given Everyone, so that it requires nothing.
+	// Everyone is not assigned, so that it requires nothing.
 	countRoles = `SELECT count(*) FROM role_names WHERE (id = $1 OR name_key = $2) AND id <> $3`
 
 	insertDuty = `INSERT INTO factor_duties (user_id, since) VALUES ($1, $2) ON CONFLICT (user_id) DO NOTHING`
