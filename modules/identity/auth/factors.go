@@ -295,7 +295,7 @@ func (s *Service) WarnOfUnknownRoles(ctx context.Context) error {
 			return err
 		}
 		if n == 0 {
-			s.options.Log.Warn("auth.mfa.required_roles names a role that nobody can be given", "role", wanted)
+			s.options.Log.Warn("auth.mfa.required_roles names a role that does not exist, or that cannot be assigned", "role", wanted)
 		}
 	}
 	return nil
