@@ -12,7 +12,7 @@ import (
 	"kontor/store"
 )
 
-// Whoever knows the id of an event may delete it for all recipients. So no answer has it but that of the trigger: no other endpoint for any
+// The id of an event is all that it takes to delete it for all recipients. So no answer has it but that of the trigger: no other endpoint for any
 // role, no table, export, frame, change feed, webhook, search, audit entry or request log.
 func TestEventIDs_AreInTheAnswerOfTheTriggerOnly(t *testing.T) {
 	s := newScenario(t)

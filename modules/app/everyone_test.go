@@ -70,7 +70,7 @@ func TestEveryone_UsesOwnData(t *testing.T) {
 	holder.Do("POST", "/v1/logout", nil).Expect(t, 200)
 }
 
-// What is taken from Everyone is refused to all people at the next request, whatever their roles, and allowed when it is given back.
+// An endpoint that is taken from Everyone is refused to all people at the next request, whatever their roles, until it is given back.
 // Administrators keep it, so that they can give it back.
 func TestEveryone_LosesEachGrant(t *testing.T) {
 	s := servertest.Start(t)
@@ -172,8 +172,8 @@ func TestEveryone_IsNotHeldByRegistrantsAndServiceAccounts(t *testing.T) {
 	}
 }
 
-// Nobody is given Everyone, and nobody loses it: it can neither be assigned, renamed nor deleted, and holds endpoints only. Administrators
-// alone decide what everyone may call.
+// Everyone can neither be assigned, unassigned, renamed nor deleted, and holds endpoints only. Administrators alone decide what everyone
+// may call.
 func TestEveryone_IsFixed(t *testing.T) {
 	s := servertest.Start(t)
 	user, role := s.User(access.Customer), "/v1/rbac/roles/"+access.Everyone

@@ -64,13 +64,13 @@ func TestSecondFactor_IsRequiredInEverySession(t *testing.T) {
 	early.Do("GET", "/v1/users", nil).Expect(t, http.StatusOK)
 }
 
-// A misspelt role would require nothing.
+// A misspelt role would require nothing, and neither does Everyone.
 func TestSecondFactor_WarnsOfUnknownRoles(t *testing.T) {
 	loaded, err := settings.Load(settings.Input{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	loaded.Settings.Auth.MFA.RequiredRoles = []string{"administrator", strings.ToUpper(access.Advisor), "Adminstrators"}
+	loaded.Settings.Auth.MFA.RequiredRoles = []string{"administrator", strings.ToUpper(access.Advisor), "Adminstrators", "everyone"}
 	var log bytes.Buffer
 	m, err := app.New(storetest.Open(t), app.Options{Settings: loaded.Settings, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
@@ -81,7 +81,7 @@ func TestSecondFactor_WarnsOfUnknownRoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	const warning = "a role that does not exist"
-	if n := strings.Count(log.String(), warning); n != 1 || !strings.Contains(log.String(), "role=Adminstrators") {
+	if n := strings.Count(log.String(), warning); n != 2 || !strings.Contains(log.String(), "role=Adminstrators") || !strings.Contains(log.String(), "role=everyone") {
 		t.Errorf("%d warnings:\n%s", n, log.String())
 	}
 }

@@ -246,8 +246,8 @@ func (s Subject) Param() string { return s.param }
 func (s Subject) Reason() string { return s.reason }
 
 // Lacking returns the rights that a holder has by grants on types and endpoints and that the caller does not have, in a fixed
-// order: "customers:update", "GET /v1/audit". Only an administrator has the rights of an administrator. What everyone may call is no
-// right in this sense, but only administrators have the rights of the role Everyone itself: they decide what everyone may call.
+// order: "customers:update", "GET /v1/audit". Only an administrator has the rights of an administrator. Endpoints that everyone may call
+// are no rights in this sense. Only administrators have the rights of the role Everyone itself: they decide what everyone may call.
 func (c *Caller) Lacking(holder *Caller) []string {
 	switch {
 	case c.Administrator():

@@ -14,7 +14,7 @@ const (
 	Everyone      = "0193b000-0000-7000-8000-000000000005" // every active user, for data of their own: see [HeldRoles]
 )
 
-// HeldRoles returns the roles that a user holds, of those that they were given. Active people hold Everyone, too, which nobody is given.
+// HeldRoles returns the roles that a user holds, of those that they were given. Active people hold Everyone, too, which is not assigned.
 // Registrants do not: as long as Registrant is their only role, they have proven no credential. Service accounts do not either: a program
 // may call what it was given, and nothing else.
 func HeldRoles(given []string, activePerson bool) []string {

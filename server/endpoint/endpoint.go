@@ -34,7 +34,7 @@ type Endpoint struct {
 	WithoutFactor bool
 	// PeopleOnly closes the row to service accounts. Rows with an unconditional assurance are closed to them anyway.
 	PeopleOnly bool
-	// SecretID keeps the id in the path out of the audit trail and the request log: whoever knows it may use the row.
+	// SecretID keeps the id in the path out of the audit trail and the request log: it is all that the operation takes.
 	SecretID bool
 	Roles    []string      // built-in roles that get the grant at the first start; administrators always have it
 	Tag      string        // group in the API document

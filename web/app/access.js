@@ -21,8 +21,9 @@ export const PERMISSIONS = ['create', 'read', 'update', 'delete', 'read_all'];
 /** The endpoints of parts of screens. */
 export const CALL = {
   customerFiles: 'GET /v1/customers/{id}/kyc/files', customerTasks: 'GET /v1/customers/{customer_id}/tasks', events: 'GET /v1/events',
-  hideNotification: 'POST /v1/notifications/{notification_id}/hide', kyc: 'GET /v1/customers/{id}/kyc', notifications: 'GET /v1/notifications',
-  search: 'GET /v1/search', stream: 'GET /v1/notifications/sse', unread: 'GET /v1/notifications/unread-count', views: 'GET /v1/profile/views',
+  hideNotification: 'POST /v1/notifications/{notification_id}/hide', kyc: 'GET /v1/customers/{id}/kyc',
+  notifications: 'GET /v1/notifications', search: 'GET /v1/search', stream: 'GET /v1/notifications/sse',
+  unread: 'GET /v1/notifications/unread-count', views: 'GET /v1/profile/views',
 };
 
 /** The endpoints that decide what the console shows: those that screens begin with, and those of parts. */

@@ -55,7 +55,7 @@ func TestEveryone_LosesNotificationsInTheConsole(t *testing.T) {
 	h.until(`document.querySelector('main h1')`)
 }
 
-// What the console cannot do without is named, and the user can leave. Signing out ends the session in the browser at least.
+// The console names the endpoint that it cannot do without, and the user can leave. Signing out ends the session in the browser at least.
 func TestEveryone_TheConsoleSaysWhatIsMissing(t *testing.T) {
 	s := newServer(t)
 	admin := s.token(firstAdmin)

@@ -240,7 +240,7 @@ const (
 		LEFT JOIN role_names n ON n.id = r.role_id
 		WHERE r.user_id = $1`
 
-	// Nobody is given Everyone, so that it requires nothing.
+	// Everyone is not assigned, so that it requires nothing.
 	countRoles = `SELECT count(*) FROM role_names WHERE (id = $1 OR name_key = $2) AND id <> $3`
 
 	insertDuty = `INSERT INTO factor_duties (user_id, since) VALUES ($1, $2) ON CONFLICT (user_id) DO NOTHING`
@@ -295,7 +295,7 @@ func (s *Service) WarnOfUnknownRoles(ctx context.Context) error {
 			return err
 		}
 		if n == 0 {
-			s.options.Log.Warn("auth.mfa.required_roles names a role that nobody can be given", "role", wanted)
+			s.options.Log.Warn("auth.mfa.required_roles names a role that does not exist, or that cannot be assigned", "role", wanted)
 		}
 	}
 	return nil

@@ -186,7 +186,7 @@ func TestLookups(t *testing.T) {
 			t.Errorf("owns %s: %v, %v", address, owns, err)
 		}
 	}
-	if held, err := h.service.RolesOf(ctx, h.db, admin.id); err != nil || !slices.Equal(held, []string{access.Administrator}) {
+	if held, err := h.service.RolesOf(ctx, h.db, admin.id); err != nil || !slices.Equal(held, []string{access.Administrator, access.Everyone}) {
 		t.Errorf("roles: %v, %v", held, err)
 	}
 }

@@ -72,7 +72,7 @@ func (s *Service) setRolesIn(ctx context.Context, tx *store.Tx, in rolesInput) (
 }
 
 // resolveRoles returns the distinct ids of roles given by name or id. It returns apierr.InvalidInput with the unknown ones, and with
-// Everyone, which nobody is given.
+// Everyone, which cannot be assigned.
 func resolveRoles(ctx context.Context, q store.Querier, namesOrIDs []string) ([]string, error) {
 	var problems apierr.Fields
 	ids := make([]string, 0, len(namesOrIDs))

@@ -98,5 +98,6 @@ func freeName(ctx context.Context, tx *store.Tx, name string) error {
 	}
 	after.ModifiedAt, after.ModifiedBy, after.version = tx.Now(), store.NilID, before.version+1
 	roleTable.Audit(ctx, tx, "rbac.roles.update", after.ID, before, after)
-	return tx.Run(ctx, updateRoleRow, after.ID, after.Name, types.Fold(after.Name), after.Description, after.ModifiedAt, after.ModifiedBy, after.version)
+	return tx.Run(ctx, updateRoleRow, after.ID, after.Name, types.Fold(after.Name), after.Description,
+		after.ModifiedAt, after.ModifiedBy, after.version)
 }

@@ -160,8 +160,8 @@ func (s *Service) Hide(ctx context.Context, in OneInput) (endpoint.Message, erro
 	return endpoint.Confirm(ctx, s.texts, "notifications.hidden"), err
 }
 
-// Delete deletes an event for all its recipients. The id is that of the event, which only the trigger returns: whoever knows it may
-// delete the event. It returns apierr.DatabaseError for an unknown id as for every failure.
+// Delete deletes an event for all its recipients. The id is that of the event, which only the trigger returns: all callers may
+// delete an event by its id. It returns apierr.DatabaseError for an unknown id as for every failure.
 func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error { return deleteEvent(ctx, tx, in.ID) })
 	if errors.Is(err, store.ErrNotFound) {

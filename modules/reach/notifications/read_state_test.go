@@ -58,7 +58,7 @@ func eventFor(t *testing.T, s *servertest.Server, users ...*servertest.Client) (
 	return made["notification_id"].(string), list(t, users[0], "").Data[0]["id"].(string)
 }
 
-// The id is that of the event: the id of a notification finds none, for nobody. Whoever knows the event deletes it for all recipients.
+// The id is that of the event: the id of a notification finds none, for all callers. All callers delete an event by its id.
 func TestDelete_TakesTheIDOfAnEvent(t *testing.T) {
 	s := servertest.Start(t)
 	anna, beat := s.User(access.Customer), s.User(access.Customer)

@@ -13,6 +13,8 @@ import { Card } from '../../ui/page.js';
 
 const REGISTRANT = '0193b000-0000-7000-8000-000000000004'; // for people who register themselves
 
+const canBeGiven = (role) => role.id !== REGISTRANT && role.id !== EVERYONE;
+
 /** Invites a person by e-mail. */
 export function InviteDialog({ close, done }) {
   const roles = useLoad(() => api.get('/v1/rbac/roles', { limit: 100, sort: 'name' }));
@@ -28,7 +30,7 @@ export function InviteDialog({ close, done }) {
     <${Field} form=${form} name="display_name" label=${t('invite.name')} optional autocomplete="off" />
     <${Field} form=${form} name="language" label=${t('language')} options=${Object.entries(LANGUAGES)} />
     <fieldset><legend>${t('field.roles')}</legend>
-      <${Loaded} load=${roles} lines=${3}>${({ data }) => data.filter((role) => ![REGISTRANT, EVERYONE].includes(role.id)).map((role) => html`
+      <${Loaded} load=${roles} lines=${3}>${({ data }) => data.filter(canBeGiven).map((role) => html`
         <${Field} key=${role.id} form=${form} name=${`role_${role.id}`} type="checkbox" label=${roleName(role.name)} />`)}<//>
       ${form.errors.roles && html`<small class="field-error">${form.errors.roles}</small>`}
     </fieldset>
