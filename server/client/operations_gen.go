@@ -107,7 +107,8 @@ func (a *AuthAPI) ReauthenticateOptions(ctx context.Context, id string, options 
 	return fetch[ReauthenticateWays](ctx, a.client, operation{name: "auth.reauthenticate_options", method: "POST", path: "/v1/users/{id}/reauthenticate/options", bearer: true, device: true}, input{path: []string{id}}, options)
 }
 
-// Undo calls POST /authenticate/undo: remove a new way to sign in with the link of the message about it.
+// Undo calls POST /authenticate/undo: remove a new way to sign in, or restore a deleted one, with the link of the message
+// about it.
 func (a *AuthAPI) Undo(ctx context.Context, in UndoInput, options ...CallOption) (*Message, error) {
 	return fetch[Message](ctx, a.client, operation{name: "auth.undo", method: "POST", path: "/authenticate/undo"}, input{body: in}, options)
 }
@@ -387,8 +388,8 @@ func (a *UsersCredentialsAPI) SendOTP(ctx context.Context, id, credentialID stri
 }
 
 // Delete calls DELETE /v1/users/credentials/{cred_id}: delete a credential.
-func (a *UsersCredentialsAPI) Delete(ctx context.Context, credID string, in UserDeleteCredentialInput, options ...CallOption) (*Message, error) {
-	return fetch[Message](ctx, a.client, operation{name: "users.credentials.delete", method: "DELETE", path: "/v1/users/credentials/{cred_id}", bearer: true}, input{path: []string{credID}, body: in}, options)
+func (a *UsersCredentialsAPI) Delete(ctx context.Context, credID string, options ...CallOption) (*Message, error) {
+	return fetch[Message](ctx, a.client, operation{name: "users.credentials.delete", method: "DELETE", path: "/v1/users/credentials/{cred_id}", bearer: true}, input{path: []string{credID}}, options)
 }
 
 // OIDCAPI has the operations oidc.*.

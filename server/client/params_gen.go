@@ -670,7 +670,7 @@ type PayersListParams struct {
 	Offset int `query:"offset"`
 	// A part of the company's name; case is ignored.
 	Company string `query:"company"`
-	// ISO 3166-1 alpha-3 code of the country.
+	// Code of the country, three upper-case letters.
 	Country string `query:"country"`
 	// Only active, or only inactive records.
 	Active *bool `query:"active"`

@@ -639,24 +639,6 @@ type UserResendOutput struct {
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// UserDeleteCredentialInput is part of a request.
-type UserDeleteCredentialInput struct {
-	// The proof that users need to change their own ways to sign in, of an older one: the password, code, recovery_code or
-	// passkey. Without it, the error auth_m.proof_required lists what the user has.
-	Password string `json:"password,omitzero"`
-	// Instead of the password: of an authenticator app.
-	Code string `json:"code,omitzero"`
-	// Instead of the password.
-	RecoveryCode string `json:"recovery_code,omitzero"`
-	// Instead of the password: what navigator.credentials.get returned for the options of POST
-	// /v1/users/{id}/reauthenticate/options.
-	Passkey map[string]any `json:"passkey,omitzero"`
-	// Only with a passkey: the token of its options.
-	Token string `json:"token,omitzero"`
-	// Instead of the password: the one-time code of another sign-in with the provider (GET /authenticate/oidc?again=true).
-	OIDCProof string `json:"oidc_proof,omitzero"`
-}
-
 // OidcExchangeInput is part of a request.
 type OidcExchangeInput struct {
 	// The one-time code from the fragment. It is valid for one minute, once, in the browser that has signed in.
@@ -1326,8 +1308,8 @@ type Endpoint struct {
 	Access string `json:"access"`
 	// The general rate limit of the endpoint.
 	RateLimit EndpointRateLimit `json:"rate_limit"`
-	// How recently the caller must have authenticated: any, fresh or second_factor; with a condition if only some requests
-	// need it.
+	// How recently the caller must have authenticated: any, decision, fresh or second_factor; with a condition if only some
+	// requests need it.
 	Assurance string `json:"assurance"`
 }
 
@@ -1887,7 +1869,7 @@ type Persona struct {
 	LastName    string `json:"last_name"`
 	DateOfBirth Date   `json:"date_of_birth"`
 	DateOfDeath *Date  `json:"date_of_death"`
-	// ISO 3166-1 alpha-3.
+	// ISO 3166-1 alpha-3, XKX for Kosovo, or a code of ICAO 9303-3 such as XXA for a stateless person.
 	Nationality *string `json:"nationality"`
 	// A name for the identity that the caller chooses.
 	HashID     *string        `json:"hash_id"`
@@ -2065,7 +2047,7 @@ type CustomerCreateInput struct {
 	// With country code, or a Swiss number; stored as E.164.
 	Phone       string `json:"phone,omitzero"`
 	DateOfBirth Date   `json:"date_of_birth,omitzero"`
-	// ISO 3166-1 alpha-3.
+	// ISO 3166-1 alpha-3, XKX for Kosovo, or a code of ICAO 9303-3 such as XXA for a stateless person.
 	Nationality string                    `json:"nationality,omitzero"`
 	Address     Opt[CustomerAddressInput] `json:"address,omitzero"`
 	Metadata    map[string]any            `json:"metadata,omitzero"`
@@ -2102,7 +2084,7 @@ type Customer struct {
 	// E.164.
 	Phone       *string `json:"phone"`
 	DateOfBirth *Date   `json:"date_of_birth"`
-	// ISO 3166-1 alpha-3.
+	// ISO 3166-1 alpha-3, XKX for Kosovo, or a code of ICAO 9303-3 such as XXA for a stateless person.
 	Nationality       *string           `json:"nationality"`
 	Address           *CustomerAddress  `json:"address"`
 	KYCStatus         KYCStatus         `json:"kyc_status"`
@@ -2273,27 +2255,17 @@ func (r *CustomerKYC) setETag(tag string) { r.ETag = tag }
 
 // CustomerDocument is part of an answer.
 type CustomerDocument struct {
-	ID   string               `json:"id"`
-	Type CustomerDocumentType `json:"type"`
+	ID string `json:"id"`
+	// As it was given.
+	Type string `json:"type"`
 	// Masked for a caller who may not update the customer.
-	Number     string    `json:"number"`
-	ExpiryDate *Date     `json:"expiry_date"`
-	Country    string    `json:"country"`
-	Expired    bool      `json:"expired"`
-	CreatedAt  time.Time `json:"created_at"`
+	Number     string `json:"number"`
+	ExpiryDate *Date  `json:"expiry_date"`
+	Country    string `json:"country"`
+	// It counts for nothing.
+	Expired   bool      `json:"expired"`
+	CreatedAt time.Time `json:"created_at"`
 }
-
-// CustomerDocumentType is one of the values below. Later versions of the service may add values.
-type CustomerDocumentType string
-
-const (
-	CustomerDocumentTypePassport        CustomerDocumentType = "passport"
-	CustomerDocumentTypeIdentityCard    CustomerDocumentType = "identity_card"
-	CustomerDocumentTypeResidencePermit CustomerDocumentType = "residence_permit"
-	CustomerDocumentTypeDrivingLicence  CustomerDocumentType = "driving_licence"
-	CustomerDocumentTypeProofOfAddress  CustomerDocumentType = "proof_of_address"
-	CustomerDocumentTypeOther           CustomerDocumentType = "other"
-)
 
 // CustomerRequirements is part of an answer.
 type CustomerRequirements struct {
@@ -2508,11 +2480,13 @@ type CustomerSubmitInput struct {
 
 // CustomerDocumentInput is part of a request.
 type CustomerDocumentInput struct {
-	Type   CustomerDocumentType `json:"type"`
-	Number string               `json:"number"`
-	// Required for documents that prove an identity.
+	// Any text. passport, identity_card, residence_permit, driving_licence, proof_of_address and their usual names, such as
+	// id_card, count for levels; others for none.
+	Type   string `json:"type"`
+	Number string `json:"number"`
+	// Required for documents that prove an identity. A document that has expired is stored, and counts for nothing.
 	ExpiryDate Date `json:"expiry_date,omitzero"`
-	// ISO 3166-1, two or three letters.
+	// ISO 3166-1 or Kosovo, two or three letters.
 	Country string `json:"country,omitzero"`
 }
 
@@ -2530,7 +2504,7 @@ type CustomerDecision struct {
 	// E.164.
 	Phone       *string `json:"phone"`
 	DateOfBirth *Date   `json:"date_of_birth"`
-	// ISO 3166-1 alpha-3.
+	// ISO 3166-1 alpha-3, XKX for Kosovo, or a code of ICAO 9303-3 such as XXA for a stateless person.
 	Nationality       *string           `json:"nationality"`
 	Address           *CustomerAddress  `json:"address"`
 	KYCStatus         KYCStatus         `json:"kyc_status"`
@@ -2746,7 +2720,7 @@ type Payer struct {
 	Name *string `json:"name"`
 	// The name of a company.
 	Company *string `json:"company"`
-	// ISO 3166-1 alpha-3.
+	// ISO 3166-1 alpha-3, XKX for Kosovo, or another code of three letters.
 	Country    *string        `json:"country"`
 	Active     bool           `json:"active"`
 	Metadata   map[string]any `json:"metadata"`
@@ -4479,7 +4453,8 @@ type ScreeningCheckInput struct {
 	Type ScreeningCheckType `json:"type,omitzero"`
 	// Lowers the scores of entries with another one.
 	DateOfBirth Date `json:"date_of_birth,omitzero"`
-	// Nationality, registration or residence, as ISO 3166-1 code. Lowers the scores of entries with others.
+	// Nationality, registration or residence: a country of ISO 3166-1 or Kosovo, with two or three letters, lowers the scores
+	// of entries with others. Other codes of three letters, such as XXA, change nothing.
 	Country string `json:"country,omitzero"`
 	// The lowest score of a match. Default: 0.7.
 	Threshold Opt[json.Number] `json:"threshold,omitzero"`

@@ -85,8 +85,8 @@ func (a Assurance) String() string {
 	return a.Level() + " when " + a.when
 }
 
-// Check returns apierr.StaleSession if an authentication does not have the level at the time now, and apierr.PersonRequired for a
-// service account: no token of a program proves that a person is present. decisionFor is the time for decisions; zero: [DecisionFor].
+// Check returns apierr.StaleSession if an authentication does not have the level at the time now. For a service account it returns
+// apierr.PersonRequired: no token of a program proves that a person is present. decisionFor is for decisions; zero: [DecisionFor].
 func (a Assurance) Check(s access.Authentication, now time.Time, decisionFor time.Duration) error {
 	within := FreshFor
 	if a.level == levelDecision {

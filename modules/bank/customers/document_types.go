@@ -22,7 +22,8 @@ const (
 
 // typeNames are the usual names of the known types, without separators and in lower case. See [documentTypeOf].
 var typeNames = map[DocumentType][]string{
-	Passport: {"passport", "biometricpassport", "epassport", "passportcard", "traveldocument", "refugeetraveldocument", "conventiontraveldocument"},
+	Passport: {"passport", "biometricpassport", "epassport", "passportcard", "traveldocument", "refugeetraveldocument",
+		"conventiontraveldocument"},
 	IdentityCard: {"identitycard", "idcard", "nationalid", "nationalidcard", "nationalidentity", "nationalidentitycard",
 		"nationalidentificationcard", "identificationcard"},
 	ResidencePermit: {"residencepermit", "residentpermit", "residencepermitcard", "biometricresidencepermit", "residencecard", "residentcard",

@@ -141,6 +141,7 @@ func requirements(c Customer, documents []Document, today types.Date) Requiremen
 	}
 	for _, d := range documents {
 		switch {
+		case d.kind == OtherDocument: // no level needs it
 		case !d.validOn(today) && !replaced(d, documents, today):
 			r.PastDue = appendOnce(r.PastDue, d.Type)
 		case d.validOn(today) && !d.validOn(today.AddDays(expiringSoonDays)) && !replaced(d, documents, today.AddDays(expiringSoonDays)):
@@ -164,7 +165,7 @@ func missingScans(documents []Document, today types.Date) []string {
 // replaced reports whether another document that serves the same purpose is valid on the day.
 func replaced(d Document, documents []Document, day types.Date) bool {
 	return slices.ContainsFunc(documents, func(other Document) bool {
-		samePurpose := typeKey(other.Type) == typeKey(d.Type) || other.kind.identifies() && d.kind.identifies()
+		samePurpose := other.kind == d.kind || other.kind.identifies() && d.kind.identifies()
 		return other.ID != d.ID && samePurpose && other.validOn(day)
 	})
 }

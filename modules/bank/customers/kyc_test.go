@@ -200,10 +200,11 @@ func TestKYC_ExpiredDocumentsCountForNothing(t *testing.T) {
 	advisor := s.User(access.Advisor)
 	id := newCustomer(advisor)
 	path := "/v1/customers/" + id + "/kyc"
-	late := documents(document("passport", "1", "2026-01-30"), document("proof_of_address", "2", "0001-01-01"))
+	late := documents(document("passport", "1", "2026-01-30"), document("proof_of_address", "2", "0001-01-01"),
+		document("gym card", "3", "2020-01-01"))
 	advisor.Do("PUT", path, late).Expect(t, http.StatusOK)
 	k := readKYC(t, advisor, path)
-	if len(k.Documents) != 2 || !k.Documents[0].Expired || !k.Documents[1].Expired || k.Status != "not_started" ||
+	if len(k.Documents) != 3 || !k.Documents[0].Expired || !k.Documents[1].Expired || k.Status != "not_started" ||
 		strings.Join(k.Requirements.CurrentlyDue, " ") != "identity_document" || strings.Join(k.Requirements.PastDue, " ") != "passport proof_of_address" {
 		t.Errorf("got %+v", k)
 	}

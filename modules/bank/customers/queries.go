@@ -238,8 +238,8 @@ const insertFormerAddress = `
 	INSERT INTO customer_addresses (customer_id, digest, until) VALUES ($1, $2, $3)
 	ON CONFLICT (customer_id, digest) DO UPDATE SET until = excluded.until`
 
-// selectExpired finds verified customers whose identity documents have all expired before the day $1. Those that had expired when they
-// were submitted alone expire nobody.
+// selectExpired finds verified customers whose identity documents have all expired before the day $1. Documents that had
+// expired whenever they were submitted end no verification.
 const selectExpired = `
 	SELECT c.id FROM customers c
 	WHERE c.kyc_status = 'verified'

@@ -188,7 +188,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 
 		{Name: "rbac.grants.create", Method: http.MethodPost, Path: "/v1/rbac/grants", Subject: access.NoSubject("the grant is compared with what the caller holds"), Access: access.On(access.Grants, access.Create),
 			Assurance: endpoint.SecondFactor, Find: s.findGranted,
-			Summary:   "Grant a role or a user permissions on a record type or a record, or an endpoint.",
+			Summary: "Grant a role or a user permissions on a record type or a record, or an endpoint.",
 			Faults: []apierr.Kind{apierr.RoleNotFound, apierr.UserNotFound, apierr.EndpointNotFound, apierr.GrantToSelf, apierr.GrantNotHeld, apierr.RightsNotHeld,
 				apierr.GrantExists},
 			Handle: endpoint.JSON(http.StatusCreated, s.CreateGrant)},
@@ -216,9 +216,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle:  endpoint.JSON(http.StatusOK, s.listRateLimits)},
 		{Name: "rbac.rate_limits.set", Method: http.MethodPut, Path: "/v1/rate-limits", Access: access.On(access.RateLimits, access.Update),
 			Assurance: endpoint.SecondFactor, Find: s.findLimited,
-			Summary:   "Set or remove the rate-limit rule of an endpoint.",
-			Faults:    []apierr.Kind{apierr.EndpointNotFound, apierr.PreconditionFailed},
-			Handle:    endpoint.JSON(http.StatusOK, s.SetRateLimit)},
+			Summary: "Set or remove the rate-limit rule of an endpoint.",
+			Faults:  []apierr.Kind{apierr.EndpointNotFound, apierr.PreconditionFailed},
+			Handle:  endpoint.JSON(http.StatusOK, s.SetRateLimit)},
 	}
 	rows = append(rows, s.externalTypeEndpoints()...)
 	rows = append(rows, s.reviewEndpoints()...)

@@ -345,7 +345,7 @@ func (s *Service) reviewEndpoints() []endpoint.Endpoint {
 		{Name: "rbac.reviews.create", Method: http.MethodPost, Path: "/v1/rbac/reviews", Access: access.On(access.Grants, access.ReadAll),
 			Subject:   access.NoSubject("a removal is compared with what the caller holds"),
 			Assurance: endpoint.SecondFactor, Find: s.findReviewed,
-			Summary:   "Record the review of a user or a role, and keep or remove all their rights.",
+			Summary: "Record the review of a user or a role, and keep or remove all their rights.",
 			Faults: []apierr.Kind{apierr.UserNotFound, apierr.RoleNotFound, apierr.RoleBuiltIn, apierr.RoleInSettings, apierr.GrantToSelf,
 				apierr.GrantNotHeld, apierr.RightsNotHeld, apierr.LastAdministrator, apierr.RecordErased},
 			Handle: endpoint.JSON(http.StatusCreated, s.review)},

@@ -70,7 +70,8 @@ function PayerFilters({ list }) {
   const { q, country: code, active } = list.state;
   return html`<${Filters}>
     <${Search} label=${t('payers.search')} value=${q} onSearch=${(value) => list.set({ q: value })} />
-    <${Filter} label=${t('field.country')} value=${code} options=${countries(3, true)} onChange=${(value) => list.set({ country: value })} />
+    <${Filter} label=${t('field.country')} value=${code} options=${countries(3, true)}
+      onChange=${(value) => list.set({ country: value })} />
     <${Filter} label=${t('field.state')} value=${active} onChange=${(value) => list.set({ active: value })}
       options=${[['true', t('active.active')], ['false', t('active.inactive')]]} />
   <//>`;

@@ -10,8 +10,8 @@ const Result = ({ title, text }) => html`<${AuthLayout} title=${title} text=${te
 <//>`;
 
 /**
- * Removes a new way to sign in, or restores a deleted one, with the link of the message about it. Opening the link changes nothing: programs that scan mails open
- * it, too. The token is in the fragment, which no server sees.
+ * Removes a new way to sign in, or restores a deleted one, with the link of the message about it. Opening the link changes nothing:
+ * programs that scan mails open it, too. The token is in the fragment, which no server sees.
  */
 export default function Undo() {
   const [token] = useState(() => location.hash.slice(1));

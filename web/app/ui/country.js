@@ -24,7 +24,8 @@ function codeFor(offered, typed) {
 
 /**
  * Chooses a country by its name in the user's language; the form gets its code.
- * @param {{form: ReturnType<import('./form.js').useForm>, name: string, label: string, optional?: boolean, letters?: 2|3, any?: boolean}} props
+ * @param {{form: ReturnType<import('./form.js').useForm>, name: string, label: string, optional?: boolean, letters?: 2|3,
+ *   any?: boolean}} props
  *   letters: of the code; any: the server takes each code of three letters, also those of people without the nationality of a state;
  *   a code that is not offered is marked
  */
@@ -44,7 +45,8 @@ export function CountryField({ form, name, label, optional, letters = 3, any = f
   const listed = !value || offered.some(([code]) => code === value);
   const taken = listed || (any && /^[A-Z]{3}$/.test(value));
   return html`<${Combobox} name=${name} find=${async (text) => find(offered, text)} pick=${pick} onType=${onType} chosen=${shown}
-    error=${form.errors[name]} whole invalid=${taken ? '' : t('country.unknown')} hint=${taken && !listed && t('country.unlisted_hint', { code: value })}
+    error=${form.errors[name]} whole invalid=${taken ? '' : t('country.unknown')}
+    hint=${taken && !listed && t('country.unlisted_hint', { code: value })}
     label=${html`${label}${optional && html` <span class="optional">${t('form.optional')}</span>`}`} listLabel=${label}
     after=${name in form.conflicts && html`<${Conflict} form=${form} name=${name} options=${offered} />`} />`;
 }

@@ -833,7 +833,7 @@ export interface PayersListQuery {
   offset?: number;
   /** A part of the company's name; case is ignored. */
   company?: string;
-  /** ISO 3166-1 alpha-3 code of the country. */
+  /** Code of the country, three upper-case letters. */
   country?: string;
   /** Only active, or only inactive records. */
   active?: boolean;
@@ -1484,7 +1484,7 @@ export declare class AuthOperations extends Group {
   /** POST /v1/users/{id}/reauthenticate/options: list the ways to authenticate again within a session. */
   reauthenticateOptions(id: string, options?: CallOptions): Promise<t.ReauthenticateWays>;
 
-  /** POST /authenticate/undo: remove a new way to sign in with the link of the message about it. */
+  /** POST /authenticate/undo: remove a new way to sign in, or restore a deleted one, with the link of the message about it. */
   undo(input: t.UndoInput, options?: CallOptions): Promise<t.Message>;
 
   /** GET /v1/users/{id}/sessions: list the sessions of a user. */
@@ -1581,7 +1581,7 @@ export declare class UsersCredentialsOperations extends Group {
   sendOtp(id: string, credentialId: string, options?: CallOptions): Promise<t.UserResendOutput>;
 
   /** DELETE /v1/users/credentials/{cred_id}: delete a credential. */
-  delete(credId: string, input: t.UserDeleteCredentialInput, options?: CallOptions): Promise<t.Message>;
+  delete(credId: string, options?: CallOptions): Promise<t.Message>;
 }
 
 export declare class UsersOperations extends Group {

@@ -149,8 +149,8 @@ export class UsersCredentialsOperations extends Group {
     return this.connection.json({ name: 'users.credentials.send_otp', method: 'POST', path: `/v1/users/${segment(id)}/credentials/${segment(credentialId)}/otp`, bearer: true }, {}, options);
   }
 
-  async delete(credId, input, options = {}) {
-    return this.connection.json({ name: 'users.credentials.delete', method: 'DELETE', path: `/v1/users/credentials/${segment(credId)}`, bearer: true }, { input }, options);
+  async delete(credId, options = {}) {
+    return this.connection.json({ name: 'users.credentials.delete', method: 'DELETE', path: `/v1/users/credentials/${segment(credId)}`, bearer: true }, {}, options);
   }
 }
 

@@ -538,27 +538,6 @@ export interface UserResendOutput {
   expires_at: string;
 }
 
-export interface UserDeleteCredentialInput {
-  /**
-   * The proof that users need to change their own ways to sign in, of an older one: the password, code, recovery_code or
-   * passkey. Without it, the error auth_m.proof_required lists what the user has.
-   */
-  password?: string;
-  /** Instead of the password: of an authenticator app. */
-  code?: string;
-  /** Instead of the password. */
-  recovery_code?: string;
-  /**
-   * Instead of the password: what navigator.credentials.get returned for the options of POST
-   * /v1/users/{id}/reauthenticate/options.
-   */
-  passkey?: { [name: string]: unknown };
-  /** Only with a passkey: the token of its options. */
-  token?: string;
-  /** Instead of the password: the one-time code of another sign-in with the provider (GET /authenticate/oidc?again=true). */
-  oidc_proof?: string;
-}
-
 export interface OidcExchangeInput {
   /** The one-time code from the fragment. It is valid for one minute, once, in the browser that has signed in. */
   code: string;
@@ -1092,8 +1071,8 @@ export interface Endpoint {
   /** The general rate limit of the endpoint. */
   rate_limit: EndpointRateLimit;
   /**
-   * How recently the caller must have authenticated: any, fresh or second_factor; with a condition if only some requests
-   * need it.
+   * How recently the caller must have authenticated: any, decision, fresh or second_factor; with a condition if only some
+   * requests need it.
    */
   assurance: string;
 }
@@ -1567,7 +1546,7 @@ export interface Persona {
   last_name: string;
   date_of_birth: string;
   date_of_death: string | null;
-  /** ISO 3166-1 alpha-3. */
+  /** ISO 3166-1 alpha-3, XKX for Kosovo, or a code of ICAO 9303-3 such as XXA for a stateless person. */
   nationality: string | null;
   /** A name for the identity that the caller chooses. */
   hash_id: string | null;
@@ -1686,7 +1665,7 @@ export interface CustomerCreateInput {
   /** With country code, or a Swiss number; stored as E.164. */
   phone?: string;
   date_of_birth?: string;
-  /** ISO 3166-1 alpha-3. */
+  /** ISO 3166-1 alpha-3, XKX for Kosovo, or a code of ICAO 9303-3 such as XXA for a stateless person. */
   nationality?: string;
   address?: CustomerAddressInput | null;
   metadata?: { [name: string]: unknown };
@@ -1712,7 +1691,7 @@ export interface Customer {
   /** E.164. */
   phone: string | null;
   date_of_birth: string | null;
-  /** ISO 3166-1 alpha-3. */
+  /** ISO 3166-1 alpha-3, XKX for Kosovo, or a code of ICAO 9303-3 such as XXA for a stateless person. */
   nationality: string | null;
   address: CustomerAddress | null;
   kyc_status: KYCStatus;
@@ -1837,16 +1816,16 @@ export interface CustomerKYC {
 
 export interface CustomerDocument {
   id: string;
-  type: CustomerDocumentType;
+  /** As it was given. */
+  type: string;
   /** Masked for a caller who may not update the customer. */
   number: string;
   expiry_date: string | null;
   country: string;
+  /** It counts for nothing. */
   expired: boolean;
   created_at: string;
 }
-
-export type CustomerDocumentType = 'passport' | 'identity_card' | 'residence_permit' | 'driving_licence' | 'proof_of_address' | 'other';
 
 export interface CustomerRequirements {
   /** identity_document, proof_of_address or enhanced_review. */
@@ -1992,11 +1971,15 @@ export interface CustomerSubmitInput {
 }
 
 export interface CustomerDocumentInput {
-  type: CustomerDocumentType;
+  /**
+   * Any text. passport, identity_card, residence_permit, driving_licence, proof_of_address and their usual names, such as
+   * id_card, count for levels; others for none.
+   */
+  type: string;
   number: string;
-  /** Required for documents that prove an identity. */
+  /** Required for documents that prove an identity. A document that has expired is stored, and counts for nothing. */
   expiry_date?: string;
-  /** ISO 3166-1, two or three letters. */
+  /** ISO 3166-1 or Kosovo, two or three letters. */
   country?: string;
 }
 
@@ -2010,7 +1993,7 @@ export interface CustomerDecision {
   /** E.164. */
   phone: string | null;
   date_of_birth: string | null;
-  /** ISO 3166-1 alpha-3. */
+  /** ISO 3166-1 alpha-3, XKX for Kosovo, or a code of ICAO 9303-3 such as XXA for a stateless person. */
   nationality: string | null;
   address: CustomerAddress | null;
   kyc_status: KYCStatus;
@@ -2177,7 +2160,7 @@ export interface Payer {
   name: string | null;
   /** The name of a company. */
   company: string | null;
-  /** ISO 3166-1 alpha-3. */
+  /** ISO 3166-1 alpha-3, XKX for Kosovo, or another code of three letters. */
   country: string | null;
   active: boolean;
   metadata: { [name: string]: unknown };
@@ -3449,7 +3432,10 @@ export interface ScreeningCheckInput {
   type?: ScreeningCheckType;
   /** Lowers the scores of entries with another one. */
   date_of_birth?: string;
-  /** Nationality, registration or residence, as ISO 3166-1 code. Lowers the scores of entries with others. */
+  /**
+   * Nationality, registration or residence: a country of ISO 3166-1 or Kosovo, with two or three letters, lowers the scores
+   * of entries with others. Other codes of three letters, such as XXA, change nothing.
+   */
   country?: string;
   /** The lowest score of a match. Default: 0.7. */
   threshold?: number | null;

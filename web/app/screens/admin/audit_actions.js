@@ -26,8 +26,8 @@ export function actionsNamed(typed) {
 const ACTIONS = [
   'access.denied', 'access.throttled', 'api_keys.create', 'api_keys.refused', 'api_keys.revoke', 'audit.changed_fields', 'audit.export',
   'audit.events_dropped', 'audit.form', 'auth.cooling_off', 'auth.factor_failed', 'auth.method_restored', 'auth.method_undone',
-  'auth.password_set', 'auth.refresh_refused', 'auth.session_ended', 'auth.session_limit', 'auth.session_opened', 'auth.session_opened_by_link',
-  'auth.sign_in_failed', 'chats.create', 'chats.message', 'chats.read', 'chats.read_of_others', 'credentials.create',
+  'auth.password_set', 'auth.refresh_refused', 'auth.session_ended', 'auth.session_limit', 'auth.session_opened',
+  'auth.session_opened_by_link', 'auth.sign_in_failed', 'chats.create', 'chats.message', 'chats.read', 'chats.read_of_others', 'credentials.create',
   'credentials.delete', 'credentials.validate', 'customers.create', 'customers.kyc_change', 'customers.kyc_confirm',
   'customers.kyc_decide', 'customers.kyc_decision', 'customers.kyc_decision_changed', 'customers.kyc_decision_confirmed',
   'customers.kyc_document', 'customers.kyc_expire', 'customers.kyc_read', 'customers.kyc_submit', 'customers.notify', 'customers.update',
