@@ -18,8 +18,8 @@ import (
 )
 
 // List returns the chats in which the caller takes part, and those that they may read by a grant on them, the latest
-// activity first: all of them, or a page whose answer has the address of the next one as Next. Those after the first ones are read
-// while the answer is written.
+// activity first. With a limit it returns a page, and the answer's Next is the address of the next one. Chats after the first ones
+// are read while the answer is written.
 func (s *Service) List(ctx context.Context, in ListInput) (endpoint.Result, error) {
 	if err := endpoint.TakeTurn(ctx); err != nil {
 		return endpoint.Result{}, err

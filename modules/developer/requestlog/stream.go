@@ -31,7 +31,7 @@ var streamFrames = []endpoint.Frame{
 
 const streamExample = "id: 1767225600000041\nevent: open\ndata: {\"seq\":1767225600000041}\n\n" +
 	"id: 1767225600000042\nevent: request\ndata: {\"seq\":1767225600000042,\"at\":\"2026-01-31T08:15:30.123Z\",\"node\":\"bank-1\",\"method\":\"GET\"," +
-	"\"endpoint\":\"GET /v1/customers/{id}\",\"path\":\"/v1/customers/0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c10\",\"query\":\"\",\"status\":404,\"class\":\"4xx\"," +
+	"\"endpoint\":\"GET /v1/customers/{id}\",\"path\":\"/v1/customers/0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c10\",\"query\":\"\",\"ignored\":\"\",\"status\":404,\"class\":\"4xx\"," +
 	"\"code\":\"customers.customer_not_found\",\"microseconds\":840,\"caller_kind\":\"person\",\"caller\":\"0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c13\"," +
 	"\"request_id\":\"0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c14\"}\n\n: keepalive\n\n"
 

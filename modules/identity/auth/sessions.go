@@ -251,7 +251,7 @@ type pair struct {
 func newPair() pair { return pair{store.NewID(), newSecret(refreshBytes)} }
 
 // nextPair returns the pair that replaces a refresh token. It follows from the token and a key of the database, so that a repeated request
-// gets the same pair, and no secret is stored. Without the key, nobody can compute the tokens that follow a copied one.
+// gets the same pair, and no secret is stored. Without the key, the tokens that follow a copied one cannot be computed.
 func (s *Service) nextPair(token string) pair {
 	id := uuid.UUID(s.db.Keyed("next access token", []byte(token))[:16])
 	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80 // version 8 (RFC 9562, section 5.8)
