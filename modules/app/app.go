@@ -104,6 +104,7 @@ type Modules struct {
 	Seed          *seed.Service // nil outside of a sandbox
 
 	held    held
+	warned  atomic.Pointer[string] // the last difference of settings in the log
 	table   []endpoint.Endpoint
 	backup  atomic.Pointer[continuous.Shipper] // nil before Work, and without a target
 	bills   *qrbill.Reader

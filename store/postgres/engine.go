@@ -175,6 +175,7 @@ func (e *Engine) Clock() clock.Clock { return e.clock }
 func (e *Engine) Stats() engine.Stats {
 	s := e.writer.Stats()
 	s.Readers, s.Revoked = e.pool.Waiting(), e.pool.Revocations()
+	s.ClockSteps = e.bus.ClockSteps()
 	return s
 }
 
