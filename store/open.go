@@ -132,8 +132,7 @@ func (db *DB) openEngine(ctx context.Context, o Options) (report engine.Report, 
 		db.clock = db.engine.Clock()
 		db.keysChanged = db.Topic(keysTopic, db.keysHaveChanged)
 		db.noteTime(db.guard.LastEntryAt())
-		db.moments.openAt(db.Now(), db.guard.LastEntryAt())
-		db.RegisterMoments(idempotencyMoment)
+		db.moments.openAt(db.base(), db.guard.LastEntryAt())
 		db.removeKeptTotals()
 	}
 	return report, err

@@ -24,8 +24,8 @@ type Moment struct {
 	Now   func(now Time) int64 // the present time as Of counts it; nil: in milliseconds
 }
 
-// idempotencyMoment is the time of a stored answer.
-var idempotencyMoment = Moment{Table: "idempotency_keys", Of: "created_at", Moves: []string{"created_at", "expires_at"}}
+// AnswerMoment is the time of a stored answer.
+var AnswerMoment = Moment{Table: "idempotency_keys", Of: "created_at", Moves: []string{"created_at", "expires_at"}}
 
 // moments are the registered moments, and which of them the clock has left behind.
 type moments struct {
@@ -78,10 +78,18 @@ func (m *moments) back(now Time) Time {
 	return seen - now
 }
 
+// base returns the time by which steps of the clock are noticed: a clock that is moved on purpose, as in a sandbox, is not set.
+func (db *DB) base() Time {
+	if moved, ok := db.clock.(*ShiftedClock); ok {
+		return TimeOf(moved.Base())
+	}
+	return db.Now()
+}
+
 // followClock moves what lies in the future after the clock was set back. If it fails, the next transaction tries again.
 func (db *DB) followClock(ctx context.Context) {
 	m, now := &db.moments, db.Now()
-	if by := m.back(now); by > 0 {
+	if by := m.back(db.base()); by > 0 {
 		db.log.Warn("the clock was set back; times in the future count as now", "by", (time.Duration(by) * time.Millisecond).String())
 	}
 	if !m.waiting.Load() || db.engine.InJob() || !m.mu.TryLock() {

@@ -117,6 +117,7 @@ type Modules struct {
 func New(db *store.DB, o Options) (*Modules, error) {
 	texts := locales.Lazy()
 	db.SetOrigin(origin)
+	db.RegisterMoments(store.AnswerMoment)
 	var err error
 	m := &Modules{Options: o, DB: db, Texts: texts, Policy: &access.Current{}}
 	m.keepChanges()
