@@ -33,12 +33,13 @@ type Probe struct {
 
 // NodeHealth is a process that uses the same database, as readiness shows it to all callers.
 type NodeHealth struct {
-	Name       string `json:"name" example:"node-1"`
-	Self       bool   `json:"self" doc:"True for the node that answers."`
-	Leads      bool   `json:"leads" doc:"True for the node that runs the jobs that run once for all nodes."`
-	LagMS      int64  `json:"lag_ms" doc:"Milliseconds since its last sign of life."`
-	Started    string `json:"started" format:"date-time"`
-	LeaseUntil string `json:"lease_until" format:"date-time" doc:"Until then the other nodes wait for it before they answer a change of rights or sessions."`
+	Name          string   `json:"name" example:"node-1"`
+	Self          bool     `json:"self" doc:"True for the node that answers."`
+	Leads         bool     `json:"leads" doc:"True for the node that runs the jobs that run once for all nodes."`
+	LagMS         int64    `json:"lag_ms" doc:"Milliseconds since its last sign of life."`
+	Started       string   `json:"started" format:"date-time"`
+	LeaseUntil    string   `json:"lease_until" format:"date-time" doc:"Until then the other nodes wait for it before they answer a change of rights or sessions."`
+	OtherSettings []string `json:"other_settings,omitzero" doc:"Names of the settings that differ from those of the node that answers, although they must agree."`
 }
 
 // health reports whether the service takes requests.

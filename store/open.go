@@ -46,6 +46,8 @@ type Options struct {
 	LogLimit int64
 	// Node is the name of this process among those that share the database; empty is the host's name and the process id.
 	Node string
+	// Settings is a text about the settings of this process, which the other processes read in [Node]; empty: unknown.
+	Settings string
 	// Program is the version of the program that the nodes show.
 	Program string
 	// Engine opens the database; nil is postgres.Open with a URL, and sqlite.Open without.
@@ -122,7 +124,7 @@ func (db *DB) openEngine(ctx context.Context, o Options) (report engine.Report, 
 		open = sqlite.Open
 	}
 	db.engine, report, err = open(ctx, engine.Config{
-		Dir: db.dir, URL: o.URL, Memory: memory, Readers: o.Connections, Clock: o.Clock, Node: o.Node, Program: o.Program, Log: db.log, Migrations: migrations.Files, AppendOnly: audittrail.AppendOnlyTables(), Texts: fulltext.Index(),
+		Dir: db.dir, URL: o.URL, Memory: memory, Readers: o.Connections, Clock: o.Clock, Node: o.Node, Program: o.Program, Settings: o.Settings, Log: db.log, Migrations: migrations.Files, AppendOnly: audittrail.AppendOnlyTables(), Texts: fulltext.Index(),
 		Guard: func(fresh bool) (engine.Guard, error) { return db.newGuard(o, fresh) },
 		Fatal: o.Fatal, AcceptLoss: o.AcceptLoss, LogLimit: o.LogLimit,
 	})
@@ -130,6 +132,7 @@ func (db *DB) openEngine(ctx context.Context, o Options) (report engine.Report, 
 		db.clock = db.engine.Clock()
 		db.keysChanged = db.Topic(keysTopic, db.keysHaveChanged)
 		db.noteTime(db.guard.LastEntryAt())
+		db.moments.openAt(db.base(), db.guard.LastEntryAt())
 		db.removeKeptTotals()
 	}
 	return report, err

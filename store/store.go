@@ -59,6 +59,7 @@ type DB struct {
 	keysStale       atomic.Pointer[error] // why the present keys could not be read; nil: they are known
 	rotating        sync.Mutex            // held while the master key is replaced or values are sealed again
 	sealed          sealedColumns
+	moments         moments
 	onReplaced      []func(context.Context, KeyReplaced) error
 	replacedAtStart bool   // the master key, by that in Options
 	givenKey        []byte // the master key of Options; nil when it is in the directory

@@ -38,6 +38,7 @@ func (db *DB) InTx(ctx context.Context, fn func(tx *Tx) error) error {
 	if err := db.keysLost(); err != nil {
 		return err
 	}
+	db.followClock(ctx)
 	var last *Tx // of the run that was committed
 	err := db.engine.Write(ctx, func(etx engine.Tx) error {
 		last = &Tx{db: db, tx: etx, now: db.Now()}

@@ -104,6 +104,7 @@ type Modules struct {
 	Seed          *seed.Service // nil outside of a sandbox
 
 	held    held
+	warned  atomic.Pointer[string] // the last difference of settings in the log
 	table   []endpoint.Endpoint
 	backup  atomic.Pointer[continuous.Shipper] // nil before Work, and without a target
 	bills   *qrbill.Reader
@@ -116,6 +117,7 @@ type Modules struct {
 func New(db *store.DB, o Options) (*Modules, error) {
 	texts := locales.Lazy()
 	db.SetOrigin(origin)
+	db.RegisterMoments(store.AnswerMoment)
 	var err error
 	m := &Modules{Options: o, DB: db, Texts: texts, Policy: &access.Current{}}
 	m.keepChanges()

@@ -2,14 +2,18 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"kontor/modules/kit/revocable"
 	"kontor/server"
 	"kontor/server/metrics"
+	"kontor/server/settings"
 	"kontor/store"
 	"kontor/store/backup/continuous"
 	"kontor/store/datadir"
@@ -27,12 +31,72 @@ func (m *Modules) checkCluster(context.Context) error {
 	return nil
 }
 
+// SharedSettings returns the text about the settings that must agree, for the row of a node.
+func SharedSettings(r *settings.Result) string {
+	text, err := json.Marshal(r.Shared()) // a map of texts cannot fail; the names are in their order
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// differences returns the names of the settings in which a node differs from this one. The settings of commands and of former versions
+// are not known.
+func differences(known []store.Node, n store.Node) (names []string) {
+	own := slices.IndexFunc(known, func(n store.Node) bool { return n.Self })
+	if own < 0 || n.Settings == known[own].Settings || n.Settings == "" || known[own].Settings == "" {
+		return nil
+	}
+	var theirs, ours map[string]string
+	if json.Unmarshal([]byte(n.Settings), &theirs) != nil || json.Unmarshal([]byte(known[own].Settings), &ours) != nil {
+		return nil // another version's text
+	}
+	for _, one := range settings.All() {
+		if theirs[one.Name] != ours[one.Name] {
+			names = append(names, one.Name)
+		}
+	}
+	return names
+}
+
+// checkSettings is the advisory probe of the settings that must agree.
+func (m *Modules) checkSettings(context.Context) error {
+	known := m.DB.Nodes()
+	for _, n := range known {
+		if names := differences(known, n); len(names) > 0 {
+			return fmt.Errorf("node %s has other settings than this one, which must agree: %s", n.Name, strings.Join(names, ", "))
+		}
+	}
+	return nil
+}
+
+// warnOfSettings logs when the settings of nodes begin to differ, differ in another way, or agree again.
+func (m *Modules) warnOfSettings(ctx context.Context) error {
+	if !m.DB.Shared() {
+		return nil
+	}
+	text := ""
+	if err := m.checkSettings(ctx); err != nil {
+		text = err.Error()
+	}
+	if before := m.warned.Swap(&text); before != nil && *before == text || before == nil && text == "" {
+		return nil
+	}
+	if text == "" {
+		m.Log.Info("the settings of the nodes agree again")
+	} else {
+		m.Log.Warn("nodes behave differently", "cause", text)
+	}
+	return nil
+}
+
 // nodes lists the nodes for readiness.
 func (m *Modules) nodes() []server.NodeHealth {
 	known := m.DB.Nodes()
 	nodes := make([]server.NodeHealth, len(known))
 	for i, n := range known {
-		nodes[i] = server.NodeHealth{Name: n.Name, Self: n.Self, Leads: n.Leads, LagMS: n.Lag.Milliseconds(), Started: n.Started.String(), LeaseUntil: n.LeaseUntil.String()}
+		nodes[i] = server.NodeHealth{Name: n.Name, Self: n.Self, Leads: n.Leads, LagMS: n.Lag.Milliseconds(), Started: n.Started.String(), LeaseUntil: n.LeaseUntil.String(),
+			OtherSettings: differences(known, n)}
 	}
 	return nodes
 }
@@ -41,10 +105,13 @@ func (m *Modules) nodes() []server.NodeHealth {
 // alerts need them.
 func addClusterMetrics(s *metrics.Scrape, db *store.DB) {
 	known, now := db.Nodes(), db.Now()
-	leases, lag, backlog := 0, time.Duration(0), 0
+	leases, lag, backlog, others := 0, time.Duration(0), 0, 0
 	for _, n := range known {
 		if n.LeaseUntil == 0 || n.LeaseUntil > now {
 			leases++
+		}
+		if len(differences(known, n)) > 0 {
+			others++
 		}
 		if n.Self {
 			lag, backlog = n.Lag, n.Backlog
@@ -55,7 +122,9 @@ func addClusterMetrics(s *metrics.Scrape, db *store.DB) {
 	gauge("leases", "Nodes whose lease is valid.", float64(leases))
 	gauge("leader", "1 if this node runs the jobs that run once for all nodes.", gaugeOf(db.Leads()))
 	gauge("listening", "1 if this node receives the changes of others in time; otherwise it asks the database for everything.", gaugeOf(db.Remembers()))
+	gauge("other_settings", "Nodes whose settings differ from those of this one although they must agree.", float64(others))
 	gauge("lag_seconds", "Time since the last heartbeat of this node.", lag.Seconds())
+	s.Counter("kontor_cluster_clock_steps_total", "How often the clock of the database server was set by more than a few seconds.", float64(db.Stats().ClockSteps))
 	gauge("backlog", "Events of this node that are on the way through the database.", float64(backlog))
 }
 

@@ -88,7 +88,8 @@ func (m *Modules) probes() []server.Probe {
 	if m.DB.Shared() {
 		all = append(all, server.Probe{Name: "primary", Check: m.DB.CheckPrimary},
 			server.Probe{Name: "durability", Check: m.DB.CheckDurability, Advisory: true},
-			server.Probe{Name: "cluster", Check: m.checkCluster, Advisory: true})
+			server.Probe{Name: "cluster", Check: m.checkCluster, Advisory: true},
+			server.Probe{Name: "settings", Check: m.checkSettings, Advisory: true})
 	} else { // the log of PostgreSQL is that of its server
 		all = append(all, server.Probe{Name: "log_size", Check: m.DB.CheckLog, Advisory: true})
 	}

@@ -37,6 +37,7 @@ func (m *Modules) Jobs() []Job {
 		{"auth.key_use", time.Minute, EveryNode, m.Auth.FlushKeyUse},
 		{"auth.session_use", 15 * time.Second, EveryNode, m.Auth.FlushSessionUse},
 		{"auth.sessions", time.Minute, EveryNode, m.Auth.SweepSessions},
+		{"cluster.settings", 5 * time.Second, EveryNode, m.warnOfSettings},
 		{"audit.events", 2 * time.Second, EveryNode, m.Audit.WriteEvents},
 		{"audit.values", 24 * time.Hour, OneNode, m.purgeChanges},
 		{"auth.purge", time.Hour, OneNode, m.Auth.Purge},

@@ -142,6 +142,9 @@ type openOptions struct {
 // process can open a data directory in the meantime. With a PostgreSQL database this process is one of its nodes.
 func withModules(ctx context.Context, r *settings.Result, o openOptions, work func(*app.Modules) error) (err error) {
 	options := store.Options{Dir: storeDir(r), URL: string(r.Settings.Data.URL), Connections: r.Settings.Data.Connections, Node: nodeName(r, o.command), Program: Version(), SecretKey: string(r.Settings.Secrets.SecretKey), PreviousKey: string(r.Settings.Secrets.PreviousKey)}
+	if !o.command { // a command needs few settings
+		options.Settings = app.SharedSettings(r)
+	}
 	options.Log, options.AcceptLoss, options.Fatal = o.log, o.acceptLoss, o.fatal
 	clock := &store.ShiftedClock{}
 	if o.sandbox != nil {

@@ -113,6 +113,9 @@ func (c *Shifted) Now() time.Time {
 	return c.below().Add(c.Offset())
 }
 
+// Base returns the time of the clock below, which nobody moves on purpose.
+func (c *Shifted) Base() time.Time { return c.below() }
+
 // Hold stops the clock at a time, until [Shifted.Release].
 func (c *Shifted) Hold(at time.Time) { c.held.Store(&at) }
 

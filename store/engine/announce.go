@@ -44,8 +44,8 @@ type Cluster interface {
 	// list may be a second old.
 	Nodes() []Node
 
-	// Clock returns the clock that decisions use: Config.Clock, or the engine's own when that is nil. The own clock of a
-	// shared database follows the server's clock and never goes back within a process.
+	// Clock returns the clock that decisions use: Config.Clock, or the engine's own when that is nil. The engine's own clock of a
+	// shared database follows the server's clock. Like every clock it goes back when it was set back by more than a few seconds.
 	Clock() clock.Clock
 }
 
@@ -54,6 +54,7 @@ type Node struct {
 	ID         string // different for each start
 	Name       string // as configured, or the host's name and the process id
 	Version    string // of the program
+	Settings   string // as configured; empty when it is not known
 	Started    clock.Time
 	LeaseUntil clock.Time    // until then changes wait for this node; 0 without leases
 	Lag        time.Duration // since its last sign of life
@@ -65,7 +66,7 @@ type Node struct {
 
 // ThisNode returns the node of this process, for an engine that is opened with c.
 func ThisNode(c Config, started clock.Time) Node {
-	n := Node{ID: rand.Text(), Name: c.Node, Version: c.Program, Started: started, Self: true}
+	n := Node{ID: rand.Text(), Name: c.Node, Version: c.Program, Settings: c.Settings, Started: started, Self: true}
 	if n.Name == "" {
 		host, err := os.Hostname()
 		if err != nil {

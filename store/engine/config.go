@@ -35,6 +35,8 @@ type Config struct {
 	Clock clock.Clock
 	// Node is the name of this process among those that share the database; empty is the host's name and the process id.
 	Node string
+	// Settings is a text about the settings of this process, for Node.Settings.
+	Settings string
 	// Program is the version of the program, for Node.Version.
 	Program string
 	// Log receives failures in the background.

@@ -314,6 +314,7 @@ type Stats struct {
 	Checkpoints uint64        // that copied committed pages from the log into the database
 	Queued      int           // jobs that wait now
 	Readers     int           // queries and views that wait for a reader now
+	ClockSteps  uint64        // how often the clock of a database server was set by more than a few seconds
 	Revoked     uint64        // statements ended because their caller held more than its share while others waited
 	Working     time.Duration // how long the current piece of work has taken; near 0 while all goes well
 	Stalled     bool          // Working is too long, and Ready fails

@@ -289,8 +289,15 @@ func (w *writer) open() error {
 		return cmp.Or(err, fmt.Errorf("the schema has become newer than this program supports; install the present version: %w", engine.ErrNewerSchema))
 	}
 	w.commits = oldest.Int(1)
+	if w.e.primaries.behind(w.commits) {
+		w.e.replaceConnections()
+		return errRestored
+	}
 	return nil
 }
+
+// errRestored is the error of the first write after a restore under a running node. The next connection finds out what is missing.
+var errRestored = fmt.Errorf("%w: the database has fewer commits than this node has seen", engine.ErrBusy)
 
 // Next returns a job from the queue, unless none waits or the group has taken long.
 func (w *writer) Next(begun time.Time) (*job, bool) {

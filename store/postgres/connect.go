@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"kontor/store/engine"
 )
 
 const (
@@ -117,17 +119,35 @@ func (a address) explain(err error) error {
 	} else if network, ok := errors.AsType[*net.OpError](err); ok {
 		text = network.Err.Error()
 	}
+	verb := "reached"
+	if known, ok := errors.AsType[*unusable](err); ok {
+		verb, text = "used", known.text
+	} else if hasCode(err, codeNoRight, codeNoTable) {
+		verb, err = "used", fmt.Errorf("%w: %w", engine.ErrReadOnly, err)
+	}
 	text = strings.Join(strings.Fields(text), " ")
-	return &unreachable{address: a.String(), text: text, cause: err}
+	return &unreachable{text: a.String() + " cannot be " + verb + ": " + text, cause: err}
 }
+
+// unusable is the error of a server that answers, but whose settings or rights do not allow what the engine needs.
+type unusable struct{ text string }
+
+func (e *unusable) Error() string { return e.text }
+func (e *unusable) Unwrap() error { return engine.ErrReadOnly }
+
+var (
+	errNoSchema = &unusable{"search_path names no schema that exists and that the role may use; " +
+		"create the schema, grant the role USAGE on it, or correct search_path of the role or of the database"}
+	errReadOnly = &unusable{"it accepts no writes of this role: default_transaction_read_only is on for the role, the database or the server"}
+)
 
 // unreachable is the error of an attempt to connect.
 type unreachable struct {
-	address, text string
-	cause         error
+	text  string
+	cause error
 }
 
-func (e *unreachable) Error() string { return e.address + " cannot be reached: " + e.text }
+func (e *unreachable) Error() string { return e.text }
 
 func (e *unreachable) Unwrap() []error { return []error{errUnreachable, e.cause} }
 

@@ -51,6 +51,7 @@ type Engine struct {
 	engine.Topics
 
 	primaries primaries
+	rights    rights
 	serves    atomic.Bool // start has succeeded
 
 	// losses counts how often the bus has lost its connection. Connections from before may be dead without showing it: they
@@ -125,13 +126,13 @@ func (e *Engine) CleanOldPages(context.Context) error { return nil }
 
 // connectBus makes a connection for announcements.
 func (e *Engine) connectBus(ctx context.Context) (*pgconn.PgConn, error) {
-	return e.connect(ctx, nil)
+	return e.connect(ctx, nil, e.verify)
 }
 
 // connectWriter makes a connection that writes.
 func (e *Engine) connectWriter(ctx context.Context) (*conn, error) {
 	losses := e.losses.Load()
-	pg, err := e.connect(ctx, writerSettings)
+	pg, err := e.connect(ctx, writerSettings, e.verifyWriter)
 	if err != nil {
 		return nil, err
 	}
@@ -174,11 +175,9 @@ func (e *Engine) Clock() clock.Clock { return e.clock }
 func (e *Engine) Stats() engine.Stats {
 	s := e.writer.Stats()
 	s.Readers, s.Revoked = e.pool.Waiting(), e.pool.Revocations()
+	s.ClockSteps = e.bus.ClockSteps()
 	return s
 }
-
-// Ready reports whether the database can read and write, and whether writes make progress.
-func (e *Engine) Ready(ctx context.Context) error { return e.writer.Ready(ctx, e) }
 
 // Explain asks for the plan with its estimates.
 func (e *Engine) Explain(sql string) (statement string, column int) { return "EXPLAIN " + sql, 0 }
@@ -199,6 +198,8 @@ const (
 	codeUnknownStatement    = "26000"
 	codeFeature             = "0A000" // "cached plan must not change result type"
 	codeUndefinedFunction   = "42883"
+	codeNoRight             = "42501"
+	codeNoTable             = "42P01" // search_path was changed, or the right to use the schema was revoked
 	codeDatatypeMismatch    = "42804"
 	codeIndeterminateType   = "42P18"
 	codeAmbiguousFunction   = "42725"
@@ -234,7 +235,7 @@ func classify(code string) error {
 		return engine.ErrMissingReference
 	case codeNoSpace, codeOutOfMemory:
 		return engine.ErrFull
-	case codeReadOnly:
+	case codeReadOnly, codeNoRight, codeNoTable:
 		return engine.ErrReadOnly
 	case codeDataCorrupted, codeIndexCorrupted:
 		return engine.ErrCorrupt

@@ -83,6 +83,10 @@ func (e *Engine) prepare(ctx context.Context, c *conn) (err error) {
 	if err := c.run("SELECT set_config('lock_timeout', '0', FALSE), set_config('idle_in_transaction_session_timeout', '0', FALSE)"); err != nil {
 		return e.explain(err)
 	}
+	server, err := e.identify(ctx, c.pg)
+	if err != nil {
+		return e.explain(err)
+	}
 	c.patience = 0
 	stop := context.AfterFunc(ctx, c.interrupt)
 	defer func() {
@@ -100,7 +104,7 @@ func (e *Engine) prepare(ctx context.Context, c *conn) (err error) {
 	if e.guard, err = e.config.Guard(fresh); err != nil {
 		return err
 	}
-	if err := e.bringUp(ctx, m, version); err != nil {
+	if err := e.bringUp(ctx, m, version, server); err != nil {
 		return e.explain(err)
 	}
 	c.ask(commit, nil)
@@ -148,7 +152,7 @@ func (e *Engine) readState(ctx context.Context, m maintenance) (fresh bool, vers
 }
 
 // bringUp verifies a database and brings its schema and triggers up to date.
-func (e *Engine) bringUp(ctx context.Context, m maintenance, version int64) (err error) {
+func (e *Engine) bringUp(ctx context.Context, m maintenance, version int64, server string) (err error) {
 	known := false
 	if version > 0 {
 		if known, err = e.guard.Recognise(ctx, m); err != nil {
@@ -158,7 +162,7 @@ func (e *Engine) bringUp(ctx context.Context, m maintenance, version int64) (err
 	if err := createOwnTables(m); err != nil {
 		return err
 	}
-	if err := e.register(m.conn); err != nil {
+	if err := e.register(ctx, m.conn, server); err != nil {
 		return err
 	}
 	if version < e.schema {

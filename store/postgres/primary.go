@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +23,9 @@ import (
 // primary, or a standby that had not received everything. The node does not use it.
 //
 // An accepted row says that an operator has accepted what is missing before it. Then all nodes accept it.
+//
+// A role without the right to call the functions of thisServer cannot name its server. Then only commits are compared. A row
+// without a name belongs to the server of the rows beside it; it never stands for another server.
 
 // createPrimaries is a part of ownTables.
 const createPrimaries = `
@@ -41,18 +46,16 @@ const (
 		(SELECT oid::text FROM pg_database WHERE datname = current_database()) || '/' ||
 		left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)`
 
-	// unknownServer replaces thisServer on servers without these functions. Only commits are compared there.
-	unknownServer = `''`
-
-	// appendPrimary needs the lock of the writers, so that since counts all commits before it. It takes thisServer and whether the row
-	// is appended for the server of the last row, too.
+	// appendPrimary needs the lock of the writers, so that since counts all commits before it.
 	appendPrimary = `
 		INSERT INTO kontor_primaries (n, id, server, since, accepted)
-		SELECT COALESCE(MAX(n), 0) + 1, gen_random_uuid()::text, %[1]s, (SELECT number FROM kontor_versions WHERE name = ''), %[2]t
-		FROM kontor_primaries
-		HAVING %[2]t OR COUNT(*) = 0 OR (SELECT server FROM kontor_primaries ORDER BY n DESC LIMIT 1) <> %[1]s;`
+		SELECT COALESCE(MAX(n), 0) + 1, gen_random_uuid()::text, %s, (SELECT number FROM kontor_versions WHERE name = ''), %t
+		FROM kontor_primaries;`
 
-	selectServer = `SELECT %s, to_regclass('kontor_primaries') IS NOT NULL`
+	namePrimary = `UPDATE kontor_primaries SET server = %s WHERE id = %s AND server = '';`
+
+	// selectSchemaName returns an empty name when search_path names no schema that exists and that the role may use.
+	selectSchemaName = `SELECT COALESCE(current_schema(), ''), to_regclass('kontor_primaries') IS NOT NULL`
 
 	selectPrimaries = `
 		SELECT id, server, since, accepted, (SELECT number FROM kontor_versions WHERE name = '')
@@ -69,7 +72,8 @@ type sighting struct {
 
 // history is the list of servers that a server has, and what it is now.
 type history struct {
-	server  string
+	server  string // that was asked; empty when the role may not ask
+	schema  string
 	rows    []primary
 	commits int64
 }
@@ -79,11 +83,49 @@ type primary struct {
 	id, server string
 	since      int64
 	accepted   bool
+	named      bool // the server was missing from the row
 }
 
-// registered reports whether the list ends with the server itself.
+// name gives rows without a server the one of the row before, or else of the row after. An acceptance begins something new, so that
+// nothing before it counts.
+func (h *history) name() {
+	for i := range h.rows {
+		if r := &h.rows[i]; r.server == "" && i > 0 && !r.accepted {
+			r.server = h.rows[i-1].server
+			r.named = r.server != ""
+		}
+	}
+	after := h.server
+	for i := len(h.rows) - 1; i >= 0; i-- {
+		r := &h.rows[i]
+		if r.server == "" {
+			r.server, r.named = after, after != ""
+		}
+		after = r.server
+		if r.accepted {
+			after = ""
+		}
+	}
+}
+
+// registered reports whether the list ends with the server itself, as far as the server is known, and all rows have their names.
 func (h history) registered() bool {
-	return len(h.rows) > 0 && h.rows[len(h.rows)-1].server == h.server
+	if len(h.rows) == 0 {
+		return false
+	}
+	last := h.rows[len(h.rows)-1]
+	return (h.server == "" || h.server == last.server) && !slices.ContainsFunc(h.rows, func(r primary) bool { return r.named })
+}
+
+// end returns the index after the last row of the server that has the row with an id, or -1 if the list lacks the row.
+func (h history) end(id string) int {
+	at := slices.IndexFunc(h.rows, func(r primary) bool { return r.id == id })
+	if at < 0 {
+		return -1
+	}
+	for at++; at < len(h.rows) && h.rows[at].server == h.rows[at-1].server && !h.rows[at].accepted; at++ {
+	}
+	return at
 }
 
 func (h history) accepted() (n int64) {
@@ -101,21 +143,16 @@ func (s sighting) lost(h history) (reason string, commits int64) {
 	if s.ID == "" || h.accepted() > s.Accepted {
 		return "", 0
 	}
-	at := -1
-	for i, row := range h.rows {
-		if row.id == s.ID {
-			at = i
-		}
-	}
+	end := h.end(s.ID)
 	switch {
-	case at < 0 && len(h.rows) == 0:
-		return "has none of the commits that this node has seen", 0
-	case at < 0 || h.accepted() < s.Accepted:
+	case end < 0 && len(h.rows) == 0:
+		return fmt.Sprintf("has none of the commits that this node has seen, in its schema %q", h.schema), 0
+	case end < 0 || h.accepted() < s.Accepted:
 		return "is a former primary, or a copy from before another server took over", 0
 	}
 	has := h.commits
-	if at+1 < len(h.rows) {
-		has = h.rows[at+1].since
+	if end < len(h.rows) {
+		has = h.rows[end].since
 	}
 	if has < s.Commits {
 		return "is a primary that lags behind what this node has seen", s.Commits - has
@@ -129,7 +166,7 @@ type primaries struct {
 	seen    sighting
 	accepts bool // what is missing; only while the database is opened
 	memory  *memory
-	plain   atomic.Bool // the server does not say who it is
+	unnamed atomic.Bool // the role may not ask who the server is, which was logged
 	refused atomic.Pointer[engine.Loss]
 	logged  string // the last refusal in the log
 	at      time.Time
@@ -140,13 +177,26 @@ type refusal struct{ *engine.Loss }
 
 func (r refusal) Unwrap() []error { return []error{errUnreachable, r.Loss} }
 
-// connect makes a connection to a server that has everything that this node has seen. With several hosts it tries the others, too.
-func (e *Engine) connect(ctx context.Context, settings map[string]string) (*pgconn.PgConn, error) {
-	pg, err := e.address.connect(ctx, settings, e.verify)
+// connect makes a connection to a server that has everything that this node has seen, as accept finds out. With several hosts it tries
+// the others, too.
+func (e *Engine) connect(ctx context.Context, settings map[string]string, accept pgconn.ValidateConnectFunc) (*pgconn.PgConn, error) {
+	pg, err := e.address.connect(ctx, settings, accept)
 	if loss, ok := errors.AsType[*engine.Loss](err); ok {
 		return nil, refusal{loss}
 	}
 	return pg, err
+}
+
+// verifyWriter is verify for a connection that writes.
+func (e *Engine) verifyWriter(ctx context.Context, pg *pgconn.PgConn) error {
+	if err := e.verify(ctx, pg); err != nil {
+		return err
+	}
+	found, err := ask(ctx, pg, `SELECT current_setting('transaction_read_only')`)
+	if err == nil && found[0][0] == "on" {
+		err = errReadOnly
+	}
+	return err
 }
 
 // verify compares a server with what this node has seen.
@@ -156,7 +206,7 @@ func (e *Engine) verify(ctx context.Context, pg *pgconn.PgConn) error {
 		p.mu.Lock()
 		before := p.seen
 		p.mu.Unlock()
-		h, err := p.read(ctx, pg)
+		h, err := e.readHistory(ctx, pg)
 		if err != nil {
 			return err
 		}
@@ -186,7 +236,7 @@ func (p *primaries) adopt(h history) (moved bool) {
 		return false
 	}
 	last, commits := h.rows[len(h.rows)-1], h.commits
-	moved = p.seen.ID != "" && p.seen.ID != last.id
+	moved = p.seen.ID != "" && h.end(p.seen.ID) < len(h.rows)
 	if !moved {
 		commits = max(commits, p.seen.Commits)
 	}
@@ -208,6 +258,13 @@ func (p *primaries) saw(commits int64) {
 	}
 }
 
+// behind reports whether a number of commits is smaller than one that was seen: the database was restored to an earlier state.
+func (p *primaries) behind(commits int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.seen.ID != "" && commits < p.seen.Commits
+}
+
 // refusalPause is the time after which the same refusal is logged again.
 const refusalPause = time.Minute
 
@@ -227,69 +284,115 @@ func (e *Engine) refuse(reason string, commits int64) error {
 
 // moved makes all connections be replaced: those from before may be to a former primary.
 func (e *Engine) moved() {
-	e.losses.Add(1)
-	if !e.serves.Load() {
-		return
+	if e.serves.Load() {
+		e.log.Warn("another server is the primary of the database now")
 	}
-	e.log.Warn("another server is the primary of the database now")
-	e.bus.Reconnect()
+	e.replaceConnections()
 }
 
-// read asks a server what it is.
-func (p *primaries) read(ctx context.Context, pg *pgconn.PgConn) (h history, err error) {
-	found, err := ask(ctx, pg, fmt.Sprintf(selectServer, p.server()))
-	if _, refused := errors.AsType[*pgconn.PgError](err); refused && !p.plain.Load() {
-		p.plain.Store(true)
-		found, err = ask(ctx, pg, fmt.Sprintf(selectServer, p.server()))
+// replaceConnections makes all connections be made and verified again.
+func (e *Engine) replaceConnections() {
+	e.losses.Add(1)
+	if e.serves.Load() {
+		e.bus.Reconnect()
 	}
+}
+
+// readHistory asks a server what it is.
+func (e *Engine) readHistory(ctx context.Context, pg *pgconn.PgConn) (h history, err error) {
+	if h.server, err = e.identify(ctx, pg); err != nil {
+		return h, err
+	}
+	found, err := ask(ctx, pg, selectSchemaName)
 	if err != nil {
 		return h, err
 	}
-	if h.server = found[0][0]; found[0][1] != "t" {
+	if h.schema = found[0][0]; h.schema == "" {
+		return h, errNoSchema
+	}
+	if found[0][1] != "t" {
 		return h, nil
 	}
-	if found, err = ask(ctx, pg, selectPrimaries); err != nil {
-		return h, err
+	return h, h.read(ctx, pg)
+}
+
+// read reads the list of servers and the number of commits.
+func (h *history) read(ctx context.Context, pg *pgconn.PgConn) error {
+	found, err := ask(ctx, pg, selectPrimaries)
+	if err != nil {
+		return err
 	}
+	h.rows = nil
 	for _, row := range found {
 		r := primary{id: row[0], server: row[1], accepted: row[3] == "t"}
 		if r.since, err = strconv.ParseInt(row[2], 10, 64); err != nil {
-			return h, err
+			return err
 		}
 		if h.commits, err = strconv.ParseInt(row[4], 10, 64); err != nil {
-			return h, err
+			return err
 		}
 		h.rows = append(h.rows, r)
 	}
-	return h, nil
+	h.name()
+	return nil
 }
 
-// server returns the expression that names the server.
-func (p *primaries) server() string {
-	if p.plain.Load() {
-		return unknownServer
+// identify returns the name of the server, or "" if the role may not call the functions that return it, or the server lacks them. Other
+// errors pass by, and say nothing about the server.
+func (e *Engine) identify(ctx context.Context, pg *pgconn.PgConn) (string, error) {
+	found, err := ask(ctx, pg, "SELECT "+thisServer)
+	switch {
+	case hasCode(err, codeNoRight, codeUndefinedFunction):
+		if !e.primaries.unnamed.Swap(true) {
+			e.log.Warn("the role may not ask which database server this is, so that a failover is recognised by its commits only; "+
+				"grant it EXECUTE on pg_control_system, pg_walfile_name and pg_current_wal_insert_lsn", "cause", err)
+		}
+		return "", nil
+	case err != nil:
+		return "", err
 	}
-	return thisServer
+	e.primaries.unnamed.Store(false)
+	return found[0][0], nil
 }
 
-// register appends the server to the list, if it is another one than before. The connection has a transaction with the lock of the
-// writers.
-func (e *Engine) register(c *conn) error {
-	return c.script(fmt.Sprintf(appendPrimary, e.primaries.server(), e.primaries.accepts))
+// register appends the server to the list, if it is another one than before, and names rows without a name. The connection has a
+// transaction with the lock of the writers.
+func (e *Engine) register(ctx context.Context, c *conn, server string) error {
+	if err := c.roundTrip(); err != nil {
+		return err
+	}
+	h := history{server: server}
+	if err := h.read(ctx, c.pg); err != nil {
+		return err
+	}
+	var sql strings.Builder
+	for _, r := range h.rows {
+		if r.named {
+			fmt.Fprintf(&sql, namePrimary, quoted(r.server), quoted(r.id))
+		}
+	}
+	accepts := e.primaries.accepts
+	if n := len(h.rows); n == 0 || accepts || server != "" && h.rows[n-1].server != server {
+		fmt.Fprintf(&sql, appendPrimary, quoted(server), accepts)
+	}
+	if sql.Len() == 0 {
+		return nil
+	}
+	return c.script(sql.String())
 }
+
+// quoted returns a text as SQL writes it.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 // settle registers the server of a new connection, before it writes for the first time.
 func (e *Engine) settle(ctx context.Context, c *conn) error {
-	h, err := e.primaries.read(ctx, c.pg)
+	h, err := e.readHistory(ctx, c.pg)
 	if err != nil || len(h.rows) == 0 || h.registered() {
 		return err
 	}
 	c.ask(beginWrite, nil)
 	c.ask(lockWriters, nil)
-	if err := c.roundTrip(); err != nil {
-		return err
-	}
-	if err := e.register(c); err != nil {
+	if err := e.register(ctx, c, h.server); err != nil {
 		return err
 	}
 	c.ask(commit, nil)

@@ -66,7 +66,7 @@ func (r *reader) connect() error {
 	ctx, cancel := context.WithTimeout(r.slot.Context(), connectWait)
 	defer cancel()
 	losses := r.e.losses.Load()
-	pg, err := r.e.connect(ctx, readerSettings)
+	pg, err := r.e.connect(ctx, readerSettings, r.e.verify)
 	if err != nil {
 		if ended := r.slot.Err(); ended != nil {
 			return ended

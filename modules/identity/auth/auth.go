@@ -178,6 +178,7 @@ func New(db *store.DB, o Options) (*Service, error) {
 	s.verifyToken = s.newVerifier()
 	db.RegisterSealed(sealedSigningKeys)
 	db.RegisterSealed(sealedChallenges)
+	db.RegisterMoments(timedRows...)
 	db.OnKeyReplaced(s.masterKeyReplaced)
 	if o.BreachedPasswords != "" {
 		var err error

@@ -103,21 +103,20 @@ func (s *Service) openChallenge(ctx context.Context, p purpose, token string) (c
 
 // key returns the arguments of the condition for an open challenge.
 func (c challenge) key(now store.Time) []any {
-	return []any{c.id, string(c.purpose), c.sessionID, c.device, now, now.Add(challengeFor), challengeAttempts}
+	return []any{c.id, string(c.purpose), c.sessionID, c.device, now, challengeAttempts}
 }
 
 const (
-	// A challenge from the future was made before the clock was set back. It is not open: it would be for as long.
 	isOpenChallenge = `
 		id = $1 AND purpose = $2 AND session_id = $3 AND device = $4 AND used_at IS NULL
-		AND expires_at > $5 AND expires_at <= $6 AND attempts `
+		AND expires_at > $5 AND attempts `
 
-	selectChallenge = `SELECT user_id, data FROM auth_challenges WHERE ` + isOpenChallenge + `< $7`
+	selectChallenge = `SELECT user_id, data FROM auth_challenges WHERE ` + isOpenChallenge + `< $6`
 
-	countChallenge = `UPDATE auth_challenges SET attempts = attempts + 1 WHERE ` + isOpenChallenge + `< $7`
+	countChallenge = `UPDATE auth_challenges SET attempts = attempts + 1 WHERE ` + isOpenChallenge + `< $6`
 
 	// The last attempt is counted already.
-	useChallenge = `UPDATE auth_challenges SET used_at = $5 WHERE ` + isOpenChallenge + `<= $7`
+	useChallenge = `UPDATE auth_challenges SET used_at = $5 WHERE ` + isOpenChallenge + `<= $6`
 
 	insertChallengeRow = `
 		INSERT INTO auth_challenges (id, purpose, user_id, session_id, device, data, created_at, expires_at)

@@ -9,7 +9,7 @@ import (
 var steps = map[string]time.Duration{"back an hour": -time.Hour, "back a day": -24 * time.Hour, "back ten days": -240 * time.Hour,
 	"forward an hour": time.Hour, "forward a day": 24 * time.Hour}
 
-// After a step back, lockouts keep their length, and one more attempt is allowed, not five.
+// After a step back, a lockout begins again and keeps its length. Then one more attempt is allowed, not five.
 func TestClockStep_LockoutsStayShort(t *testing.T) {
 	for name, step := range steps {
 		t.Run(name, func(t *testing.T) {
@@ -19,6 +19,11 @@ func TestClockStep_LockoutsStayShort(t *testing.T) {
 			h.retryAfter(h.signIn("anna@example.ch", password))
 			h.clock.Advance(step)
 			if step < 0 {
+				if got := h.retryAfter(h.signIn("anna@example.ch", password)); got != 2 {
+					t.Errorf("Retry-After %d after the step, want 2", got)
+				}
+				h.user("beat@example.ch") // a write follows the clock
+				h.clock.Advance(2 * time.Second)
 				h.failSignIns(1, "anna@example.ch")
 				if got := h.retryAfter(h.signIn("anna@example.ch", password)); got != 4 {
 					t.Errorf("Retry-After %d after one more failure, want 4", got)
@@ -40,6 +45,13 @@ func TestClockStep_NetworksAreNotLockedOut(t *testing.T) {
 			}
 			h.retryAfter(h.signIn("anna@example.ch", password))
 			h.clock.Advance(step)
+			if step < 0 { // what was counted counts as of now
+				if got := h.retryAfter(h.signIn("anna@example.ch", password)); got != 600 {
+					t.Errorf("Retry-After %d after the step, want 600", got)
+				}
+				h.user("carla@example.ch") // a write follows the clock
+				h.clock.Advance(10 * time.Minute)
+			}
 			h.mustSignIn("anna@example.ch")
 			for i := range 30 {
 				h.failSignIns(1, fmt.Sprintf("another%d@example.ch", i))

@@ -231,7 +231,29 @@ func TestSignIn_LongPasswordsCostNoMore(t *testing.T) {
 	h.retryAfter(h.signIn("anna@example.ch", password))
 }
 
-// Earlier lockouts stay short after the clock was set back.
+// Two nodes disagree about the time. Guesses that alternate between them are locked out as those of one node are, whichever counts.
+func TestLockout_CountsGuessesOfNodesThatDisagree(t *testing.T) {
+	for name, ahead := range map[string]time.Duration{"by seconds": 3 * time.Second, "by minutes": 5 * time.Minute, "by hours": 3 * time.Hour} {
+		h := newHarness(t)
+		h.user("anna@example.ch")
+		compared := 0
+		for range 20 {
+			for _, step := range []time.Duration{ahead, -ahead} {
+				h.clock.Advance(step)
+				if got := h.signIn("anna@example.ch", "wrong password"); got.status == 401 {
+					compared++
+				} else if got.status != 429 {
+					t.Fatalf("%s: got %d %s", name, got.status, got.body)
+				}
+			}
+		}
+		if compared > 15 {
+			t.Errorf("%s: %d of 40 guesses were compared", name, compared)
+		}
+	}
+}
+
+// Lockouts stay, and stay short, after the clock was set back: they begin again.
 func TestLockout_StaysShortAfterTheClockWasSetBack(t *testing.T) {
 	h := newHarness(t)
 	h.user("anna@example.ch")
@@ -242,6 +264,13 @@ func TestLockout_StaysShortAfterTheClockWasSetBack(t *testing.T) {
 	h.retryAfter(h.signIn("anna@example.ch", password))
 	h.retryAfter(h.signIn("beat@example.ch", password))
 	h.clock.Advance(-30 * 24 * time.Hour)
+	for who, want := range map[string]int{"anna@example.ch": 2, "beat@example.ch": 600} {
+		if got := h.retryAfter(h.signIn(who, password)); got != want {
+			t.Errorf("%s: Retry-After %d after the clock was set back, want %d", who, got, want)
+		}
+	}
+	h.user("carla@example.ch") // a write follows the clock
+	h.clock.Advance(10 * time.Minute)
 	h.failSignIns(1, "beat@example.ch")
 	h.failSignIns(1, "anna@example.ch")
 	if got := h.retryAfter(h.signIn("anna@example.ch", password)); got != 4 {

@@ -29,6 +29,19 @@ const (
 	forgetAfter = 24 * time.Hour
 )
 
+// timedRows are what counts, or is valid, for a time. The last refresh token of a session expires with it.
+var timedRows = []store.Moment{
+	{Table: "sign_in_failures", Of: "last_at", Moves: []string{"last_at", "blocked_until"}},
+	{Table: "sign_in_values", Of: "at", Moves: []string{"at"}},
+	{Table: "known_networks", Of: "last_success_at", Moves: []string{"last_success_at"}},
+	{Table: "device_tokens", Of: "last_use_at", Moves: []string{"last_use_at", "expires_at"}},
+	{Table: "auth_challenges", Of: "created_at", Moves: []string{"created_at", "expires_at"}},
+	{Table: "sign_in_undos", Of: "created_at", Moves: []string{"created_at", "expires_at"}},
+	{Table: "sessions", Of: "last_used_at", Moves: []string{"last_used_at", "expires_at"}},
+	{Table: "refresh_tokens", Of: "(expires_at - (SELECT s.expires_at FROM sessions s WHERE s.id = refresh_tokens.session_id))", Moves: []string{"expires_at"},
+		Now: func(store.Time) int64 { return 0 }},
+}
+
 // failures is the failure count of a subject.
 type failures struct {
 	count        int
@@ -36,13 +49,13 @@ type failures struct {
 	blockedUntil store.Time
 }
 
-// blocked returns the end of the lockout. A failure in the future was counted before the clock was set back. Its lockout is
-// ignored, because waiting for the old time could take days. The count stays, so that the next failure causes the next lockout.
-func (f failures) blocked(now store.Time) store.Time {
-	if f.last > now {
-		return now
+// asOf returns the failures with a last one that is not in the future. Such a failure was counted before the clock was set back, or by a
+// node whose clock is ahead: it counts as now.
+func (f failures) asOf(now store.Time) failures {
+	if ahead := f.last - now; ahead > 0 {
+		f.last, f.blockedUntil = now, f.blockedUntil-ahead
 	}
-	return f.blockedUntil
+	return f
 }
 
 // next counts one more failure. Once the free attempts are used up, the lockout is base, twice base, … up to longest. The
@@ -178,11 +191,10 @@ const (
 
 	deleteFailures = `DELETE FROM sign_in_failures WHERE subject = $1`
 
-	// The value that must expire before another one may fail from the network. Values in the future were counted before
-	// the clock was set back; they are ignored.
+	// The value that must expire before another one may fail from the network.
 	selectNetworkValue = `
 		SELECT at FROM sign_in_values
-		WHERE network = $1 AND at > $2 AND at <= $5 AND subject <> $3
+		WHERE network = $1 AND at > $2 AND subject <> $3
 		ORDER BY at DESC LIMIT 1 OFFSET $4`
 
 	selectNetworkKnows = `SELECT count(*) FROM sign_in_values WHERE network = $1 AND subject = $2 AND at > $3`
@@ -197,7 +209,7 @@ const (
 func selectFailures(ctx context.Context, q store.Querier, subject string) (failures, error) {
 	var f failures
 	err := q.QueryRow(ctx, selectFailuresOf, subject).Scan(&f.count, &f.last, &f.blockedUntil)
-	return f, store.Optional(err)
+	return f.asOf(q.Now()), store.Optional(err)
 }
 
 func upsertFailures(ctx context.Context, tx *store.Tx, subject string, f failures) error {
@@ -208,7 +220,7 @@ func upsertFailures(ctx context.Context, tx *store.Tx, subject string, f failure
 // first was counted. A value that is already counted may be tried again.
 func selectNetworkFull(ctx context.Context, q store.Querier, n networkLimit, who string, since store.Time) (store.Time, error) {
 	var at store.Time
-	err := q.QueryRow(ctx, selectNetworkValue, n.network, since, who, n.values-1, q.Now()).Scan(&at)
+	err := q.QueryRow(ctx, selectNetworkValue, n.network, since, who, n.values-1).Scan(&at)
 	if errors.Is(err, store.ErrNotFound) {
 		return 0, nil
 	}
@@ -219,7 +231,7 @@ func selectNetworkFull(ctx context.Context, q store.Querier, n networkLimit, who
 	if err := q.QueryRow(ctx, selectNetworkKnows, n.network, who, since).Scan(&counted); err != nil || counted > 0 {
 		return 0, err
 	}
-	return at, nil
+	return min(at, q.Now()), nil
 }
 
 // attempt is one try of a password or of a second factor from one network. Its subjects are keyed hashes. All sign-in values of
@@ -353,7 +365,7 @@ func lockoutRemaining(ctx context.Context, q store.Querier, a attempt, l budgetS
 		if err != nil {
 			return 0, err
 		}
-		until = max(until, f.blocked(now))
+		until = max(until, f.blockedUntil)
 	}
 	if l.known {
 		return time.Duration(until-now) * time.Millisecond, nil

@@ -92,7 +92,11 @@ func TestSecondStep_Expires(t *testing.T) {
 
 	step = h.firstStep("anna@example.ch").text("token")
 	h.clock.Advance(-time.Hour)
-	h.expect("from the future", h.secondStep(step, object("code", "111111")), 401, expired)
+	h.expect("from the future", h.secondStep(step, object("code", "wrong")), 401, wrongFactor)
+	h.clock.Advance(5*time.Minute - time.Millisecond)
+	h.expect("from the future, in time", h.secondStep(step, object("code", "wrong")), 401, wrongFactor)
+	h.clock.Advance(time.Millisecond)
+	h.expect("from the future, after five minutes", h.secondStep(step, object("code", h.factors.code(anna, "111111"))), 401, expired)
 	h.clock.Advance(2 * time.Hour)
 	if err := h.auth.Purge(t.Context()); err != nil {
 		t.Fatal(err)

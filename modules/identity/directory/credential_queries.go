@@ -418,12 +418,11 @@ func (l limits) count(ctx context.Context, tx *store.Tx) error {
 }
 
 const (
-	// The event that must leave the window before another one is allowed. Events in the future were counted before the
-	// clock was set back. They are ignored: they would count for as long as the clock is behind.
+	// The event that must leave the window before another one is allowed.
 	selectLimiting = `
 		SELECT sent_at FROM otp_sends
-		WHERE target = $1 AND sent_at > $2 AND sent_at <= $3
-		ORDER BY sent_at DESC LIMIT 1 OFFSET $4`
+		WHERE target = $1 AND sent_at > $2
+		ORDER BY sent_at DESC LIMIT 1 OFFSET $3`
 
 	insertSend = `INSERT INTO otp_sends (id, target, sent_at) VALUES ($1, $2, $3)`
 
@@ -435,11 +434,11 @@ const (
 func waitFor(ctx context.Context, q store.Querier, limited quota) (time.Duration, error) {
 	now := q.Now()
 	var at store.Time
-	err := q.QueryRow(ctx, selectLimiting, limited.subject, now.Add(-limited.window), now, limited.most-1).Scan(&at)
+	err := q.QueryRow(ctx, selectLimiting, limited.subject, now.Add(-limited.window), limited.most-1).Scan(&at)
 	if errors.Is(err, store.ErrNotFound) {
 		return 0, nil
 	}
-	return time.Duration(at.Add(limited.window)-now) * time.Millisecond, err
+	return time.Duration(min(at, now).Add(limited.window)-now) * time.Millisecond, err // an event in the future counts as now
 }
 
 func insertEvent(ctx context.Context, tx *store.Tx, subject string) error {

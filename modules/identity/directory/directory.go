@@ -181,6 +181,10 @@ func New(db *store.DB, auth Auth, outbox Outbox, texts endpoint.Texts, o Options
 	o.Policy = cmp.Or(o.Policy, &access.Current{})
 	s := &Service{Options: o, db: db, auth: auth, outbox: outbox, texts: texts,
 		people: revocable.NewCache[knownPerson](maxPeople), changes: revocable.NewGenerations(db.Remembers)}
+	db.RegisterMoments(
+		store.Moment{Table: "otps", Of: "created_at", Moves: []string{"created_at", "expires_at"}},
+		store.Moment{Table: "otp_sends", Of: "sent_at", Moves: []string{"sent_at"}},
+		store.Moment{Table: "invitations", Of: "sent_at", Moves: []string{"sent_at", "expires_at"}})
 	s.peopleTopic = db.Topic("directory.people", s.changes.End)
 	return s
 }

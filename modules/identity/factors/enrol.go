@@ -311,6 +311,10 @@ func newSecret() string {
 // stepAt returns the number of the time step of a moment.
 func stepAt(at time.Time) int64 { return at.Unix() / int64(totpPeriod/time.Second) }
 
+// stepMoment is the step of the last code that was used. That of the next step is accepted early.
+var stepMoment = store.Moment{Table: factorsTable, Of: "(last_step - 1)", Moves: []string{"last_step"},
+	Now: func(now store.Time) int64 { return stepAt(now.Std()) }}
+
 // matchStep returns the time step around now whose code is the given one. It takes the same time for every code. ok is false
 // for a wrong code.
 func matchStep(secret, code string, now time.Time) (step int64, ok bool) {

@@ -131,6 +131,7 @@ func New(db *store.DB, auth Auth, notify Notifier, texts endpoint.Texts, o Optio
 	o.Issuer = cmp.Or(o.Issuer, "Kontor")
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	db.RegisterSealed(store.SealedColumn{Table: factorsTable, Column: secretColumn, Select: selectOldSecrets, Update: updateSecret})
+	db.RegisterMoments(stepMoment)
 	return &Service{Records: records.Of(db, table), db: db, auth: auth, notify: notify, texts: texts, options: o,
 		party: newRelyingParty(o.BaseURL, o.Issuer)}
 }

@@ -285,6 +285,10 @@ func (s *Service) Refund(ctx context.Context, key []byte, perMinute int) error {
 	return s.db.InTx(ctx, func(tx *store.Tx) error { return tx.Run(ctx, refundCount, s.countSubject(key), interval) })
 }
 
+// countMoment is the time of a count. An arrival is at most the burst of a minute ahead.
+var countMoment = store.Moment{Table: "rate_limit_counts", Of: "(arrival - 60000000000)", Moves: []string{"arrival"},
+	Now: func(now store.Time) int64 { return now.Std().UnixNano() }}
+
 // countBatch is the number of rows that one transaction deletes, so that other writes do not wait long.
 const countBatch = 500
 

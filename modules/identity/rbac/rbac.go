@@ -104,6 +104,7 @@ func New(db *store.DB, o Options) *Service {
 		Options: o, db: db,
 		policy: policyLoader{db: db, current: o.Policy, log: o.Log},
 	}
+	db.RegisterMoments(countMoment)
 	s.changed = db.Topic("rbac.policy", func(string) { s.policy.reload() })
 	s.terms.next.Store(never)
 	s.termsChanged = db.Topic("rbac.terms", func(string) {

@@ -372,13 +372,16 @@ func (b *Outbox[R]) recover(ctx context.Context) error {
 }
 
 // followClock records that the worker runs now. If the clock was set back since the last run, waiting rows and leases move back by as
-// much. Otherwise they would wait until the old time comes again.
+// much. Otherwise they would wait until the old time comes again. Each node moves its leases, and the leader moves what waits.
 func (b *Outbox[R]) followClock(ctx context.Context) error {
 	now := b.o.DB.Now()
 	if back := b.LastRun() - now; back >= store.Time(clockSlack/time.Millisecond) {
 		err := b.o.DB.InTx(ctx, func(tx *store.Tx) error {
-			_, err := tx.Exec(ctx, update(b.o.Table, b.o.Scope, `next_attempt_at = next_attempt_at - $1, lease_until = lease_until - $1`)+
-				`status IN ('queued', 'retrying', 'sending')`, int64(back))
+			const move = `next_attempt_at = next_attempt_at - $1, lease_until = lease_until - $1`
+			_, err := tx.Exec(ctx, update(b.o.Table, b.o.Scope, move)+`status = 'sending' AND leased_by = $2`, int64(back), b.o.Owner)
+			if err == nil && b.o.DB.Leads() {
+				_, err = tx.Exec(ctx, update(b.o.Table, b.o.Scope, move)+`status IN ('queued', 'retrying')`, int64(back))
+			}
 			return err
 		})
 		if err != nil {

@@ -1,6 +1,7 @@
 package postgrestest
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net"
@@ -24,6 +25,13 @@ type Proxy struct {
 	ended   bool
 	links   map[*link]bool
 	opened  int
+	before  before
+}
+
+// before is a function to call once, before bytes with a text are forwarded to the server.
+type before struct {
+	text string
+	f    func(port int)
 }
 
 // A link is one forwarded connection.
@@ -123,6 +131,28 @@ func (p *Proxy) Opened() int {
 	return p.opened
 }
 
+// Before calls f once, before bytes that contain a text are forwarded to the server. f is given the port of the connection at this end, as in
+// client_port of pg_stat_activity.
+func (p *Proxy) Before(text string, f func(port int)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.before = before{text, f}
+}
+
+// announce calls the function of Before if its time has come.
+func (p *Proxy) announce(l *link, data []byte) {
+	p.mu.Lock()
+	due := p.before
+	found := due.f != nil && bytes.Contains(data, []byte(due.text))
+	if found {
+		p.before = before{}
+	}
+	p.mu.Unlock()
+	if found {
+		due.f(l.server.LocalAddr().(*net.TCPAddr).Port)
+	}
+}
+
 func (p *Proxy) all() []*link {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -198,6 +228,9 @@ func (p *Proxy) pump(l *link, direction int, from, to *net.TCPConn) {
 		for next := range pieces {
 			time.Sleep(time.Until(next.due))
 			p.wait(direction)
+			if direction == toServer {
+				p.announce(l, next.data)
+			}
 			if _, err := to.Write(next.data); err != nil {
 				p.drop(l, from)
 			}

@@ -184,16 +184,21 @@ func execute(c *pgconn.PgConn, statement string) ([]string, error) {
 }
 
 // Run runs statements in a database on a connection of their own, as the superuser.
-func Run(t testing.TB, address, statements string) {
+func Run(t testing.TB, address, statements string) { t.Helper(); Rows(t, address, statements) }
+
+// Rows runs statements as Run does, and returns the first column of the first one's rows.
+func Rows(t testing.TB, address, statements string) []string {
 	t.Helper()
 	c, err := pgconn.Connect(t.Context(), address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close(context.WithoutCancel(t.Context()))
-	if _, err := execute(c, statements); err != nil {
+	rows, err := execute(c, statements)
+	if err != nil {
 		t.Fatal(err)
 	}
+	return rows
 }
 
 // pool is a connection pool between clients and one connection to the server.

@@ -51,3 +51,33 @@ func TestNodes_AreBackedUpWithPgDump(t *testing.T) {
 		t.Errorf("%d customers were restored, %d were acknowledged before the dump", n, least)
 	}
 }
+
+// TestNodes_NoticeARestoreUnderThem restores an earlier state into the database that two nodes serve. Both refuse it, whether they write or
+// not, until an operator accepts the loss.
+func TestNodes_NoticeARestoreUnderThem(t *testing.T) {
+	address, dump, dir := postgrestest.URL(t), filepath.Join(t.TempDir(), "kontor.dump"), t.TempDir()
+	nodes := []*systemtest.Process{startNode(t, address, "--data.dir", dir), startNode(t, address)}
+	admin := nodes[0].Admin()
+	for n := range 10 {
+		admin.At(nodes[n%2]).Do(t, "POST", "/v1/customers", clockCustomer(n), 201)
+		if n == 5 {
+			if out, err := exec.Command(postgresProgram(t, "pg_dump"), "--format=custom", "--no-unlogged-table-data", "--file="+dump, address).CombinedOutput(); err != nil {
+				t.Fatalf("%v %s", err, out)
+			}
+		}
+	}
+	restore := exec.Command(postgresProgram(t, "pg_restore"), "--exit-on-error", "--single-transaction", "--clean", "--no-owner", "--dbname="+address, dump)
+	if out, err := restore.CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	for _, p := range nodes {
+		testenv.Wait(t, "the node to refuse the database", func() bool { return !admin.At(p).Ready() && strings.Contains(p.Stderr.String(), "commits are missing") })
+		admin.At(p).Do(t, "POST", "/v1/customers", clockCustomer(11), 503)
+		admin.At(p).Do(t, "GET", "/v1/customers", "", 503)
+	}
+	nodes[0].Stop()
+	accepting := startNode(t, address, "--data.dir", dir, "--accept-loss")
+	accepting.Admin().Do(t, "POST", "/v1/customers", clockCustomer(12), 201)
+	testenv.Wait(t, "the other node to follow", accepting.Admin().At(nodes[1]).Ready)
+	checkTrail(t, accepting.Admin())
+}

@@ -376,11 +376,11 @@ func TestClock_IsWrongByHalfARoundTripAtMost(t *testing.T) {
 	}
 }
 
-func TestClock_NeverGoesBack(t *testing.T) {
+func TestClock_DoesNotGoBackForShortSteps(t *testing.T) {
 	s := server{mono: &clock{}, offset: time.Minute}
 	c := bus.NewClock(s.mono)
 	s.ask(c, time.Millisecond, time.Millisecond)
-	for _, step := range []time.Duration{-10 * time.Second, 30 * time.Second, -time.Second, 0} {
+	for _, step := range []time.Duration{-3 * time.Second, 30 * time.Second, -time.Second, 0} {
 		s.offset += step
 		before := c.Now()
 		s.ask(c, time.Millisecond, time.Millisecond)
@@ -398,6 +398,35 @@ func TestClock_NeverGoesBack(t *testing.T) {
 		if wrong := c.Now().Sub(s.now()).Abs(); wrong > 10*time.Millisecond {
 			t.Errorf("after a step of %v the clock is wrong by %v", step, wrong)
 		}
+	}
+}
+
+// After a longer step back the clock is right at once, and runs as before. Otherwise nodes would disagree for twice the step.
+func TestClock_FollowsLongStepsAtOnce(t *testing.T) {
+	s := server{mono: &clock{}, offset: time.Minute}
+	c := bus.NewClock(s.mono)
+	var reported []time.Duration
+	c.OnStep(func(by time.Duration) { reported = append(reported, by.Round(time.Second)) })
+	s.ask(c, time.Millisecond, time.Millisecond)
+	steps := []time.Duration{-20 * time.Minute, time.Hour, -4 * time.Second, 5 * time.Second}
+	for _, step := range steps {
+		s.mono.advance(time.Second)
+		c.Now()
+		s.offset += step
+		s.ask(c, time.Millisecond, time.Millisecond)
+		for range 3 {
+			before := c.Now()
+			if wrong := before.Sub(s.now()).Abs(); wrong > 10*time.Millisecond {
+				t.Errorf("after a step of %v the clock is wrong by %v", step, wrong)
+			}
+			s.mono.advance(time.Second)
+			if took := c.Now().Sub(before); took != time.Second {
+				t.Errorf("after a step of %v a second takes %v", step, took)
+			}
+		}
+	}
+	if !slices.Equal(reported, steps) {
+		t.Errorf("reported %v", reported)
 	}
 }
 

@@ -76,6 +76,7 @@ type Bus struct {
 	time   Time
 	node   string // id of this process, the publisher of its announcements
 	clock  *Clock
+	steps  atomic.Uint64 // of the server's clock
 
 	rememberUntil atomic.Int64 // monotonic; Remembers
 	leadUntil     atomic.Int64 // monotonic; Leads
@@ -103,6 +104,10 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 		b.log = slog.Default()
 	}
 	b.clock = newClock(b.time)
+	b.clock.stepped = func(by time.Duration) {
+		b.steps.Add(1)
+		b.log.Warn("the clock of the database server was set; this node follows it at once", "by", by.Round(time.Millisecond).String())
+	}
 	first, err := b.connect(ctx)
 	if err != nil {
 		return nil, err
@@ -121,6 +126,9 @@ func (b *Bus) Leads() bool { return int64(b.time.Now()) < b.leadUntil.Load() }
 
 // Clock returns the clock of the server.
 func (b *Bus) Clock() clock.Clock { return b.clock }
+
+// ClockSteps returns how often the server's clock was set by more than a few seconds.
+func (b *Bus) ClockSteps() uint64 { return b.steps.Load() }
 
 // Channel returns the channel of the notifications.
 func (b *Bus) Channel() string {

@@ -10,7 +10,10 @@ func (c *Clock) Sample(sent, received time.Duration, shown time.Time) {
 	c.sample(sent, received, shown)
 }
 
-// Shorten distributes pairs to notifications.
+// OnStep has a clock report the steps of the server's clock.
+func (c *Clock) OnStep(f func(by time.Duration)) { c.stepped = f }
+
+// Split distributes pairs to notifications.
 func Split(pairs [][2]string) [][][2]string { return split(pairs) }
 
 // Decode decodes a payload and reports whether it is of this version of the program.

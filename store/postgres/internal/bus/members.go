@@ -67,7 +67,7 @@ func parseBeat(rows []row) (seen, error) {
 		started, _ := strconv.ParseInt(r[11], 10, 64) // a column of this type
 		found.nodes = append(found.nodes, observed{
 			id: r[7], backend: r[13], beats: r[12],
-			Node: engine.Node{ID: r[8], Name: r[9], Version: r[10], Started: clock.Time(started)},
+			Node: engine.Node{ID: r[8], Name: r[9], Version: r[10], Started: clock.Time(started), Settings: r[14]},
 		})
 	}
 	return found, nil
@@ -96,6 +96,11 @@ func (b *Bus) renew(s *session, sent, received time.Duration, found seen) (n nex
 	m.beatSent = sent
 	m.observe(found, received)
 	m.list = m.nodesAt(received, found, clockOf(b.clock))
+	for i := range m.list {
+		if m.list[i].Settings == sameSettings {
+			m.list[i].Settings = b.config.Node.Settings
+		}
+	}
 	b.releaseSilent(sent, received)
 	if !found.confirmed && m.mayClaim(received) {
 		n.claim = &m.leader
@@ -201,12 +206,13 @@ func (b *Bus) Nodes() []engine.Node {
 func clockOf(c *Clock) clock.Time { return clock.Of(c.Now()) }
 
 // Clock follows the clock of the server. It is wrong by at most half a round trip of the best recent answer, and by what
-// the two clocks have drifted since. It never goes back within a process: when the server's clock was set back, Clock runs at
-// half speed until the two agree again. When it was set forward, Clock jumps.
+// the two clocks have drifted since. When the server's clock was set forward, Clock jumps. When it was set back by a few seconds, Clock
+// runs at half speed until the two agree again, so that it does not go back. When it was set back by more, Clock goes back, too:
+// otherwise the nodes would disagree for twice as long.
 type Clock struct {
-	time Time
-	line atomic.Pointer[line]
-	last atomic.Int64 // the latest time that was returned, so that goroutines agree on the order
+	time    Time
+	line    atomic.Pointer[line]
+	stepped func(by time.Duration) // called when the server's clock was set by more than maxSlew; nil does nothing
 
 	mu         sync.Mutex
 	sampled    time.Duration // when the last sample was taken
@@ -220,6 +226,7 @@ type line struct {
 	shows      int64         // Unix time in ns at from
 	slowUntil  time.Duration // until then the clock runs at half speed
 	difference int64         // between shown and monotonic time after slowUntil
+	last       *atomic.Int64 // the latest time that was returned, so that goroutines agree on the order; a new one after a step back
 }
 
 func (l *line) at(now time.Duration) int64 {
@@ -232,19 +239,20 @@ func (l *line) at(now time.Duration) int64 {
 // newClock returns a clock that shows the machine's time until it has a sample.
 func newClock(t Time) *Clock {
 	c := &Clock{time: t}
-	c.line.Store(&line{difference: clock.System{}.Now().UnixNano() - int64(t.Now())})
+	c.line.Store(&line{difference: clock.System{}.Now().UnixNano() - int64(t.Now()), last: new(atomic.Int64)})
 	return c
 }
 
 // Now returns the time.
 func (c *Clock) Now() time.Time {
-	now := c.line.Load().at(c.time.Now())
+	l := c.line.Load()
+	now := l.at(c.time.Now())
 	for {
-		last := c.last.Load()
+		last := l.last.Load()
 		if now <= last {
 			return time.Unix(0, last)
 		}
-		if c.last.CompareAndSwap(last, now) {
+		if l.last.CompareAndSwap(last, now) {
 			return time.Unix(0, now)
 		}
 	}
@@ -266,7 +274,7 @@ func (c *Clock) sample(sent, received time.Duration, shown time.Time) {
 	c.low, c.high, c.sampled, c.hasSamples = low, high, received, true
 	before := c.line.Load()
 	if first {
-		c.line.Store(&line{difference: low + (high-low)/2})
+		c.line.Store(&line{difference: low + (high-low)/2, last: before.last})
 		return
 	}
 	if before.difference < low || before.difference > high {
@@ -274,13 +282,23 @@ func (c *Clock) sample(sent, received time.Duration, shown time.Time) {
 	}
 }
 
-// steer changes to another difference without going back.
+// maxSlew is the longest step back that Clock hides by running at half speed, and the shortest step that is reported.
+const maxSlew = 3 * time.Second
+
+// steer changes to another difference.
 func (c *Clock) steer(before *line, difference int64) {
 	now := c.time.Now()
 	shows := before.at(now)
-	next := &line{from: now, shows: shows, slowUntil: now, difference: difference}
-	if ahead := shows - (difference + int64(now)); ahead > 0 {
-		next.slowUntil += time.Duration(2 * ahead)
+	next := &line{from: now, shows: shows, slowUntil: now, difference: difference, last: before.last}
+	ahead := time.Duration(shows - (difference + int64(now)))
+	switch {
+	case ahead > maxSlew:
+		next.last = new(atomic.Int64)
+	case ahead > 0:
+		next.slowUntil += 2 * ahead
 	}
 	c.line.Store(next)
+	if c.stepped != nil && ahead.Abs() > maxSlew {
+		c.stepped(-ahead)
+	}
 }

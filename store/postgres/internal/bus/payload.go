@@ -169,6 +169,7 @@ const createTables = `
 		tag TEXT NOT NULL,
 		PRIMARY KEY (publisher, listener)
 	) WITH (fillfactor = 10);
+	ALTER TABLE kontor_nodes ADD COLUMN IF NOT EXISTS settings TEXT NOT NULL DEFAULT '';
 	INSERT INTO kontor_cluster (one, since) VALUES (TRUE, 0) ON CONFLICT DO NOTHING`
 
 // The names of the statements of a connection, and their texts.
@@ -184,13 +185,16 @@ const (
 	stmtEnd   = "end"
 )
 
+// sameSettings stands for the settings of the node that asks.
+const sameSettings = "="
+
 // serverTime is the server's clock in microseconds of Unix time.
 const serverTime = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
 
 // selectServer returns who the server is: it follows sessionSettings.
 const selectServer = `
 	SELECT pg_backend_pid(), coalesce(current_schema()::regnamespace::oid::bigint::text, ''), pg_is_in_recovery(),
-		to_regclass(quote_ident(current_schema()) || '.kontor_acks') IS NOT NULL, ` + serverTime
+		EXISTS (SELECT FROM pg_attribute WHERE attname = 'settings' AND attrelid = to_regclass(quote_ident(current_schema()) || '.kontor_nodes')), ` + serverTime
 
 var statements = map[string]string{
 	// After a crash of the server the tables are empty.
@@ -199,8 +203,8 @@ var statements = map[string]string{
 	// $2 is the id of an earlier connection of the same process.
 	stmtJoin: `
 		WITH earlier AS (DELETE FROM kontor_nodes WHERE id = $2), acks AS (DELETE FROM kontor_acks WHERE listener = $2)
-		INSERT INTO kontor_nodes (id, node, name, version, started, backend)
-		VALUES ($1, $3, $4, $5, $6::bigint, pg_backend_pid())`,
+		INSERT INTO kontor_nodes (id, node, name, version, started, settings, backend)
+		VALUES ($1, $3, $4, $5, $6::bigint, $7, pg_backend_pid())`,
 
 	// $2 is the id of the process.
 	stmtLeave: `
@@ -208,12 +212,14 @@ var statements = map[string]string{
 			acks AS (DELETE FROM kontor_acks WHERE listener = $1 OR publisher = $2)
 		DELETE FROM kontor_nodes WHERE id = $1`,
 
-	// A heartbeat. A leader confirms in the same statement that it still leads. The rows of the nodes are those before it.
+	// A heartbeat. A leader confirms in the same statement that it still leads. The rows of the nodes are those before it. Settings
+	// that equal those of this node, as they nearly always do, are sent as sameSettings.
 	stmtBeat: `
 		WITH beat AS (UPDATE kontor_nodes SET beats = beats + 1 WHERE id = $1 RETURNING id),
 			confirmed AS (UPDATE kontor_cluster SET beats = beats + 1 WHERE leader = $1 RETURNING one)
 		SELECT ` + serverTime + `, pg_backend_pid(), EXISTS (SELECT FROM beat), EXISTS (SELECT FROM confirmed),
-			c.since, c.leader, c.beats, n.id, n.node, n.name, n.version, n.started, n.beats, n.backend
+			c.since, c.leader, c.beats, n.id, n.node, n.name, n.version, n.started, n.beats, n.backend,
+			CASE WHEN n.settings = (SELECT settings FROM kontor_nodes WHERE id = $1) THEN '` + sameSettings + `' ELSE n.settings END
 		FROM kontor_cluster c LEFT JOIN kontor_nodes n ON TRUE`,
 
 	// Takes over from a leader that has not confirmed since beats was $3.

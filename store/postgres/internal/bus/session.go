@@ -222,7 +222,7 @@ func (s *session) join(ctx context.Context) error {
 				b.adopt(s)
 			}
 			return answer(rows, err)
-		}, s.id, earlier, b.node, n.Name, n.Version, strconv.FormatInt(int64(n.Started), 10))
+		}, s.id, earlier, b.node, n.Name, n.Version, strconv.FormatInt(int64(n.Started), 10), n.Settings)
 	}, func(answer answer) error {
 		return s.beat(func(err error) error { return errors.Join(answer(nil, err), err) })
 	})

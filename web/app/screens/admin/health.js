@@ -57,6 +57,10 @@ const nodeColumns = () => [
   },
   { key: 'lag', num: true, label: t('health.lag'), cell: (row) => `${number(row.lag_ms)} ms` },
   { key: 'started', label: t('health.started'), cell: (row) => dateTime(row.started) },
+  {
+    key: 'other_settings', label: t('health.other_settings'),
+    cell: ({ other_settings: names }) => names?.map((name) => html`<div><${Badge} value=${name} tone="warn" /></div>`),
+  },
 ];
 
 /** The nodes on one database. A lease is valid at the time of the answer, whatever the clock of this machine says. */
