@@ -257,7 +257,9 @@ var linked = records.Relation{
 }
 
 // firstName is the rule for the first name.
-func firstName(v *apierr.Fields, name, text string) string { return types.FirstName(validate.Required(v, name, text, maxName)) }
+func firstName(v *apierr.Fields, name, text string) string {
+	return types.FirstName(validate.Required(v, name, text, maxName))
+}
 
 // personas declares the record type.
 var personas = recordtype.New(recordtype.Declaration[Persona]{

@@ -25,6 +25,7 @@ type later struct {
 
 	State      string `json:"state"`       // of the identity
 	EntryState string `json:"entry_state"` // empty if the names are not alike
+	Proposed   bool   `json:"proposed"`    // the pending decision covers it
 }
 
 // compared is what a comparison of a record has found.
@@ -127,7 +128,7 @@ func (c compared) beside(h storedHit, f found) (storedHit, string, error) {
 	if f.query.Name == "" {
 		e.Subject.Name = cmp.Or(c.of.name, c.of.company)
 	}
-	text, err := encode(later{Comparison{e.Subject, f.Score, orNone(e.Matched), c.now}, c.of.state, f.state})
+	text, err := encode(later{Comparison{e.Subject, f.Score, orNone(e.Matched), c.now}, c.of.state, f.state, false})
 	h.later = text
 	return h, hitChanged, err
 }

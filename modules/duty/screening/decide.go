@@ -1,7 +1,6 @@
 package screening
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 
@@ -69,11 +68,18 @@ func (s *Service) Decide(ctx context.Context, in DecideInput) (endpoint.Result, 
 // or proposed. Otherwise the hit is open again at once: the proposer has not seen it.
 func writeDecision(ctx context.Context, tx *store.Tx, before, after storedHit, action, reason string) error {
 	l, err := after.laterOne()
-	dismissed := action == hitDecided && after.Status == hit.Dismissed
-	if err != nil || l == nil || !dismissed {
-		return cmp.Or(err, writeHit(ctx, tx, &before, after, action, reason))
+	if err == nil && l != nil && action == hitProposed {
+		l.Proposed = true
+		after.later, err = encode(l)
 	}
-	unseen := after.ProposedAt != nil && l.ComparedAt > *after.ProposedAt && l.Score > 0
+	dismissed := action == hitDecided && after.Status == hit.Dismissed
+	switch {
+	case err != nil:
+		return err
+	case l == nil || !dismissed:
+		return writeHit(ctx, tx, &before, after, action, reason)
+	}
+	unseen := after.ProposedAt != nil && !l.Proposed && l.Score > 0
 	if !unseen && l.Score > 0 {
 		if err := after.adopt(l); err != nil {
 			return err
