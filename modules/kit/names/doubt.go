@@ -49,10 +49,20 @@ func DoubtOf(text string) Doubt {
 	switch {
 	case parts > maxParts:
 		return ManyParts
-	case letters >= manyLetters, letters > 0 && !longer:
+	case letters > 0 && !longer, letters >= manyLetters && lettersBesideForms(text) > 1:
 		return SingleLetters
 	}
 	return ""
+}
+
+// lettersBesideForms counts the words of one letter that are no part of an organisation type, such as "S. A. R. L.".
+func lettersBesideForms(text string) (n int) {
+	for _, p := range readParts(text, Organisation) {
+		if p.class != form && len(p.plain) == 1 {
+			n++
+		}
+	}
+	return n
 }
 
 // manyLetters is from how many words of one letter on a name is doubtful. People with three initials exist.

@@ -113,7 +113,8 @@ func (v vocabulary) read(rest []token, kind Kind, before []part) (p part, used i
 			m, found = v.spelled[strings.ReplaceAll(b.String(), " ", "")]
 			found = found && longest(rest[:n]) < 4
 		}
-		if !found || !applies(m.class, kind, n, len(rest)) || m.class == particle && isInitial(rest, before) {
+		lettersOfName := kind == Person && m.class == form && n > 1 && longest(rest[:n]) == 1
+		if !found || lettersOfName || !applies(m.class, kind, n, len(rest)) || m.class == particle && isInitial(rest, before) {
 			continue
 		}
 		p = part{written: rest[0].Written, plain: rest[0].text, text: m.text, class: m.class}
