@@ -20,7 +20,7 @@ func TestWords(t *testing.T) {
 		"ሰላም":        {{"selam"}},
 		"\u0e4c":     nil,
 		"ท์":         nil,
-		"က္":         {{"k"}},
+		"က္":         {{"ka"}},
 		"Ⅷ":          {{"viii"}},
 		"ЅМІТН":      {{"smith"}},
 		"ქართველი":   {{"kartveli"}},
