@@ -9,7 +9,7 @@ import (
 	"kontor/store"
 )
 
-// A hit that all reviewers are excluded from would be invisible to everyone. Administrators are told of it at once.
+// A hit that all reviewers are excluded from would be invisible to everyone. Administrators are notified at once.
 
 // Notifier notifies users. The module notifications implements it.
 type Notifier interface {
@@ -39,7 +39,7 @@ func scanReviewer(row store.Scanner) (r reviewer, err error) {
 }
 
 // escalation returns why a hit must be escalated, and the administrators who may decide; empty for a hit that a reviewer may decide about.
-// Where all reviewers are administrators, one who may decide is enough.
+// If all reviewers are administrators, a single administrator who may decide is enough.
 func (s *Service) escalation(ctx context.Context, q store.Querier, h hit.Hit) (why string, administrators []string, err error) {
 	reviewers, err := store.All(ctx, q, scanReviewer, selectReviewers, access.Administrator)
 	if err != nil {

@@ -49,7 +49,7 @@ func TestHits_AreNotEvaded(t *testing.T) {
 	}
 }
 
-// What a program cannot compare goes to a person.
+// A name that a program cannot compare goes to a person.
 func TestHits_OfDoubtfulNames(t *testing.T) {
 	s := servertest.Start(t)
 	advisor := s.User(access.Advisor)
@@ -74,7 +74,7 @@ func TestHits_OfDoubtfulNames(t *testing.T) {
 	}
 }
 
-// Whoever is on a list cannot end a hit by another name: the new comparison stands beside the old one.
+// A listed person cannot end a hit by another name: the new comparison stands beside the old one.
 func TestHits_StayAfterARename(t *testing.T) {
 	s := servertest.Start(t)
 	advisor, self := s.User(access.Advisor), s.User(access.Customer)
@@ -193,7 +193,7 @@ func TestHits_AreEscalated(t *testing.T) {
 	}
 }
 
-// An administrator who is the subject does not read their own hits in the report, and a hit about everybody is marked.
+// An administrator who is the subject does not read their own hits in the report, and a hit about all reviewers is marked.
 func TestReport_HidesTheReadersOwnHits(t *testing.T) {
 	s := servertest.Start(t)
 	self := s.Admin()

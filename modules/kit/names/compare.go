@@ -15,7 +15,7 @@ const (
 	lostByConflict  = 0.3  // parts remain on both sides, however many match
 	lostPerConflict = 1.0  // times the share of such parts
 	lostPerExtra    = 0.4  // times the share of parts that only one side has
-	mostLostByExtra = 0.25 // so that nobody hides a name among many
+	mostLostByExtra = 0.25 // so that many further names do not hide one
 	lostByForm      = 0.15 // the organisation types differ
 	lostByNumber    = 0.2  // the numbers differ
 	scoreOfWhole    = 0.9  // the names without spaces differ by no more than two letters

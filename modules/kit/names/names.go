@@ -150,8 +150,8 @@ func Split(text string) []string {
 // MaxNames is how many names of one text are compared.
 const MaxNames = 5
 
-// compared returns what to compare of a text: the names in it, and the whole without what separates them. Who writes a slash or "alias" into
-// a single name would hide it otherwise.
+// compared returns what to compare of a text: the names in it, and the whole without what separates them. A slash or "alias" within a
+// single name would hide it otherwise.
 func compared(text string) []string {
 	pieces := Split(text)
 	whole := strings.Join(aliasWords.Split(text, -1), " ")
