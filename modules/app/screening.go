@@ -2,11 +2,14 @@ package app
 
 import (
 	"context"
+	"errors"
 
 	"kontor/modules/bank/customers"
 	"kontor/modules/bank/personas"
 	"kontor/modules/duty/screening"
 	"kontor/modules/kit/hit"
+	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -15,7 +18,7 @@ func newScreening(m *Modules) *screening.Service {
 	o := m.Settings.Screening
 	return screening.New(m.DB, screening.Options{
 		Dir: o.Dir, Threshold: float64(o.ThresholdPercent) / 100, MaxAge: o.MaxAge, FourEyes: m.Settings.KYC.FourEyes,
-		Reviews: reviews{m.Customers, m.Personas}, Texts: m.Texts, Log: m.Log,
+		Reviews: reviews{m.Customers, m.Personas, m.Policy}, Notifier: m.Notifications, Texts: m.Texts, Log: m.Log,
 	})
 }
 
@@ -23,6 +26,17 @@ func newScreening(m *Modules) *screening.Service {
 type reviews struct {
 	customers *customers.Service
 	personas  *personas.Service
+	policy    *access.Current
+}
+
+// IsSubject reports whether a reviewer is, or was, the subject of a hit.
+func (r reviews) IsSubject(ctx context.Context, q store.Querier, h hit.Hit, userID string) (bool, error) {
+	reviewer := access.Caller{UserID: userID, Roles: []string{access.Administrator}}.WithPolicy(r.policy.Load())
+	err := r.CheckOther(access.With(ctx, reviewer), q, h)
+	if errors.Is(err, apierr.SelfVerification) || errors.Is(err, apierr.OwnPersona) {
+		return true, nil
+	}
+	return false, err
 }
 
 // Own returns the customers and personas that are, or were, the caller.

@@ -1129,6 +1129,8 @@ type ScreeningHitsParams struct {
 	SearchSubjectType Filter `query:"search.subject_type"`
 	SearchSubjectID   Filter `query:"search.subject_id"`
 	SearchSubjectName Filter `query:"search.subject_name"`
+	SearchCause       Filter `query:"search.cause"`
+	SearchEscalation  Filter `query:"search.escalation"`
 	SearchCustomerID  Filter `query:"search.customer_id"`
 	SearchCreatedAt   Filter `query:"search.created_at"`
 	SearchUpdatedAt   Filter `query:"search.updated_at"`

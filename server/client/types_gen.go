@@ -1849,6 +1849,7 @@ type AuditFirstBad struct {
 
 // PersonaCreateInput is part of a request.
 type PersonaCreateInput struct {
+	// - for a person with one name only, which is the last name.
 	FirstName   string         `json:"first_name"`
 	LastName    string         `json:"last_name"`
 	DateOfBirth Date           `json:"date_of_birth"`
@@ -2039,7 +2040,7 @@ type PersonaLinkInput struct {
 type CustomerCreateInput struct {
 	// Default: individual.
 	Type CustomerType `json:"type,omitzero"`
-	// Required for an individual.
+	// Required for an individual. - for a person with one name only, which is the last name.
 	FirstName string `json:"first_name,omitzero"`
 	// The name of a business.
 	LastName string `json:"last_name"`
@@ -2401,7 +2402,8 @@ type Hit struct {
 	ETag string `json:"-"`
 
 	ID string `json:"id"`
-	// open; pending: a decision waits for a second person; dismissed; confirmed; closed: the names do not match any more.
+	// open; pending: a decision waits for a second person; dismissed; confirmed; closed: the entry is not listed any more, or
+	// has other names.
 	Status HitStatus `json:"status"`
 	// How alike the names are, less what contradicts.
 	Score json.Number `json:"score"`
@@ -2414,7 +2416,7 @@ type Hit struct {
 	EntryName   string         `json:"entry_name"`
 	SubjectType HitSubjectType `json:"subject_type"`
 	SubjectID   string         `json:"subject_id"`
-	// As it was compared last.
+	// As it was compared when the hit was opened.
 	SubjectName string `json:"subject_name"`
 	// The customer whose verification the hit can block: the subject itself, or the customer of a payer. null for a persona.
 	CustomerID *string   `json:"customer_id"`
@@ -2430,7 +2432,13 @@ type Hit struct {
 	// When the decision took effect.
 	DecidedAt *time.Time `json:"decided_at"`
 	DecidedBy *string    `json:"decided_by"`
-	Version   int64      `json:"version"`
+	// Why a person must look at a name that is like no entry; missing from all other hits. Such a hit has no list and no
+	// entry.
+	Cause HitCause `json:"cause"`
+	// Who may not decide because the hit is about them: all reviewers but administrators, or everyone. Missing from all other
+	// hits.
+	Escalation HitEscalation `json:"escalation"`
+	Version    int64         `json:"version"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
 	// user, and in the elements of a list, which has one for all.
 	People map[string]Person `json:"people"`
@@ -2465,6 +2473,23 @@ const (
 	HitDecisionDismissed HitDecision = "dismissed"
 	HitDecisionConfirmed HitDecision = "confirmed"
 	HitDecisionNone      HitDecision = ""
+)
+
+// HitCause is one of the values below. Later versions of the service may add values.
+type HitCause string
+
+const (
+	HitCauseMixedScripts  HitCause = "mixed_scripts"
+	HitCauseManyParts     HitCause = "many_parts"
+	HitCauseSingleLetters HitCause = "single_letters"
+)
+
+// HitEscalation is one of the values below. Later versions of the service may add values.
+type HitEscalation string
+
+const (
+	HitEscalationReviewers HitEscalation = "reviewers"
+	HitEscalationEveryone  HitEscalation = "everyone"
 )
 
 // CustomerSubmitInput is part of a request.
@@ -4264,7 +4289,8 @@ type ScreeningHitDetails struct {
 	ETag string `json:"-"`
 
 	ID string `json:"id"`
-	// open; pending: a decision waits for a second person; dismissed; confirmed; closed: the names do not match any more.
+	// open; pending: a decision waits for a second person; dismissed; confirmed; closed: the entry is not listed any more, or
+	// has other names.
 	Status ScreeningHitDetailsStatus `json:"status"`
 	// How alike the names are, less what contradicts.
 	Score json.Number `json:"score"`
@@ -4277,7 +4303,7 @@ type ScreeningHitDetails struct {
 	EntryName   string                         `json:"entry_name"`
 	SubjectType ScreeningHitDetailsSubjectType `json:"subject_type"`
 	SubjectID   string                         `json:"subject_id"`
-	// As it was compared last.
+	// As it was compared when the hit was opened.
 	SubjectName string `json:"subject_name"`
 	// The customer whose verification the hit can block: the subject itself, or the customer of a payer. null for a persona.
 	CustomerID *string   `json:"customer_id"`
@@ -4291,14 +4317,22 @@ type ScreeningHitDetails struct {
 	ProposedAt *time.Time `json:"proposed_at"`
 	ProposedBy *string    `json:"proposed_by"`
 	// When the decision took effect.
-	DecidedAt *time.Time       `json:"decided_at"`
-	DecidedBy *string          `json:"decided_by"`
-	Version   int64            `json:"version"`
-	Subject   ScreeningSubject `json:"subject"`
+	DecidedAt *time.Time `json:"decided_at"`
+	DecidedBy *string    `json:"decided_by"`
+	// Why a person must look at a name that is like no entry; missing from all other hits. Such a hit has no list and no
+	// entry.
+	Cause ScreeningHitDetailsCause `json:"cause"`
+	// Who may not decide because the hit is about them: all reviewers but administrators, or everyone. Missing from all other
+	// hits.
+	Escalation ScreeningHitDetailsEscalation `json:"escalation"`
+	Version    int64                         `json:"version"`
+	Subject    ScreeningSubject              `json:"subject"`
 	// As the list has it now; null if it is not listed any more.
 	Entry *ScreeningListedEntry `json:"entry"`
 	// Which parts of the names matched: query is the part of the record.
 	Matched []ScreeningEvidence `json:"matched"`
+	// The comparison with the present identity, if it has changed since the hit was opened; otherwise null.
+	Later *ScreeningComparison `json:"later"`
 	// Newest first.
 	History []ScreeningHitChange `json:"history"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
@@ -4335,6 +4369,23 @@ const (
 	ScreeningHitDetailsDecisionDismissed ScreeningHitDetailsDecision = "dismissed"
 	ScreeningHitDetailsDecisionConfirmed ScreeningHitDetailsDecision = "confirmed"
 	ScreeningHitDetailsDecisionNone      ScreeningHitDetailsDecision = ""
+)
+
+// ScreeningHitDetailsCause is one of the values below. Later versions of the service may add values.
+type ScreeningHitDetailsCause string
+
+const (
+	ScreeningHitDetailsCauseMixedScripts  ScreeningHitDetailsCause = "mixed_scripts"
+	ScreeningHitDetailsCauseManyParts     ScreeningHitDetailsCause = "many_parts"
+	ScreeningHitDetailsCauseSingleLetters ScreeningHitDetailsCause = "single_letters"
+)
+
+// ScreeningHitDetailsEscalation is one of the values below. Later versions of the service may add values.
+type ScreeningHitDetailsEscalation string
+
+const (
+	ScreeningHitDetailsEscalationReviewers ScreeningHitDetailsEscalation = "reviewers"
+	ScreeningHitDetailsEscalationEveryone  ScreeningHitDetailsEscalation = "everyone"
 )
 
 // ScreeningSubject is part of an answer.
@@ -4383,6 +4434,16 @@ type ScreeningEvidence struct {
 	Score json.Number `json:"score"`
 }
 
+// ScreeningComparison is part of an answer.
+type ScreeningComparison struct {
+	Subject ScreeningSubject `json:"subject"`
+	// 0: the names are not alike.
+	Score json.Number `json:"score"`
+	// Which parts of the names matched.
+	Matched    []ScreeningEvidence `json:"matched"`
+	ComparedAt time.Time           `json:"compared_at"`
+}
+
 // ScreeningHitChange is part of an answer.
 type ScreeningHitChange struct {
 	Action ScreeningHitAction `json:"action"`
@@ -4406,6 +4467,7 @@ const (
 	ScreeningHitActionProposed  ScreeningHitAction = "proposed"
 	ScreeningHitActionWithdrawn ScreeningHitAction = "withdrawn"
 	ScreeningHitActionDecided   ScreeningHitAction = "decided"
+	ScreeningHitActionEscalated ScreeningHitAction = "escalated"
 )
 
 // ScreeningHitStatus is one of the values below. Later versions of the service may add values.
@@ -4474,6 +4536,8 @@ const (
 type ScreeningResult struct {
 	// The best first.
 	Matches []ScreeningMatch `json:"matches"`
+	// Why a person must look at the name: a program cannot compare it well. Missing from most answers.
+	Doubt ScreeningResultDoubt `json:"doubt"`
 	// The lists that were searched. Empty: none is loaded, and nothing was compared.
 	Lists []ScreeningListState `json:"lists"`
 }
@@ -4505,6 +4569,15 @@ const (
 	ScreeningMatchTypeIndividual ScreeningMatchType = "individual"
 	ScreeningMatchTypeBusiness   ScreeningMatchType = "business"
 	ScreeningMatchTypeNone       ScreeningMatchType = ""
+)
+
+// ScreeningResultDoubt is one of the values below. Later versions of the service may add values.
+type ScreeningResultDoubt string
+
+const (
+	ScreeningResultDoubtMixedScripts  ScreeningResultDoubt = "mixed_scripts"
+	ScreeningResultDoubtManyParts     ScreeningResultDoubt = "many_parts"
+	ScreeningResultDoubtSingleLetters ScreeningResultDoubt = "single_letters"
 )
 
 // ScreeningListState is part of an answer.

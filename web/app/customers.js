@@ -1,10 +1,16 @@
 import { api } from './api.js';
 import { t } from './i18n.js';
 
+/** The first name of people who have one name only, which is their last name. */
+export const NO_FIRST_NAME = '-';
+
+/** The names of a person in one text. */
+export const namesOf = (person) => [person?.first_name, person?.last_name].filter((part) => part && part !== NO_FIRST_NAME).join(' ');
+
 /** A customer's full name, or their e-mail address when there is none. An erased customer has neither. */
 export const fullName = (customer) => (customer?.erased_at
   ? t('customers.erased')
-  : [customer?.first_name, customer?.last_name].filter(Boolean).join(' ') || customer?.email || '');
+  : namesOf(customer) || customer?.email || '');
 
 const PAGE_LIMIT = 100; // the server's limit
 

@@ -196,12 +196,7 @@ func (c Customer) weight() int64 {
 }
 
 // name returns the customer's name for notifications.
-func (c Customer) name() string {
-	if c.FirstName == "" {
-		return c.LastName
-	}
-	return c.FirstName + " " + c.LastName
-}
+func (c Customer) name() string { return types.FullName(c.FirstName, c.LastName) }
 
 // Get returns a customer. It returns apierr.CustomerNotFound and apierr.NoAccess.
 func (s *Service) Get(ctx context.Context, in OneInput) (Customer, error) {

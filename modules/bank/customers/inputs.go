@@ -41,7 +41,7 @@ func (in *ListInput) Validate(v *apierr.Fields) { in.Text.Validate(v) }
 // CreateInput contains the data of a new customer. Names and e-mail address are required; last_name is the name of a business.
 type CreateInput struct {
 	Type        string         `json:"type" enum:"individual,business" default:"individual"`
-	FirstName   string         `json:"first_name" maxLength:"100" required:"false" doc:"Required for an individual."`
+	FirstName   string         `json:"first_name" maxLength:"100" required:"false" doc:"Required for an individual. - for a person with one name only, which is the last name."`
 	LastName    string         `json:"last_name" maxLength:"100" doc:"The name of a business."`
 	Email       string         `json:"email"`
 	Phone       string         `json:"phone" doc:"With country code, or a Swiss number; stored as E.164."`
@@ -70,7 +70,7 @@ func (in *CreateInput) check(v *apierr.Fields, today types.Date) Customer {
 	if in.Type == Business {
 		c.FirstName = validate.Line(v, "first_name", in.FirstName, maxName)
 	} else {
-		c.FirstName = validate.Required(v, "first_name", in.FirstName, maxName)
+		c.FirstName = types.FirstName(validate.Required(v, "first_name", in.FirstName, maxName))
 	}
 	if in.Email == "" {
 		v.Add("email", "invalid.required")

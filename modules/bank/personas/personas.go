@@ -15,7 +15,6 @@ package personas
 import (
 	"context"
 	"net/http"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -25,6 +24,7 @@ import (
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/recordtype"
 	"kontor/modules/kit/types"
+	"kontor/modules/kit/validate"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -184,7 +184,7 @@ func (in *ListInput) Validate(v *apierr.Fields) { in.Text.Validate(v) }
 
 // CreateInput contains the data of a new persona. Names and date of birth are required.
 type CreateInput struct {
-	FirstName   string         `json:"first_name" maxLength:"100"`
+	FirstName   string         `json:"first_name" maxLength:"100" doc:"- for a person with one name only, which is the last name."`
 	LastName    string         `json:"last_name" maxLength:"100"`
 	DateOfBirth string         `json:"date_of_birth" format:"date"`
 	DateOfDeath *string        `json:"date_of_death" format:"date"`
@@ -256,6 +256,11 @@ var linked = records.Relation{
 	Users: "SELECT user_id FROM persona_users WHERE persona_id = $1 AND accepted_at IS NOT NULL",
 }
 
+// firstName is the rule for the first name.
+func firstName(v *apierr.Fields, name, text string) string {
+	return types.FirstName(validate.Required(v, name, text, maxName))
+}
+
 // personas declares the record type.
 var personas = recordtype.New(recordtype.Declaration[Persona]{
 	Type: access.Personas, From: "personas", Missing: apierr.PersonaNotFound, Relations: []records.Relation{records.Created, linked},
@@ -263,7 +268,7 @@ var personas = recordtype.New(recordtype.Declaration[Persona]{
 	Section: personal.About{Name: "persona", Kind: personal.Persona}, Subject: "id",
 	ListHead: true,
 	Columns: []recordtype.Column{
-		{Name: "first_name", Personal: "''", Parse: recordtype.RequiredLine(maxName), Words: recordtype.Title, Folded: true, Sorted: true, Weighs: true,
+		{Name: "first_name", Personal: "''", Parse: firstName, Words: recordtype.Title, Folded: true, Sorted: true, Weighs: true,
 			Field: &list.Field{Type: list.Text}},
 		{Name: "last_name", Personal: "''", Parse: recordtype.RequiredLine(maxName), Words: recordtype.Title, Folded: true, Sorted: true, Weighs: true,
 			Field: &list.Field{Type: list.Text, Index: list.ThenID}},
@@ -276,7 +281,7 @@ var personas = recordtype.New(recordtype.Declaration[Persona]{
 		{Name: "metadata", Personal: "'{}'", Parse: recordtype.JSON, Weighs: true},
 	},
 	Hit: func(p Persona) find.Hit {
-		return find.Hit{Title: strings.TrimSpace(p.FirstName + " " + p.LastName), Subtitle: p.DateOfBirth.String()}
+		return find.Hit{Title: types.FullName(p.FirstName, p.LastName), Subtitle: p.DateOfBirth.String()}
 	},
 	Record: func(p Persona) store.Record { return audited(p, nil, nil) },
 })

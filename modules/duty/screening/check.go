@@ -25,7 +25,6 @@ const (
 	business   = "business"
 
 	maxNameLetters = 500 // of which the matcher reads all
-	maxNames       = 5   // in one text, such as "X a.k.a. Y": each is a search of its own
 	defaultLimit   = 10
 	maxLimit       = 100
 
@@ -43,6 +42,7 @@ type CheckInput struct {
 	Threshold   *float64 `json:"threshold" required:"false" minimum:"0" maximum:"1" default:"0.7" doc:"The lowest score of a match."`
 	Limit       *int     `json:"limit" required:"false" minimum:"1" maximum:"100" default:"10" doc:"The most matches."`
 
+	anyKind bool // entries of the other type are compared, too
 	signals names.Signals
 }
 
@@ -51,7 +51,7 @@ func (in *CheckInput) Validate(v *apierr.Fields) {
 	in.Name = validate.Required(v, "name", in.Name, maxNameLetters)
 	if !v.Has("name") {
 		switch pieces := names.Split(in.Name); {
-		case len(pieces) > maxNames:
+		case len(pieces) > names.MaxNames:
 			v.Add("name", "screening.one_name")
 		case !slices.ContainsFunc(pieces, func(one string) bool { return !names.Parse(one, in.kind()).Empty() }):
 			v.Add("name", "screening.no_letters")
@@ -85,6 +85,7 @@ func (in *CheckInput) kind() names.Kind {
 // Result is the answer to a check.
 type Result struct {
 	Matches []Match     `json:"matches" doc:"The best first."`
+	Doubt   string      `json:"doubt,omitzero" enum:"mixed_scripts,many_parts,single_letters" doc:"Why a person must look at the name: a program cannot compare it well. Missing from most answers."`
 	Lists   []ListState `json:"lists" doc:"The lists that were searched. Empty: none is loaded, and nothing was compared."`
 }
 
@@ -137,7 +138,7 @@ func (s *Service) Check(ctx context.Context, in CheckInput) (Result, error) {
 
 // compare returns the matches, and the lists that were searched.
 func (s *Service) compare(ctx context.Context, in CheckInput) (Result, error) {
-	result := Result{Matches: []Match{}, Lists: []ListState{}}
+	result := Result{Matches: []Match{}, Doubt: string(names.DoubtOf(in.Name)), Lists: []ListState{}}
 	lists, err := inForce(ctx, s.db)
 	if err != nil || len(lists) == 0 {
 		return result, err
@@ -187,6 +188,9 @@ func (s *Service) search(ctx context.Context, in *snapshot, wanted *CheckInput) 
 		return nil, apierr.Unavailable.Wrap(ctx.Err())
 	}
 	kind := wanted.kind()
+	if wanted.anyKind {
+		kind = names.Unknown
+	}
 	var accepts func(entry int) bool
 	if kind != names.Unknown {
 		accepts = func(entry int) bool { k := in.entries[entry].kind; return k == kind || k == names.Unknown }

@@ -51,7 +51,7 @@ func (s *Service) Decide(ctx context.Context, in DecideInput) (endpoint.Result, 
 		if err != nil {
 			return err
 		}
-		if err := writeHit(ctx, tx, &before, after, action, in.Reason); err != nil {
+		if err := writeDecision(ctx, tx, before, after, action, in.Reason); err != nil {
 			return err
 		}
 		after, err = scanHit(tx.QueryRow(ctx, selectHit, in.ID))
@@ -62,6 +62,42 @@ func (s *Service) Decide(ctx context.Context, in DecideInput) (endpoint.Result, 
 		return err
 	})
 	return result, err
+}
+
+// writeDecision stores a decision. A dismissal covers the comparison with the present identity if it was there when the dismissal was decided
+// or proposed. Otherwise the hit is open again at once: the proposer has not seen it.
+func writeDecision(ctx context.Context, tx *store.Tx, before, after storedHit, action, reason string) error {
+	l, err := after.laterOne()
+	if err == nil && l != nil && action == hitProposed {
+		l.Proposed = true
+		after.later, err = encode(l)
+	}
+	dismissed := action == hitDecided && after.Status == hit.Dismissed
+	switch {
+	case err != nil:
+		return err
+	case l == nil || !dismissed:
+		return writeHit(ctx, tx, &before, after, action, reason)
+	}
+	unseen := after.ProposedAt != nil && !l.Proposed && l.Score > 0
+	if !unseen && l.Score > 0 {
+		if err := after.adopt(l); err != nil {
+			return err
+		}
+	}
+	after.later = ""
+	if err := writeHit(ctx, tx, &before, after, action, reason); err != nil || !unseen {
+		return err
+	}
+	if before, err = scanHit(tx.QueryRow(ctx, selectHit, after.ID)); err != nil {
+		return err
+	}
+	after = before
+	after.reopen()
+	if err := after.adopt(l); err != nil {
+		return err
+	}
+	return writeHit(ctx, tx, &before, after, hitReopened, "")
 }
 
 // decided returns a hit after a decision of the caller, and what has happened to it.

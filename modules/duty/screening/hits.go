@@ -28,6 +28,8 @@ type Reviews interface {
 	// CheckSecondPerson returns apierr.SecondPersonRequired or apierr.SelfVerification for a caller who does not count as another person
 	// than the proposer of a decision.
 	CheckSecondPerson(ctx context.Context, q store.Querier, h hit.Hit, proposer string) error
+	// IsSubject reports whether a reviewer is, or was, the subject of a hit.
+	IsSubject(ctx context.Context, q store.Querier, h hit.Hit, userID string) (bool, error)
 }
 
 // storedHit is a hit as it is stored.
@@ -38,6 +40,7 @@ type storedHit struct {
 	entryState   string
 	subjectState string
 	evidence     string
+	later        string // see later
 }
 
 // evidence is what was compared, as a hit keeps it. The entry may change later, or vanish.
@@ -65,12 +68,20 @@ type ListedEntry struct {
 
 // HitChange is an entry of the history of a hit.
 type HitChange struct {
-	Action    string     `json:"action" enum:"opened,changed,reopened,closed,proposed,withdrawn,decided"`
+	Action    string     `json:"action" enum:"opened,changed,reopened,closed,proposed,withdrawn,decided,escalated"`
 	Status    hit.Status `json:"status" doc:"After the change."`
 	Decision  string     `json:"decision" enum:"dismissed,confirmed,"`
 	Reason    string     `json:"reason"`
 	ChangedAt store.Time `json:"changed_at"`
 	ChangedBy string     `json:"changed_by" doc:"The nil id stands for the comparison with the lists."`
+}
+
+// Comparison is a comparison of an entry with an identity.
+type Comparison struct {
+	Subject    Subject    `json:"subject"`
+	Score      float64    `json:"score" minimum:"0" maximum:"1" example:"0.94" doc:"0: the names are not alike."`
+	Matched    []Evidence `json:"matched" doc:"Which parts of the names matched."`
+	ComparedAt store.Time `json:"compared_at"`
 }
 
 // HitDetails is a hit with both sides, the evidence and the history.
@@ -79,6 +90,7 @@ type HitDetails struct {
 	Subject Subject      `json:"subject" doc:"The record as it was compared."`
 	Entry   *ListedEntry `json:"entry" doc:"As the list has it now; null if it is not listed any more."`
 	Matched []Evidence   `json:"matched" doc:"Which parts of the names matched: query is the part of the record."`
+	Later   *Comparison  `json:"later" doc:"The comparison with the present identity, if it has changed since the hit was opened; otherwise null."`
 	History []HitChange  `json:"history" doc:"Newest first."`
 }
 
@@ -96,7 +108,7 @@ const (
 	hitsTable = "screening_hits"
 
 	hitColumns = `id, status, score, list, entry_id, source_id, entry_name, subject_type, subject_id, subject_name, customer_id, created_at, updated_at,
-		decision, reason, proposed_at, proposed_by, decided_at, decided_by, version, settled, entry_state, subject_state, evidence`
+		decision, reason, proposed_at, proposed_by, decided_at, decided_by, version, settled, entry_state, subject_state, evidence, cause, later, escalation`
 
 	selectHit        = `SELECT ` + hitColumns + ` FROM screening_hits WHERE id = $1`
 	selectOfCustomer = `SELECT ` + hitColumns + ` FROM screening_hits WHERE customer_id = $1 ORDER BY id DESC LIMIT 100`
@@ -105,12 +117,12 @@ const (
 	selectBlocking   = `SELECT id FROM screening_hits WHERE customer_id = $1 AND status IN ('open', 'pending', 'confirmed') ORDER BY id LIMIT 100`
 	countBlocking    = `SELECT customer_id, COUNT(*) FROM screening_hits WHERE customer_id IN (%s) AND status IN ('open', 'pending', 'confirmed') GROUP BY customer_id`
 	selectHitHistory = `SELECT action, status, decision, reason, changed_at, changed_by FROM screening_hit_changes WHERE hit_id = $1 ORDER BY id DESC LIMIT 100`
-	insertHit        = `INSERT INTO screening_hits (` + hitColumns + `, list_key, entry_name_key, subject_name_key) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)`
+	insertHit        = `INSERT INTO screening_hits (` + hitColumns + `, list_key, entry_name_key, subject_name_key) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30)`
 	insertHitChange  = `INSERT INTO screening_hit_changes (id, hit_id, action, status, decision, reason, changed_at, changed_by) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 	updateHit        = `
 		UPDATE screening_hits SET status = $2, score = $3, source_id = $4, entry_name = $5, subject_name = $6, updated_at = $7, decision = $8, reason = $9,
 			proposed_at = $10, proposed_by = $11, decided_at = $12, decided_by = $13, version = $14, settled = $15, entry_state = $16, subject_state = $17,
-			evidence = $18, entry_name_key = $19, subject_name_key = $20
+			evidence = $18, entry_name_key = $19, subject_name_key = $20, cause = $21, later = $22, escalation = $23
 		WHERE id = $1`
 )
 
@@ -119,7 +131,7 @@ func scanHit(row store.Scanner) (h storedHit, err error) {
 	var score string
 	err = row.Scan(&h.ID, (*string)(&h.Status), &score, &h.List, &h.EntryID, &h.SourceID, &h.EntryName, &h.SubjectType, &h.SubjectID, &h.SubjectName, &h.CustomerID,
 		&h.CreatedAt, &h.UpdatedAt, &h.Decision, &h.Reason, &h.ProposedAt, &h.ProposedBy, &h.DecidedAt, &h.DecidedBy, &h.Version,
-		(*string)(&h.settled), &h.entryState, &h.subjectState, &h.evidence)
+		(*string)(&h.settled), &h.entryState, &h.subjectState, &h.evidence, &h.Cause, &h.later, &h.Escalation)
 	if err == nil {
 		h.Score, err = strconv.ParseFloat(score, 64)
 	}
@@ -146,6 +158,8 @@ var listOfHits = list.New(list.Source[hit.Hit]{
 		{Name: "subject_type", Type: list.Text, Column: "subject_type", Key: "subject_type"},
 		{Name: "subject_id", Type: list.UUID, Column: "subject_id"},
 		{Name: "subject_name", Type: list.Text, Column: "subject_name", Key: "subject_name_key"},
+		{Name: "cause", Type: list.Text, Column: "cause", Key: "cause"},
+		{Name: "escalation", Type: list.Text, Column: "escalation", Key: "escalation"},
 		{Name: "customer_id", Type: list.UUID, Column: "customer_id", Null: true},
 		{Name: "created_at", Type: list.Time, Column: "created_at"},
 		{Name: "updated_at", Type: list.Time, Column: "updated_at"},
@@ -232,6 +246,13 @@ func (s *Service) details(ctx context.Context, q store.Querier, h storedHit) (Hi
 		return d, fmt.Errorf("decode the evidence of hit %s: %w", h.ID, err)
 	}
 	d.Subject, d.Matched = kept.Subject, append(d.Matched, kept.Matched...)
+	l, err := h.laterOne()
+	if err != nil {
+		return d, err
+	}
+	if l != nil {
+		d.Later = &l.Comparison
+	}
 	entries, err := entriesOf(ctx, q, []string{h.EntryID})
 	if err != nil {
 		return d, err
@@ -304,9 +325,11 @@ func readHit(ctx context.Context, q store.Querier, id string) (store.Record, err
 }
 
 func (h storedHit) record() store.Record {
-	return store.Record{Answer: h.Hit, Stored: map[string]any{
-		"settled": h.settled, "entry_state": h.entryState, "subject_state": h.subjectState, "evidence": h.evidence,
-	}}
+	stored := map[string]any{"settled": h.settled, "entry_state": h.entryState, "subject_state": h.subjectState, "evidence": h.evidence}
+	if h.later != "" { // hits of earlier versions have none
+		stored["later"] = h.later
+	}
+	return store.Record{Answer: h.Hit, Stored: stored}
 }
 
 // The changes of a hit, as its history names them.
@@ -318,6 +341,7 @@ const (
 	hitProposed  = "proposed"
 	hitWithdrawn = "withdrawn"
 	hitDecided   = "decided"
+	hitEscalated = "escalated"
 )
 
 // writeHit stores a hit with an entry of its history and of the audit trail. before is nil for a new one.
@@ -329,12 +353,12 @@ func writeHit(ctx context.Context, tx *store.Tx, before *storedHit, h storedHit,
 		h.CreatedAt = h.UpdatedAt
 		_, err = tx.Exec(ctx, insertHit, h.ID, string(h.Status), scoreText(h.Score), h.List, h.EntryID, h.SourceID, h.EntryName, h.SubjectType, h.SubjectID, h.SubjectName,
 			h.CustomerID, h.CreatedAt, h.UpdatedAt, h.Decision, h.Reason, h.ProposedAt, h.ProposedBy, h.DecidedAt, h.DecidedBy, h.Version,
-			string(h.settled), h.entryState, h.subjectState, h.evidence, types.Fold(h.List), types.Fold(h.EntryName), types.Fold(h.SubjectName))
+			string(h.settled), h.entryState, h.subjectState, h.evidence, h.Cause, h.later, h.Escalation, types.Fold(h.List), types.Fold(h.EntryName), types.Fold(h.SubjectName))
 	} else {
 		was = before.record()
 		_, err = tx.Exec(ctx, updateHit, h.ID, string(h.Status), scoreText(h.Score), h.SourceID, h.EntryName, h.SubjectName, h.UpdatedAt, h.Decision, h.Reason,
 			h.ProposedAt, h.ProposedBy, h.DecidedAt, h.DecidedBy, h.Version, string(h.settled), h.entryState, h.subjectState, h.evidence,
-			types.Fold(h.EntryName), types.Fold(h.SubjectName))
+			types.Fold(h.EntryName), types.Fold(h.SubjectName), h.Cause, h.later, h.Escalation)
 	}
 	if err != nil {
 		return err

@@ -27,7 +27,13 @@ type aHit struct {
 		DateOfBirth string `json:"date_of_birth"`
 	}
 	Matched []struct{ Query, Entry string }
-	History []struct{ Action, Status, Reason string }
+	Cause   string
+	Later   *struct {
+		Score   float64
+		Subject struct{ Name string }
+	}
+	Escalation string
+	History    []struct{ Action, Status, Reason string }
 }
 
 // rescreen runs the comparison until nothing is left.
@@ -108,7 +114,7 @@ func TestHits_FollowCustomersPersonasAndPayers(t *testing.T) {
 	}
 	admin.Do("DELETE", "/v1/payers/"+payer, nil).Expect(t, http.StatusOK)
 	rescreen(t, s)
-	if h := hits(t, advisor, "?search.subject_id="+payer); len(h) != 1 || h[0].Status != "closed" {
+	if h := hits(t, advisor, "?search.subject_id="+payer); len(h) != 1 || h[0].Status != "open" {
 		t.Errorf("the hit of an archived payer: %+v", h)
 	}
 	rescreen(t, s)
@@ -160,7 +166,7 @@ func TestDecide_DismissalHoldsUntilASideChanges(t *testing.T) {
 	admin.Do("PUT", "/v1/customers/"+customer, object{"date_of_birth": "1961-05-17"}).Expect(t, http.StatusOK)
 	status("open", "the identity has changed")
 	admin.Do("PUT", "/v1/customers/"+customer, object{"first_name": "Anna", "last_name": "Muster"}).Expect(t, http.StatusOK)
-	status("closed", "another person")
+	status("open", "another name")
 	admin.Do("PUT", "/v1/customers/"+customer, object{"first_name": "Viktor", "last_name": "Beispielow"}).Expect(t, http.StatusOK)
 	status("open", "the name again")
 	load(t, admin, "Sample", sample+line("P2", "Person", "Hans Zufall", "1970", "ch")).Expect(t, http.StatusCreated)
@@ -275,6 +281,8 @@ func TestVerification_IsBlockedByPayers(t *testing.T) {
 	advisor.Do("PATCH", kyc+"/status", object{"kyc_status": "verified"}).ExpectError(t, http.StatusConflict, "customers.screening_open")
 	s.Admin().Do("DELETE", "/v1/payers/"+payer, nil).Expect(t, http.StatusOK)
 	rescreen(t, s)
+	advisor.Do("PATCH", kyc+"/status", object{"kyc_status": "verified"}).ExpectError(t, http.StatusConflict, "customers.screening_open")
+	advisor.Do("POST", hitsPath+"/"+open(t, advisor).ID+"/decide", decision("dismissed")).Expect(t, http.StatusOK)
 	advisor.Do("PATCH", kyc+"/status", object{"kyc_status": "verified"}).Expect(t, http.StatusOK)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"kontor/modules/kit/personal"
+	"kontor/server/access"
 	"kontor/store"
 )
 
@@ -34,13 +35,21 @@ const (
 	deleteHit        = `DELETE FROM screening_hits WHERE id = $1`
 )
 
-// PersonalSections declares the hits. They are in reports for the data-protection officer alone: the person must not learn of them.
+// PersonalSections declares the hits. They are in reports for the data-protection officer alone, and not in those that officers read about
+// themselves: the person must not learn of them.
 func (s *Service) PersonalSections() []personal.Section {
 	reported := func(kind personal.Kind, statement string) personal.Section {
 		return personal.Reported(personal.About{Name: section, Kind: kind, Rule: personal.InReports},
 			func(ctx context.Context, q store.Querier, of personal.Subject, after string) (batch []personal.Keyed[HitDetails], more bool, err error) {
 				hits, err := store.All(ctx, q, scanHit, statement, of.ID, after, personal.Batch)
 				for _, h := range hits {
+					own, err := s.ownHit(ctx, q, h)
+					if err != nil {
+						return nil, false, err
+					}
+					if own {
+						continue
+					}
 					d, err := s.details(ctx, q, h)
 					if err != nil {
 						return nil, false, err
@@ -51,6 +60,11 @@ func (s *Service) PersonalSections() []personal.Section {
 			})
 	}
 	return []personal.Section{reported(personal.Customer, selectHitsOf), reported(personal.Persona, selectHitsOfPersona)}
+}
+
+// ownHit reports whether a hit is about the caller.
+func (s *Service) ownHit(ctx context.Context, q store.Querier, h storedHit) (bool, error) {
+	return s.Reviews.IsSubject(ctx, q, h.Hit, access.From(ctx).UserID)
 }
 
 // ErasePerson deletes the hits of a person and of their payers, with the history: the name of an entry identifies a person. The comparison

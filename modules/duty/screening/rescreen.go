@@ -24,6 +24,8 @@ const (
 	newHits        = 20  // hits of one record that a comparison opens
 	// movedEntries is the number of entries without a change of a hit after which the progress is written nevertheless.
 	movedEntries = 2000
+	// matcher counts the versions of the matcher: all records are compared again by a new one.
+	matcher = 2
 )
 
 // errListsChanged is the error of a comparison with lists that are not in force any more. It could close hits of newer ones.
@@ -111,7 +113,11 @@ func (s *Service) forget(ctx context.Context) error {
 		return store.All(ctx, q, scanHit, selectUnlisted)
 	}
 	err := store.EachFound(ctx, s.db, find, func(tx *store.Tx, h storedHit) error {
-		return write(ctx, tx, nil, nil, []storedHit{h})
+		after, action, err := h.unlisted()
+		if err != nil || action == "" {
+			return err
+		}
+		return writeHit(ctx, tx, &h, after, action, "")
 	})
 	if err != nil {
 		return err
@@ -257,7 +263,7 @@ func (t *turn) nextOfPass(ctx context.Context, q store.Querier) (err error) {
 // print returns a text that changes with the lists in force, and with the threshold.
 func (s *Service) print(lists []List) string {
 	var b strings.Builder
-	fmt.Fprintln(&b, s.threshold())
+	fmt.Fprintln(&b, s.threshold(), matcher)
 	for _, l := range lists {
 		fmt.Fprintln(&b, l.ID, l.load)
 	}
@@ -271,9 +277,9 @@ func (s *Service) screen(ctx context.Context, current *snapshot, of source, ids 
 	if err != nil {
 		return false, err
 	}
-	compared := make(map[string]*subject, len(subjects))
+	subjectsOf := make(map[string]*subject, len(subjects))
 	for i := range subjects {
-		compared[subjects[i].id] = &subjects[i]
+		subjectsOf[subjects[i].id] = &subjects[i]
 	}
 	hits, err := hitsOf(ctx, s.db, of, ids)
 	if err != nil {
@@ -281,11 +287,15 @@ func (s *Service) screen(ctx context.Context, current *snapshot, of source, ids 
 	}
 	var affected []string
 	for _, id := range ids {
-		changes, err := compareStored(ctx, s.db, compared[id], matches[id], hits[id])
+		changes, err := compareStored(ctx, s.db, subjectsOf[id], matches[id], hits[id])
 		if err != nil {
 			return false, err
 		}
-		if len(changes) > 0 {
+		lost, err := s.lost(ctx, s.db, hits[id])
+		if err != nil {
+			return false, err
+		}
+		if len(changes) > 0 || len(lost) > 0 {
 			affected = append(affected, id)
 		}
 	}
@@ -304,10 +314,10 @@ func (s *Service) screen(ctx context.Context, current *snapshot, of source, ids 
 			}
 			for _, id := range part {
 				i := slices.IndexFunc(now, func(one subject) bool { return one.id == id })
-				if was := compared[id]; (was == nil) != (i < 0) || was != nil && was.state != now[i].state {
+				if was := subjectsOf[id]; (was == nil) != (i < 0) || was != nil && was.state != now[i].state {
 					continue // it has changed meanwhile, and is compared again
 				}
-				if err := write(ctx, tx, compared[id], matches[id], hits[id]); err != nil {
+				if err := s.write(ctx, tx, subjectsOf[id], matches[id], hits[id]); err != nil {
 					return err
 				}
 			}
@@ -375,11 +385,11 @@ func compareStored(ctx context.Context, q store.Querier, of *subject, matches ma
 			states[id] = e.state
 		}
 	}
-	return compare(of, matches, existing, states)
+	return compared{of, matches, states, q.Now()}.changes(existing)
 }
 
 // write stores what changes with the entries that a record matches now.
-func write(ctx context.Context, tx *store.Tx, of *subject, matches map[string]found, existing []storedHit) error {
+func (s *Service) write(ctx context.Context, tx *store.Tx, of *subject, matches map[string]found, existing []storedHit) error {
 	changes, err := compareStored(ctx, tx, of, matches, existing)
 	if err != nil {
 		return err
@@ -389,7 +399,10 @@ func write(ctx context.Context, tx *store.Tx, of *subject, matches map[string]fo
 			return err
 		}
 	}
-	return nil
+	if of == nil {
+		return nil
+	}
+	return s.escalateOf(ctx, tx, of.source, of.id)
 }
 
 // stripped is a context without the values of a request: neither its caller nor its idempotency key belong to a comparison.

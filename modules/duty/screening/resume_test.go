@@ -55,7 +55,7 @@ func TestRescreen_ContinuesAfterAnInterruption(t *testing.T) {
 	load(t, admin, "Sample", people).Expect(t, http.StatusCreated)
 	source, at := "", ""
 	for questions := 1; at == ""; questions++ {
-		job := screening.New(s.DB, screening.Options{})
+		job := screening.New(s.DB, s.Screening.Options)
 		if err := job.Rescreen(&cutOff{t.Context(), questions}); err != nil && !strings.Contains(err.Error(), context.Canceled.Error()) {
 			t.Fatal(err)
 		}
@@ -70,7 +70,7 @@ func TestRescreen_ContinuesAfterAnInterruption(t *testing.T) {
 	}
 	servertest.Exec(t, s.DB, "DELETE FROM screening_hit_changes WHERE hit_id IN (SELECT id FROM screening_hits WHERE subject_id = $1)", early[0])
 	servertest.Exec(t, s.DB, "DELETE FROM screening_hits WHERE subject_id = $1", early[0])
-	again := screening.New(s.DB, screening.Options{})
+	again := screening.New(s.DB, s.Screening.Options)
 	defer again.Close()
 	if err := again.Rescreen(t.Context()); err != nil {
 		t.Fatal(err)

@@ -34,6 +34,7 @@ type Options struct {
 	MaxAge    time.Duration // after which a list is too old; 0: never
 	FourEyes  string        // the setting kyc.four_eyes
 	Reviews   Reviews
+	Notifier  Notifier
 	Texts     endpoint.Texts
 	Log       *slog.Logger
 }

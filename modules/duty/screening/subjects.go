@@ -1,7 +1,6 @@
 package screening
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -57,6 +56,7 @@ func (of source) scan(row store.Scanner) (subject, error) {
 	s.countries = slices.Compact(s.countries)
 	sum := sha256.Sum256([]byte(strings.Join(append([]string{s.name, s.company, s.birth}, s.countries...), "\x00")))
 	s.state = hex.EncodeToString(sum[:16])
+	s.name = strings.TrimPrefix(s.name, types.NoFirstName+" ")
 	return s, err
 }
 
@@ -73,10 +73,10 @@ func (of source) read(ctx context.Context, q store.Querier, ids []string) ([]sub
 	return store.All(ctx, q, of.scan, fmt.Sprintf(of.of, store.In(1, len(ids))), store.AppendIn(nil, ids)...)
 }
 
-// inputs returns what to search for: a person, an organisation or both. The only name of a payer may be either.
+// inputs returns what to search for. Each name is compared with people and with organisations: the type is what a customer says.
 func (s subject) inputs(threshold float64) []CheckInput {
 	limit := maxLimit
-	in := CheckInput{Threshold: &threshold, Limit: &limit, signals: names.Signals{Countries: s.countries}}
+	in := CheckInput{Threshold: &threshold, Limit: &limit, anyKind: true, signals: names.Signals{Countries: s.countries}}
 	var all []CheckInput
 	if s.company != "" {
 		one := in
@@ -98,17 +98,24 @@ func (s subject) inputs(threshold float64) []CheckInput {
 	return all
 }
 
-// found is an entry that a record matches.
+// noEntry is the entry of a hit that a doubt about a name has opened.
+const noEntry = store.NilID
+
+// found is an entry that a record matches, or the doubt about its name.
 type found struct {
 	Match
 
 	query CheckInput
+	cause names.Doubt
 }
 
-// match returns the entries that a record matches, each once with its best score.
+// match returns the entries that a record matches, each once with its best score, and what a person must look at.
 func (s *Service) match(ctx context.Context, in *snapshot, of subject) (map[string]found, error) {
 	best := map[string]found{}
 	for _, query := range of.inputs(s.threshold()) {
+		if doubt := names.DoubtOf(query.Name); doubt != "" {
+			best[noEntry] = found{Match{EntryID: noEntry}, query, doubt}
+		}
 		hits, err := s.search(ctx, in, &query)
 		if err != nil {
 			return nil, err
@@ -119,86 +126,37 @@ func (s *Service) match(ctx context.Context, in *snapshot, of subject) (map[stri
 		}
 		for _, m := range matches {
 			if was, known := best[m.EntryID]; !known || was.Score < m.Score {
-				best[m.EntryID] = found{m, query}
+				best[m.EntryID] = found{m, query, ""}
 			}
 		}
 	}
 	return best, nil
 }
 
+// evidenceOf returns what was compared.
+func (of subject) evidenceOf(f found) evidence {
+	return evidence{Matched: f.Matched, Subject: Subject{Name: f.query.Name, Type: f.query.Type, DateOfBirth: of.birth, Countries: orEmpty(of.countries)}}
+}
+
 // fill copies what was compared to a hit.
 func (h *storedHit) fill(of subject, f found) error {
-	kept, err := json.Marshal(evidence{Matched: f.Matched, Subject: Subject{Name: f.query.Name, Type: f.query.Type, DateOfBirth: of.birth, Countries: orEmpty(of.countries)}},
-		json.Deterministic(true))
+	kept, err := encode(of.evidenceOf(f))
 	if err != nil {
-		return fmt.Errorf("encode the evidence of a hit: %w", err)
+		return err
 	}
 	h.Score, h.List, h.EntryID, h.SourceID, h.EntryName, h.entryState = f.Score, f.List, f.EntryID, f.SourceID, f.Name, f.state
-	h.SubjectType, h.SubjectID, h.SubjectName, h.subjectState, h.evidence = of.source.subject, of.id, f.query.Name, of.state, string(kept)
+	h.SubjectType, h.SubjectID, h.SubjectName, h.subjectState, h.evidence = of.source.subject, of.id, f.query.Name, of.state, kept
+	h.Cause, h.later = string(f.cause), ""
 	if of.customerID != "" {
 		h.CustomerID = &of.customerID
 	}
 	return nil
 }
 
-// change is what a comparison changes.
-type change struct {
-	before *storedHit // nil: the hit is new
-	after  storedHit
-	action string
-}
-
-// compare returns what changes with the entries that a record matches now. A dismissal holds until the entry or the identity changes.
-// A confirmed hit stays until people decide otherwise. of is nil for a record that is not compared any more. states are those of the
-// entries that are still listed.
-func compare(of *subject, matches map[string]found, existing []storedHit, states map[string]string) (changes []change, err error) {
-	known := map[string]bool{}
-	for i := range existing {
-		h := existing[i]
-		known[h.EntryID] = true
-		f, matched := matches[h.EntryID]
-		same := of != nil && h.subjectState == of.state && h.entryState == states[h.EntryID]
-		c := change{before: &existing[i], after: h}
-		switch {
-		case matched && same && h.Status != hit.Closed, h.Status == hit.Closed && !matched:
-			continue
-		case matched && (h.Status == hit.Closed || h.Status == hit.Dismissed):
-			c.after.reopen()
-			c.action = hitReopened
-		case matched:
-			if h.Status == hit.Pending { // what was proposed is about other data
-				c.after.takeBack()
-			}
-			if c.after.Status == hit.Dismissed {
-				c.after.reopen()
-			}
-			c.action = hitChanged
-		case h.settled == hit.Confirmed, h.Status == hit.Dismissed && same:
-			continue
-		default:
-			c.after.clearDecision()
-			c.after.Status, c.after.settled, c.action = hit.Closed, hit.Closed, hitClosed
-		}
-		if matched {
-			if err := c.after.fill(*of, f); err != nil {
-				return nil, err
-			}
-		}
-		changes = append(changes, c)
+func encode(value any) (string, error) {
+	text, err := json.Marshal(value, json.Deterministic(true))
+	if err != nil {
+		return "", fmt.Errorf("encode the evidence of a hit: %w", err)
 	}
-	fresh := make([]found, 0, len(matches))
-	for id, f := range matches {
-		if !known[id] {
-			fresh = append(fresh, f)
-		}
-	}
-	slices.SortFunc(fresh, func(a, b found) int { return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.EntryID, b.EntryID)) })
-	for _, f := range fresh[:min(len(fresh), newHits)] {
-		c := change{action: hitOpened, after: storedHit{settled: hit.Open, Hit: hit.Hit{ID: store.NewID(), Status: hit.Open}}}
-		if err := c.after.fill(*of, f); err != nil {
-			return nil, err
-		}
-		changes = append(changes, c)
-	}
-	return changes, nil
+	return string(text), nil
 }

@@ -71,8 +71,11 @@ func (s *Service) tidy(listID string) {
 	})
 }
 
-// Sweep removes what dropped lists have left.
+// Sweep removes what dropped lists have left, and escalates the hits that have lost their last reviewer.
 func (s *Service) Sweep(ctx context.Context) error {
+	if err := s.escalateAll(ctx); err != nil {
+		return err
+	}
 	orphans, err := store.All(ctx, s.db, store.Text, selectOrphans)
 	if err != nil {
 		return err

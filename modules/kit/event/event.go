@@ -21,6 +21,7 @@ const (
 	CustomerNotice        Kind = "customer_notice" // a message that staff wrote
 	KYCDecisionPending    Kind = "kyc_decision_pending"
 	KYCDecisionClosed     Kind = "kyc_decision_closed"
+	ScreeningEscalated    Kind = "screening_escalated"
 	TaskAssigned          Kind = "task_assigned"
 	TaskStatusChanged     Kind = "task_status_changed"
 	TaskDue               Kind = "task_due"

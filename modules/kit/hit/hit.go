@@ -22,7 +22,7 @@ const (
 	Pending   Status = "pending" // a decision waits for a second person
 	Dismissed Status = "dismissed"
 	Confirmed Status = "confirmed"
-	Closed    Status = "closed" // the names do not match any more
+	Closed    Status = "closed" // the entry is not listed any more, or has other names
 )
 
 // Values returns all states.
@@ -40,7 +40,7 @@ const (
 // Hit is a record whose name is like that of an entry of a list.
 type Hit struct {
 	ID          string      `json:"id"`
-	Status      Status      `json:"status" doc:"open; pending: a decision waits for a second person; dismissed; confirmed; closed: the names do not match any more."`
+	Status      Status      `json:"status" doc:"open; pending: a decision waits for a second person; dismissed; confirmed; closed: the entry is not listed any more, or has other names."`
 	Score       float64     `json:"score" minimum:"0" maximum:"1" example:"0.94" doc:"How alike the names are, less what contradicts."`
 	List        string      `json:"list" example:"SECO"`
 	EntryID     string      `json:"entry_id" doc:"Stays the same when the entry changes."`
@@ -48,7 +48,7 @@ type Hit struct {
 	EntryName   string      `json:"entry_name" example:"Sergey Viktorovich LAVROV" doc:"The name of the entry that is most alike."`
 	SubjectType string      `json:"subject_type" enum:"customer,persona,payer"`
 	SubjectID   string      `json:"subject_id"`
-	SubjectName string      `json:"subject_name" doc:"As it was compared last."`
+	SubjectName string      `json:"subject_name" doc:"As it was compared when the hit was opened."`
 	CustomerID  *string     `json:"customer_id" doc:"The customer whose verification the hit can block: the subject itself, or the customer of a payer. null for a persona."`
 	CreatedAt   store.Time  `json:"created_at"`
 	UpdatedAt   store.Time  `json:"updated_at"`
@@ -58,8 +58,16 @@ type Hit struct {
 	ProposedBy  *string     `json:"proposed_by"`
 	DecidedAt   *store.Time `json:"decided_at" doc:"When the decision took effect."`
 	DecidedBy   *string     `json:"decided_by"`
+	Cause       string      `json:"cause,omitzero" enum:"mixed_scripts,many_parts,single_letters" doc:"Why a person must look at a name that is like no entry; missing from all other hits. Such a hit has no list and no entry."`
+	Escalation  string      `json:"escalation,omitzero" enum:"reviewers,everyone" doc:"Who may not decide because the hit is about them: all reviewers but administrators, or everyone. Missing from all other hits."`
 	Version     int64       `json:"version"`
 }
+
+// The values of [Hit.Escalation].
+const (
+	AllReviewers = "reviewers" // administrators decide
+	Everyone     = "everyone"
+)
 
 // ETag returns the version of the hit.
 func (h Hit) ETag() string { return endpoint.VersionTag(h.Version) }

@@ -15,6 +15,7 @@ const (
 	lostByConflict  = 0.3  // parts remain on both sides, however many match
 	lostPerConflict = 1.0  // times the share of such parts
 	lostPerExtra    = 0.4  // times the share of parts that only one side has
+	mostLostByExtra = 0.25 // so that many further names do not hide one
 	lostByForm      = 0.15 // the organisation types differ
 	lostByNumber    = 0.2  // the numbers differ
 	scoreOfWhole    = 0.9  // the names without spaces differ by no more than two letters
@@ -39,9 +40,9 @@ func (s span) len() int { return s.to - s.from }
 
 // CompareTexts compares two texts, of which each may hold several names ([Split]). It returns the score of the two that are most alike.
 func CompareTexts(query, entry string, kind Kind, weigh Weigh) (best float64, matched []Match) {
-	for _, q := range Split(query) {
+	for _, q := range compared(query) {
 		a := Parse(q, kind)
-		for _, e := range Split(entry) {
+		for _, e := range compared(entry) {
 			if score, matches := Compare(a, Parse(e, kind), weigh); score > best {
 				best, matched = score, matches
 			}
@@ -81,24 +82,54 @@ func written(parts []part, s span) string {
 
 // wholeScore compares the names as one word each. It finds spaces in the wrong place, and short parts in which a letter differs.
 func wholeScore(a, b Name) float64 {
-	const limit = 2
-	shortest := min(len(a.whole), len(b.whole))
-	if abjad(a.parts) && abjad(b.parts) {
-		shortest /= 2 // two letters of a text without vowels are a large part of it
-	}
-	if shortest < 8 || !sameNumbers(a.parts, b.parts) {
+	if !sameNumbers(a.parts, b.parts) {
 		return 0
 	}
-	d := distance(a.whole, b.whole, limit)
-	if d > limit || d*4 > shortest {
+	limit, abjads := 2, abjad(a.parts) && abjad(b.parts)
+	if slices.ContainsFunc(a.parts, isStrict) || slices.ContainsFunc(b.parts, isStrict) {
+		limit = 0
+	}
+	best := 0.0
+	for _, x := range a.wholes {
+		for _, y := range b.wholes {
+			shortest := min(len(x), len(y))
+			if abjads {
+				shortest /= 2 // two letters of a text without vowels are a large part of it
+			}
+			if shortest < 8 {
+				continue
+			}
+			if d := distance(x, y, limit); d <= limit && d*4 <= shortest {
+				best = max(best, scoreOfWhole-lostPerLetter*float64(d))
+			}
+		}
+	}
+	if best == 0 || best < scoreOfWhole && a.kind != Person && otherShortPart(a.parts, b.parts) {
 		return 0
 	}
-	s := scoreOfWhole - lostPerLetter*float64(d)
 	if differ(a.parts, b.parts, form) {
-		s -= lostByForm
+		best -= lostByForm
 	}
-	return round(s)
+	return round(best)
 }
+
+// otherShortPart reports whether names of organisations of the same words differ in a short part as a whole: "BWI Aviation" is not "BAE Aviation".
+func otherShortPart(a, b []part) bool {
+	const shortest, limit = 4, 2
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if n := max(len(a[i].plain), len(b[i].plain)); n <= shortest && distance(a[i].plain, b[i].plain, limit) > 1 {
+			return true
+		}
+	}
+	return false
+}
+
+func hasVowels(p part) bool { return p.vowels }
+
+func isStrict(p part) bool { return p.strict || p.exact }
 
 func abjad(parts []part) bool {
 	return slices.ContainsFunc(parts, func(p part) bool { return p.abjad })
@@ -164,7 +195,7 @@ func score(a, b []part, usedA, usedB []bool, chosen []pair, weigh Weigh) float64
 		weight := (heft(a[p.a.from:p.a.to], weigh) + heft(b[p.b.from:p.b.to], weigh)) / 2
 		matched += weight
 		lost += weight * (1 - p.score)
-		if p.how != Initial && isWord(a[p.a.from]) && (a[p.a.from].class == word || b[p.b.from].class == word) {
+		if p.how != Initial && (hasWord(a[p.a.from:p.a.to]) || hasWord(b[p.b.from:p.b.to])) {
 			words += max(p.a.len(), p.b.len())
 		}
 	}
@@ -174,7 +205,7 @@ func score(a, b []part, usedA, usedB []bool, chosen []pair, weigh Weigh) float64
 	restA, restB := rest(a, usedA, weigh), rest(b, usedB, weigh)
 	conflict, extra := min(restA, restB), max(restA, restB)-min(restA, restB)
 	total := matched + conflict + extra
-	s := 1 - (lost+lostPerConflict*conflict+lostPerExtra*extra)/total
+	s := 1 - (lost+lostPerConflict*conflict)/total - min(mostLostByExtra, lostPerExtra*extra/total)
 	if conflict > 0.4 {
 		s -= lostByConflict
 	}
@@ -263,29 +294,74 @@ func joins(a, b []part, acronyms, swapped bool) []pair {
 		}
 		pairs = append(pairs, pair{x, y, s, how, weight})
 	}
+	ways, abjads := readingsOf(a), slices.ContainsFunc(a, hasVowels) || slices.ContainsFunc(b, hasVowels)
 	for i := range a {
-		text, initials := "", ""
-		for n := 1; n <= most && i+n <= len(a); n++ {
-			p := a[i+n-1]
-			if p.class == form || p.class == number || p.class == title {
+		for n := 1; n <= mostSpelled && i+n <= len(a); n++ {
+			span := a[i : i+n]
+			if p := &span[n-1]; p.class == form || p.class == number || p.class == title || n > most && !spelled(span) {
 				break
 			}
-			text += p.plain
-			initials += p.plain[:1]
 			if n == 1 {
 				continue
 			}
-			key := sounds(text)
-			for j := range b {
-				s, how := joinedScore(text, key, initials, &b[j])
-				if s == 0 || how == Variant && !acronyms || s < 1 && slices.ContainsFunc(a[i:i+n], func(p part) bool { return alone(&p, &b[j]) }) {
-					continue
+			for k := range ways {
+				if k > 0 && k >= readingsOf(span) {
+					break
 				}
-				add(span{i, i + n}, span{j, j + 1}, s, how)
+				joined := join(span, k, abjads)
+				for j := range b {
+					s, how := joinedScore(&joined, &b[j])
+					if s == 0 || how == Variant && !acronyms || s < 1 && slices.ContainsFunc(span, func(p part) bool { return alone(&p, &b[j]) }) {
+						continue
+					}
+					add(spanOf(i, n), spanOf(j, 1), s, how)
+				}
 			}
 		}
 	}
 	return pairs
+}
+
+func spanOf(from, n int) span { return span{from, from + n} }
+
+// spelled reports whether parts may be the letters of a word.
+func spelled(parts []part) bool {
+	return !slices.ContainsFunc(parts, func(p part) bool { return !short(&p) })
+}
+
+// joinedParts are several parts as one word.
+type joinedParts struct {
+	text, key, bones string
+	loose            string // the sounds without an article between the parts
+	initials         string
+	strict, exact    bool
+	abjad            bool
+	ended            bool // without a particle at the end
+}
+
+func join(parts []part, k int, abjads bool) (j joinedParts) {
+	loose := ""
+	for i := range parts {
+		p := parts[i].as(k)
+		j.text += p.plain
+		j.initials += p.plain[:1]
+		j.exact, j.strict = j.exact || p.exact, j.strict || p.strict
+		j.abjad = j.abjad || p.vowels
+		if i == 0 || p.class != particle || p.text != "al" {
+			loose += p.plain
+		}
+	}
+	j.ended = parts[len(parts)-1].class != particle
+	if !j.exact {
+		j.key = sounds(j.text)
+		if abjads {
+			j.bones = consonants(j.text)
+		}
+		if loose != j.text {
+			j.loose = sounds(loose)
+		}
+	}
+	return j
 }
 
 // alone reports whether a part matches without the parts beside it.
@@ -295,17 +371,40 @@ func alone(p, with *part) bool {
 }
 
 // joinedScore compares several parts with one: as one text, by its sounds, and as initials.
-func joinedScore(text, key, initials string, p *part) (float64, How) {
-	switch {
-	case p.class == form || p.class == number || p.class == title || p.class == particle:
+func joinedScore(j *joinedParts, p *part) (best float64, how How) {
+	if p.class == form || p.class == number || p.class == title || p.class == particle {
 		return 0, ""
-	case p.plain == text:
+	}
+	for k := range len(p.others) + 1 {
+		if s, h := j.like(p.as(k)); s > best {
+			best, how = s, h
+		}
+	}
+	return best, how
+}
+
+func (j *joinedParts) like(p *part) (float64, How) {
+	long := len(p.plain) > 5 && len(j.text) > 5
+	switch {
+	case p.plain == j.text:
 		return 1, Joined
-	case len(p.plain) > 5 && len(text) > 5 && distance(p.plain, text, 1) <= 1, len(text) > 5 && p.key == key:
+	case p.exact || j.exact:
+		return 0, ""
+	case p.strict || j.strict:
+		if len(j.text) > 5 && sameSyllable(p.plain, j.text, p.key, j.key) {
+			return 0.9, Joined
+		}
+		return 0, ""
+	case len(j.text) > 5 && p.key == j.key:
 		return 0.9, Joined
-	case p.plain == initials && len(initials) > 2:
+	case long && distance(p.plain, j.text, 1) <= 1:
+		return 0.9, Joined
+	case j.ended && long && j.loose != "" && distance(p.key, j.loose, 1) <= 1,
+		j.ended && p.vowels != j.abjad && len(p.bones) > 3 && p.bones == j.bones && sameEnds(p.plain, j.text):
+		return 0.85, Joined
+	case p.plain == j.initials && len(j.initials) > 2:
 		return 0.8, Variant
-	case p.plain == initials:
+	case p.plain == j.initials:
 		return 0.8, Initial
 	default:
 		return 0, ""
@@ -332,15 +431,38 @@ func similarity(a, b *part) (float64, How) {
 	return wordSimilarity(a, b)
 }
 
-// wordSimilarity compares two words that differ.
-func wordSimilarity(a, b *part) (float64, How) {
-	if s, how := short(a, b); how != "" {
+// wordSimilarity compares two words that differ, in all their readings.
+func wordSimilarity(a, b *part) (best float64, how How) {
+	if a.exact || b.exact {
+		return 0, ""
+	}
+	for i := range len(a.others) + 1 {
+		for k := range len(b.others) + 1 {
+			if s, h := readSimilarity(a.as(i), b.as(k)); s > best {
+				best, how = s, h
+			}
+		}
+	}
+	return best, how
+}
+
+func readSimilarity(a, b *part) (float64, How) {
+	if a.plain == b.plain {
+		return 1, Exact
+	}
+	if a.strict || b.strict {
+		if sameSyllable(a.plain, b.plain, a.key, b.key) {
+			return 0.92, Sound
+		}
+		return 0, ""
+	}
+	if s, how := initial(a, b); how != "" {
 		return s, how
 	}
 	if nicknames(a.text, b.text) {
 		return 0.95, Variant
 	}
-	if a.abjad != b.abjad && len(a.bones) > 1 && a.bones == b.bones {
+	if a.abjad != b.abjad && len(a.bones) > 1 && a.bones == b.bones && (!a.vowels && !b.vowels || sameEnds(a.plain, b.plain)) {
 		return 0.88, Sound
 	}
 	best, how := 0.0, How("")
@@ -363,6 +485,25 @@ func wordSimilarity(a, b *part) (float64, How) {
 	return best, how
 }
 
+// sameSyllable reports whether two words are spellings of the same syllables.
+func sameSyllable(a, b, keyA, keyB string) bool {
+	const most = 2 // letters more
+	return keyA == keyB && len(keyA) > 1 && a[0] == b[0] && max(len(a), len(b))-min(len(a), len(b)) <= most
+}
+
+// sameEnds reports whether two words agree in that they begin, and end, with a vowel: abjads write those. Y and w can be either, and an h at
+// the end is not spoken.
+func sameEnds(a, b string) bool {
+	return agree(a[0], b[0], "aeiou", "yw") && agree(a[len(a)-1], b[len(b)-1], "aeiouywh", "")
+}
+
+func agree(a, b byte, vowels, either string) bool {
+	if strings.IndexByte(either, a) >= 0 || strings.IndexByte(either, b) >= 0 {
+		return true
+	}
+	return strings.IndexByte(vowels, a) >= 0 == (strings.IndexByte(vowels, b) >= 0)
+}
+
 // edits returns how many letters of a part may differ. Short parts are strict.
 func edits(length int) int {
 	switch {
@@ -375,8 +516,8 @@ func edits(length int) int {
 	}
 }
 
-// short compares a single letter with a word.
-func short(a, b *part) (float64, How) {
+// initial compares a single letter with a word.
+func initial(a, b *part) (float64, How) {
 	if len(a.plain) > 1 && len(b.plain) > 1 {
 		return 0, ""
 	}

@@ -4,29 +4,39 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/mozillazg/go-unidecode"
 	"golang.org/x/text/unicode/norm"
+
+	"kontor/modules/kit/names/latin"
 )
 
 // token is a word as it was written, and in Latin letters.
 type token struct {
-	written string
-	text    string
-	abjad   bool
+	latin.Word
+
+	text string // the first reading
 }
 
 // apostrophes are left out of words: they stand for sounds that other spellings omit.
 const apostrophes = "'’‘`´ʼʻʿʾʹ′＇"
 
-// tokens splits a name into words. Letters with dots or slashes between them are one word: "S.A.R.L.", "A/S".
-func tokens(text string) []token {
-	text = truncate(norm.NFKC.String(strings.ToValidUTF8(text, " ")))
+// tokens splits a name into words. Letters with dots or slashes between them are one word: "S.A.R.L.", "A/S". mandarin reads all Han
+// characters as Chinese.
+func tokens(text string, mandarin bool) []token {
+	var written, plain []string
+	for _, field := range strings.FieldsFunc(truncate(norm.NFKC.String(strings.ToValidUTF8(text, " "))), separates) {
+		for _, one := range undot(field) {
+			written, plain = append(written, one), append(plain, strings.Map(withoutMarks, one))
+		}
+	}
+	mandarin = mandarin || latin.Chinese(plain)
 	var all []token
-	for _, field := range strings.FieldsFunc(text, separates) {
-		for _, written := range undot(field) {
-			if t := fold(written); t.text != "" {
-				all = append(all, t)
-			}
+	for i, one := range plain {
+		words := latin.Words(one, mandarin)
+		if len(words) == 1 {
+			words[0].Written = written[i]
+		}
+		for _, w := range words {
+			all = append(all, token{w, w.Readings[0]})
 		}
 	}
 	return all
@@ -72,25 +82,6 @@ func undot(field string) []string {
 	}
 	flush()
 	return all
-}
-
-// fold writes a word in lower-case Latin letters.
-func fold(written string) token {
-	t := token{written: written}
-	var b strings.Builder
-	for _, r := range strings.ToLower(unidecode.Unidecode(strings.Map(withoutMarks, written))) {
-		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' {
-			b.WriteRune(r)
-		}
-	}
-	t.text = b.String()
-	for _, r := range written {
-		if unicode.In(r, unicode.Arabic, unicode.Hebrew) {
-			t.abjad = true
-			break
-		}
-	}
-	return t
 }
 
 // withoutMarks leaves out invisible letters, apostrophes, and the vowels that some Arabic and Hebrew texts mark.

@@ -37,7 +37,7 @@ func NewBuilder() *Builder {
 
 // Add adds a name of an entry. An entry may have several names, and a text may hold several ([Split]). Texts without letters are left out.
 func (b *Builder) Add(entry int, text string, kind Kind) {
-	for _, one := range Split(text) {
+	for _, one := range compared(text) {
 		b.add(entry, one, kind)
 	}
 }
@@ -68,6 +68,9 @@ func (b *Builder) term(p part) uint32 {
 	x.terms[p.plain] = t
 	x.texts = append(x.texts, p.plain)
 	x.postings = append(x.postings, nil)
+	if p.exact {
+		return t
+	}
 	x.keys[p.key] = append(x.keys[p.key], t)
 	x.bones[p.bones] = append(x.bones[p.bones], t)
 	for _, g := range gramsOf(p.plain) {
@@ -98,28 +101,71 @@ func (x *Index) Weigh(text string) float64 {
 	return 1 - math.Log1p(float64(len(x.postings[t])))/math.Log(float64(len(x.names)+2))/2
 }
 
-// eachTerm yields the words by which a name is found: its parts, and each two that stand side by side as one. Words that mean little
-// count only in a name without others.
+// eachTerm yields the words by which a name is found, in all readings: its parts, each two that stand side by side as one, and each with the
+// particles before it. Words that mean little count only in a name without others.
 func (n Name) eachTerm(yield func(part) bool) {
 	distinct := hasWord(n.parts)
-	for i, p := range n.parts {
-		if distinct && p.class != word && p.class != number {
-			continue
-		}
-		if !yield(keyed(p.plain, p)) {
-			return
-		}
-		if p.text != p.plain && !yield(keyed(p.text, p)) {
-			return
-		}
-		if i+1 < len(n.parts) && n.parts[i+1].class != form && !yield(keyed(p.plain+n.parts[i+1].plain, p)) {
-			return
+	for k := range readingsOf(n.parts) {
+		for i := range n.parts {
+			if k > 0 && k > len(n.parts[i].others) && (i+1 == len(n.parts) || k > len(n.parts[i+1].others)) {
+				continue // as in the first reading
+			}
+			p := n.parts[i].as(k)
+			if distinct && p.class != word && p.class != number {
+				continue
+			}
+			if !yield(keyed(p.plain, p)) || p.text != p.plain && !yield(keyed(p.text, p)) {
+				return
+			}
+			if i+1 < len(n.parts) && n.parts[i+1].class != form && !yield(keyed(p.plain+n.parts[i+1].as(k).plain, p)) {
+				return
+			}
+			if with := n.withParticles(i, k); with != "" && !yield(keyed(with, p)) {
+				return
+			}
 		}
 	}
 }
 
-func keyed(text string, p part) part {
-	return part{plain: text, key: sounds(text), bones: consonants(text), abjad: p.abjad, weight: p.weight, class: p.class}
+// withParticles returns a part with the particles before it as one word, such as "vanderbilt"; empty if there are none.
+func (n Name) withParticles(i, k int) string {
+	const most = 3
+	from := i
+	for from > 0 && i-from < most && (n.parts[from-1].class == particle || n.parts[from-1].class == common && len(n.parts[from-1].plain) < 4) {
+		from--
+	}
+	if from == i {
+		return ""
+	}
+	text := ""
+	for _, p := range n.parts[from : i+1] {
+		text += p.as(k).plain
+	}
+	return text
+}
+
+// mostSpelled is how many short parts that stand side by side may be the letters of a word.
+const mostSpelled = 12
+
+// eachSpelled yields the words that runs of short parts may be, as in "J O H N". They are looked up as they are.
+func (n Name) eachSpelled(yield func(part) bool) {
+	for i := range n.parts {
+		text := ""
+		for j := i; j < min(len(n.parts), i+mostSpelled) && short(&n.parts[j]); j++ {
+			text += n.parts[j].plain
+			if j > i+1 && !yield(part{plain: text, weight: 1, class: word}) {
+				return
+			}
+		}
+	}
+}
+
+func short(p *part) bool { return len(p.plain) < 4 && p.class != form && p.class != number }
+
+func keyed(text string, p *part) part {
+	t := part{plain: text, abjad: p.abjad, strict: p.strict, exact: p.exact, weight: p.weight, class: p.class}
+	t.key, t.bones = keysOf(text, p.exact)
+	return t
 }
 
 // Hit is an entry that a search found.
@@ -133,25 +179,22 @@ type Hit struct {
 // mostCompared bounds how many names of an index are compared with one query.
 const mostCompared = 200
 
-// Search returns the entries with a name that scores at least the threshold, the best first, each once. accepts may exclude entries
-// before they are compared; nil takes all.
+// Search returns the entries with a name that scores at least the threshold, the best first, each once. A text of an unknown kind is compared
+// as a person and as an organisation. accepts may exclude entries before they are compared; nil takes all.
 func (x *Index) Search(text string, kind Kind, threshold float64, accepts func(entry int) bool) []Hit {
 	best := map[int]Hit{}
-	for _, one := range Split(text) {
-		query := Parse(one, kind)
-		for _, id := range x.retrieve(query, accepts) {
+	for _, one := range compared(text) {
+		queries := queriesOf(one, kind)
+		for _, id := range x.retrieve(queries, accepts) {
 			name := x.names[id]
-			entryKind := name.kind
-			if entryKind == Unknown {
-				entryKind = kind
-			}
-			q := query
-			if kind != entryKind && kind == Unknown {
-				q = Parse(one, entryKind)
-			}
-			score, matches := Compare(q, Parse(name.text, entryKind), x.Weigh)
-			if score >= threshold && score > best[name.entry].Score {
-				best[name.entry] = Hit{name.entry, name.text, score, matches}
+			for _, query := range queries {
+				if len(queries) > 1 && name.kind != Unknown && name.kind != query.kind {
+					continue
+				}
+				score, matches := Compare(query, Parse(name.text, cmp.Or(name.kind, query.kind)), x.Weigh)
+				if score >= threshold && score > best[name.entry].Score {
+					best[name.entry] = Hit{name.entry, name.text, score, matches}
+				}
 			}
 		}
 	}
@@ -163,6 +206,14 @@ func (x *Index) Search(text string, kind Kind, threshold float64, accepts func(e
 	return hits
 }
 
+// queriesOf reads a text as its kind, or as each kind.
+func queriesOf(text string, kind Kind) []Name {
+	if kind == Unknown {
+		return []Name{Parse(text, Person), Parse(text, Organisation)}
+	}
+	return []Name{Parse(text, kind)}
+}
+
 // scratch is the memory of one search.
 type scratch struct {
 	names   []float32 // what matches of each name
@@ -172,8 +223,8 @@ type scratch struct {
 	counted []uint32
 }
 
-// retrieve returns the names that share the most weight with a query.
-func (x *Index) retrieve(query Name, accepts func(entry int) bool) []uint32 {
+// retrieve returns the names that share the most weight with queries of one text.
+func (x *Index) retrieve(queries []Name, accepts func(entry int) bool) []uint32 {
 	s, _ := x.scratch.Get().(*scratch)
 	defer func() {
 		for _, id := range s.touched {
@@ -183,19 +234,35 @@ func (x *Index) retrieve(query Name, accepts func(entry int) bool) []uint32 {
 		x.scratch.Put(s)
 	}()
 	n := uint32(0)
-	for p := range query.eachTerm {
-		n++
-		for t, likeness := range x.similar(p, s) {
-			weight := float32(likeness * p.weight * x.Weigh(x.texts[t]))
-			for _, id := range x.postings[t] {
-				if s.part[id] == n || accepts != nil && !accepts(x.names[id].entry) {
-					continue
-				}
-				if s.part[id] == 0 {
-					s.touched = append(s.touched, id)
-				}
-				s.part[id] = n
-				s.names[id] += weight
+	count := func(t uint32, weight float32) {
+		for _, id := range x.postings[t] {
+			if s.part[id] == n || accepts != nil && !accepts(x.names[id].entry) {
+				continue
+			}
+			if s.part[id] == 0 {
+				s.touched = append(s.touched, id)
+			}
+			s.part[id] = n
+			s.names[id] += weight
+		}
+	}
+	seen := map[string]bool{}
+	for _, query := range queries {
+		for p := range query.eachTerm {
+			if seen[p.plain] {
+				continue
+			}
+			seen[p.plain] = true
+			n++
+			for t, likeness := range x.similar(p, s) {
+				count(t, float32(likeness*p.weight*x.Weigh(x.texts[t])))
+			}
+		}
+		for p := range query.eachSpelled {
+			if t, known := x.terms[p.plain]; known && !seen[p.plain] {
+				seen[p.plain] = true
+				n++
+				count(t, float32(x.Weigh(p.plain)))
 			}
 		}
 	}
@@ -238,7 +305,9 @@ func (x *Index) similar(p part, s *scratch) map[uint32]float64 {
 			}
 		}
 	}
-	x.spelledLike(p.plain, s, add)
+	if !p.exact && !p.strict {
+		x.spelledLike(p.plain, s, add)
+	}
 	return found
 }
 

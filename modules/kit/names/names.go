@@ -5,9 +5,9 @@
 // names of a list that score at least a threshold, and weighs parts by how rare they are in the list. [Signals] lower a score by a
 // birth date or a country that contradicts.
 //
-// Scores are no probabilities. Parts are compared as Latin letters: Unidecode's tables write other alphabets in Latin, word by word.
-// Arabic and Hebrew omit vowels, so that their parts are compared by their consonants. Chinese characters are read in Mandarin, also
-// where the name is Japanese.
+// Scores are no probabilities. Parts are compared as Latin letters, in all readings that the package latin has for the script, and as the
+// letters that they look like. Arabic and Hebrew omit vowels, so that their parts are compared by their consonants. Names in Chinese
+// characters that are not Chinese match the same characters only.
 //
 // The package keeps no state beyond an Index, calls no other service, and may be used by several goroutines.
 package names
@@ -75,32 +75,63 @@ type part struct {
 	bones   string  // the consonants
 	class   class   // what kind of word it is
 	abjad   bool    // from a script that omits vowels
+	vowels  bool    // from one that writes the vowels at both ends
+	strict  bool    // a syllable, of which no letter differs
+	exact   bool    // only the same characters match
 	weight  float64 // by class and length
+	others  []reading
+}
+
+// reading is another way to write a part in Latin letters.
+type reading struct{ text, key, bones string }
+
+// as returns the part in one of its readings. The first one is the part itself, and those after the last are as well.
+func (p *part) as(n int) *part {
+	if n == 0 || n > len(p.others) {
+		return p
+	}
+	read, other := *p, p.others[n-1]
+	read.plain, read.text, read.key, read.bones, read.others = other.text, other.text, other.key, other.bones, nil
+	return &read
+}
+
+// readingsOf returns in how many ways the parts are read.
+func readingsOf(parts []part) int {
+	most := 0
+	for _, p := range parts {
+		most = max(most, len(p.others))
+	}
+	return most + 1
 }
 
 // Name is a name prepared to be compared.
 type Name struct {
-	kind  Kind
-	parts []part
-	whole string // all words in their order, without spaces
+	kind   Kind
+	parts  []part
+	wholes []string // all words in their order, without spaces, in each reading
 }
 
 // Parse prepares a name. A text without letters and digits has no parts and matches nothing. Letters after the first 500 and parts
 // after the first 32 are ignored.
 func Parse(text string, kind Kind) Name {
 	n := Name{kind: kind, parts: readParts(text, kind)}
-	var whole strings.Builder
-	for _, p := range n.parts {
-		if p.class == word || p.class == common || p.class == particle {
-			whole.WriteString(p.plain)
+	for k := range readingsOf(n.parts) {
+		var whole strings.Builder
+		for i := range n.parts {
+			if p := n.parts[i].as(k); p.class == word || p.class == common || p.class == particle {
+				whole.WriteString(p.plain)
+			}
 		}
+		n.wholes = append(n.wholes, whole.String())
 	}
-	n.whole = whole.String()
 	return n
 }
 
-// aliases separates the names in a text that holds several.
-var aliases = regexp.MustCompile(`(?i)\s*(?:;|(?:\s|[(,])(?:a\.k\.a\.|aka|alias|f\.k\.a\.|fka|formerly)\s)\s*|/`)
+// aliases separates the names in a text that holds several, and aliasWords by words alone.
+var (
+	aliasWords = regexp.MustCompile(`(?i)\s*(?:;|(?:\s|[(,])(?:a\.k\.a\.|aka|alias|f\.k\.a\.|fka|formerly)\s)\s*`)
+	aliases    = regexp.MustCompile(aliasWords.String() + `|/`)
+)
 
 // Split returns the names in a text: lists write "Al-Qa'ida/Islamic Army" and "X a.k.a. Y" in one field. Usually it is one.
 func Split(text string) []string {
@@ -114,6 +145,23 @@ func Split(text string) []string {
 		}
 	}
 	return pieces
+}
+
+// MaxNames is how many names of one text are compared.
+const MaxNames = 5
+
+// compared returns what to compare of a text: the names in it, and the whole without what separates them. A slash or "alias" within a
+// single name would hide it otherwise.
+func compared(text string) []string {
+	pieces := Split(text)
+	whole := strings.Join(aliasWords.Split(text, -1), " ")
+	if len(pieces) > 1 {
+		whole = strings.Join(pieces, " ")
+	}
+	if whole == text {
+		return pieces
+	}
+	return append(pieces[:min(len(pieces), MaxNames)], whole)
 }
 
 // Empty reports whether the name has no parts.

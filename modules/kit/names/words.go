@@ -28,13 +28,14 @@ type meaning struct {
 type vocabulary struct {
 	phrases map[string]meaning
 	nick    map[string][]string // a name and the names that it is short for, or that are short for it
+	spelled map[string]meaning  // organisation types without spaces
 	long    []string            // organisation types of one long word, which are often misspelled
 }
 
 var classes = map[string]class{"form": form, "title": title, "particle": particle, "common": common, "number": number, "same": word}
 
 var words = sync.OnceValue(func() vocabulary {
-	v := vocabulary{phrases: map[string]meaning{}, nick: map[string][]string{}}
+	v := vocabulary{phrases: map[string]meaning{}, nick: map[string][]string{}, spelled: map[string]meaning{}}
 	for line := range strings.Lines(wordList) {
 		name, variants, found := strings.Cut(strings.TrimSpace(line), ":")
 		if !found || strings.HasPrefix(name, "#") {
@@ -54,6 +55,9 @@ var words = sync.OnceValue(func() vocabulary {
 			}
 			if _, taken := v.phrases[text]; !taken {
 				v.phrases[text] = meaning{classes[name], folded[0]}
+				if joined := strings.ReplaceAll(text, " ", ""); classes[name] == form && len(joined) > 2 {
+					v.spelled[joined] = v.phrases[text]
+				}
 				if classes[name] == form && len(text) >= longForm && !strings.Contains(text, " ") {
 					v.long = append(v.long, text)
 				}
@@ -65,7 +69,7 @@ var words = sync.OnceValue(func() vocabulary {
 
 func foldPhrase(text string) string {
 	var all []string
-	for _, t := range tokens(text) {
+	for _, t := range tokens(text, true) {
 		all = append(all, t.text)
 	}
 	return strings.Join(all, " ")
@@ -73,11 +77,11 @@ func foldPhrase(text string) string {
 
 // readParts splits a name into its parts.
 func readParts(text string, kind Kind) []part {
-	rest := tokens(text)
+	rest := tokens(text, kind == Organisation)
 	v := words()
 	var parts []part
 	for len(rest) > 0 && len(parts) < maxParts {
-		p, used := v.read(rest, kind, len(parts) == 0)
+		p, used := v.read(rest, kind, parts)
 		if last := len(parts) - 1; p.class == number && last >= 0 && joinsNumber(parts[last], p) {
 			parts[last].text = sum(parts[last].text, p.text)
 			parts[last].written += " " + p.written
@@ -90,9 +94,13 @@ func readParts(text string, kind Kind) []part {
 	return parts
 }
 
-// read reads the longest phrase at the beginning of the words, and returns how many words it has.
-func (v vocabulary) read(rest []token, kind Kind, first bool) (p part, used int) {
-	for n := min(maxPhrase, len(rest)); n > 0; n-- {
+// read reads the longest phrase at the beginning of the words, and returns how many words it has. before are the parts before them.
+func (v vocabulary) read(rest []token, kind Kind, before []part) (p part, used int) {
+	most := min(maxPhrase, len(rest))
+	if rest[0].Syllable && kind == Person {
+		most = 0 // it is no particle or title that sounds the same
+	}
+	for n := most; n > 0; n-- {
 		var b strings.Builder
 		for i, t := range rest[:n] {
 			if i > 0 {
@@ -101,19 +109,27 @@ func (v vocabulary) read(rest []token, kind Kind, first bool) (p part, used int)
 			b.WriteString(t.text)
 		}
 		m, found := v.phrases[b.String()]
-		if !found || !applies(m.class, kind, n, len(rest)) {
+		if !found && n > 1 && kind != Person { // "Sp.z.o.o", "G m b H"
+			m, found = v.spelled[strings.ReplaceAll(b.String(), " ", "")]
+			found = found && longest(rest[:n]) < 4
+		}
+		lettersOfName := kind == Person && m.class == form && n > 1 && longest(rest[:n]) == 1
+		if !found || lettersOfName || !applies(m.class, kind, n, len(rest)) || m.class == particle && isInitial(rest, before) {
 			continue
 		}
-		p = part{written: rest[0].written, plain: rest[0].text, text: m.text, class: m.class}
+		p = part{written: rest[0].Written, plain: rest[0].text, text: m.text, class: m.class}
 		for _, t := range rest[1:n] {
-			p.written += " " + t.written
+			p.written += " " + t.Written
 			p.plain += t.text
 		}
 		return p, n
 	}
 	t := rest[0]
-	p = part{written: t.written, plain: t.text, text: t.text, abjad: t.abjad}
-	if n, isNumber := readNumber(t, kind, first); isNumber {
+	p = part{written: t.Written, plain: t.text, text: t.text, abjad: t.Abjad, vowels: t.Vowels, strict: t.Syllable, exact: t.Exact}
+	for _, r := range t.Readings[1:] {
+		p.others = append(p.others, reading{text: r})
+	}
+	if n, isNumber := readNumber(t, kind, len(before) == 0); isNumber {
 		p.class, p.text = number, n
 	} else if m, isForm := v.misspelled(t.text, kind); isForm {
 		p.class, p.text = form, m
@@ -122,6 +138,24 @@ func (v vocabulary) read(rest []token, kind Kind, first bool) (p part, used int)
 		p.text = p.plain
 	}
 	return p, 1
+}
+
+// isInitial reports whether the first word is one letter that is an initial rather than "b." for bin: it begins the name, or stands beside
+// another letter.
+func isInitial(words []token, before []part) bool {
+	if len(words[0].text) > 1 {
+		return false
+	}
+	return len(before) == 0 || len(before[len(before)-1].plain) == 1 || len(words) > 1 && len(words[1].text) == 1
+}
+
+// longest returns the length of the longest word.
+func longest(words []token) int {
+	n := 0
+	for _, w := range words {
+		n = max(n, len(w.text))
+	}
+	return n
 }
 
 // misspelled returns the organisation type that a long word means.
@@ -160,7 +194,7 @@ func readNumber(t token, kind Kind, first bool) (string, bool) {
 		}
 		return "0", true
 	}
-	if kind == Person || first || t.written != strings.ToUpper(t.written) {
+	if kind == Person || first || t.Written != strings.ToUpper(t.Written) {
 		return "", false
 	}
 	if n, isRoman := romans[t.text]; isRoman {
@@ -204,10 +238,19 @@ func finish(parts []part) {
 		p := &parts[i]
 		p.weight = weigh(p.class, len(p.text))
 		if p.class == word || p.class == common || p.class == particle {
-			p.key = sounds(p.plain)
-			p.bones = consonants(p.plain)
+			p.key, p.bones = keysOf(p.plain, p.exact)
+			for k := range p.others {
+				p.others[k].key, p.others[k].bones = keysOf(p.others[k].text, p.exact)
+			}
 		}
 	}
+}
+
+func keysOf(text string, exact bool) (key, bones string) {
+	if exact {
+		return "", ""
+	}
+	return sounds(text), consonants(text)
 }
 
 // weigh returns the weight of a part before its rareness is known.

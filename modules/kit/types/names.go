@@ -10,6 +10,25 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
+// NoFirstName is the first name of people who have one name only, which is their last name then.
+const NoFirstName = "-"
+
+// FirstName returns the first name of a person: a dash of any kind stands for none.
+func FirstName(s string) string {
+	if r, size := utf8.DecodeRuneInString(s); size > 0 && size == len(s) && (unicode.Is(unicode.Pd, r) || r == '\u2212') {
+		return NoFirstName
+	}
+	return s
+}
+
+// FullName returns the names of a person in one text.
+func FullName(first, last string) string {
+	if first == "" || first == NoFirstName {
+		return last
+	}
+	return strings.TrimSpace(first + " " + last)
+}
+
 // MaxDisplayName is the longest display name in characters.
 const MaxDisplayName = 100
 

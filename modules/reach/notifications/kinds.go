@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"kontor/modules/kit/event"
+	"kontor/modules/kit/hit"
 	"kontor/modules/reach/deliveries"
 	"kontor/server/access"
 	"kontor/store"
@@ -34,6 +35,7 @@ var kinds = withKeys(map[event.Kind]kind{
 	event.KYCDocumentExpiring:   {system: true, channels: []string{deliveries.Email}},
 	event.KYCDecisionPending:    {},
 	event.KYCDecisionClosed:     {},
+	event.ScreeningEscalated:    {system: true, channels: []string{deliveries.Email}},
 	event.TaskAssigned:          {channels: []string{deliveries.Email}},
 	event.TaskStatusChanged:     {},
 	event.TaskDue:               {channels: []string{deliveries.Email}},
@@ -69,6 +71,8 @@ func linkPath(recType, recID, customerID string) string {
 		return "/chats/" + recID
 	case recType == access.Services.Name && known:
 		return "/admin/services/" + recID
+	case recType == hit.Type.Name && known:
+		return "/screening/hits/" + recID
 	case recType == access.Webhooks.Name && known:
 		return "/admin/webhooks/" + recID
 	case recType == access.Users.Name || recType == access.Sessions.Name || recType == access.Credentials.Name:

@@ -30,6 +30,7 @@ var values = map[event.Kind]map[string]any{
 	event.WebhookDisabled:       {"Host": "hooks.example", "Days": 5},
 	event.KYCDocumentExpiring:   {"Name": "Vreni Muster", "Document": "passport", "Date": "2026-02-28"},
 	event.KYCDecisionPending:    {"Name": "Vreni Muster"},
+	event.ScreeningEscalated:    {},
 	event.KYCDecisionClosed:     {"Name": "Vreni Muster", "Status": "decision_confirmed"},
 	event.TaskAssigned:          {"Title": "Sign the form"},
 	event.TaskStatusChanged:     {"Title": "Sign the form", "From": "pending", "To": "completed"},

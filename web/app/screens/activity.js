@@ -10,7 +10,7 @@ import { Icon } from '../ui/icon.js';
 
 const ICONS = {
   message_received: 'chats', customer_created: 'customers', customer_status_changed: 'roles', kyc_document_expiring: 'card',
-  kyc_decision_pending: 'roles', kyc_decision_closed: 'roles', customer_notice: 'home',
+  kyc_decision_pending: 'roles', kyc_decision_closed: 'roles', screening_escalated: 'roles', customer_notice: 'home',
   task_assigned: 'tasks', task_status_changed: 'tasks', task_due: 'clock', password_changed: 'key', new_device_login: 'device',
   credential_added: 'key', credential_removed: 'key', factor_changed: 'key', service_token_expiring: 'key',
   access_expiring: 'key', webhook_paused: 'deliveries',

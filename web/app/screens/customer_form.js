@@ -5,6 +5,7 @@ import { CountryField } from '../ui/country.js';
 import { DateField } from '../ui/date_field.js';
 import { Dialog } from '../ui/dialog.js';
 import { useAction } from '../ui/feedback.js';
+import { FirstNameField } from '../ui/first_name.js';
 import { Actions, Field, Form, useForm, useEditedRecord } from '../ui/form.js';
 import { Duplicates, findDuplicates, rememberDistinct } from './duplicates.js';
 import { useNewerRecord } from './newer_record.js';
@@ -61,7 +62,7 @@ export function CustomerDialog({ customer, etag, close, done, compare }) {
   return html`<${Dialog} title=${customer ? t('customers.edit') : t('customers.new')} close=${close} wide>
     <${Form} form=${form}>
       <div class="fields">
-        <${Field} form=${form} name="first_name" label=${t('field.first_name')} autocomplete="off" />
+        <${FirstNameField} form=${form} label=${t('field.first_name')} autocomplete="off" />
         <${Field} form=${form} name="last_name" label=${t('field.last_name')} autocomplete="off" />
         <${Field} form=${form} name="email" type="email" label=${t('field.email')} autocomplete="off" />
         <${Field} form=${form} name="phone" type="tel" label=${t('field.phone')} optional hint="+41 79 123 45 67" autocomplete="off" />

@@ -12,8 +12,8 @@ export const HitStatus = ({ of }) => html`<${Badge} group="hit_status" value=${o
 export const HitsOfCase = ({ hits }) => hits?.length > 0 && html`<${Card} title=${t('review.hits')}>
   <ul class="items">${hits.map((hit) => html`<li key=${hit.id}>
     <div class="grow two-lines">
-      <a href=${`/screening/hits/${hit.id}`}><bdi>${hit.entry_name}</bdi></a>
-      <span>${hit.list} · ${percent(hit.score, 1)} %</span>
+      <a href=${`/screening/hits/${hit.id}`}><bdi>${hit.cause ? t(`screening.doubt.${hit.cause}`) : hit.entry_name}</bdi></a>
+      ${!hit.cause && html`<span>${hit.list} · ${percent(hit.score, 1)} %</span>`}
     </div>
     <${HitStatus} of=${hit} />
   </li>`)}</ul>

@@ -5,6 +5,7 @@ import { session } from '../session.js';
 import { CountryField } from '../ui/country.js';
 import { DateField } from '../ui/date_field.js';
 import { Dialog } from '../ui/dialog.js';
+import { FirstNameField } from '../ui/first_name.js';
 import { Actions, Field, Form, useForm, useEditedRecord } from '../ui/form.js';
 import { requestBody, valuesOf } from './customer_form.js';
 import { useNewerRecord } from './newer_record.js';
@@ -52,7 +53,7 @@ export function MyDataDialog({ customer, etag, close, done }) {
     <${Form} form=${form}>
       <p class="fine">${t('form.needed_note')}</p>
       <div class="fields">
-        <${Field} form=${form} name="first_name" label=${needed('field.first_name')} autocomplete="given-name" ...${required} />
+        <${FirstNameField} form=${form} label=${needed('field.first_name')} autocomplete="given-name" ...${required} />
         <${Field} form=${form} name="last_name" label=${needed('field.last_name')} autocomplete="family-name" ...${required} />
         <${Field} form=${form} name="email" type="email" label=${needed('field.email')} autocomplete="email" ...${required} />
         <${Field} form=${form} name="phone" type="tel" label=${t('field.phone')} hint="+41 79 123 45 67" autocomplete="tel" />

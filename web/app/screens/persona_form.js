@@ -1,14 +1,16 @@
 import { html, useMemo } from '../lib.js';
 import { api, idempotencyKey } from '../api.js';
+import { namesOf } from '../customers.js';
 import { t, term } from '../i18n.js';
 import { CountryField } from '../ui/country.js';
 import { DateField } from '../ui/date_field.js';
 import { Dialog } from '../ui/dialog.js';
+import { FirstNameField } from '../ui/first_name.js';
 import { Actions, Field, Form, useForm, useEditedRecord } from '../ui/form.js';
 import { PersonaPicker } from '../ui/picker.js';
 
 /** A persona's full name. */
-export const personaName = (persona) => [persona?.first_name, persona?.last_name].filter(Boolean).join(' ');
+export const personaName = namesOf;
 
 const RELATIONS = [
   'spouse', 'parent', 'child', 'guardian', 'legal_representative', 'beneficial_owner', 'authorised_signatory', 'other',
@@ -34,7 +36,7 @@ export function PersonaDialog({ persona, initial, etag, close, done }) {
   return html`<${Dialog} title=${persona ? t('personas.edit') : t('personas.new')} close=${close}>
     <${Form} form=${form}>
       <div class="fields">
-        <${Field} form=${form} name="first_name" label=${t('field.first_name')} autocomplete="off" />
+        <${FirstNameField} form=${form} label=${t('field.first_name')} autocomplete="off" />
         <${Field} form=${form} name="last_name" label=${t('field.last_name')} autocomplete="off" />
         <${DateField} form=${form} name="date_of_birth" label=${t('field.date_of_birth')} />
         <${DateField} form=${form} name="date_of_death" label=${t('field.date_of_death')} optional />

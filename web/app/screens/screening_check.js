@@ -32,13 +32,14 @@ function Match({ query, match }) {
   </section>`;
 }
 
-function Result({ query, matches, lists }) {
+function Result({ query, matches, doubt, lists }) {
   if (!lists.length) {
     return html`<${Notice} tone="warn" title=${t('screening.none')}>${t('screening.nothing_compared')}<//>`;
   }
   const label = ({ name, version, entries }) => `${[name, version].filter(Boolean).join(' ')} (${number(entries)})`;
   const searched = lists.map(label).join(', ');
   return html`<${Card} title=${t('screening.matches', { n: matches.length })}>
+    ${doubt && html`<${Notice} tone="warn" title=${t(`screening.doubt.${doubt}`)}>${t('screening.doubt_text')}<//>`}
     ${matches.length
       ? html`<div class="stack">${matches.map((one) => html`<${Match} key=${one.entry_id} query=${query} match=${one} />`)}</div>`
       : html`<${Empty} icon="check" title=${t('screening.no_match')} />`}

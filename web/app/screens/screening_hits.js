@@ -25,7 +25,10 @@ const NIL = '00000000-0000-0000-0000-000000000000';
 const columns = () => [
   { key: 'subject', label: t('screening.subject'), sort: 'subject_name', cell: (row) => html`<bdi>${row.subject_name}</bdi>` },
   { key: 'type', minor: true, label: t('field.type'), cell: (row) => t(`screening.subject.${row.subject_type}`) },
-  { key: 'entry', label: t('screening.entry'), sort: 'entry_name', cell: (row) => html`<bdi class="listed">${row.entry_name}</bdi>` },
+  {
+    key: 'entry', label: t('screening.entry'), sort: 'entry_name',
+    cell: (row) => (row.cause ? t(`screening.doubt.${row.cause}`) : html`<bdi class="listed">${row.entry_name}</bdi>`),
+  },
   { key: 'list', minor: true, label: t('screening.list'), sort: 'list', cell: (row) => row.list },
   { key: 'score', label: t('screening.score'), sort: 'score', cell: (row) => `${percent(row.score, 1)} %` },
   { key: 'status', label: t('field.state'), sort: 'status', cell: (row) => html`<${HitStatus} of=${row} />` },
@@ -47,6 +50,11 @@ export function ScreeningHits() {
       empty=${html`<${Empty} icon="check" title=${t('screening.no_hits')}>${t('screening.no_hits_text')}<//>`} />`;
 }
 
+/** The comparison with the present identity, which stands beside that of the hit. */
+const Later = ({ later }) => html`<${Notice} tone="warn" title=${t('screening.later')}>
+  <bdi>${later.subject.name}</bdi> ${date(later.subject.date_of_birth)}: ${later.score > 0
+  ? t('screening.alike', { n: percent(later.score, 1) }) : t('screening.not_alike')}. ${t('screening.later_text')}<//>`;
+
 function BothSides({ hit }) {
   const { subject, entry } = hit;
   const parts = hit.matched.map((part) => [part.query, part.entry]);
@@ -55,7 +63,10 @@ function BothSides({ hit }) {
   const places = (codes) => codes.map(country).join(', ');
   const name = html`<${MarkedName} name=${subject.name} parts=${parts} />`;
   return html`<${Card} title=${t('screening.both_sides')}>
-    ${!entry && html`<${Notice} tone="info">${t('screening.not_listed')}<//>`}
+    ${hit.cause && html`<${Notice} tone="warn" title=${t(`screening.doubt.${hit.cause}`)}>${t('screening.doubt_text')}<//>`}
+    ${hit.escalation && html`<${Notice} tone="warn">${t(`screening.escalation.${hit.escalation}`)}<//>`}
+    ${hit.later && html`<${Later} later=${hit.later} />`}
+    ${!entry && !hit.cause && html`<${Notice} tone="info">${t('screening.not_listed')}<//>`}
     <${Compare} caption=${t('screening.both_sides')} heads=${[t(`screening.subject.${hit.subject_type}`), hit.list]} rows=${[
       [t('field.name'), hit.customer_id ? html`<a href=${`/customers/${hit.customer_id}`}>${name}</a>` : name,
         html`<${MarkedName} name=${hit.entry_name} parts=${parts.map(([own, other]) => [other, own])} />`],

@@ -1,6 +1,7 @@
 import { html, useId, useLayoutEffect, useRef, useState } from '../lib.js';
 import { may } from '../access.js';
 import { api } from '../api.js';
+import { namesOf } from '../customers.js';
 import { t } from '../i18n.js';
 import { useDebounced } from '../list.js';
 import { learnUsers, myId, nameOf, signInNameOf, usePeople } from '../people.js';
@@ -134,7 +135,7 @@ async function findRecords(type, text, first) {
 
 const firstOf = (path, note) => async () => {
   const { data } = await api.get(path, { limit: SHOWN, sort: 'last_name' });
-  return data.map((row) => ({ id: row.id, name: `${row.first_name} ${row.last_name}`.trim(), note: row[note] }));
+  return data.map((row) => ({ id: row.id, name: namesOf(row), note: row[note] }));
 };
 
 const findCustomers = (text) => findRecords('customers', text, firstOf('/v1/customers', 'email'));

@@ -1414,6 +1414,8 @@ export interface ScreeningHitsQuery {
     subject_type?: Filter;
     subject_id?: Filter;
     subject_name?: Filter;
+    cause?: Filter;
+    escalation?: Filter;
     customer_id?: Filter;
     created_at?: Filter;
     updated_at?: Filter;

@@ -1530,6 +1530,7 @@ export interface AuditFirstBad {
 }
 
 export interface PersonaCreateInput {
+  /** - for a person with one name only, which is the last name. */
   first_name: string;
   last_name: string;
   date_of_birth: string;
@@ -1657,7 +1658,7 @@ export interface PersonaLinkInput {
 export interface CustomerCreateInput {
   /** Default: individual. */
   type?: CustomerType;
-  /** Required for an individual. */
+  /** Required for an individual. - for a person with one name only, which is the last name. */
   first_name?: string;
   /** The name of a business. */
   last_name: string;
@@ -1917,7 +1918,10 @@ export type CustomerPendingDecisionState = 'pending' | 'confirmed' | 'rejected' 
 
 export interface Hit {
   id: string;
-  /** open; pending: a decision waits for a second person; dismissed; confirmed; closed: the names do not match any more. */
+  /**
+   * open; pending: a decision waits for a second person; dismissed; confirmed; closed: the entry is not listed any more, or
+   * has other names.
+   */
   status: HitStatus;
   /** How alike the names are, less what contradicts. */
   score: number;
@@ -1930,7 +1934,7 @@ export interface Hit {
   entry_name: string;
   subject_type: HitSubjectType;
   subject_id: string;
-  /** As it was compared last. */
+  /** As it was compared when the hit was opened. */
   subject_name: string;
   /** The customer whose verification the hit can block: the subject itself, or the customer of a payer. null for a persona. */
   customer_id: string | null;
@@ -1946,6 +1950,16 @@ export interface Hit {
   /** When the decision took effect. */
   decided_at: string | null;
   decided_by: string | null;
+  /**
+   * Why a person must look at a name that is like no entry; missing from all other hits. Such a hit has no list and no
+   * entry.
+   */
+  cause?: HitCause;
+  /**
+   * Who may not decide because the hit is about them: all reviewers but administrators, or everyone. Missing from all other
+   * hits.
+   */
+  escalation?: HitEscalation;
   version: number;
   /**
    * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
@@ -1959,6 +1973,10 @@ export type HitStatus = 'open' | 'pending' | 'dismissed' | 'confirmed' | 'closed
 export type HitSubjectType = 'customer' | 'persona' | 'payer';
 
 export type HitDecision = 'dismissed' | 'confirmed' | '';
+
+export type HitCause = 'mixed_scripts' | 'many_parts' | 'single_letters';
+
+export type HitEscalation = 'reviewers' | 'everyone';
 
 export interface CustomerSubmitInput {
   /** The time at which a reviewer verified the customer. Ignored from other callers. */
@@ -3320,7 +3338,10 @@ export type ScreeningListFormat = 'seco' | 'un' | 'eu' | 'ofac' | 'opensanctions
 
 export interface ScreeningHitDetails {
   id: string;
-  /** open; pending: a decision waits for a second person; dismissed; confirmed; closed: the names do not match any more. */
+  /**
+   * open; pending: a decision waits for a second person; dismissed; confirmed; closed: the entry is not listed any more, or
+   * has other names.
+   */
   status: ScreeningHitDetailsStatus;
   /** How alike the names are, less what contradicts. */
   score: number;
@@ -3333,7 +3354,7 @@ export interface ScreeningHitDetails {
   entry_name: string;
   subject_type: ScreeningHitDetailsSubjectType;
   subject_id: string;
-  /** As it was compared last. */
+  /** As it was compared when the hit was opened. */
   subject_name: string;
   /** The customer whose verification the hit can block: the subject itself, or the customer of a payer. null for a persona. */
   customer_id: string | null;
@@ -3349,12 +3370,24 @@ export interface ScreeningHitDetails {
   /** When the decision took effect. */
   decided_at: string | null;
   decided_by: string | null;
+  /**
+   * Why a person must look at a name that is like no entry; missing from all other hits. Such a hit has no list and no
+   * entry.
+   */
+  cause?: ScreeningHitDetailsCause;
+  /**
+   * Who may not decide because the hit is about them: all reviewers but administrators, or everyone. Missing from all other
+   * hits.
+   */
+  escalation?: ScreeningHitDetailsEscalation;
   version: number;
   subject: ScreeningSubject;
   /** As the list has it now; null if it is not listed any more. */
   entry: ScreeningListedEntry | null;
   /** Which parts of the names matched: query is the part of the record. */
   matched: ScreeningEvidence[];
+  /** The comparison with the present identity, if it has changed since the hit was opened; otherwise null. */
+  later: ScreeningComparison | null;
   /** Newest first. */
   history: ScreeningHitChange[];
   /**
@@ -3369,6 +3402,10 @@ export type ScreeningHitDetailsStatus = 'open' | 'pending' | 'dismissed' | 'conf
 export type ScreeningHitDetailsSubjectType = 'customer' | 'persona' | 'payer';
 
 export type ScreeningHitDetailsDecision = 'dismissed' | 'confirmed' | '';
+
+export type ScreeningHitDetailsCause = 'mixed_scripts' | 'many_parts' | 'single_letters';
+
+export type ScreeningHitDetailsEscalation = 'reviewers' | 'everyone';
 
 export interface ScreeningSubject {
   /** The name that matched. */
@@ -3399,6 +3436,15 @@ export interface ScreeningEvidence {
   score: number;
 }
 
+export interface ScreeningComparison {
+  subject: ScreeningSubject;
+  /** 0: the names are not alike. */
+  score: number;
+  /** Which parts of the names matched. */
+  matched: ScreeningEvidence[];
+  compared_at: string;
+}
+
 export interface ScreeningHitChange {
   action: ScreeningHitAction;
   /** After the change. */
@@ -3410,7 +3456,7 @@ export interface ScreeningHitChange {
   changed_by: string;
 }
 
-export type ScreeningHitAction = 'opened' | 'changed' | 'reopened' | 'closed' | 'proposed' | 'withdrawn' | 'decided';
+export type ScreeningHitAction = 'opened' | 'changed' | 'reopened' | 'closed' | 'proposed' | 'withdrawn' | 'decided' | 'escalated';
 
 export type ScreeningHitStatus = 'open' | 'pending' | 'dismissed' | 'confirmed' | 'closed';
 
@@ -3448,6 +3494,8 @@ export type ScreeningCheckType = 'individual' | 'business';
 export interface ScreeningResult {
   /** The best first. */
   matches: ScreeningMatch[];
+  /** Why a person must look at the name: a program cannot compare it well. Missing from most answers. */
+  doubt?: ScreeningResultDoubt;
   /** The lists that were searched. Empty: none is loaded, and nothing was compared. */
   lists: ScreeningListState[];
 }
@@ -3472,6 +3520,8 @@ export interface ScreeningMatch {
 }
 
 export type ScreeningMatchType = 'individual' | 'business' | '';
+
+export type ScreeningResultDoubt = 'mixed_scripts' | 'many_parts' | 'single_letters';
 
 export interface ScreeningListState {
   name: string;
