@@ -92,7 +92,7 @@ func (s *Service) reviewEndpoints(staff []string) []endpoint.Endpoint {
 			Handle:  endpoint.JSON(http.StatusOK, s.Reasons)},
 		{Name: "customers.kyc_confirm", Method: http.MethodPost, Path: "/v1/customers/{id}/kyc/decisions/{decision_id}/confirm", Roles: staff,
 			Access: update, Summary: "Confirm a decision as the second person.", Assurance: endpoint.Fresh,
-			Faults: append([]apierr.Kind{apierr.MembersMissing, apierr.ScreeningOpen, apierr.Unavailable}, second...), Handle: endpoint.JSON(http.StatusOK, s.Confirm)},
+			Faults: append([]apierr.Kind{apierr.DecisionOutdated, apierr.MembersMissing, apierr.ScreeningOpen, apierr.Unavailable}, second...), Handle: endpoint.JSON(http.StatusOK, s.Confirm)},
 		{Name: "customers.kyc_refuse", Method: http.MethodPost, Path: "/v1/customers/{id}/kyc/decisions/{decision_id}/reject", Roles: staff,
 			Access: update, Summary: "Reject a decision as the second person.", Assurance: endpoint.Fresh, Faults: second,
 			Handle: endpoint.JSON(http.StatusOK, s.RejectDecision)},

@@ -58,6 +58,7 @@ type Task struct {
 	logs           []logEntry
 	clientMetadata string // metadata without the logs, with at least one member
 
+	byStaff bool
 	version int64
 }
 
@@ -140,7 +141,7 @@ func (s *Service) SetQuota(q records.Quota) { s.quota = q }
 func (s *Service) Create(ctx context.Context, in CreateInput) (Task, error) {
 	t := in.task
 	t.ID, t.CustomerID, t.Status, t.version = store.NewID(), in.CustomerID, Pending, 1
-	t.CreatedAt, t.CreatedBy = s.db.Now(), access.From(ctx).UserID
+	t.CreatedAt, t.CreatedBy, t.byStaff = s.db.Now(), access.From(ctx).UserID, access.From(ctx).ActsForBank(access.Tasks)
 	for _, a := range in.assignees {
 		t.assignees = append(t.assignees, a.assigned(t.ID, t.CreatedAt))
 	}
@@ -220,6 +221,10 @@ func (s *Service) Mine(ctx context.Context, in MineInput) (list.Page[Task], erro
 		return taskList.Page(ctx, s.db, in.Query.WithText(in.Text, source), append([]list.Where{table.Visible(caller)}, conditions...)...)
 	}
 	own := list.Where{SQL: "task_members.user_id = $1", Args: []any{caller.UserID}}
+	if !caller.ActsForBank(access.Tasks) { // what they have created for the bank is theirs no more
+		own.SQL += " AND (tasks.created_by <> $1 OR tasks.by_staff = FALSE OR tasks.assignees LIKE $2)"
+		own.Args = append(own.Args, `%"user_id":"`+caller.UserID+`"%`)
+	}
 	return memberList.Page(ctx, s.db, in.Query.WithText(in.Text, source), append([]list.Where{own}, conditions...)...)
 }
 

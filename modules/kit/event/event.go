@@ -21,6 +21,7 @@ const (
 	CustomerNotice        Kind = "customer_notice" // a message that staff wrote
 	KYCDecisionPending    Kind = "kyc_decision_pending"
 	KYCDecisionClosed     Kind = "kyc_decision_closed"
+	KYCCaseEscalated      Kind = "kyc_case_escalated" // to administrators: no reviewer may work on it
 	TaskAssigned          Kind = "task_assigned"
 	TaskStatusChanged     Kind = "task_status_changed"
 	TaskDue               Kind = "task_due"

@@ -31,6 +31,7 @@ var values = map[event.Kind]map[string]any{
 	event.KYCDocumentExpiring:   {"Name": "Vreni Muster", "Document": "passport", "Date": "2026-02-28"},
 	event.KYCDecisionPending:    {"Name": "Vreni Muster"},
 	event.KYCDecisionClosed:     {"Name": "Vreni Muster", "Status": "decision_confirmed"},
+	event.KYCCaseEscalated:      {"Reason": "escalated_no_reviewer"},
 	event.TaskAssigned:          {"Title": "Sign the form"},
 	event.TaskStatusChanged:     {"Title": "Sign the form", "From": "pending", "To": "completed"},
 	event.PasswordChanged:       {},
