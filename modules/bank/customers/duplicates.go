@@ -212,7 +212,9 @@ const (
 
 	insertDistinction = `
 		INSERT INTO customer_distinctions (customer_id, other_id, created_at, created_by) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (customer_id, other_id) DO UPDATE SET created_at = excluded.created_at, created_by = excluded.created_by`
+		ON CONFLICT (customer_id, other_id) DO UPDATE SET created_at = excluded.created_at, created_by = excluded.created_by
+		WHERE EXISTS (SELECT 1 FROM customer_identities i
+			WHERE i.customer_id IN (excluded.customer_id, excluded.other_id) AND i.until > customer_distinctions.created_at)`
 
 	deleteDistinctions = `DELETE FROM customer_distinctions WHERE customer_id = $1 OR other_id = $1`
 

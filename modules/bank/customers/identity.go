@@ -50,11 +50,11 @@ const (
 
 // prepareUpdate prepares an update. A changed identity is not verified. A verified customer therefore returns to review
 // without a level, and the history records the old and the new values. A customer in review stays in review.
-func (s *Service) prepareUpdate(ctx context.Context, q store.Querier, before, after Customer) (preparedChange, error) {
+func (s *Service) prepareUpdate(ctx context.Context, q store.Querier, before, after Customer) (change preparedChange, err error) {
 	after.prove(before, access.From(ctx).ActsForBank(access.Customers))
 	changes := identityChanges(before, after)
 	after = s.nextVersion(before, after)
-	change := preparedChange{before: before, keys: after.searchKeys()}
+	change = preparedChange{before: before, keys: after.searchKeys()}
 	change.audits = []auditRecord{s.auditRecord(updateAction, before, after)}
 	if len(changes) > 0 && before.KYCStatus == Verified {
 		after.KYCStatus, after.VerificationLevel, after.verifiedAt = InReview, LevelNone, nil
@@ -76,7 +76,9 @@ func (s *Service) prepareUpdate(ctx context.Context, q store.Querier, before, af
 	if former := s.hashOf(before); former != s.hashOf(after) {
 		change.former = &former
 	}
-	change.formerAddresses = s.formerAddresses(before, after)
+	if change.formerAddresses, err = s.formerAddresses(ctx, q, before, after); err != nil {
+		return change, err
+	}
 	return change, s.rejectTakeover(ctx, q, after)
 }
 
@@ -262,13 +264,23 @@ func (c Customer) addresses() []address {
 }
 
 // formerAddresses returns the digests of addresses that a change removes.
-func (s *Service) formerAddresses(before, after Customer) (former []formerAddress) {
+func (s *Service) formerAddresses(ctx context.Context, q store.Querier, before, after Customer) (former []formerAddress, err error) {
+	var was *evidence.Proven[marks]
 	for _, a := range before.addresses() {
-		if !slices.ContainsFunc(after.addresses(), func(b address) bool { return a.text == b.text }) {
-			former = append(former, formerAddress{records.AddressMark(s.db, a.text), a.proven})
+		if slices.ContainsFunc(after.addresses(), func(b address) bool { return a.text == b.text }) {
+			continue
 		}
+		if was == nil {
+			proven, err := s.provenMarks(ctx, q, before)
+			if err != nil {
+				return nil, err
+			}
+			was = &proven
+		}
+		digest := records.AddressMark(s.db, a.text)
+		former = append(former, formerAddress{digest, slices.Contains(was.Value().addresses, digest)})
 	}
-	return former
+	return former, nil
 }
 
 // rejectSelfReview returns apierr.SelfVerification when the calling reviewer is the customer. That is so when the record is theirs, and

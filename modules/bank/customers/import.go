@@ -68,6 +68,9 @@ func (s *Service) PrepareImport(ctx context.Context, cells map[string]string) (*
 		return nil, err
 	}
 	n := s.newCustomer(ctx, c)
+	if externalID == "" { // the column metadata may come from a list, with what customers claim
+		n.ExternalID = ""
+	}
 	n.after = s.db.Digest(audited(n.Customer))
 	row := &Imported{s: s, fields: importedFields(in, cells), created: n}
 	if n.ExternalID != "" {

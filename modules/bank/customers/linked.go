@@ -3,6 +3,7 @@ package customers
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"kontor/modules/kit/evidence"
@@ -13,19 +14,22 @@ import (
 	"kontor/store"
 )
 
-// Customers of one person are found by proven evidence: their owner, and addresses and identities that are or were proven. Names count with
-// the same known date of birth only, because many people share a name.
+// Customers of one person are found by proven evidence: addresses and identities that are or were proven. Names count with the same known
+// date of birth only, because many people share a name. Owners may record others than themselves: a record is about its owner if it has an
+// address that they have validated.
 
 const (
 	selectOwned = `SELECT id FROM customers WHERE created_by = $1 AND by_staff = FALSE AND erased_at IS NULL`
 
+	isOwned = `(c.by_staff = FALSE AND c.created_by = u.user_id)`
+
 	selectByEmailOfUser = `
 		SELECT c.id FROM customers c JOIN user_credentials u ON u.type = 'email' AND u.value_key = c.email_key
-		WHERE u.user_id = $1 AND u.validated = TRUE AND c.email_proven = TRUE AND c.erased_at IS NULL`
+		WHERE u.user_id = $1 AND u.validated = TRUE AND (c.email_proven = TRUE OR ` + isOwned + `) AND c.erased_at IS NULL`
 
 	selectByPhoneOfUser = `
 		SELECT c.id FROM customers c JOIN user_credentials u ON u.type = 'phone' AND u.value = c.phone
-		WHERE u.user_id = $1 AND u.validated = TRUE AND c.phone_proven = TRUE AND c.erased_at IS NULL`
+		WHERE u.user_id = $1 AND u.validated = TRUE AND (c.phone_proven = TRUE OR ` + isOwned + `) AND c.erased_at IS NULL`
 
 	selectByFormerAddress = `SELECT customer_id FROM customer_addresses WHERE proven = TRUE AND digest = $1`
 
@@ -48,7 +52,9 @@ const (
 	keepAddressStatement = `
 		INSERT INTO customer_addresses (customer_id, digest, until, proven)
 		SELECT id, $3, CAST($4 AS BIGINT), TRUE FROM customers
-		WHERE (email_key = $1 AND email_proven = TRUE OR phone = $2 AND phone_proven = TRUE) AND erased_at IS NULL
+		WHERE (email_key = $1 AND (email_proven = TRUE OR by_staff = FALSE AND created_by = $5)
+				OR phone = $2 AND (phone_proven = TRUE OR by_staff = FALSE AND created_by = $5))
+			AND erased_at IS NULL
 		ON CONFLICT (customer_id, digest) DO UPDATE SET until = excluded.until, proven = TRUE`
 )
 
@@ -102,7 +108,7 @@ func (u *union) ids(ctx context.Context, q store.Querier) ([]string, error) {
 
 // ofUser returns the customers that are, or were, a user, as far as both sides are proven.
 func (s *Service) ofUser(ctx context.Context, q store.Querier, userID string) (u union, said []evidence.Claimed[types.Identity], err error) {
-	for _, statement := range []string{selectOwned, selectByEmailOfUser, selectByPhoneOfUser} {
+	for _, statement := range []string{selectByEmailOfUser, selectByPhoneOfUser} {
 		u.add(statement, userID)
 	}
 	known, err := s.users.Marks(ctx, q, userID)
@@ -135,8 +141,8 @@ func (s *Service) OfIdentities(ctx context.Context, q store.Querier, identities 
 	return u.ids(ctx, q)
 }
 
-// SamePerson returns the customers and users who are, or were, the same person as a customer: its owner, and those that have, or had, one
-// of its proven addresses or identities. The identity is nil if it is not proven, or without a date of birth: many people share a name.
+// SamePerson returns the customers and users who are, or were, the same person as a customer: those that have, or had, one of its proven
+// addresses or identities, and its owner, if it is about them. The identity is nil if it is not proven, or without a date of birth: many people share a name.
 func (s *Service) SamePerson(ctx context.Context, q store.Querier, id string) (customers, users []string, identity *evidence.Proven[types.Identity], err error) {
 	c, err := table.GetUnchecked(ctx, q, id)
 	if err != nil {
@@ -163,7 +169,13 @@ func (s *Service) SamePerson(ctx context.Context, q store.Querier, id string) (c
 		users = append(users, of...)
 	}
 	if owner := c.owner(); owner != "" {
-		users = append(users, owner)
+		about, err := s.OfUser(ctx, q, owner)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		if slices.Contains(about, id) {
+			users = append(users, owner)
+		}
 	}
 	var u union
 	s.addSameAddress(&u, c, former)
@@ -213,10 +225,16 @@ func (s *Service) addSameIdentity(ctx context.Context, q store.Querier, u *union
 	return err
 }
 
-// AddressGivenUp keeps that customers to which staff gave an address belong to the user who gives it up.
-func (s *Service) AddressGivenUp(ctx context.Context, tx *store.Tx, address evidence.Proven[string]) error {
+// CreatorOf returns the user who has recorded themselves as a customer; empty for a record of the bank.
+func (s *Service) CreatorOf(ctx context.Context, q store.Querier, id string) (string, error) {
+	c, err := table.GetUnchecked(ctx, q, id)
+	return c.owner(), err
+}
+
+// AddressGivenUp keeps that customers with an address belong to the user who gives it up: those to which staff gave it, and the user's own.
+func (s *Service) AddressGivenUp(ctx context.Context, tx *store.Tx, userID string, address evidence.Proven[string]) error {
 	text := address.Value()
-	_, err := tx.Exec(ctx, keepAddressStatement, types.Email(text).Key(), text, records.AddressMark(s.db, text), tx.Now())
+	_, err := tx.Exec(ctx, keepAddressStatement, types.Email(text).Key(), text, records.AddressMark(s.db, text), tx.Now(), userID)
 	return err
 }
 
@@ -230,6 +248,7 @@ func (s *Service) Own(ctx context.Context, q store.Querier) (records.Selection, 
 	for _, i := range evidence.Said(said) {
 		u.addIdentity(s.db, i)
 	}
+	u.add(selectOwned, caller)
 	u.add(selectExcludedCustomers, caller)
 	return records.Selection{SQL: u.sql(), Args: u.args,
 		Tables: []string{"customers", "credentials", "customer_addresses", "customer_identities", "kyc_decision_exclusions"}}, nil

@@ -161,7 +161,7 @@ func (s *Service) addReview(ctx context.Context, k *KYC, c Customer) error {
 			return err
 		}
 	}
-	if reviewer && (len(all) > 0 || len(hits) > 0 || slices.ContainsFunc(changes, Change.concealed)) {
+	if reviewer {
 		self, err := s.isCustomer(ctx, s.db, c, access.From(ctx).UserID)
 		if err != nil {
 			return err

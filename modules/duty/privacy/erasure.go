@@ -321,7 +321,7 @@ const maxExpanded = 1000
 // held maps the records of persons with a customer under a hold to that customer.
 type held map[personal.Subject]string
 
-// heldPersons returns the records of all persons with a customer under a hold.
+// heldPersons returns the records of all persons with a customer under a hold. The owner of such a customer is one of them.
 func (s *Service) heldPersons(ctx context.Context, q store.Querier) (held, error) {
 	customers, err := store.All(ctx, q, store.Text, selectHeld, s.today(q).String())
 	if err != nil {
@@ -330,6 +330,13 @@ func (s *Service) heldPersons(ctx context.Context, q store.Querier) (held, error
 	found := held{}
 	for _, id := range customers {
 		start := []personal.Subject{{Kind: personal.Customer, ID: id}}
+		creator, err := s.Customers.CreatorOf(ctx, q, id)
+		if err != nil {
+			return nil, err
+		}
+		if creator != "" {
+			start = append(start, personal.Subject{Kind: personal.User, ID: creator})
+		}
 		if err := s.expand(ctx, q, start, func(one personal.Subject) bool {
 			_, known := found[one]
 			if !known || one.ID == id { // a hold of their own comes first

@@ -42,6 +42,8 @@ type Customers interface {
 	// SamePerson returns the customers and users who are, or were, the same person as a customer, and its identity if that says who it is.
 	// All of it is proven.
 	SamePerson(ctx context.Context, q store.Querier, id string) (customers, users []string, identity *evidence.Proven[types.Identity], err error)
+	// CreatorOf returns the user who has recorded themselves as a customer; empty for a record of the bank.
+	CreatorOf(ctx context.Context, q store.Querier, id string) (string, error)
 	// OfIdentities returns customers that are not erased and have, or had, one of the identities.
 	OfIdentities(ctx context.Context, q store.Querier, identities []evidence.Proven[types.Identity]) ([]string, error)
 	// CheckSecondPerson returns apierr.SecondPersonRequired and apierr.SelfVerification for a caller who does not count as another

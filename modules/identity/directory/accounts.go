@@ -303,7 +303,7 @@ func (s *Service) WithFormerAddress(ctx context.Context, q store.Querier, digest
 // customers is implemented by the module customers.
 type customers interface {
 	// AddressGivenUp keeps that customers with an address belong to the user who gives it up.
-	AddressGivenUp(ctx context.Context, tx *store.Tx, address evidence.Proven[string]) error
+	AddressGivenUp(ctx context.Context, tx *store.Tx, userID string, address evidence.Proven[string]) error
 }
 
 // keepName stores the mark of a former name of a user.
@@ -323,7 +323,7 @@ func (s *Service) keepCredential(ctx context.Context, tx *store.Tx, c Credential
 		return s.keepName(ctx, tx, c.UserID, c.Value)
 	}
 	if s.Peers.Customers != nil {
-		if err := s.Peers.Customers.AddressGivenUp(ctx, tx, evidence.Validated(c.Value)); err != nil {
+		if err := s.Peers.Customers.AddressGivenUp(ctx, tx, c.UserID, evidence.Validated(c.Value)); err != nil {
 			return err
 		}
 	}
