@@ -62,6 +62,11 @@ export function PendingDecision({ kyc, etag, done, take, obstacle }) {
   <//>`;
 }
 
+/** Warns a reviewer of a customer who claims an address or name of theirs. */
+export const PossibleSelf = ({ kyc }) => kyc.possible_self_review && html`<${Notice} tone="warn" title=${t('review.possible_self')}>
+  ${t('review.possible_self_hint')}
+<//>`;
+
 const OUTCOME_TONES = { confirmed: 'good', rejected: 'bad', withdrawn: 'none', void: 'warn' };
 
 /** The tone of the badge of a closed decision. */
