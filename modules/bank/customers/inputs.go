@@ -195,7 +195,8 @@ func (c *Customer) prove(before Customer, byStaff bool) {
 		c.proven.phone = byStaff && c.Phone != nil
 	}
 	if c.identity() != before.identity() {
-		c.proven.identity = byStaff
+		wrote := func(now, was string) bool { return now != was || now == "" }
+		c.proven.identity = byStaff && (before.proven.identity || wrote(c.FirstName, before.FirstName) && wrote(c.LastName, before.LastName))
 	}
 	c.ExternalID = before.ExternalID
 	_, wrote := c.fromMetadata()

@@ -98,8 +98,9 @@ func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Persona], e
 func (s *Service) Update(ctx context.Context, in UpdateInput) (Persona, error) {
 	return s.Service.Update(ctx, in.ID, func(before Persona) (Persona, error) {
 		after := in.apply(before)
-		if after.identityChanged(before) {
-			after.Proven = isStaff(access.From(ctx))
+		if after.identityChanged(before) { // staff who correct a part do not prove the names that are left
+			renamed := after.FirstName != before.FirstName && after.LastName != before.LastName
+			after.Proven = isStaff(access.From(ctx)) && (before.Proven || renamed)
 		}
 		return after, nil
 	})
