@@ -192,7 +192,7 @@ func TestCases_WithoutAReviewerAreEscalated(t *testing.T) {
 		if got := cases(t, as, "&search.escalation=no_second_person,no_reviewer"); got.Total != want {
 			t.Errorf("%d cases are escalated, want %d", got.Total, want)
 		}
-		if got := as.Do("GET", "/v1/notifications?search.event=kyc_case_escalated", nil).Expect(t, http.StatusOK).JSON(t)["total"]; got != event {
+		if got := as.Do("GET", "/v1/notifications?search.event=kyc_case_escalated&search.user_id="+as.UserID, nil).Expect(t, http.StatusOK).JSON(t)["total"]; got != event {
 			t.Errorf("the administrator has %v notifications, want %v", got, event)
 		}
 	}

@@ -44,7 +44,7 @@ type Customer struct {
 	KYCStatus         Status         `json:"kyc_status"`
 	VerificationLevel Level          `json:"verification_level"`
 	Metadata          jsontext.Value `json:"metadata"`
-	ExternalID        string         `json:"external_id,omitzero" doc:"What the bank calls the customer: metadata.external_id as staff wrote it. Imports find the customer by it. Missing if staff wrote none."`
+	ExternalID        string         `json:"external_id,omitzero" format:"-" example:"K-1001" doc:"What the bank calls the customer: metadata.external_id as staff wrote it. Imports find the customer by it. Missing if staff wrote none."`
 	CreatedAt         store.Time     `json:"created_at"`
 	UpdatedAt         store.Time     `json:"updated_at"`
 	ErasedAt          *store.Time    `json:"erased_at,omitzero" doc:"When the personal data was erased; missing from all other customers."`

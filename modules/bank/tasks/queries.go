@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"kontor/modules/kit/list"
@@ -42,14 +43,17 @@ const (
 	deleteMemberStatement = `DELETE FROM task_members WHERE task_id = $1 AND user_id = $2`
 )
 
+// isAssignee is the condition that a member of a task is more than its creator, who has a relation of their own.
+const isAssignee = `(tasks.created_by <> %[1]s OR tasks.by_staff = FALSE OR tasks.assignees LIKE '%%"user_id":"' || %[1]s || '"%%')`
+
 var table = &records.Table[Task]{
 	Type: access.Tasks, From: "tasks", Columns: columns, Scan: scanTask, Missing: apierr.TaskNotFound, Record: audited,
 	Relations: []records.Relation{
 		records.Creator(access.Tasks, "tasks"),
 		{
 			Name: access.RelationAssignee, Allows: access.Read, Tables: []string{"task_members.task_id"},
-			SQL:   "EXISTS (SELECT 1 FROM task_members t WHERE t.task_id = tasks.id AND t.user_id = $1)",
-			Users: "SELECT user_id FROM task_members WHERE task_id = $1",
+			SQL:   "EXISTS (SELECT 1 FROM task_members t WHERE t.task_id = tasks.id AND t.user_id = $1) AND " + fmt.Sprintf(isAssignee, "$1"),
+			Users: "SELECT m.user_id FROM task_members m JOIN tasks ON tasks.id = m.task_id WHERE m.task_id = $1 AND " + fmt.Sprintf(isAssignee, "m.user_id"),
 		},
 	},
 }

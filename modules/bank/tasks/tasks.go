@@ -17,6 +17,7 @@ package tasks
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -222,8 +223,7 @@ func (s *Service) Mine(ctx context.Context, in MineInput) (list.Page[Task], erro
 	}
 	own := list.Where{SQL: "task_members.user_id = $1", Args: []any{caller.UserID}}
 	if !caller.ActsForBank(access.Tasks) { // what they have created for the bank is theirs no more
-		own.SQL += " AND (tasks.created_by <> $1 OR tasks.by_staff = FALSE OR tasks.assignees LIKE $2)"
-		own.Args = append(own.Args, `%"user_id":"`+caller.UserID+`"%`)
+		own.SQL += " AND " + fmt.Sprintf(isAssignee, "$1")
 	}
 	return memberList.Page(ctx, s.db, in.Query.WithText(in.Text, source), append([]list.Where{own}, conditions...)...)
 }
