@@ -138,7 +138,7 @@ func TestImport_CreatesCustomersAsRequestsDo(t *testing.T) {
 		t.Errorf("got %v", muster)
 	}
 	got := fmt.Sprint(rejected(t, advisor, i.ID))
-	for _, want := range []string{"[4 first_name ", "[4 email ", "[4 date_of_birth ", "[4 metadata ", "[5  The row has 2 cells, but the header 15.]"} {
+	for _, want := range []string{"[4 first_name ", "[4 email ", "[4 date_of_birth ", "[4 metadata ", "[5  The row has 2 cells, but the header 15. ]"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s does not contain %q", got, want)
 		}
