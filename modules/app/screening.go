@@ -8,6 +8,7 @@ import (
 	"kontor/modules/bank/personas"
 	"kontor/modules/duty/screening"
 	"kontor/modules/kit/hit"
+	"kontor/modules/kit/records"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/store"
@@ -40,12 +41,9 @@ func (r reviews) IsSubject(ctx context.Context, q store.Querier, h hit.Hit, user
 }
 
 // Own returns the customers and personas that are, or were, the caller.
-func (r reviews) Own(ctx context.Context, q store.Querier) (customers, personas []string, err error) {
-	if customers, err = r.customers.Own(ctx, q); err != nil {
-		return nil, nil, err
-	}
-	personas, err = r.personas.Own(ctx, q)
-	return customers, personas, err
+func (r reviews) Own(ctx context.Context, q store.Querier) (customers, personas records.Selection, err error) {
+	customers, err = r.customers.Own(ctx, q)
+	return customers, r.personas.Own(ctx), err
 }
 
 // CheckOther rejects a caller who is, or was, the subject of a hit.

@@ -44,6 +44,9 @@ func (c *Caller) Permissions(t RecordType) Permission {
 // May reports whether grants on a type give the caller the permission.
 func (c *Caller) May(t RecordType, p Permission) bool { return c.Permissions(t).Has(p) }
 
+// ActsForBank reports whether what the caller records of a type is the work of the bank: they may update or read all of its records.
+func (c *Caller) ActsForBank(t RecordType) bool { return c.May(t, Update) || c.May(t, ReadAll) }
+
 // Source returns the role or user whose grant gives the caller a permission on a type.
 func (c *Caller) Source(t RecordType, p Permission) (source, id string, ok bool) {
 	return c.holder(func(principal string) bool { return c.policy.Permissions(principal, t).Has(p) })

@@ -138,6 +138,7 @@ var (
 	DecisionNotFound     = kind("customers.decision_not_found", http.StatusNotFound)
 	DecisionNotPending   = kind("customers.decision_not_pending", http.StatusConflict)
 	DecisionWaits        = kind("customers.decision_waits", http.StatusConflict)
+	DecisionOutdated     = kind("customers.decision_outdated", http.StatusConflict)
 	ScreeningOpen        = kind("customers.screening_open", http.StatusConflict)
 
 	// Imports.

@@ -56,6 +56,7 @@ const (
 	ErrCustomerNotFound                   ErrorCode = "customers.customer_not_found"
 	ErrCustomersDecisionNotFound          ErrorCode = "customers.decision_not_found"
 	ErrCustomersDecisionNotPending        ErrorCode = "customers.decision_not_pending"
+	ErrCustomersDecisionOutdated          ErrorCode = "customers.decision_outdated"
 	ErrCustomersDecisionWaits             ErrorCode = "customers.decision_waits"
 	ErrCustomersInvalidKYCTransition      ErrorCode = "customers.invalid_kyc_transition"
 	ErrCustomersMembersMissing            ErrorCode = "customers.members_missing"

@@ -624,6 +624,7 @@ type CustomersCasesParams struct {
 	SearchReady          Filter `query:"search.ready"`
 	SearchOpenedAt       Filter `query:"search.opened_at"`
 	SearchAssignee       Filter `query:"search.assignee"`
+	SearchEscalation     Filter `query:"search.escalation"`
 	SearchSecondPerson   Filter `query:"search.second_person"`
 	SearchProposedLevel  Filter `query:"search.proposed_level"`
 	SearchProposedBy     Filter `query:"search.proposed_by"`

@@ -2091,8 +2091,11 @@ type Customer struct {
 	KYCStatus         KYCStatus         `json:"kyc_status"`
 	VerificationLevel VerificationLevel `json:"verification_level"`
 	Metadata          map[string]any    `json:"metadata"`
-	CreatedAt         time.Time         `json:"created_at"`
-	UpdatedAt         time.Time         `json:"updated_at"`
+	// What the bank calls the customer: metadata.external_id as staff wrote it. Imports find the customer by it. Missing if
+	// staff wrote none.
+	ExternalID string    `json:"external_id"`
+	CreatedAt  time.Time `json:"created_at"`
+	UpdatedAt  time.Time `json:"updated_at"`
 	// When the personal data was erased; missing from all other customers.
 	ErasedAt *time.Time `json:"erased_at"`
 }
@@ -2245,6 +2248,9 @@ type CustomerKYC struct {
 	// The hits of the customer and its payers, newest first, also dismissed ones. Open, pending and confirmed ones block a
 	// verification. Empty for callers who may not review, and for the customer.
 	ScreeningHits []Hit `json:"screening_hits"`
+	// true for a reviewer whose address or name the customer claims: this may be their own case. A claim proves nothing, so
+	// they are not excluded; leave the case to others if it is yours. Missing otherwise.
+	PossibleSelfReview bool `json:"possible_self_review"`
 	// Closed decisions that needed a second person, newest first; empty for callers who may not review, and for the customer.
 	Decisions []CustomerPendingDecision `json:"decisions"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
@@ -2381,6 +2387,9 @@ type CustomerPendingDecision struct {
 	// When something about the customer last changed since the proposal: documents or files were added, or, for a rejection,
 	// anything else. Missing if nothing did.
 	ChangedSince *time.Time `json:"changed_since"`
+	// Since when the decision cannot be confirmed, because a document that it relied on or the identity has changed: a
+	// reviewer rejects it, or its proposer withdraws it. Missing if nothing did.
+	OutdatedSince *time.Time `json:"outdated_since"`
 	// The documents that are new since the proposal, in the verification of a customer with a pending decision.
 	DocumentsAdded []string `json:"documents_added"`
 }
@@ -2535,8 +2544,11 @@ type CustomerDecision struct {
 	KYCStatus         KYCStatus         `json:"kyc_status"`
 	VerificationLevel VerificationLevel `json:"verification_level"`
 	Metadata          map[string]any    `json:"metadata"`
-	CreatedAt         time.Time         `json:"created_at"`
-	UpdatedAt         time.Time         `json:"updated_at"`
+	// What the bank calls the customer: metadata.external_id as staff wrote it. Imports find the customer by it. Missing if
+	// staff wrote none.
+	ExternalID string    `json:"external_id"`
+	CreatedAt  time.Time `json:"created_at"`
+	UpdatedAt  time.Time `json:"updated_at"`
 	// When the personal data was erased; missing from all other customers.
 	ErasedAt *time.Time `json:"erased_at"`
 	// Present when the decision waits for a second person; the customer is then as before.
@@ -2584,6 +2596,10 @@ type CustomerCase struct {
 	AssignedAt *time.Time `json:"assigned_at"`
 	// The decision that waits for a second person; null for none.
 	PendingDecision *CustomerPendingDecision `json:"pending_decision"`
+	// Why the case was escalated to administrators: all reviewers are excluded, from the case or from the pending decision.
+	// Missing for none.
+	Escalation  CustomerCaseEscalation `json:"escalation"`
+	EscalatedAt *time.Time             `json:"escalated_at"`
 	// How many hits on sanctions lists block the verification; missing for none.
 	BlockingHits int64 `json:"blocking_hits"`
 	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
@@ -2597,6 +2613,14 @@ type CustomerCaseType string
 const (
 	CustomerCaseTypeIndividual CustomerCaseType = "individual"
 	CustomerCaseTypeBusiness   CustomerCaseType = "business"
+)
+
+// CustomerCaseEscalation is one of the values below. Later versions of the service may add values.
+type CustomerCaseEscalation string
+
+const (
+	CustomerCaseEscalationNoReviewer     CustomerCaseEscalation = "no_reviewer"
+	CustomerCaseEscalationNoSecondPerson CustomerCaseEscalation = "no_second_person"
 )
 
 // CustomerTakeInput is part of a request.
@@ -4598,7 +4622,8 @@ type RequestlogRequest struct {
 	Method string `json:"method"`
 	// Empty if no endpoint has the path and the method.
 	Endpoint string `json:"endpoint"`
-	// As it was sent, without the query. A long one is cut.
+	// Without the query. Parts that are neither ids nor numbers show the name of the parameter, or an ellipsis if no endpoint
+	// has the path. A long one is cut.
 	Path string `json:"path"`
 	// The names of the parameters.
 	Query string `json:"query"`
@@ -4683,7 +4708,8 @@ type RequestlogDetail struct {
 	Method string `json:"method"`
 	// Empty if no endpoint has the path and the method.
 	Endpoint string `json:"endpoint"`
-	// As it was sent, without the query. A long one is cut.
+	// Without the query. Parts that are neither ids nor numbers show the name of the parameter, or an ellipsis if no endpoint
+	// has the path. A long one is cut.
 	Path string `json:"path"`
 	// The names of the parameters.
 	Query string `json:"query"`

@@ -4,7 +4,8 @@
 // message that they have read. Unread counts and readBy are derived from it on each request.
 //
 // The type of a chat is derived at its creation and does not change: support if metadata.support is true, direct for two
-// participants, group for more. Two users have at most one direct chat for each metadata, and its participants are fixed. In
+// participants, group for more. In a support chat the bank takes part: customers begin one with staff only, and bring in no others. Two
+// users have at most one direct chat for each metadata, and its participants are fixed. In
 // other chats each participant may add users and may leave; the creator may remove others. Former participants, including the creator, lose
 // access. New participants may read all earlier messages. Only participants write messages. Users who may read all chats can
 // get any chat by its id, but their list contains only chats in which they take part.
@@ -110,7 +111,9 @@ func (s *Service) SetQuota(q records.Quota) { s.quota = q }
 const MaxParticipants = 256
 
 // Create creates a chat of the caller with others. For a direct chat that exists, Create returns that chat with status 200
-// instead of 201: without metadata the first one of the two users, otherwise the one with the same metadata. It returns apierr.InvalidInput for participants who do not exist or are not active.
+// instead of 201: without metadata the first one of the two users, otherwise the one with the same metadata. It returns
+// apierr.InvalidInput for participants who do not exist or are not active, and for those of a support chat who are not staff, unless the
+// caller answers customers.
 func (s *Service) Create(ctx context.Context, in CreateInput) (endpoint.Result, error) {
 	caller := access.From(ctx).UserID
 	members := append([]string{caller}, uniqueExcept(in.participants, caller)...)
@@ -120,6 +123,9 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (endpoint.Result, 
 	c := newChat{id: store.NewID(), kind: Group, metadata: in.metadata, createdBy: caller, at: s.db.Now()}
 	switch {
 	case in.support:
+		if err := s.checkSupport(ctx, in.participants); err != nil {
+			return endpoint.Result{}, err
+		}
 		c.kind = Support
 	case len(members) == 2:
 		c.kind, c.pair = Direct, pairOf(members[0], members[1])
@@ -157,6 +163,25 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (endpoint.Result, 
 		return nil
 	})
 	return result, err
+}
+
+// checkSupport returns apierr.InvalidInput for a support chat of people who do not work for the bank: such a chat would look like one with
+// the bank. Staff may begin one with anybody, others only with staff.
+func (s *Service) checkSupport(ctx context.Context, with []string) error {
+	if checkTeam(ctx) == nil {
+		return nil
+	}
+	people, err := s.directory.People(ctx, with)
+	if err != nil {
+		return err
+	}
+	var problems apierr.Fields
+	for i, id := range with {
+		if id != access.From(ctx).UserID && !people[id].Staff {
+			problems.Add("participants."+strconv.Itoa(i), "chats.not_staff")
+		}
+	}
+	return problems.Err()
 }
 
 // existing returns the direct chat that exists instead of a new one, or nil. It sets the key of the new one. There is one writer, so that

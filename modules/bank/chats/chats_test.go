@@ -240,3 +240,37 @@ func TestGet_SupportsConditionalRequests(t *testing.T) {
 		t.Error("reading by the other user did not change the ETag")
 	}
 }
+
+// A customer opens no chat that looks like one with the bank to another customer, in whatever way they try.
+func TestCreate_ASupportChatIsWithTheBank(t *testing.T) {
+	s := servertest.Start(t)
+	anna, beat, carla, victim := s.User(access.Advisor), s.User(access.Customer), s.User(access.Customer), s.User(access.Customer)
+	support := func(with ...*servertest.Client) servertest.Body {
+		ids := []string{}
+		for _, one := range with {
+			ids = append(ids, one.UserID)
+		}
+		return servertest.Body{"participants": ids, "metadata": map[string]any{"support": true}}
+	}
+	for name, body := range map[string]servertest.Body{
+		"alone":           support(victim),
+		"beside a staff":  support(anna, victim),
+		"named after one": support(beat, victim),
+	} {
+		got := beat.Do("POST", "/v1/chats", body)
+		if got.Status != http.StatusBadRequest || !strings.Contains(got.Body, "Only members of staff") {
+			t.Errorf("%s: got %d %s, want 400", name, got.Status, got.Body)
+		}
+	}
+	if got := victim.Do("GET", "/v1/chats", nil).Expect(t, http.StatusOK); got.Body != "[]" {
+		t.Errorf("the victim sees %s", got.Body)
+	}
+
+	// With staff it works, and nobody is brought in; staff may do so, and may begin one with a customer.
+	own := beat.Create("/v1/chats", support(anna))
+	beat.Do("POST", "/v1/chats/"+own+"/participants", map[string]any{"userId": victim.UserID}).ExpectError(t, http.StatusConflict, "chats.fixed_participants")
+	anna.Do("POST", "/v1/chats/"+own+"/participants", map[string]any{"userId": carla.UserID}).Expect(t, http.StatusCreated)
+	carla.Do("POST", "/v1/chats/"+own+"/participants", map[string]any{"userId": victim.UserID}).ExpectError(t, http.StatusConflict, "chats.fixed_participants")
+	anna.Create("/v1/chats", support(victim))
+	beat.Create("/v1/chats", map[string]any{"participants": []string{carla.UserID}, "metadata": map[string]any{"support": "true"}}) // no boolean: direct
+}

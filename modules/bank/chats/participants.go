@@ -23,6 +23,9 @@ func (s *Service) AddParticipants(ctx context.Context, in AddInput) (Chat, error
 	caller := access.From(ctx).UserID
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		c, err := getForParticipantChange(ctx, tx, in.ID)
+		if err == nil && c.kind == Support && checkTeam(ctx) != nil {
+			err = apierr.ChatFixedParticipants // customers bring no others into a conversation with the bank
+		}
 		if err != nil {
 			return err
 		}
@@ -131,7 +134,7 @@ func getForParticipantChange(ctx context.Context, tx *store.Tx, id string) (chat
 		err = apierr.ChatFixedParticipants
 	}
 	if err == nil && c.kind == Support && checkTeam(ctx) != nil {
-		// Those who write to the bank neither choose who answers, nor bring others into the conversation.
+		// Those who write to the bank do not choose who answers.
 		switch _, found := selectThread(ctx, tx, id); {
 		case found == nil:
 			err = apierr.ChatFixedParticipants

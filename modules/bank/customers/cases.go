@@ -33,6 +33,8 @@ type Case struct {
 	Assignee          *string          `json:"assignee" doc:"The reviewer who works on the case. An assignment ends after 24 hours."`
 	AssignedAt        *store.Time      `json:"assigned_at"`
 	PendingDecision   *PendingDecision `json:"pending_decision" doc:"The decision that waits for a second person; null for none."`
+	Escalation        string           `json:"escalation,omitzero" enum:"no_reviewer,no_second_person" doc:"Why the case was escalated to administrators: all reviewers are excluded, from the case or from the pending decision. Missing for none."`
+	EscalatedAt       *store.Time      `json:"escalated_at,omitzero"`
 	BlockingHits      int64            `json:"blocking_hits,omitzero" doc:"How many hits on sanctions lists block the verification; missing for none."`
 }
 
@@ -56,7 +58,7 @@ func (s *Service) Cases(ctx context.Context, in ListInput) (list.Page[Case], err
 	if err != nil {
 		return list.Page[Case]{}, err
 	}
-	page, err := caseList.Page(ctx, s.db, in.Query, append(where, table.Visible(caller))...)
+	page, err := caseList.Page(ctx, s.db, in.Query, where, table.Visible(caller))
 	if err != nil {
 		return page, err
 	}
@@ -243,8 +245,12 @@ func (s *Service) refreshCase(ctx context.Context, tx *store.Tx, c Customer) err
 		decisionID = &pending.ID
 	}
 	ready := slices.ContainsFunc(documents, Document.hasFiles) && len(missingScans(documents, today)) == 0
+	_, unopened := selectCase(ctx, tx, c.ID)
 	_, err = tx.Exec(ctx, upsertCaseStatement, c.ID, tx.Now(), string(supportedLevel(documents, today)), c.residence(), decisionID, ready)
-	return err
+	if err != nil || !errors.Is(unopened, store.ErrNotFound) {
+		return err
+	}
+	return s.checkReviewers(ctx, tx, c)
 }
 
 // residence returns the country of a customer: alpha-3, of the address or else the nationality; empty for none.
@@ -259,7 +265,9 @@ const upsertCaseStatement = `
 	INSERT INTO kyc_cases (customer_id, opened_at, suggested_level, country, decision_id, ready)
 	VALUES ($1, $2, $3, $4, $5, $6)
 	ON CONFLICT (customer_id) DO UPDATE SET suggested_level = excluded.suggested_level, country = excluded.country,
-		decision_id = excluded.decision_id, ready = excluded.ready`
+		decision_id = excluded.decision_id, ready = excluded.ready,
+		escalation = CASE WHEN excluded.decision_id IS NULL AND kyc_cases.escalation = 'no_second_person' THEN '' ELSE kyc_cases.escalation END,
+		escalated_at = CASE WHEN excluded.decision_id IS NULL AND kyc_cases.escalation = 'no_second_person' THEN NULL ELSE kyc_cases.escalated_at END`
 
 const selectCaseStatement = `SELECT assignee, decision_id FROM kyc_cases WHERE customer_id = $1`
 
@@ -276,7 +284,7 @@ const (
 	caseColumns = `
 		kyc_cases.customer_id, customers.type, customers.first_name, customers.last_name, kyc_cases.country, customers.kyc_status,
 		customers.verification_level, kyc_cases.suggested_level, kyc_cases.ready, kyc_cases.opened_at, kyc_cases.assignee, kyc_cases.assigned_at,
-		d.id, d.kyc_status, d.verification_level, d.reason, d.customer_reason, d.proposed_at, d.proposed_by`
+		kyc_cases.escalation, kyc_cases.escalated_at, d.id, d.kyc_status, d.verification_level, d.reason, d.customer_reason, d.proposed_at, d.proposed_by`
 
 	selectCaseOf = `SELECT ` + caseColumns + ` FROM ` + caseTables + ` WHERE kyc_cases.customer_id = $1`
 )
@@ -296,6 +304,7 @@ var caseList = list.New(list.Source[Case]{
 		{Name: "ready", Type: list.Bool, Column: "kyc_cases.ready"},
 		{Name: "opened_at", Type: list.Time, Column: "kyc_cases.opened_at"},
 		{Name: "assignee", Type: list.UUID, Column: "kyc_cases.assignee", Null: true},
+		{Name: "escalation", Type: list.Text, Column: "kyc_cases.escalation", Key: "kyc_cases.escalation"},
 		{Name: "second_person", Type: list.Bool, Column: "(kyc_cases.decision_id IS NOT NULL)"},
 		{Name: "proposed_level", Type: list.Text, Column: "d.verification_level", Key: "d.verification_level", Null: true},
 		{Name: "proposed_by", Type: list.UUID, Column: "d.proposed_by", Null: true},
@@ -309,7 +318,7 @@ func scanCase(row records.Row) (Case, error) {
 		at                                            *store.Time
 	}
 	err := row.Scan(&c.CustomerID, &c.Type, &c.FirstName, &c.LastName, &c.Country, (*string)(&c.KYCStatus), (*string)(&c.VerificationLevel),
-		(*string)(&c.SuggestedLevel), &c.Ready, &c.OpenedAt, &c.Assignee, &c.AssignedAt, &d.id, &d.status, &d.level, &d.reason, &d.customerReason, &d.at, &d.by)
+		(*string)(&c.SuggestedLevel), &c.Ready, &c.OpenedAt, &c.Assignee, &c.AssignedAt, &c.Escalation, &c.EscalatedAt, &d.id, &d.status, &d.level, &d.reason, &d.customerReason, &d.at, &d.by)
 	if err == nil && d.id != nil {
 		c.PendingDecision = &PendingDecision{ID: *d.id, State: DecisionPending, KYCStatus: Status(*d.status), VerificationLevel: Level(*d.level),
 			Reason: *d.reason, CustomerReason: *d.customerReason, ProposedAt: *d.at, ProposedBy: *d.by}
@@ -344,13 +353,18 @@ const assignmentLife = 24 * time.Hour
 
 const caseBatch = 100
 
-// EndAssignments gives back the cases whose reviewers took them more than 24 hours ago. It runs hourly.
+// EndAssignments gives back the cases whose reviewers took them more than 24 hours ago, and escalates those that have lost their last
+// reviewer. It runs hourly.
 func (s *Service) EndAssignments(ctx context.Context) error {
-	return store.EachFound(ctx, s.db, func(q store.Querier) ([]string, error) {
+	err := store.EachFound(ctx, s.db, func(q store.Querier) ([]string, error) {
 		return store.All(ctx, q, store.Text, selectStaleAssignments, q.Now().Add(-assignmentLife), caseBatch)
 	}, func(tx *store.Tx, id string) error {
 		return assignCase(ctx, tx, id, nil, "customers.kyc_assignment_end")
 	})
+	if err != nil {
+		return err
+	}
+	return s.EscalateCases(ctx)
 }
 
 // refreshCases updates the levels and countries of open cases, because documents expire with time.

@@ -9,7 +9,7 @@
 //   - customer_languages (id, language): the language for messages to a customer, empty for none.
 //   - customer_verifications (customer_id, verified_at): the evidence of when a customer was verified. The latest time counts.
 //   - customer_subjects (id, customer_id, name, company, birth, nationality, country): whom to compare with sanctions lists.
-//   - customer_users (customer_id, user_id): who has created the record, without erased ones.
+//   - customer_users (customer_id, user_id): who has recorded themselves as the customer, without erased ones.
 package customers
 
 import (
@@ -19,6 +19,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"kontor/modules/kit/event"
+	"kontor/modules/kit/evidence"
 	"kontor/modules/kit/hit"
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
@@ -43,14 +44,21 @@ type Customer struct {
 	KYCStatus         Status         `json:"kyc_status"`
 	VerificationLevel Level          `json:"verification_level"`
 	Metadata          jsontext.Value `json:"metadata"`
+	ExternalID        string         `json:"external_id,omitzero" format:"-" example:"K-1001" doc:"What the bank calls the customer: metadata.external_id as staff wrote it. Imports find the customer by it. Missing if staff wrote none."`
 	CreatedAt         store.Time     `json:"created_at"`
 	UpdatedAt         store.Time     `json:"updated_at"`
 	ErasedAt          *store.Time    `json:"erased_at,omitzero" doc:"When the personal data was erased; missing from all other customers."`
 
 	createdBy  string
+	byStaff    bool // the creator acted for the bank, see [records.Creator]
+	proven     proven
 	verifiedAt *store.Time
 	version    int64
 }
+
+// proven says which members are proven: staff wrote them, or a reviewer has confirmed them. All others are claimed, see [evidence]. The
+// external id is always proven.
+type proven struct{ email, phone, identity bool }
 
 // Address is a postal address. Its country is stored as the client sent it.
 type Address struct {
@@ -81,12 +89,14 @@ type notifier interface {
 
 // users is implemented by the module directory.
 type users interface {
-	// OwnsEmail reports whether the user has validated the e-mail address.
-	OwnsEmail(ctx context.Context, q store.Querier, userID, address string) (bool, error)
 	// Marks returns the names and addresses of a user, also former ones, as keyed digests.
-	Marks(ctx context.Context, q store.Querier, userID string) (records.Marks, error)
-	// WithAddress returns the users who have validated an address, and those who gave up one with one of the digests.
-	WithAddress(ctx context.Context, q store.Querier, address string, digests []string) ([]string, error)
+	Marks(ctx context.Context, q store.Querier, userID string) (evidence.User, error)
+	// WithAddress returns the users who have validated an address, and those who gave it up.
+	WithAddress(ctx context.Context, q store.Querier, address evidence.Proven[string]) ([]string, error)
+	// WithFormerAddress returns the users who gave up an address with one of the digests.
+	WithFormerAddress(ctx context.Context, q store.Querier, digests []evidence.Proven[string]) ([]string, error)
+	// Administrators returns the ids of the active people with the role Administrator.
+	Administrators(ctx context.Context, q store.Querier) ([]string, error)
 	// Active reports which of the users exist and are active.
 	Active(ctx context.Context, q store.Querier, userIDs ...string) (map[string]bool, error)
 }
@@ -94,13 +104,13 @@ type users interface {
 // identities is implemented by the module personas.
 type identities interface {
 	// Identities returns the present and former identities of a user, from the personas linked to them.
-	Identities(ctx context.Context, q store.Querier, userID string) ([]types.Identity, error)
-	// LinkedIdentities returns the identities of the personas that are or were linked to those of a user.
-	LinkedIdentities(ctx context.Context, q store.Querier, userID string) ([]types.Identity, error)
+	Identities(ctx context.Context, q store.Querier, userID string) ([]evidence.Proven[types.Identity], []evidence.Claimed[types.Identity], error)
+	// LinkedIdentities returns the identities, as staff wrote them, of the personas that are or were linked to those of a user.
+	LinkedIdentities(ctx context.Context, q store.Querier, userID string) ([]evidence.Proven[types.Identity], error)
 	// RelatedUsers returns the users who are or were the same person as a user, or whose personas are or were linked to theirs.
 	RelatedUsers(ctx context.Context, q store.Querier, userID string) (map[string]bool, error)
 	// BirthDates returns the dates of birth of a user that other members of staff have recorded.
-	BirthDates(ctx context.Context, q store.Querier, userID string) ([]string, error)
+	BirthDates(ctx context.Context, q store.Querier, userID string) ([]evidence.Proven[string], error)
 }
 
 // Service manages customers. Create one with [New].
@@ -170,7 +180,8 @@ type newCustomer struct {
 
 // newCustomer returns the customer that the caller creates from checked data, without the digest.
 func (s *Service) newCustomer(ctx context.Context, c Customer) *newCustomer {
-	c.ID, c.createdBy = store.NewID(), access.From(ctx).UserID
+	c.ID, c.createdBy, c.byStaff = store.NewID(), access.From(ctx).UserID, access.From(ctx).ActsForBank(access.Customers)
+	c.prove(Customer{}, c.byStaff)
 	c.KYCStatus, c.VerificationLevel, c.version = NotStarted, LevelNone, 1
 	c.CreatedAt = s.db.Now()
 	c.UpdatedAt = c.CreatedAt

@@ -23,7 +23,7 @@ const (
 	DecisionConfirmed DecisionState = "confirmed"
 	DecisionRejected  DecisionState = "rejected"  // by a second person
 	DecisionWithdrawn DecisionState = "withdrawn" // by the first reviewer
-	DecisionVoid      DecisionState = "void"      // of a verification: a document that it relied on, or the identity, changed
+	DecisionVoid      DecisionState = "void"      // the customer was erased; of earlier versions also if the customer had changed
 )
 
 // Values returns all states.
@@ -45,6 +45,7 @@ type PendingDecision struct {
 	ClosedBy          string        `json:"closed_by" format:"-" doc:"Empty while the decision is pending."`
 	ClosingReason     string        `json:"closing_reason"`
 	ChangedSince      *store.Time   `json:"changed_since,omitzero" doc:"When something about the customer last changed since the proposal: documents or files were added, or, for a rejection, anything else. Missing if nothing did."`
+	OutdatedSince     *store.Time   `json:"outdated_since,omitzero" doc:"Since when the decision cannot be confirmed, because a document that it relied on or the identity has changed: a reviewer rejects it, or its proposer withdraws it. Missing if nothing did."`
 	DocumentsAdded    []string      `json:"documents_added,omitzero" format:"uuid" doc:"The documents that are new since the proposal, in the verification of a customer with a pending decision."`
 
 	customerID  string
@@ -87,7 +88,7 @@ func (s *Service) writeProposal(ctx context.Context, tx *store.Tx, c Customer, d
 		return err
 	}
 	if len(reviewers) == 0 {
-		return nil
+		return s.escalate(ctx, tx, c, noSecondPerson)
 	}
 	return s.notifyAbout(ctx, tx, c, event.KYCDecisionPending, reviewers, map[string]any{})
 }
@@ -124,9 +125,10 @@ func (in *RejectDecisionInput) Validate(v *apierr.Fields) {
 	}
 }
 
-// Confirm makes a pending decision effective, by another person than its proposer. A verification whose documents have changed or
-// expired meanwhile becomes void. Confirm returns apierr.CustomerNotFound, apierr.NoAccess, apierr.DecisionNotFound,
-// apierr.DecisionNotPending, apierr.SecondPersonRequired, apierr.SelfVerification and apierr.ScreeningOpen.
+// Confirm makes a pending decision effective, by another person than its proposer. It returns apierr.CustomerNotFound, apierr.NoAccess,
+// apierr.DecisionNotFound, apierr.DecisionNotPending, apierr.SecondPersonRequired, apierr.SelfVerification, apierr.ScreeningOpen, and
+// apierr.DecisionOutdated for a verification whose documents or identity have changed, or whose documents have expired. That one stays
+// pending: only reviewers end it.
 func (s *Service) Confirm(ctx context.Context, in DecisionInput) (Decision, error) {
 	screened, err := s.screen(ctx, in.ID)
 	if err != nil {
@@ -141,8 +143,8 @@ func (s *Service) Confirm(ctx context.Context, in DecisionInput) (Decision, erro
 		if err != nil {
 			return preparedChange{}, err
 		}
-		if !holds {
-			return s.prepareClosing(ctx, before, d, DecisionVoid, ""), nil
+		if !holds || d.OutdatedSince != nil {
+			return preparedChange{}, apierr.DecisionOutdated
 		}
 		after := before
 		after.KYCStatus, after.VerificationLevel = d.KYCStatus, d.VerificationLevel
@@ -208,9 +210,6 @@ func (s *Service) closeDecision(ctx context.Context, in DecisionInput,
 			}
 			return prepare(ctx, q, before, d)
 		}, s.write)
-	if err == nil && change.closing.State == DecisionVoid {
-		err = apierr.DecisionNotPending.Detail("state", DecisionVoid)
-	}
 	return Decision{Customer: change.after, PendingDecision: nil}, err
 }
 

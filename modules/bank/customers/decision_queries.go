@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"kontor/modules/kit/attachment"
+	"kontor/modules/kit/event"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
@@ -21,7 +22,7 @@ import (
 
 const decisionColumns = `
 	id, customer_id, kyc_status, verification_level, verified_at, reason, evidence_key, state, proposed_at, proposed_by,
-	closed_at, closed_by, closing_reason, documents, changed_at, customer_reason`
+	closed_at, closed_by, closing_reason, documents, changed_at, customer_reason, outdated_at`
 
 const insertDecisionStatement = `
 	INSERT INTO kyc_decisions (id, customer_id, kyc_status, verification_level, verified_at, reason, evidence_key, documents, state, proposed_at, proposed_by,
@@ -37,6 +38,8 @@ const selectExclusionsStatement = `SELECT user_id || ' ' || reason FROM kyc_deci
 const deleteExclusions = `DELETE FROM kyc_decision_exclusions WHERE decision_id = $1`
 
 const markChangedStatement = `UPDATE kyc_decisions SET changed_at = $2 WHERE id = $1`
+
+const markOutdatedStatement = `UPDATE kyc_decisions SET changed_at = $2, outdated_at = COALESCE(outdated_at, $2) WHERE id = $1`
 
 const updateDecisionStatement = `
 	UPDATE kyc_decisions SET state = $2, closed_at = $3, closed_by = $4, closing_reason = $5 WHERE id = $1 AND state = 'pending'`
@@ -66,7 +69,7 @@ func scanDecision(row records.Row) (PendingDecision, error) {
 	var d PendingDecision
 	err := row.Scan(&d.ID, &d.customerID, (*string)(&d.KYCStatus), (*string)(&d.VerificationLevel), &d.verifiedAt, &d.Reason, &d.evidenceKey,
 		(*string)(&d.State), &d.ProposedAt, &d.ProposedBy, &d.ClosedAt, &d.ClosedBy, &d.ClosingReason,
-		&d.documents, &d.ChangedSince, &d.CustomerReason)
+		&d.documents, &d.ChangedSince, &d.CustomerReason, &d.OutdatedSince)
 	return d, err
 }
 
@@ -154,8 +157,8 @@ func readDecision(ctx context.Context, q store.Querier, id string) (store.Record
 }
 
 // A decision that waits for a second person is about documents and an identity. Later additions do not concern it: the second
-// person sees that they are new. A verification becomes void when something that it is about changes or goes. A rejection never does:
-// its subject must not be able to undo it.
+// person sees that they are new. A verification is outdated when something that it is about changes or goes: it waits for a reviewer to
+// end it, because its subject must not be able to. A rejection is never outdated.
 
 // evidenceDocument is a document as it was when a decision was proposed.
 type evidenceDocument struct {
@@ -259,7 +262,7 @@ func documentsAdded(d PendingDecision, documents []Document) ([]string, error) {
 	return added, err
 }
 
-// FilesChanged follows a change of the files of a document. A deleted file makes a waiting verification void.
+// FilesChanged follows a change of the files of a document. A deleted file makes a waiting verification outdated.
 func (s *Service) FilesChanged(ctx context.Context, tx *store.Tx, target attachment.Target, added bool) error {
 	c, err := table.GetUnchecked(ctx, tx, target.Parent)
 	if err != nil {
@@ -269,47 +272,41 @@ func (s *Service) FilesChanged(ctx context.Context, tx *store.Tx, target attachm
 	if err != nil {
 		return err
 	}
-	if found && !added && d.verifies() {
-		return s.void(ctx, tx, c, d)
-	}
 	if found {
-		if err := markChanged(ctx, tx, d); err != nil {
+		if err := s.markChanged(ctx, tx, c, d, !added && d.verifies()); err != nil {
 			return err
 		}
 	}
 	return s.refreshCase(ctx, tx, c)
 }
 
-// followPending stores what a change means for the pending decision of the customer: it becomes void, or shows that there is
-// something new.
+// followPending stores what a change means for the pending decision of the customer: it is outdated, or shows that there is something
+// new.
 func (s *Service) followPending(ctx context.Context, tx *store.Tx, change preparedChange) error {
 	d, found, err := selectPending(ctx, tx, change.after.ID)
 	if err != nil || !found {
 		return err
 	}
-	if d.verifies() {
-		holds := false
-		if len(change.documents) > 0 && !change.identity {
-			if holds, err = holdsEvidence(ctx, tx, d, types.DateOf(tx.Now().Std())); err != nil {
-				return err
-			}
+	outdated := d.verifies()
+	if outdated && len(change.documents) > 0 && !change.identity {
+		holds, err := holdsEvidence(ctx, tx, d, types.DateOf(tx.Now().Std()))
+		if err != nil {
+			return err
 		}
-		if !holds {
-			return s.void(ctx, tx, change.after, d)
-		}
+		outdated = !holds
 	}
-	return markChanged(ctx, tx, d)
+	return s.markChanged(ctx, tx, change.after, d, outdated)
 }
 
-// void closes a pending decision that has lost its subject, and notifies its proposer.
-func (s *Service) void(ctx context.Context, tx *store.Tx, c Customer, d PendingDecision) error {
-	if err := s.writeClosing(ctx, tx, c, *s.closing(ctx, d, DecisionVoid, "")); err != nil {
+// markChanged stores that there is something new since a decision was proposed. It notifies the proposer of one that is outdated now.
+func (s *Service) markChanged(ctx context.Context, tx *store.Tx, c Customer, d PendingDecision, outdated bool) error {
+	statement := markChangedStatement
+	if outdated {
+		statement = markOutdatedStatement
+	}
+	err := decisionProof.ChangeRow(ctx, tx, "customers.kyc_decision_changed", d.ID, statement, d.ID, tx.Now())
+	if err != nil || !outdated || d.OutdatedSince != nil {
 		return err
 	}
-	return s.refreshCase(ctx, tx, c)
-}
-
-// markChanged stores that there is something new since a decision was proposed.
-func markChanged(ctx context.Context, tx *store.Tx, d PendingDecision) error {
-	return decisionProof.ChangeRow(ctx, tx, "customers.kyc_decision_changed", d.ID, markChangedStatement, d.ID, tx.Now())
+	return s.notifyAbout(ctx, tx, c, event.KYCDecisionClosed, []string{d.ProposedBy}, map[string]any{"Status": "decision_outdated"})
 }

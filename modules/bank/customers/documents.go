@@ -265,5 +265,9 @@ func (s *Service) warnExpiring(ctx context.Context, tx *store.Tx, documentID str
 	if err != nil {
 		return err
 	}
-	return s.notifyAbout(ctx, tx, c, event.KYCDocumentExpiring, []string{c.createdBy}, map[string]any{"Document": documentType, "Date": expiry})
+	creators, err := table.Creators(ctx, tx, c.ID)
+	if err != nil {
+		return err
+	}
+	return s.notifyAbout(ctx, tx, c, event.KYCDocumentExpiring, creators, map[string]any{"Document": documentType, "Date": expiry})
 }

@@ -202,13 +202,19 @@ type DismissInput struct {
 }
 
 const (
+	// A distinction is about the identities that were compared: one that has changed since is compared again.
 	selectDistinct = `
-		SELECT other_id FROM customer_distinctions WHERE customer_id = $1
-		UNION ALL SELECT customer_id FROM customer_distinctions WHERE other_id = $1`
+		SELECT d.other_id FROM customer_distinctions d WHERE d.customer_id = $1 AND ` + sameSince + `
+		UNION ALL SELECT d.customer_id FROM customer_distinctions d WHERE d.other_id = $1 AND ` + sameSince + `
+		`
+	sameSince = `NOT EXISTS (
+			SELECT 1 FROM customer_identities i WHERE i.customer_id IN (d.customer_id, d.other_id) AND i.until > d.created_at)`
 
 	insertDistinction = `
 		INSERT INTO customer_distinctions (customer_id, other_id, created_at, created_by) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (customer_id, other_id) DO NOTHING`
+		ON CONFLICT (customer_id, other_id) DO UPDATE SET created_at = excluded.created_at, created_by = excluded.created_by
+		WHERE EXISTS (SELECT 1 FROM customer_identities i
+			WHERE i.customer_id IN (excluded.customer_id, excluded.other_id) AND i.until > customer_distinctions.created_at)`
 
 	deleteDistinctions = `DELETE FROM customer_distinctions WHERE customer_id = $1 OR other_id = $1`
 

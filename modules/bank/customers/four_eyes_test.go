@@ -85,12 +85,6 @@ func TestFourEyes_ClosesADecisionWithoutEffect(t *testing.T) {
 		"withdrawn": {func(t *testing.T, _, decision string) {
 			first.Do("POST", decision+"/withdraw", nil).Expect(t, http.StatusOK)
 		}, "withdrawn"},
-		"another expiry of a document": {func(t *testing.T, path, _ string) {
-			owner.Do("PUT", path, documents(document("passport", "P-1", "2031-01-01"))).Expect(t, http.StatusOK)
-		}, "void"},
-		"another identity": {func(t *testing.T, path, _ string) {
-			owner.Do("PUT", strings.TrimSuffix(path, "/kyc"), map[string]any{"last_name": "Anders"}).Expect(t, http.StatusOK)
-		}, "void"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := inReview(t, owner, first)
@@ -110,8 +104,42 @@ func TestFourEyes_ClosesADecisionWithoutEffect(t *testing.T) {
 	}
 }
 
+// A change by the subject ends no decision. It cannot be confirmed any more, and waits for a reviewer.
+func TestFourEyes_ASubjectsChangeClosesNothing(t *testing.T) {
+	s := servertest.Start(t)
+	owner, first, second := s.User(access.Customer), s.User(access.Advisor), s.User(access.Advisor)
+	for name, change := range map[string]func(path string){
+		"another expiry of a document": func(path string) {
+			owner.Do("PUT", path, documents(document("passport", "P-1", "2031-01-01"))).Expect(t, http.StatusOK)
+		},
+		"another identity, and back": func(path string) {
+			for _, last := range []string{"Anders", "Muster"} {
+				owner.Do("PUT", strings.TrimSuffix(path, "/kyc"), map[string]any{"last_name": last}).Expect(t, http.StatusOK)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := inReview(t, owner, first)
+			decision := proposed(t, path, first)
+			change(path)
+			pending, _ := second.Do("GET", path, nil).Expect(t, http.StatusOK).JSON(t)["pending_decision"].(map[string]any)
+			if pending["state"] != "pending" || pending["outdated_since"] == nil {
+				t.Errorf("got %v, want a pending decision that is outdated", pending)
+			}
+			query := "&search.second_person=true&search.customer_id=" + strings.TrimSuffix(strings.TrimPrefix(path, "/v1/customers/"), "/kyc")
+			if got := cases(t, second, query); got.Total != 1 {
+				t.Errorf("the queue has %+v", got)
+			}
+			second.Do("POST", decision+"/confirm", nil).ExpectError(t, http.StatusConflict, "customers.decision_outdated")
+			second.Do("POST", decision+"/reject", map[string]any{"reason": "it has changed"}).Expect(t, http.StatusOK)
+			again := proposed(t, path, second)
+			first.Do("POST", again+"/confirm", nil).Expect(t, http.StatusOK)
+		})
+	}
+}
+
 // A document that expires while a decision waits is not confirmed with it.
-func TestFourEyes_IsVoidWhenADocumentExpires(t *testing.T) {
+func TestFourEyes_IsNotConfirmedWhenADocumentExpires(t *testing.T) {
 	s := servertest.Start(t)
 	owner, first, second := s.User(access.Customer), s.User(access.Advisor), s.User(access.Advisor)
 	path := "/v1/customers/" + owner.Create("/v1/customers", person()) + "/kyc"
@@ -120,10 +148,8 @@ func TestFourEyes_IsVoidWhenADocumentExpires(t *testing.T) {
 	decision := proposed(t, path, first)
 	s.Clock.Advance(3 * 24 * time.Hour)
 	second = s.SignIn(second.UserID, "a long enough password 42")
-	second.Do("POST", decision+"/confirm", nil).ExpectError(t, http.StatusConflict, "customers.decision_not_pending")
-	if got := second.Do("GET", path, nil).Expect(t, http.StatusOK); !strings.Contains(got.Body, `"state":"void"`) {
-		t.Errorf("got %s, want a void decision", got.Body)
-	}
+	second.Do("POST", decision+"/confirm", nil).ExpectError(t, http.StatusConflict, "customers.decision_outdated")
+	second.Do("POST", decision+"/reject", map[string]any{"reason": "expired"}).Expect(t, http.StatusOK)
 }
 
 func TestFourEyes_LinkedPersonasAreNoSecondPerson(t *testing.T) {
@@ -159,9 +185,9 @@ func TestFourEyes_LinkedPersonasAreNoSecondPerson(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			owner, first, second, third := s.User(access.Customer), s.User(access.Advisor), s.User(access.Advisor), s.User(access.Advisor)
+			first, second, third := s.User(access.Advisor), s.User(access.Advisor), s.User(access.Advisor)
 			relate(first, second)
-			path := inReview(t, owner, first)
+			path := inReview(t, third, first) // recorded by the bank
 			decision := proposed(t, path, first)
 			second.Do("POST", decision+"/confirm", nil).ExpectError(t, http.StatusForbidden, "customers.second_person_required")
 			third.Do("POST", decision+"/confirm", nil).Expect(t, http.StatusOK)

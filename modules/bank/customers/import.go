@@ -2,10 +2,12 @@ package customers
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"kontor/modules/kit/evidence"
 	"kontor/modules/kit/types"
 	"kontor/modules/kit/validate"
 	"kontor/server/access"
@@ -38,7 +40,7 @@ type Imported struct {
 	s          *Service
 	fields     UpdateInput // of the columns that the file has
 	created    *newCustomer
-	externalID string
+	externalID *evidence.Proven[string] // nil for a row without one, and for callers who do not act for the bank: theirs are claimed
 }
 
 // PrepareImport checks a row, by its columns, as the data of a new customer of the caller. It returns apierr.InvalidInput with the
@@ -66,8 +68,16 @@ func (s *Service) PrepareImport(ctx context.Context, cells map[string]string) (*
 		return nil, err
 	}
 	n := s.newCustomer(ctx, c)
+	if externalID == "" { // the column metadata may come from a list, with what customers claim
+		n.ExternalID = ""
+	}
 	n.after = s.db.Digest(audited(n.Customer))
-	return &Imported{s: s, fields: importedFields(in, cells), created: n, externalID: n.keys.externalID}, nil
+	row := &Imported{s: s, fields: importedFields(in, cells), created: n}
+	if n.ExternalID != "" {
+		id := evidence.Recorded(n.ExternalID)
+		row.externalID = &id
+	}
+	return row, nil
 }
 
 // importedExternalID returns the external id in a column of its own.
@@ -118,11 +128,19 @@ func importedFields(in CreateInput, cells map[string]string) UpdateInput {
 }
 
 // ExternalID returns the external id of the row; empty: none.
-func (i *Imported) ExternalID() string { return i.externalID }
+func (i *Imported) ExternalID() string {
+	if i.externalID == nil {
+		return ""
+	}
+	return i.externalID.Value()
+}
 
 // Same returns the ids of the customers with the external id of the row that the caller may list, at most two.
 func (i *Imported) Same(ctx context.Context, q store.Querier) ([]string, error) {
-	return findExternal(ctx, q, i.externalID)
+	if i.externalID == nil {
+		return nil, nil
+	}
+	return findExternal(ctx, q, *i.externalID)
 }
 
 // Create creates the customer, as [Service.Create] does. It writes nothing when it returns apierr.QuotaExceeded.
@@ -165,3 +183,18 @@ func (i *Imported) CheckUpdate(ctx context.Context, q store.Querier, id string) 
 
 // PrepareImports prepares the customers that earlier versions have stored for the comparison with the rows of a file.
 func (s *Service) PrepareImports(ctx context.Context) error { return s.fillExternalIDs(ctx) }
+
+// Readable returns which of the customers the caller may read.
+func (s *Service) Readable(ctx context.Context, ids []string) (map[string]bool, error) {
+	readable := map[string]bool{}
+	for part := range slices.Chunk(ids, 200) {
+		found, err := table.Find(ctx, s.db, len(part), `customers.id IN (`+store.In(2, len(part))+`)`, store.AppendIn(nil, part)...)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range found {
+			readable[c.ID] = true
+		}
+	}
+	return readable, nil
+}

@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"kontor/modules/kit/evidence"
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
@@ -180,19 +181,60 @@ func (in *UpdateInput) apply(before Customer, today types.Date) (Customer, error
 	var problems apierr.Fields
 	c := merged.check(&problems, today)
 	c.ID, c.KYCStatus, c.VerificationLevel, c.CreatedAt = before.ID, before.KYCStatus, before.VerificationLevel, before.CreatedAt
-	c.createdBy, c.verifiedAt = before.createdBy, before.verifiedAt
+	c.createdBy, c.byStaff, c.proven, c.verifiedAt = before.createdBy, before.byStaff, before.proven, before.verifiedAt
 	return c, problems.Err()
+}
+
+// prove derives what is proven after a change by the caller. What staff write is proven, and what others write is claimed. A value that
+// the change leaves as it was stays what it was: a form sends all members again.
+func (c *Customer) prove(before Customer, byStaff bool) {
+	if c.Email != before.Email {
+		c.proven.email = byStaff
+	}
+	if types.EmptyIfNil(c.Phone) != types.EmptyIfNil(before.Phone) {
+		c.proven.phone = byStaff && c.Phone != nil
+	}
+	if c.identity() != before.identity() {
+		wrote := func(now, was string) bool { return now != was || now == "" }
+		c.proven.identity = byStaff && (before.proven.identity || wrote(c.FirstName, before.FirstName) && wrote(c.LastName, before.LastName))
+	}
+	c.ExternalID = before.ExternalID
+	_, wrote := c.fromMetadata()
+	if _, had := before.fromMetadata(); byStaff && wrote != had {
+		c.ExternalID = wrote
+	}
+	if !byStaff && c.ExternalID != "" && wrote != c.ExternalID { // it is the bank's: others do not change it
+		c.Metadata = withExternalIDOf(c.Metadata, c.ExternalID)
+	}
+}
+
+// withExternalIDOf returns metadata, which are an object, with an external id in the place of another.
+func withExternalIDOf(metadata jsontext.Value, externalID string) jsontext.Value {
+	members := map[string]jsontext.Value{}
+	quoted, err := jsontext.AppendQuote(nil, externalID)
+	if err == nil {
+		err = json.Unmarshal(metadata, &members)
+	}
+	if err != nil {
+		return metadata
+	}
+	members["external_id"] = quoted
+	if with, err := json.Marshal(members, json.Deterministic(true)); err == nil {
+		return with
+	}
+	return metadata
 }
 
 const (
 	selectWithoutExternalID = `
 		SELECT id, metadata FROM customers
-		WHERE id > $1 AND external_id = '' AND metadata LIKE '%"external_id"%' ORDER BY id LIMIT $2`
+		WHERE id > $1 AND external_id = '' AND metadata LIKE '%"external_id"%' AND by_staff = TRUE AND version = 1 ORDER BY id LIMIT $2`
 
 	setExternalID = `UPDATE customers SET external_id = $2 WHERE id = $1 AND external_id = ''`
 )
 
-// fillExternalIDs computes the external ids of customers that earlier versions have stored. It may be interrupted and run again.
+// fillExternalIDs computes the external ids of customers that staff have recorded by earlier versions, and that were not changed since:
+// their metadata is as staff wrote it. It may be interrupted and run again.
 func (s *Service) fillExternalIDs(ctx context.Context) error {
 	return records.Fill(ctx, s.db, selectWithoutExternalID, setExternalID, func(row records.Row) (id string, args []any, err error) {
 		var c Customer
@@ -206,9 +248,9 @@ func (s *Service) fillExternalIDs(ctx context.Context) error {
 
 const withExternalID = `external_id = $2 AND external_id <> '' AND erased_at IS NULL`
 
-// findExternal returns the ids of the customers with an external id that the caller may list, at most two.
-func findExternal(ctx context.Context, q store.Querier, externalID string) ([]string, error) {
-	found, err := table.Find(ctx, q, 2, withExternalID, externalID)
+// findExternal returns the ids of the customers to which staff gave an external id, of those that the caller may list, at most two.
+func findExternal(ctx context.Context, q store.Querier, externalID evidence.Proven[string]) ([]string, error) {
+	found, err := table.Find(ctx, q, 2, withExternalID, externalID.Value())
 	ids := make([]string, len(found))
 	for i, c := range found {
 		ids[i] = c.ID

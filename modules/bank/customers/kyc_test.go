@@ -282,7 +282,7 @@ func TestDecide_RejectsInvalidDecisions(t *testing.T) {
 func TestDecide_RejectsAReviewerWhoIsTheCustomer(t *testing.T) {
 	s := servertest.Start(t)
 	body := ada().With("email", "ADMIN@kontor.localhost")
-	id := s.User(access.Customer).Create("/v1/customers", body)
+	id := s.User(access.Advisor).Create("/v1/customers", body)
 	path := "/v1/customers/" + id + "/kyc/status"
 	if answer := s.Admin().Do("PATCH", path, decide("pending")); answer.Status != 403 || !strings.Contains(answer.Body, "customers.self_verification") {
 		t.Errorf("got %d %s, want 403", answer.Status, answer.Body)
@@ -297,7 +297,7 @@ func TestDecide_RejectsAReviewerWhoWasTheCustomer(t *testing.T) {
 	}
 	customer := ada().With("date_of_birth", "1990-12-10", "last_name", "Lovelace")
 	decided := func(reviewer *servertest.Client, customer servertest.Body) servertest.Response {
-		id := s.User(access.Customer).Create("/v1/customers", customer)
+		id := s.User(access.Advisor).Create("/v1/customers", customer)
 		return reviewer.Do("PATCH", "/v1/customers/"+id+"/kyc/status", decide("pending"))
 	}
 	persona := func(of *servertest.Client) string {

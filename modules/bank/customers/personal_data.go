@@ -102,7 +102,7 @@ const (
 			first_name = '', first_name_key = '', first_name_order = '', last_name = '', last_name_key = '', last_name_order = '',
 			email = 'erased@erased.invalid', email_key = 'erased@erased.invalid', phone = NULL, date_of_birth = NULL,
 			nationality = NULL, has_address = FALSE, street = '', city = '', city_key = '', postal_code = '',
-			country = '', metadata = '{}', language = '', external_id = '', updated_at = $2, updated_by = $3, version = version + 1, erased_at = $2
+			country = '', metadata = '{}', language = '', external_id = '', email_proven = FALSE, phone_proven = FALSE, identity_proven = FALSE, updated_at = $2, updated_by = $3, version = version + 1, erased_at = $2
 		WHERE id = $1 AND erased_at IS NULL`
 
 	deleteIdentities = `DELETE FROM customer_identities WHERE customer_id = $1`

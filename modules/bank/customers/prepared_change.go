@@ -25,13 +25,19 @@ type preparedChange struct {
 	residence       bool       // the country of the address or the nationality changed
 	entry           *historyEntry
 	former          *identityHash // the identity before the change; nil when it is the same
-	formerAddresses []string      // digests of addresses that the customer has no more
+	formerAddresses []formerAddress
 	documents       []sealedDocument
 	newDocuments    int64            // how many of the documents are new to the customer
 	proposal        *PendingDecision // a decision that waits for a second person
 	reviewers       []string         // whom to notify of the proposal
 	closing         *PendingDecision // a decision that the change closes
 	screened        string           // the identity that was compared with sanctions lists, see [hit.Screening]
+}
+
+// formerAddress is the digest of an address that the customer has no more, and whether it was proven.
+type formerAddress struct {
+	digest string
+	proven bool
 }
 
 // auditRecord is an audit entry that the transaction writes.
@@ -65,6 +71,9 @@ type reasons struct {
 // prepareVerification prepares a change of the verification only.
 func (s *Service) prepareVerification(before, after Customer, action string, why reasons) preparedChange {
 	after = s.nextVersion(before, after)
+	if after.KYCStatus == Verified && !before.verifiedAs(after) {
+		after.proven.identity = true // the reviewer has confirmed it
+	}
 	change := preparedChange{before: before, after: after, verification: true,
 		audits: []auditRecord{s.auditRecord(action, before, after)}}
 	if !before.verifiedAs(after) {
@@ -148,12 +157,12 @@ func (s *Service) write(ctx context.Context, tx *store.Tx, change preparedChange
 		}
 	}
 	if h := change.former; h != nil {
-		if _, err := tx.Exec(ctx, insertIdentityStatement, c.ID, h.name, h.birth, tx.Now()); err != nil {
+		if _, err := tx.Exec(ctx, insertIdentityStatement, c.ID, h.name, h.birth, tx.Now(), change.before.proven.identity); err != nil {
 			return err
 		}
 	}
-	for _, digest := range change.formerAddresses {
-		if _, err := tx.Exec(ctx, insertFormerAddress, c.ID, digest, tx.Now()); err != nil {
+	for _, former := range change.formerAddresses {
+		if _, err := tx.Exec(ctx, insertFormerAddress, c.ID, former.digest, tx.Now(), former.proven); err != nil {
 			return err
 		}
 	}
@@ -174,7 +183,11 @@ func (s *Service) write(ctx context.Context, tx *store.Tx, change preparedChange
 	if c.KYCStatus == change.before.KYCStatus {
 		return nil
 	}
-	return s.notifyAbout(ctx, tx, c, event.CustomerStatusChanged, []string{c.createdBy}, map[string]any{"From": string(change.before.KYCStatus), "To": string(c.KYCStatus)})
+	creators, err := table.Creators(ctx, tx, c.ID)
+	if err != nil {
+		return err
+	}
+	return s.notifyAbout(ctx, tx, c, event.CustomerStatusChanged, creators, map[string]any{"From": string(change.before.KYCStatus), "To": string(c.KYCStatus)})
 }
 
 // notifyAbout notifies users of an event about a customer, whose name is added to the arguments.
@@ -186,8 +199,9 @@ func (s *Service) notifyAbout(ctx context.Context, tx *store.Tx, c Customer, kin
 // writeReview stores what a change means for the case of the customer: a proposed or closed decision, what it means for a pending one,
 // and whether the case is open.
 func (s *Service) writeReview(ctx context.Context, tx *store.Tx, change preparedChange) error {
-	var err error
+	err := s.flagPossibleSelf(ctx, tx, change)
 	switch {
+	case err != nil:
 	case change.proposal != nil:
 		err = s.writeProposal(ctx, tx, change.after, *change.proposal, change.reviewers)
 	case change.closing != nil:
@@ -199,6 +213,19 @@ func (s *Service) writeReview(ctx context.Context, tx *store.Tx, change prepared
 		return err
 	}
 	return s.refreshCase(ctx, tx, change.after)
+}
+
+// flagPossibleSelf leaves an audit entry when a reviewer decides about a customer who claims their address or name.
+func (s *Service) flagPossibleSelf(ctx context.Context, tx *store.Tx, change preparedChange) error {
+	decides := change.proposal != nil || change.closing != nil || change.verification && !change.identity
+	if !decides || !mayReview(access.From(ctx)) {
+		return nil
+	}
+	possible, err := s.possiblySelf(ctx, tx, change.before)
+	if err == nil && possible {
+		table.Audit(ctx, tx, "customers.kyc_possible_self_review", change.before.ID, nil, nil)
+	}
+	return err
 }
 
 // quotaGrowth returns how many records and bytes a change adds to the quota of the customer's creator.

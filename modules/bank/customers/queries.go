@@ -17,15 +17,17 @@ import (
 const columns = `
 	id, type, first_name, last_name, email, phone, date_of_birth, nationality,
 	has_address, street, city, postal_code, country,
-	kyc_status, verification_level, verified_at, metadata, created_at, created_by, updated_at, version, erased_at`
+	kyc_status, verification_level, verified_at, metadata, created_at, created_by, updated_at, version, erased_at,
+	external_id, by_staff, email_proven, phone_proven, identity_proven`
 
 const insertStatement = `
 	INSERT INTO customers (
 		id, type, first_name, first_name_key, last_name, last_name_key, email, email_key, phone, date_of_birth, nationality,
 		has_address, street, city, city_key, postal_code, country,
 		kyc_status, verification_level, metadata, language, created_at, created_by, updated_at, updated_by, version, first_name_order, last_name_order,
-		external_id)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $22, $23, 1, $24, $25, $26)`
+		external_id, by_staff, email_proven, phone_proven, identity_proven)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $22, $23, 1, $24, $25, $26,
+		$27, $28, $29, $30)`
 
 const updateStatement = `
 	UPDATE customers SET
@@ -33,12 +35,12 @@ const updateStatement = `
 		phone = $9, date_of_birth = $10, nationality = $11,
 		has_address = $12, street = $13, city = $14, city_key = $15, postal_code = $16, country = $17,
 		metadata = $18, language = $19, updated_at = $20, updated_by = $21, version = $22,
-		first_name_order = $23, last_name_order = $24, external_id = $25
+		first_name_order = $23, last_name_order = $24, external_id = $25, email_proven = $26, phone_proven = $27, identity_proven = $28
 	WHERE id = $1`
 
 var table = &records.Table[Customer]{
 	Type: access.Customers, From: "customers", Columns: columns, Scan: scanCustomer,
-	Relations: []records.Relation{records.Created}, Missing: apierr.CustomerNotFound,
+	Relations: []records.Relation{records.Creator(access.Customers, "customers")}, Missing: apierr.CustomerNotFound,
 }
 
 var customerList = list.New(list.Source[Customer]{
@@ -70,24 +72,24 @@ func scanCustomer(row records.Row) (Customer, error) {
 	err := row.Scan(&c.ID, &c.Type, &c.FirstName, &c.LastName, &c.Email, &c.Phone, &c.DateOfBirth, &c.Nationality,
 		&hasAddress, &a.Street, &a.City, &a.PostalCode, &a.Country,
 		(*string)(&c.KYCStatus), (*string)(&c.VerificationLevel), &c.verifiedAt, (*[]byte)(&c.Metadata),
-		&c.CreatedAt, &c.createdBy, &c.UpdatedAt, &c.version, &c.ErasedAt)
+		&c.CreatedAt, &c.createdBy, &c.UpdatedAt, &c.version, &c.ErasedAt,
+		&c.ExternalID, &c.byStaff, &c.proven.email, &c.proven.phone, &c.proven.identity)
 	if hasAddress {
 		c.Address = &a
 	}
 	return c, err
 }
 
-// searchKeys are the folded columns that searches use, the language and the external id. They are computed before the transaction, to
-// keep it short.
+// searchKeys are the folded columns that searches use, and the language. They are computed before the transaction, to keep it short.
 type searchKeys struct {
-	firstName, lastName, email, city, language, externalID string
-	firstNameOrder, lastNameOrder                          string // see types.SortKey
+	firstName, lastName, email, city, language string
+	firstNameOrder, lastNameOrder              string // see types.SortKey
 }
 
 func (c Customer) searchKeys() searchKeys {
-	language, externalID := c.fromMetadata()
+	language, _ := c.fromMetadata()
 	return searchKeys{firstName: types.Fold(c.FirstName), lastName: types.Fold(c.LastName), email: types.Email(c.Email).Key(),
-		city: types.Fold(c.address().City), language: language, externalID: externalID,
+		city: types.Fold(c.address().City), language: language,
 		firstNameOrder: types.SortKey(c.FirstName), lastNameOrder: types.SortKey(c.LastName)}
 }
 
@@ -97,7 +99,7 @@ func insertCustomer(ctx context.Context, tx *store.Tx, c *Customer, d *searchKey
 	_, err := tx.Exec(ctx, insertStatement, &c.ID, &c.Type, &c.FirstName, &d.firstName, &c.LastName, &d.lastName, &c.Email, &d.email,
 		c.Phone, dateColumn(c.DateOfBirth), c.Nationality, c.Address != nil, &a.Street, &a.City, &d.city, &a.PostalCode, &a.Country,
 		(*string)(&c.KYCStatus), (*string)(&c.VerificationLevel), string(c.Metadata), &d.language, &c.CreatedAt, &c.createdBy,
-		&d.firstNameOrder, &d.lastNameOrder, &d.externalID)
+		&d.firstNameOrder, &d.lastNameOrder, &c.ExternalID, c.byStaff, c.proven.email, c.proven.phone, c.proven.identity)
 	return err
 }
 
@@ -105,7 +107,7 @@ func updateCustomer(ctx context.Context, tx *store.Tx, c Customer, d searchKeys,
 	a := c.address()
 	_, err := tx.Exec(ctx, updateStatement, c.ID, c.Type, c.FirstName, d.firstName, c.LastName, d.lastName, c.Email, d.email,
 		c.Phone, dateColumn(c.DateOfBirth), c.Nationality, c.Address != nil, a.Street, a.City, d.city, a.PostalCode, a.Country,
-		string(c.Metadata), d.language, c.UpdatedAt, by, c.version, d.firstNameOrder, d.lastNameOrder, d.externalID)
+		string(c.Metadata), d.language, c.UpdatedAt, by, c.version, d.firstNameOrder, d.lastNameOrder, c.ExternalID, c.proven.email, c.proven.phone, c.proven.identity)
 	return err
 }
 
@@ -159,7 +161,8 @@ func (s *Service) FillKeys(ctx context.Context) error {
 }
 
 const updateVerificationStatement = `
-	UPDATE customers SET kyc_status = $2, verification_level = $3, verified_at = $4, updated_at = $5, updated_by = $6, version = $7
+	UPDATE customers SET
+		kyc_status = $2, verification_level = $3, verified_at = $4, updated_at = $5, updated_by = $6, version = $7, identity_proven = $8
 	WHERE id = $1`
 
 const selectDocuments = `
@@ -225,18 +228,19 @@ const hasDecidedStatement = `
 const selectValidity = `
 	SELECT id, type, ` + givenType + `, number_key, country_key, expiry_date, ` + countFiles + ` FROM kyc_documents WHERE customer_id = $1`
 
-const selectIdentitiesStatement = `SELECT name_hash, birth_hash FROM customer_identities WHERE customer_id = $1`
+const selectIdentitiesStatement = `SELECT name_hash, birth_hash FROM customer_identities WHERE customer_id = $1 AND proven = TRUE`
 
 const insertIdentityStatement = `
-	INSERT INTO customer_identities (customer_id, name_hash, birth_hash, until)
-	VALUES ($1, $2, $3, $4)
-	ON CONFLICT (customer_id, name_hash, birth_hash) DO UPDATE SET until = excluded.until`
+	INSERT INTO customer_identities (customer_id, name_hash, birth_hash, until, proven)
+	VALUES ($1, $2, $3, $4, $5)
+	ON CONFLICT (customer_id, name_hash, birth_hash) DO UPDATE SET
+		until = excluded.until, proven = customer_identities.proven OR excluded.proven`
 
-const selectFormerAddresses = `SELECT digest FROM customer_addresses WHERE customer_id = $1`
+const selectFormerAddresses = `SELECT digest FROM customer_addresses WHERE customer_id = $1 AND proven = TRUE`
 
 const insertFormerAddress = `
-	INSERT INTO customer_addresses (customer_id, digest, until) VALUES ($1, $2, $3)
-	ON CONFLICT (customer_id, digest) DO UPDATE SET until = excluded.until`
+	INSERT INTO customer_addresses (customer_id, digest, until, proven) VALUES ($1, $2, $3, $4)
+	ON CONFLICT (customer_id, digest) DO UPDATE SET until = excluded.until, proven = customer_addresses.proven OR excluded.proven`
 
 // selectExpired finds verified customers whose identity documents have all expired before the day $1. Documents that had
 // expired whenever they were submitted end no verification.
@@ -265,7 +269,7 @@ const markWarnedStatement = `
 
 func updateVerification(ctx context.Context, tx *store.Tx, c Customer, by string) error {
 	_, err := tx.Exec(ctx, updateVerificationStatement, c.ID, string(c.KYCStatus), string(c.VerificationLevel), c.verifiedAt,
-		c.UpdatedAt, by, c.version)
+		c.UpdatedAt, by, c.version, c.proven.identity)
 	return err
 }
 
@@ -292,7 +296,7 @@ func insertChange(ctx context.Context, tx *store.Tx, change preparedChange, by s
 	return changeProof.Audit(ctx, tx, "customers.kyc_change", change.entry.id, nil)
 }
 
-// selectIdentities returns the former identities of a customer.
+// selectIdentities returns the former identities of a customer that were proven.
 func selectIdentities(ctx context.Context, q store.Querier, customerID string) ([]identityHash, error) {
 	return store.All(ctx, q, func(row store.Scanner) (h identityHash, err error) {
 		err = row.Scan(&h.name, &h.birth)
@@ -316,11 +320,11 @@ func scanChange(row store.Scanner) (Change, error) {
 }
 
 // Proofs declares how the audit trail reads the records of this module. Not covered are the columns updated_by of customers,
-// because the audit entry of the update names the actor, warned_at of documents, the sort keys of names, and the external id, which the
-// covered metadata has. Nor are the open cases,
+// because the audit entry of the update names the actor, warned_at of documents, and the sort keys of names. Nor are the open cases,
 // which follow from the customers, except for who works on them.
 func Proofs() []records.Proof {
 	customers := table.Proof()
+	customers.Form = 1 // with by_staff and what is proven
 	customers.Read, customers.Changes = readCustomer, &store.ChangeRule{Omit: []string{"updated_at", "erased_at"}}
 	return []records.Proof{customers, documentProof, changeProof, decisionProof}
 }
@@ -334,7 +338,8 @@ func audited(c Customer) store.Record {
 
 // stored returns the columns of the customer that the API does not show.
 func (c *Customer) stored(k *searchKeys) storedCustomer {
-	return storedCustomer{c.verifiedAt, c.createdBy, c.version, k.firstName, k.lastName, k.email, k.city, k.language}
+	return storedCustomer{c.verifiedAt, c.createdBy, c.version, k.firstName, k.lastName, k.email, k.city, k.language,
+		c.byStaff, c.proven.email, c.proven.phone, c.proven.identity}
 }
 
 // storedCustomer holds the columns of a customer that the API does not show.
@@ -348,6 +353,11 @@ type storedCustomer struct {
 	Email     string `json:"email_key"`
 	City      string `json:"city_key"`
 	Language  string `json:"language"`
+
+	ByStaff        bool `json:"by_staff"`
+	EmailProven    bool `json:"email_proven"`
+	PhoneProven    bool `json:"phone_proven"`
+	IdentityProven bool `json:"identity_proven"`
 }
 
 const selectSearchKeys = `SELECT first_name_key, last_name_key, email_key, city_key, language FROM customers WHERE id = $1`
@@ -359,7 +369,8 @@ func readCustomer(ctx context.Context, q store.Querier, id string) (store.Record
 	if err != nil {
 		return store.Record{}, err
 	}
-	s := storedCustomer{VerifiedAt: c.verifiedAt, CreatedBy: c.createdBy, Version: c.version}
+	s := storedCustomer{VerifiedAt: c.verifiedAt, CreatedBy: c.createdBy, Version: c.version, ByStaff: c.byStaff,
+		EmailProven: c.proven.email, PhoneProven: c.proven.phone, IdentityProven: c.proven.identity}
 	err = q.QueryRow(ctx, selectSearchKeys, id).Scan(&s.FirstName, &s.LastName, &s.Email, &s.City, &s.Language)
 	return store.Record{Answer: c, Stored: s}, err
 }

@@ -33,6 +33,7 @@ type KYC struct {
 	FourEyes          string              `json:"four_eyes" enum:"off,enhanced,always" doc:"Which decisions need a second person."`
 	PendingDecision   *PendingDecision    `json:"pending_decision" doc:"The decision that waits for a second person; null without one, for callers who may not review, and for the customer."`
 	ScreeningHits     []hit.Hit           `json:"screening_hits" doc:"The hits of the customer and its payers, newest first, also dismissed ones. Open, pending and confirmed ones block a verification. Empty for callers who may not review, and for the customer."`
+	PossibleSelf      bool                `json:"possible_self_review,omitzero" doc:"true for a reviewer whose address or name the customer claims: this may be their own case. A claim proves nothing, so they are not excluded; leave the case to others if it is yours. Missing otherwise."`
 	Decisions         []PendingDecision   `json:"decisions" doc:"Closed decisions that needed a second person, newest first; empty for callers who may not review, and for the customer."`
 
 	version int64
@@ -42,10 +43,13 @@ type KYC struct {
 // to all others nothing must show them.
 func (k KYC) ETag() string {
 	tag := endpoint.VersionTag(k.version)
-	if k.PendingDecision == nil && len(k.Decisions) == 0 && len(k.ScreeningHits) == 0 && !slices.ContainsFunc(k.Documents, Document.hasFiles) {
+	if k.PendingDecision == nil && len(k.Decisions) == 0 && len(k.ScreeningHits) == 0 && !k.PossibleSelf && !slices.ContainsFunc(k.Documents, Document.hasFiles) {
 		return tag
 	}
 	state := sha256.New()
+	if k.PossibleSelf {
+		fmt.Fprintln(state, k.PossibleSelf)
+	}
 	for _, d := range k.Documents {
 		fmt.Fprintln(state, d.files)
 	}
@@ -157,7 +161,7 @@ func (s *Service) addReview(ctx context.Context, k *KYC, c Customer) error {
 			return err
 		}
 	}
-	if reviewer && (len(all) > 0 || len(hits) > 0 || slices.ContainsFunc(changes, Change.concealed)) {
+	if reviewer {
 		self, err := s.isCustomer(ctx, s.db, c, access.From(ctx).UserID)
 		if err != nil {
 			return err
@@ -180,6 +184,9 @@ func (s *Service) addReview(ctx context.Context, k *KYC, c Customer) error {
 		}
 	}
 	k.ScreeningHits = append(k.ScreeningHits, hits...)
+	if k.PossibleSelf, err = s.possiblySelf(ctx, s.db, c); err != nil {
+		return err
+	}
 	return k.addDecisions(all)
 }
 

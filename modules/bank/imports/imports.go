@@ -3,7 +3,8 @@
 // A file is checked while it arrives: a file that is no table is refused as a whole. It is stored encrypted, and a job on one node reads
 // it row by row. A row becomes a record by the function that also creates it for a request, with the same rules, rights, quota and audit
 // entry. Rows are written in small transactions, together with how far the job has come, so that a killed process continues where it
-// stopped and no row is imported twice. A row that the same caller has imported before, from a file with the same content, is a duplicate.
+// stopped and no row is imported twice. A row that the same caller has imported before, from a file with the same content, is a duplicate. So
+// is a row with an external id that staff gave to a record: one that its owner only claims is not found.
 //
 // The rights of the caller are those of the moment: an import ends when they do. The file cannot be read any more once the import has
 // ended. The reasons of rejected rows have no values of the file, and are deleted after imports.keep_days.
@@ -49,6 +50,8 @@ type Records interface {
 	Begin(ctx context.Context) error
 	// Prepare checks a row by its columns. It returns apierr.InvalidInput with the columns that are wrong.
 	Prepare(ctx context.Context, cells map[string]string) (Row, error)
+	// Readable returns which of the records the caller of the context may read.
+	Readable(ctx context.Context, ids []string) (map[string]bool, error)
 	// MayImport reports whether the caller may create records, and change them if updates is true.
 	MayImport(caller *access.Caller, updates bool) bool
 }

@@ -73,7 +73,7 @@ func rejected(t testing.TB, c *servertest.Client, id string) [][]string {
 	t.Helper()
 	answer := c.Do("GET", "/v1/imports/"+id+"/rejected", nil).Expect(t, http.StatusOK)
 	rows, err := csv.NewReader(strings.NewReader(answer.Body)).ReadAll()
-	if err != nil || !slices.Equal(rows[0], []string{"line", "field", "message"}) {
+	if err != nil || !slices.Equal(rows[0], []string{"line", "field", "message", "record_id"}) {
 		t.Fatalf("%v in %s", err, answer.Body)
 	}
 	return rows[1:]
@@ -85,13 +85,14 @@ func total(t testing.TB, c *servertest.Client) int {
 	return int(c.Do("GET", "/v1/customers?limit=-1", nil).Expect(t, http.StatusOK).JSON(t)["total"].(float64))
 }
 
-// branch returns a user who may import customers, and sees their own only.
+// branch returns a user who may import customers for the bank, and lists their own only.
 func branch(t testing.TB, s *servertest.Server) *servertest.Client {
 	t.Helper()
 	c := s.User(access.Customer)
 	for _, endpoint := range []string{"POST " + path, "GET /v1/imports", "GET /v1/imports/{id}", "GET /v1/imports/{id}/rejected"} {
 		s.Admin().Create("/v1/rbac/grants", map[string]any{"user_id": c.UserID, "endpoint": endpoint})
 	}
+	s.Admin().Create("/v1/rbac/grants", map[string]any{"user_id": c.UserID, "rec_type": "customers", "permissions": []string{"update"}})
 	return c
 }
 
@@ -137,7 +138,7 @@ func TestImport_CreatesCustomersAsRequestsDo(t *testing.T) {
 		t.Errorf("got %v", muster)
 	}
 	got := fmt.Sprint(rejected(t, advisor, i.ID))
-	for _, want := range []string{"[4 first_name ", "[4 email ", "[4 date_of_birth ", "[4 metadata ", "[5  The row has 2 cells, but the header 15.]"} {
+	for _, want := range []string{"[4 first_name ", "[4 email ", "[4 date_of_birth ", "[4 metadata ", "[5  The row has 2 cells, but the header 15. ]"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s does not contain %q", got, want)
 		}
@@ -191,7 +192,7 @@ func TestImport_FindsDuplicatesByExternalID(t *testing.T) {
 	}
 	rejecting := run(t, s, advisor, "?on_duplicate=reject", table)
 	expect(t, rejecting, "done 3/3 created 0 updated 0 duplicates 0 rejected 3")
-	if got := rejected(t, advisor, rejecting.ID); fmt.Sprint(got[0]) != "[2 external_id The record exists already.]" {
+	if got := rejected(t, advisor, rejecting.ID); fmt.Sprint(got[0]) != "[2 external_id The record exists already. "+id+"]" {
 		t.Errorf("got %v", got)
 	}
 	// The customer of another owner was neither found nor changed.
@@ -211,7 +212,13 @@ func TestImport_DryRunEqualsTheRealOne(t *testing.T) {
 		}
 		got := run(t, s, c, query, table)
 		expect(t, got, counts(want))
-		if a, b := fmt.Sprint(rejected(t, c, want.ID)), fmt.Sprint(rejected(t, c, got.ID)); a != b {
+		reasons := func(id string) (all []string) { // a dry run cannot name a record that it would have created
+			for _, row := range rejected(t, c, id) {
+				all = append(all, fmt.Sprint(row[:3]))
+			}
+			return all
+		}
+		if a, b := fmt.Sprint(reasons(want.ID)), fmt.Sprint(reasons(got.ID)); a != b {
 			t.Errorf("rejected %s, but %s in the dry run", b, a)
 		}
 	}
@@ -278,5 +285,50 @@ func TestPurge_LeavesNothing(t *testing.T) {
 	})
 	if err := s.Imports.Purge(t.Context()); err != nil || rows("imports") != 0 {
 		t.Errorf("an upload that was cut off remains: %v", err)
+	}
+}
+
+// A customer claims the external id of another. The file of the bank neither skips the real customer, nor writes their data into the
+// record of the claimant, whatever the import does with duplicates.
+func TestImport_IgnoresClaimedExternalIDs(t *testing.T) {
+	for _, query := range []string{"?on_duplicate=skip", "?on_duplicate=update", "?on_duplicate=reject"} {
+		s := servertest.Start(t)
+		advisor, attacker := s.User(access.Advisor), s.User(access.Customer)
+		claimed := "/v1/customers/" + attacker.Create("/v1/customers", map[string]any{"first_name": "Mallory", "last_name": "Muster", "email": "mallory@example.ch",
+			"metadata": map[string]any{"external_id": "K-1"}})
+		before := attacker.Do("GET", claimed, nil).Expect(t, http.StatusOK).Body
+		table := "external_id,first_name,last_name,email\nK-1,Anna,Keller,anna@example.ch\n"
+		expect(t, run(t, s, advisor, query, table), "done 1/1 created 1 updated 0 duplicates 0 rejected 0")
+		if after := attacker.Do("GET", claimed, nil).Expect(t, http.StatusOK).Body; after != before {
+			t.Errorf("%s: the record of the claimant was %s and is %s", query, before, after)
+		}
+		// The list as a table is a file, too: the claim in its metadata counts for nothing.
+		list := advisor.With("Accept", "text/csv").Do("GET", "/v1/customers?search.last_name=Muster", nil).Expect(t, http.StatusOK).Body
+		i := run(t, s, advisor, query, list)
+		expect(t, i, "done 1/1 created 1 updated 0 duplicates 0 rejected 0")
+		if anna := advisor.Do("GET", "/v1/customers?search.last_name=Keller", nil).Expect(t, http.StatusOK); strings.Contains(anna.Body, "mallory") {
+			t.Errorf("%s: the claimant has written into %s", query, anna.Body)
+		}
+	}
+}
+
+// A skipped row says so, and names the record to those who may read it.
+func TestImport_NamesSkippedRecords(t *testing.T) {
+	s := servertest.Start(t)
+	advisor := s.User(access.Advisor)
+	id := advisor.Create("/v1/customers", map[string]any{"first_name": "Anna", "last_name": "Keller", "email": "anna@example.ch", "metadata": map[string]any{"external_id": "K-1"}})
+	i := run(t, s, advisor, "", "external_id,first_name,last_name,email\nK-1,Anna,Keller,anna@example.ch\nK-2,Beat,Frei,beat@example.ch\n")
+	expect(t, i, "done 2/2 created 1 updated 0 duplicates 1 rejected 0")
+	want := "[[2 external_id The record exists already, so the row was skipped. " + id + "]]"
+	if got := fmt.Sprint(rejected(t, advisor, i.ID)); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	// A caller who may not read the record any more learns that the row was skipped, and not for which.
+	s.Admin().Do("PUT", "/v1/users/"+advisor.UserID+"/roles", map[string]any{"roles": []string{access.Customer}}).Expect(t, http.StatusOK)
+	for _, endpoint := range []string{"GET /v1/imports/{id}", "GET /v1/imports/{id}/rejected"} {
+		s.Admin().Create("/v1/rbac/grants", map[string]any{"user_id": advisor.UserID, "endpoint": endpoint})
+	}
+	if got := fmt.Sprint(rejected(t, advisor, i.ID)); strings.Contains(got, id) || !strings.Contains(got, "was skipped") {
+		t.Errorf("got %s", got)
 	}
 }

@@ -12,7 +12,7 @@ func (s *Service) PersonalData() []personal.Table {
 	return []personal.Table{
 		{Name: "imports", Holds: "the files that a user has imported: digests, sizes and counts", Sections: []string{"imports"}},
 		{Name: "import_chunks", Holds: "the encrypted file of an import that runs; it cannot be read any more once the import has ended", Unexported: "The file holds data on others, and its rows become records that are exported."},
-		{Name: "import_rejections", Why: "It names lines, columns and rules, and no values."},
+		{Name: "import_rejections", Why: "It names lines, columns, rules and ids, and no values."},
 		{Name: "import_rows", Why: "It holds ids and numbers of lines."},
 	}
 }

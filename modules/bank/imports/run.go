@@ -256,14 +256,20 @@ func first(ids []string) string {
 	return ids[0]
 }
 
-// duplicate does with a row what was asked for duplicates, but for updates.
-func (j *job) duplicate(p *prepared, n *tally) {
+// maxSkipped is how many skipped rows an import names, so that they leave room for those that were rejected.
+const maxSkipped = maxRejections / 2
+
+// duplicate does with a row what was asked for duplicates, but for updates. It notes the record that exists.
+func (j *job) duplicate(p *prepared, id string, n *tally) {
 	if j.row.OnDuplicate == reject {
 		p.reject("external_id", "imports.duplicate", nil)
+		p.rejections[len(p.rejections)-1].recordID = id
 		n.refused(p)
 		return
 	}
-	n.duplicates++
+	if n.duplicates++; j.row.Duplicates+n.duplicates <= maxSkipped {
+		n.rejections = append(n.rejections, rejection{line: p.line, field: "external_id", key: "imports.skipped", recordID: id})
+	}
 }
 
 // refused counts a rejected row.

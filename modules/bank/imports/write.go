@@ -24,7 +24,7 @@ const (
 		WHERE id = $1 AND (state = 'queued' OR state = 'running')`
 
 	insertRejection = `
-		INSERT INTO import_rejections (import_id, number, line, field, text_key, text_args) VALUES ($1, $2, $3, $4, $5, $6)`
+		INSERT INTO import_rejections (import_id, number, line, field, text_key, text_args, record_id) VALUES ($1, $2, $3, $4, $5, $6, $7)`
 )
 
 // errSuperseded reports that another process has written the batch, or that the import has ended.
@@ -80,7 +80,7 @@ func (j *job) writeRow(ctx context.Context, tx *store.Tx, p *prepared, n *tally)
 	case id != "" && j.row.OnDuplicate == update:
 		return id, nil
 	case id != "":
-		j.duplicate(p, n)
+		j.duplicate(p, id, n)
 	default:
 		id, err := p.row.Create(ctx, tx)
 		if errors.Is(err, apierr.QuotaExceeded) { // nothing was written, and the further rows would exceed it too
@@ -131,7 +131,7 @@ func (j *job) advance(ctx context.Context, tx *store.Tx, n tally) error {
 		return errSuperseded
 	}
 	for i, r := range kept {
-		if _, err := tx.Exec(ctx, insertRejection, j.row.ID, j.row.rejections+int64(i), r.line, r.field, r.key, encoded(r.args)); err != nil {
+		if _, err := tx.Exec(ctx, insertRejection, j.row.ID, j.row.rejections+int64(i), r.line, r.field, r.key, encoded(r.args), r.recordID); err != nil {
 			return err
 		}
 	}
@@ -142,6 +142,7 @@ func (j *job) advance(ctx context.Context, tx *store.Tx, n tally) error {
 func (j *job) count(n tally) {
 	j.row.Done += n.done
 	j.row.Created += n.created
+	j.row.Duplicates += n.duplicates
 	j.row.rejections = min(j.row.rejections+int64(len(n.rejections)), maxRejections)
 }
 
@@ -194,7 +195,7 @@ func (j *job) tryRow(ctx context.Context, p *prepared, n *tally) error {
 	case repeated && j.row.OnDuplicate == update:
 		n.updated++
 	case id != "" || repeated:
-		j.duplicate(p, n)
+		j.duplicate(p, id, n)
 	default:
 		if err := p.row.Fits(ctx, j.db, j.row.Created+n.created, j.trial.weight); errors.Is(err, apierr.QuotaExceeded) {
 			n.failure = err

@@ -34,6 +34,7 @@ type Payer struct {
 	ModifiedBy string         `json:"modified_by"`
 	ErasedAt   *store.Time    `json:"erased_at,omitzero" doc:"When the personal data was erased; missing from all other payers."`
 	Version    int64          `json:"-" column:"version"`
+	ByStaff    bool           `json:"-" column:"by_staff"`
 }
 
 // ETag returns the version of the record.
@@ -56,7 +57,7 @@ const (
 
 // payers declares the record type.
 var payers = recordtype.New(recordtype.Declaration[Payer]{
-	Type: access.Payers, From: "payers", Missing: apierr.PayerNotFound, Relations: []records.Relation{records.Created},
+	Type: access.Payers, From: "payers", Missing: apierr.PayerNotFound, Relations: []records.Relation{records.Creator(access.Payers, "payers")}, Form: 1,
 	Holds:   "names, companies, addresses and metadata of those who pay for a customer",
 	Section: personal.About{Name: "payers", Kind: personal.Customer}, Subject: "customer_id",
 	Columns: []recordtype.Column{

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"kontor/modules/kit/evidence"
+	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/apierr"
@@ -14,34 +16,40 @@ import (
 // had while they were linked, and of former links. Names from before the acceptance count only if staff or the user changed
 // them. Otherwise the owner of a persona could give any user any identity.
 const identitiesStatement = `
-	SELECT p.first_name_key, p.last_name_key, p.date_of_birth
+	SELECT p.first_name_key, p.last_name_key, p.date_of_birth, p.identity_proven AS proven
 	FROM persona_users u JOIN personas p ON p.id = u.persona_id
 	WHERE u.user_id = $1 AND u.accepted_at IS NOT NULL
 	UNION
-	SELECT n.first_name_key, n.last_name_key, n.date_of_birth
+	SELECT n.first_name_key, n.last_name_key, n.date_of_birth, n.proven
 	FROM persona_users u JOIN persona_names n ON n.persona_id = u.persona_id
 	WHERE u.user_id = $1 AND u.accepted_at IS NOT NULL AND (n.until >= u.accepted_at OR n.by_staff = TRUE OR n.renamed_by = $1)
 	UNION
-	SELECT first_name_key, last_name_key, date_of_birth FROM former_identities
+	SELECT first_name_key, last_name_key, date_of_birth, proven FROM former_identities
 	WHERE user_id = $1`
 
 // keepIdentityStatement stores the identities that the user $2 has by the persona $1, unless the link is pending.
 const keepIdentityStatement = `
-	INSERT INTO former_identities (user_id, first_name_key, last_name_key, date_of_birth, until)
-	SELECT u.user_id, p.first_name_key, p.last_name_key, p.date_of_birth, CAST($3 AS BIGINT)
-	FROM persona_users u JOIN personas p ON p.id = u.persona_id
-	WHERE u.persona_id = $1 AND u.user_id = $2 AND u.accepted_at IS NOT NULL
-	UNION
-	SELECT u.user_id, n.first_name_key, n.last_name_key, n.date_of_birth, CAST($3 AS BIGINT)
-	FROM persona_users u JOIN persona_names n ON n.persona_id = u.persona_id
-	WHERE u.persona_id = $1 AND u.user_id = $2 AND u.accepted_at IS NOT NULL AND (n.until >= u.accepted_at OR n.by_staff = TRUE OR n.renamed_by = $2)
-	ON CONFLICT (user_id, first_name_key, last_name_key, date_of_birth) DO UPDATE SET until = excluded.until`
+	INSERT INTO former_identities (user_id, first_name_key, last_name_key, date_of_birth, until, proven)
+	SELECT user_id, first_name_key, last_name_key, date_of_birth, CAST($3 AS BIGINT), MAX(proven) = 1
+	FROM (
+		SELECT u.user_id, p.first_name_key, p.last_name_key, p.date_of_birth, CASE WHEN p.identity_proven = TRUE THEN 1 ELSE 0 END AS proven
+		FROM persona_users u JOIN personas p ON p.id = u.persona_id
+		WHERE u.persona_id = $1 AND u.user_id = $2 AND u.accepted_at IS NOT NULL
+		UNION
+		SELECT u.user_id, n.first_name_key, n.last_name_key, n.date_of_birth, CASE WHEN n.proven = TRUE THEN 1 ELSE 0 END
+		FROM persona_users u JOIN persona_names n ON n.persona_id = u.persona_id
+		WHERE u.persona_id = $1 AND u.user_id = $2 AND u.accepted_at IS NOT NULL AND (n.until >= u.accepted_at OR n.by_staff = TRUE OR n.renamed_by = $2)
+	) AS known
+	WHERE TRUE
+	GROUP BY user_id, first_name_key, last_name_key, date_of_birth
+	ON CONFLICT (user_id, first_name_key, last_name_key, date_of_birth) DO UPDATE SET
+		until = excluded.until, proven = former_identities.proven OR excluded.proven`
 
 const insertNameStatement = `
-	INSERT INTO persona_names (persona_id, first_name_key, last_name_key, date_of_birth, until, renamed_by, by_staff)
-	SELECT p.id, p.first_name_key, p.last_name_key, p.date_of_birth, $2, $3, $4 FROM personas p WHERE p.id = $1
+	INSERT INTO persona_names (persona_id, first_name_key, last_name_key, date_of_birth, until, renamed_by, by_staff, proven)
+	SELECT p.id, p.first_name_key, p.last_name_key, p.date_of_birth, $2, $3, $4, p.identity_proven FROM personas p WHERE p.id = $1
 	ON CONFLICT (persona_id, first_name_key, last_name_key, date_of_birth, renamed_by) DO UPDATE SET
-		until = excluded.until, by_staff = excluded.by_staff`
+		until = excluded.until, by_staff = excluded.by_staff, proven = persona_names.proven OR excluded.proven`
 
 // selectOthersStatement selects the accepted links of a persona to all users except one.
 const selectOthersStatement = `
@@ -50,19 +58,31 @@ const selectOthersStatement = `
 
 const suspendStatement = `UPDATE persona_users SET accepted_at = NULL, version = $2 WHERE id = $1`
 
-// Identities returns the present and former identities of a user, from the personas linked to them. Inactive personas, former
-// names and former links count, because the person is the same. Pending links do not count.
-func (s *Service) Identities(ctx context.Context, q store.Querier, userID string) ([]types.Identity, error) {
-	identities, err := store.All(ctx, q, scanIdentity, identitiesStatement, userID)
+// Identities returns the present and former identities of a user, from the personas linked to them: proven are those that staff wrote.
+// Inactive personas, former names and former links count, because the person is the same. Pending links do not count.
+func (s *Service) Identities(ctx context.Context, q store.Querier, userID string) (proven []evidence.Proven[types.Identity], claimed []evidence.Claimed[types.Identity], err error) {
+	err = store.Each(ctx, q, func(row store.Scanner) error {
+		var i types.Identity
+		var isProven bool
+		err := row.Scan(&i.FirstName, &i.LastName, &i.DateOfBirth, &isProven)
+		if isProven {
+			proven = append(proven, evidence.Recorded(i))
+		} else {
+			claimed = append(claimed, evidence.Claim(i))
+		}
+		return err
+	}, identitiesStatement, userID)
 	if err != nil {
-		return nil, fmt.Errorf("read identities: %w", err)
+		return nil, nil, fmt.Errorf("read identities: %w", err)
 	}
-	return identities, nil
+	return proven, claimed, nil
 }
 
-func scanIdentity(row store.Scanner) (i types.Identity, err error) {
-	err = row.Scan(&i.FirstName, &i.LastName, &i.DateOfBirth)
-	return i, err
+// scanProven scans an identity that staff wrote.
+func scanProven(row store.Scanner) (evidence.Proven[types.Identity], error) {
+	var i types.Identity
+	err := row.Scan(&i.FirstName, &i.LastName, &i.DateOfBirth)
+	return evidence.Recorded(i), err
 }
 
 // isStaff reports whether the caller may update all personas. Only such callers and the user can activate a link to a user.
@@ -71,7 +91,7 @@ func isStaff(caller *access.Caller) bool { return caller.May(access.Personas, ac
 // keepNames stores the names of a persona before it is renamed. Users who accepted the old identity have not accepted the new
 // one. Their links become pending again, unless staff or they themselves rename the persona. It returns apierr.OwnPersona.
 func keepNames(ctx context.Context, tx *store.Tx, before, after Persona) error {
-	if after.FirstName == before.FirstName && after.LastName == before.LastName && after.DateOfBirth == before.DateOfBirth {
+	if !after.identityChanged(before) {
 		return nil
 	}
 	caller := access.From(ctx)
@@ -99,6 +119,11 @@ func keepNames(ctx context.Context, tx *store.Tx, before, after Persona) error {
 		personas.Audit(ctx, tx, "personas.suspend_user", before.ID, nil, nil) // the entry of the change contains the links
 	}
 	return nil
+}
+
+// identityChanged reports whether the names or the date of birth differ from those before a change.
+func (p Persona) identityChanged(before Persona) bool {
+	return p.FirstName != before.FirstName || p.LastName != before.LastName || p.DateOfBirth != before.DateOfBirth
 }
 
 func samePerson(a, b Persona) bool {
@@ -148,8 +173,8 @@ func keepLink(ctx context.Context, tx *store.Tx, l Link) error {
 	return err
 }
 
-// isOwn reports whether the caller is, or was, the person of one of the personas: also of one without a link to their user that has,
-// or had, the names and date of birth of the caller. So whatever decides who is related also decides what a caller may not change.
+// isOwn reports whether the caller is, or was, the person of one of the personas: also of one without a link to their user to which staff
+// gave the names and date of birth of the caller. So whatever decides who is related also decides what a caller may not change.
 func isOwn(ctx context.Context, q store.Querier, personaIDs ...string) (bool, error) {
 	for _, id := range personaIDs {
 		if own, err := store.Exists(ctx, q, isOwnStatement, access.From(ctx).UserID, id); own || err != nil {
@@ -159,9 +184,10 @@ func isOwn(ctx context.Context, q store.Querier, personaIDs ...string) (bool, er
 	return false, nil
 }
 
-// Own returns the personas that are, or were, the caller.
-func (s *Service) Own(ctx context.Context, q store.Querier) ([]string, error) {
-	return store.All(ctx, q, store.Text, ownStatement, access.From(ctx).UserID)
+// Own returns a SELECT of the personas that are, or were, the caller.
+func (s *Service) Own(ctx context.Context) records.Selection {
+	return records.Selection{SQL: ownStatement, Args: []any{access.From(ctx).UserID},
+		Tables: []string{"personas", "persona_users", "persona_names", "former_identities", "former_persona_users"}}
 }
 
 // rejectOwn returns apierr.OwnPersona when a caller who may review customers changes a name or ends a link of a persona of their own:
@@ -199,8 +225,8 @@ func (s *Service) RejectOwn(ctx context.Context, q store.Querier, personaID stri
 
 // relatedPersonas begins a statement with the present and former relations of the user $1. It defines four sets:
 //   - names: the identities of the user.
-//   - self: personas that are or were linked to the user, and others with the same names and date of birth.
-//   - own: these, and personas that had the same names and date of birth. Their present users may be other people.
+//   - self: personas that are or were linked to the user, and others to which staff gave the same names and date of birth.
+//   - own: these, and personas that staff had given the same names and date of birth. Their present users may be other people.
 //   - linked: personas at the other end of a link of an own persona that is or was active.
 //
 // Pending links do not count: otherwise the owner of any persona could relate two users who do not know
@@ -214,12 +240,13 @@ const relatedPersonas = `
 		UNION
 		SELECT p.id FROM personas p JOIN names n
 			ON p.last_name_key = n.last_name_key AND p.first_name_key = n.first_name_key AND p.date_of_birth = n.date_of_birth
-		WHERE p.erased_at IS NULL
+		WHERE p.identity_proven = TRUE AND p.erased_at IS NULL
 	), own AS (
 		SELECT id FROM self
 		UNION
 		SELECT f.persona_id FROM persona_names f JOIN names n
 			ON f.last_name_key = n.last_name_key AND f.first_name_key = n.first_name_key AND f.date_of_birth = n.date_of_birth
+		WHERE f.proven = TRUE
 	), linked AS (
 		SELECT l.linked_persona_id AS id FROM persona_links l JOIN own ON own.id = l.persona_id WHERE l.accepted_at IS NOT NULL
 		UNION
@@ -233,9 +260,11 @@ const relatedPersonas = `
 	)`
 
 const linkedIdentitiesStatement = relatedPersonas + `
-	SELECT p.first_name_key, p.last_name_key, p.date_of_birth FROM personas p JOIN linked ON linked.id = p.id WHERE p.erased_at IS NULL
+	SELECT p.first_name_key, p.last_name_key, p.date_of_birth FROM personas p JOIN linked ON linked.id = p.id
+	WHERE p.identity_proven = TRUE AND p.erased_at IS NULL
 	UNION
-	SELECT n.first_name_key, n.last_name_key, n.date_of_birth FROM persona_names n JOIN linked ON linked.id = n.persona_id`
+	SELECT n.first_name_key, n.last_name_key, n.date_of_birth FROM persona_names n JOIN linked ON linked.id = n.persona_id
+	WHERE n.proven = TRUE`
 
 // relatedUsersStatement selects the users of related personas, and those with an identity of the user.
 const relatedUsersStatement = relatedPersonas + `
@@ -255,11 +284,12 @@ const relatedUsersStatement = relatedPersonas + `
 // bornStatement selects the dates of birth of a user, as far as other members of staff have recorded them.
 const bornStatement = `
 	SELECT DISTINCT p.date_of_birth FROM persona_users u JOIN personas p ON p.id = u.persona_id
-	WHERE u.user_id = $1 AND u.created_by <> $1 AND u.accepted_at = u.created_at`
+	WHERE p.identity_proven = TRUE AND u.user_id = $1 AND u.created_by <> $1 AND u.accepted_at = u.created_at`
 
-// LinkedIdentities returns the present and former identities of the personas that have, or had, an active link with those of a user.
-func (s *Service) LinkedIdentities(ctx context.Context, q store.Querier, userID string) ([]types.Identity, error) {
-	identities, err := store.All(ctx, q, scanIdentity, linkedIdentitiesStatement, userID)
+// LinkedIdentities returns the present and former identities, as staff wrote them, of the personas that have, or had, an active link with
+// those of a user.
+func (s *Service) LinkedIdentities(ctx context.Context, q store.Querier, userID string) ([]evidence.Proven[types.Identity], error) {
+	identities, err := store.All(ctx, q, scanProven, linkedIdentitiesStatement, userID)
 	if err != nil {
 		return nil, fmt.Errorf("read linked identities: %w", err)
 	}
@@ -281,6 +311,9 @@ func (s *Service) RelatedUsers(ctx context.Context, q store.Querier, userID stri
 }
 
 // BirthDates returns the dates of birth of a user that other members of staff have recorded.
-func (s *Service) BirthDates(ctx context.Context, q store.Querier, userID string) ([]string, error) {
-	return store.All(ctx, q, store.Text, bornStatement, userID)
+func (s *Service) BirthDates(ctx context.Context, q store.Querier, userID string) ([]evidence.Proven[string], error) {
+	return store.All(ctx, q, func(row store.Scanner) (evidence.Proven[string], error) {
+		date, err := store.Text(row)
+		return evidence.Recorded(date), err
+	}, bornStatement, userID)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"kontor/modules/kit/evidence"
 	"kontor/modules/kit/personal"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/recordtype"
@@ -106,13 +107,15 @@ const (
 
 	deleteFormerPersonas = `DELETE FROM former_persona_users WHERE user_id = $1`
 
-	// The former identities of users that come from the persona.
+	// The former identities that its users have from the persona. Others may have the same names.
 	deleteIdentitiesOfPersona = `
 		DELETE FROM former_identities
-		WHERE EXISTS (SELECT 1 FROM personas p WHERE p.id = $1 AND p.first_name_key = former_identities.first_name_key
+		WHERE user_id IN (SELECT u.user_id FROM persona_users u WHERE u.persona_id = $1
+				UNION SELECT f.user_id FROM former_persona_users f WHERE f.persona_id = $1)
+			AND (EXISTS (SELECT 1 FROM personas p WHERE p.id = $1 AND p.first_name_key = former_identities.first_name_key
 				AND p.last_name_key = former_identities.last_name_key AND p.date_of_birth = former_identities.date_of_birth)
 			OR EXISTS (SELECT 1 FROM persona_names n WHERE n.persona_id = $1 AND n.first_name_key = former_identities.first_name_key
-				AND n.last_name_key = former_identities.last_name_key AND n.date_of_birth = former_identities.date_of_birth)`
+				AND n.last_name_key = former_identities.last_name_key AND n.date_of_birth = former_identities.date_of_birth))`
 
 	deleteIdentitiesOfUser = `DELETE FROM former_identities WHERE user_id = $1`
 
@@ -153,14 +156,15 @@ const (
 		SELECT user_id FROM former_persona_users WHERE persona_id = $1`
 
 	selectByIdentity = `
-		SELECT id FROM personas WHERE last_name_key = $1 AND first_name_key = $2 AND date_of_birth = $3 AND erased_at IS NULL
+		SELECT id FROM personas
+		WHERE last_name_key = $1 AND first_name_key = $2 AND date_of_birth = $3 AND identity_proven = TRUE AND erased_at IS NULL
 		UNION
-		SELECT persona_id FROM persona_names WHERE last_name_key = $1 AND first_name_key = $2 AND date_of_birth = $3`
+		SELECT persona_id FROM persona_names WHERE last_name_key = $1 AND first_name_key = $2 AND date_of_birth = $3 AND proven = TRUE`
 
 	selectIdentitiesOfPersona = `
-		SELECT first_name_key, last_name_key, date_of_birth FROM personas WHERE id = $1 AND erased_at IS NULL
+		SELECT first_name_key, last_name_key, date_of_birth FROM personas WHERE id = $1 AND identity_proven = TRUE AND erased_at IS NULL
 		UNION
-		SELECT first_name_key, last_name_key, date_of_birth FROM persona_names WHERE persona_id = $1`
+		SELECT first_name_key, last_name_key, date_of_birth FROM persona_names WHERE persona_id = $1 AND proven = TRUE`
 )
 
 // UsersOf returns the users who are, or were, a persona.
@@ -168,14 +172,15 @@ func (s *Service) UsersOf(ctx context.Context, q store.Querier, personaID string
 	return store.All(ctx, q, store.Text, selectUserIDs, personaID)
 }
 
-// WithIdentity returns the personas that have, or had, the names and the date of birth.
-func (s *Service) WithIdentity(ctx context.Context, q store.Querier, i types.Identity) ([]string, error) {
+// WithIdentity returns the personas to which staff gave the names and the date of birth, also those that have others since.
+func (s *Service) WithIdentity(ctx context.Context, q store.Querier, identity evidence.Proven[types.Identity]) ([]string, error) {
+	i := identity.Value()
 	return store.All(ctx, q, store.Text, selectByIdentity, types.Fold(i.LastName), types.Fold(i.FirstName), i.DateOfBirth)
 }
 
-// IdentitiesOf returns the present and former identities of a persona.
-func (s *Service) IdentitiesOf(ctx context.Context, q store.Querier, personaID string) ([]types.Identity, error) {
-	return store.All(ctx, q, scanIdentity, selectIdentitiesOfPersona, personaID)
+// IdentitiesOf returns the present and former identities of a persona that staff wrote.
+func (s *Service) IdentitiesOf(ctx context.Context, q store.Querier, personaID string) ([]evidence.Proven[types.Identity], error) {
+	return store.All(ctx, q, scanProven, selectIdentitiesOfPersona, personaID)
 }
 
 // ErasePerson erases a persona with its former names and links, or the links and former identities of a user.
@@ -226,7 +231,7 @@ func eraseLink(ctx context.Context, tx *store.Tx, personaID, id string) error {
 func Proofs() []records.Proof { return []records.Proof{proof} }
 
 // proof covers a persona, its users and the links that were created at it.
-var proof = records.Proof{Type: access.Personas.Name, From: "personas", Key: "id", Read: readPersona, Changes: recordtype.Changes}
+var proof = records.Proof{Type: access.Personas.Name, From: "personas", Key: "id", Read: readPersona, Changes: recordtype.Changes, Form: 1}
 
 // storedPersona holds the data of a persona that the API does not show with it.
 type storedPersona struct {
@@ -235,11 +240,13 @@ type storedPersona struct {
 	LastNameKey  string     `json:"last_name_key"`
 	Users        []UserLink `json:"users"`
 	Links        []Link     `json:"links"`
+	ByStaff      bool       `json:"by_staff"`
+	Proven       bool       `json:"identity_proven"`
 }
 
 // audited returns the record that audit entries of a persona digest.
 func audited(p Persona, users []UserLink, links []Link) store.Record {
-	return store.Record{Answer: p, Stored: storedPersona{p.Version, types.Fold(p.FirstName), types.Fold(p.LastName), users, links}}
+	return store.Record{Answer: p, Stored: storedPersona{p.Version, types.Fold(p.FirstName), types.Fold(p.LastName), users, links, p.ByStaff, p.Proven}}
 }
 
 const (
@@ -253,7 +260,7 @@ func readPersona(ctx context.Context, q store.Querier, id string) (store.Record,
 	if err != nil {
 		return store.Record{}, err
 	}
-	s := storedPersona{Version: p.Version, FirstNameKey: keys[0], LastNameKey: keys[1]}
+	s := storedPersona{Version: p.Version, FirstNameKey: keys[0], LastNameKey: keys[1], ByStaff: p.ByStaff, Proven: p.Proven}
 	if s.Users, err = store.All(ctx, q, scanUserLink, selectAllUserLinks, id); err != nil {
 		return store.Record{}, fmt.Errorf("read users of a persona: %w", err)
 	}

@@ -49,6 +49,8 @@ type Persona struct {
 	ModifiedBy  string         `json:"modified_by"`
 	ErasedAt    *store.Time    `json:"erased_at,omitzero" doc:"When the personal data was erased; missing from all other personas."`
 	Version     int64          `json:"-" column:"version"`
+	ByStaff     bool           `json:"-" column:"by_staff"`
+	Proven      bool           `json:"-" column:"identity_proven"` // the names and the date of birth: staff wrote them
 }
 
 // ETag returns the version of the record.
@@ -78,6 +80,7 @@ func New(db *store.DB, texts endpoint.Texts) *Service {
 
 // Create creates a persona.
 func (s *Service) Create(ctx context.Context, in CreateInput) (Persona, error) {
+	in.persona.Proven = isStaff(access.From(ctx))
 	return s.Service.Create(ctx, in.persona, nil)
 }
 
@@ -93,7 +96,14 @@ func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Persona], e
 
 // Update replaces the data of a persona.
 func (s *Service) Update(ctx context.Context, in UpdateInput) (Persona, error) {
-	return s.Service.Update(ctx, in.ID, func(before Persona) (Persona, error) { return in.apply(before), nil })
+	return s.Service.Update(ctx, in.ID, func(before Persona) (Persona, error) {
+		after := in.apply(before)
+		if after.identityChanged(before) { // staff who correct a part do not prove the names that are left
+			renamed := after.FirstName != before.FirstName && after.LastName != before.LastName
+			after.Proven = isStaff(access.From(ctx)) && (before.Proven || renamed)
+		}
+		return after, nil
+	})
 }
 
 // Archive makes a persona inactive. An inactive persona stays unchanged.
@@ -263,7 +273,7 @@ func firstName(v *apierr.Fields, name, text string) string {
 
 // personas declares the record type.
 var personas = recordtype.New(recordtype.Declaration[Persona]{
-	Type: access.Personas, From: "personas", Missing: apierr.PersonaNotFound, Relations: []records.Relation{records.Created, linked},
+	Type: access.Personas, From: "personas", Missing: apierr.PersonaNotFound, Relations: []records.Relation{records.Creator(access.Personas, "personas"), linked},
 	Holds:   "names, dates, nationality and metadata of a natural person",
 	Section: personal.About{Name: "persona", Kind: personal.Persona}, Subject: "id",
 	ListHead: true,
@@ -279,6 +289,7 @@ var personas = recordtype.New(recordtype.Declaration[Persona]{
 		{Name: "hash_id", Personal: "NULL", Parse: recordtype.Line(maxHashID), Field: &list.Field{Type: list.Text, Key: "hash_id", Fold: exactly, Null: true}},
 		{Name: "active", Personal: "FALSE", Field: &list.Field{Type: list.Bool, Index: list.ThenCreated}},
 		{Name: "metadata", Personal: "'{}'", Parse: recordtype.JSON, Weighs: true},
+		{Name: "identity_proven", Public: "whether staff wrote the names"},
 	},
 	Hit: func(p Persona) find.Hit {
 		return find.Hit{Title: types.FullName(p.FirstName, p.LastName), Subtitle: p.DateOfBirth.String()}

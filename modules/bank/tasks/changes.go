@@ -102,7 +102,11 @@ func (s *Service) finish(ctx context.Context, before Task, t *Task, p *plan) err
 		return err
 	}
 	if t.Status != before.Status {
-		p.events = append(p.events, s.event(ctx, event.TaskStatusChanged, *t, append([]string{t.CreatedBy}, t.users()...),
+		creators, err := table.Creators(ctx, s.db, t.ID)
+		if err != nil {
+			return err
+		}
+		p.events = append(p.events, s.event(ctx, event.TaskStatusChanged, *t, append(creators, t.users()...),
 			map[string]any{"Title": t.Title, "From": string(before.Status), "To": string(t.Status)}))
 	}
 	return nil
@@ -254,9 +258,13 @@ func (s *Service) reminders(ctx context.Context, ids []string) ([]reminder, erro
 
 // reminded returns the active users whose parts of a task are open, or the creator of a task without assignees.
 func (s *Service) reminded(ctx context.Context, t Task) ([]string, error) {
-	users := []string{t.CreatedBy}
-	if len(t.assignees) > 0 {
-		users = users[:0]
+	var users []string
+	if len(t.assignees) == 0 {
+		creators, err := table.Creators(ctx, s.db, t.ID)
+		if err != nil {
+			return nil, err
+		}
+		users = creators
 	}
 	for _, a := range t.assignees {
 		if a.Status == AssigneeAssigned || a.Status == AssigneeAccepted {

@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"kontor/modules/kit/list"
@@ -15,14 +16,15 @@ import (
 
 const columns = `
 	tasks.id, tasks.customer_id, tasks.title, tasks.category, tasks.description, tasks.is_urgent, tasks.status, tasks.due_on,
-	tasks.given_weight, tasks.weight, tasks.performed_weight, tasks.assignees, tasks.metadata, tasks.created_at, tasks.created_by, tasks.version, tasks.erased_at`
+	tasks.given_weight, tasks.weight, tasks.performed_weight, tasks.assignees, tasks.metadata, tasks.created_at, tasks.created_by, tasks.by_staff,
+	tasks.version, tasks.erased_at`
 
 const (
 	insertTaskStatement = `
 		INSERT INTO tasks (
 			id, customer_id, title, title_key, category, description, is_urgent, status, given_weight, weight, performed_weight,
-			assignees, metadata, created_at, created_by, updated_at, updated_by, due_on)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $14, $15, $16)`
+			assignees, metadata, created_at, created_by, updated_at, updated_by, due_on, by_staff)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $14, $15, $16, $17)`
 
 	updateTaskStatement = `
 		UPDATE tasks SET
@@ -41,14 +43,17 @@ const (
 	deleteMemberStatement = `DELETE FROM task_members WHERE task_id = $1 AND user_id = $2`
 )
 
+// isAssignee is the condition that a member of a task is more than its creator, who has a relation of their own.
+const isAssignee = `(tasks.created_by <> %[1]s OR tasks.by_staff = FALSE OR tasks.assignees LIKE '%%"user_id":"' || %[1]s || '"%%')`
+
 var table = &records.Table[Task]{
 	Type: access.Tasks, From: "tasks", Columns: columns, Scan: scanTask, Missing: apierr.TaskNotFound, Record: audited,
 	Relations: []records.Relation{
-		records.Created,
+		records.Creator(access.Tasks, "tasks"),
 		{
 			Name: access.RelationAssignee, Allows: access.Read, Tables: []string{"task_members.task_id"},
-			SQL:   "EXISTS (SELECT 1 FROM task_members t WHERE t.task_id = tasks.id AND t.user_id = $1)",
-			Users: "SELECT user_id FROM task_members WHERE task_id = $1",
+			SQL:   "EXISTS (SELECT 1 FROM task_members t WHERE t.task_id = tasks.id AND t.user_id = $1) AND " + fmt.Sprintf(isAssignee, "$1"),
+			Users: "SELECT m.user_id FROM task_members m JOIN tasks ON tasks.id = m.task_id WHERE m.task_id = $1 AND " + fmt.Sprintf(isAssignee, "m.user_id"),
 		},
 	},
 }
@@ -104,13 +109,14 @@ func overdue(wanted bool, now store.Time) list.Where {
 func scanTask(row records.Row) (Task, error) {
 	var t Task
 	err := row.Scan(&t.ID, &t.CustomerID, &t.Title, &t.Category, &t.Description, &t.IsUrgent, (*string)(&t.Status), &t.DueOn,
-		&t.givenWeight, &t.Weight, &t.PerformedWeight, (*[]byte)(&t.Assignees), (*[]byte)(&t.Metadata), &t.CreatedAt, &t.CreatedBy, &t.version, &t.ErasedAt)
+		&t.givenWeight, &t.Weight, &t.PerformedWeight, (*[]byte)(&t.Assignees), (*[]byte)(&t.Metadata), &t.CreatedAt, &t.CreatedBy, &t.byStaff, &t.version,
+		&t.ErasedAt)
 	return t, err
 }
 
 func insertTask(ctx context.Context, tx *store.Tx, t Task) error {
 	_, err := tx.Exec(ctx, insertTaskStatement, t.ID, t.CustomerID, t.Title, types.Fold(t.Title), t.Category, t.Description, t.IsUrgent,
-		string(t.Status), t.givenWeight, t.Weight, t.PerformedWeight, string(t.Assignees), string(t.Metadata), t.CreatedAt, t.CreatedBy, t.DueOn)
+		string(t.Status), t.givenWeight, t.Weight, t.PerformedWeight, string(t.Assignees), string(t.Metadata), t.CreatedAt, t.CreatedBy, t.DueOn, t.byStaff)
 	for _, userID := range append([]string{t.CreatedBy}, t.users()...) {
 		if err == nil {
 			err = insertMember(ctx, tx, t, userID)
@@ -145,6 +151,7 @@ func Proofs() []records.Proof { return []records.Proof{proof()} }
 
 func proof() records.Proof {
 	p := table.Proof()
+	p.Form = 1 // with by_staff
 	p.Read, p.Changes = readRecord, &store.ChangeRule{Omit: []string{"metadata.logs", "erased_at"}, Forget: true}
 	return p
 }
@@ -155,13 +162,14 @@ type storedTask struct {
 	GivenWeight int64    `json:"given_weight"`
 	TitleKey    string   `json:"title_key"`
 	Members     []string `json:"members"` // its creator and its assignees
+	ByStaff     bool     `json:"by_staff"`
 }
 
 // audited returns a decoded task as the audit trail digests it.
 func audited(t Task) store.Record {
 	members := append(t.users(), t.CreatedBy)
 	slices.Sort(members)
-	return store.Record{Answer: t, Stored: storedTask{t.version, t.givenWeight, types.Fold(t.Title), slices.Compact(members)}}
+	return store.Record{Answer: t, Stored: storedTask{t.version, t.givenWeight, types.Fold(t.Title), slices.Compact(members), t.byStaff}}
 }
 
 const (
@@ -175,7 +183,7 @@ func readRecord(ctx context.Context, q store.Querier, id string) (store.Record, 
 	if err != nil {
 		return store.Record{}, err
 	}
-	s := storedTask{Version: t.version, GivenWeight: t.givenWeight}
+	s := storedTask{Version: t.version, GivenWeight: t.givenWeight, ByStaff: t.byStaff}
 	if err := q.QueryRow(ctx, selectTitleKey, id).Scan(&s.TitleKey); err != nil {
 		return store.Record{}, err
 	}

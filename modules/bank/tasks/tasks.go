@@ -17,6 +17,7 @@ package tasks
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -58,6 +59,7 @@ type Task struct {
 	logs           []logEntry
 	clientMetadata string // metadata without the logs, with at least one member
 
+	byStaff bool
 	version int64
 }
 
@@ -140,7 +142,7 @@ func (s *Service) SetQuota(q records.Quota) { s.quota = q }
 func (s *Service) Create(ctx context.Context, in CreateInput) (Task, error) {
 	t := in.task
 	t.ID, t.CustomerID, t.Status, t.version = store.NewID(), in.CustomerID, Pending, 1
-	t.CreatedAt, t.CreatedBy = s.db.Now(), access.From(ctx).UserID
+	t.CreatedAt, t.CreatedBy, t.byStaff = s.db.Now(), access.From(ctx).UserID, access.From(ctx).ActsForBank(access.Tasks)
 	for _, a := range in.assignees {
 		t.assignees = append(t.assignees, a.assigned(t.ID, t.CreatedAt))
 	}
@@ -220,6 +222,9 @@ func (s *Service) Mine(ctx context.Context, in MineInput) (list.Page[Task], erro
 		return taskList.Page(ctx, s.db, in.Query.WithText(in.Text, source), append([]list.Where{table.Visible(caller)}, conditions...)...)
 	}
 	own := list.Where{SQL: "task_members.user_id = $1", Args: []any{caller.UserID}}
+	if !caller.ActsForBank(access.Tasks) { // what they have created for the bank is theirs no more
+		own.SQL += " AND " + fmt.Sprintf(isAssignee, "$1")
+	}
 	return memberList.Page(ctx, s.db, in.Query.WithText(in.Text, source), append([]list.Where{own}, conditions...)...)
 }
 

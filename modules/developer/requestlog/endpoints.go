@@ -57,7 +57,7 @@ type Request struct {
 	Node       string     `json:"node" example:"bank-1" doc:"The node that answered."`
 	Method     string     `json:"method" example:"GET" doc:"other stands for a method that HTTP does not define."`
 	Endpoint   string     `json:"endpoint" example:"GET /v1/customers/{id}" doc:"Empty if no endpoint has the path and the method."`
-	Path       string     `json:"path" example:"/v1/customers/0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c10" doc:"As it was sent, without the query. A long one is cut."`
+	Path       string     `json:"path" example:"/v1/customers/0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c10" doc:"Without the query. Parts that are neither ids nor numbers show the name of the parameter, or an ellipsis if no endpoint has the path. A long one is cut."`
 	Query      string     `json:"query" example:"limit&sort" doc:"The names of the parameters."`
 	Ignored    string     `json:"ignored" example:"status" doc:"The names of the parameters without effect, as in the header Kontor-Ignored-Parameters of the answer."`
 	Status     int64      `json:"status" example:"404"`

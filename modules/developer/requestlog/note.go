@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -115,12 +116,50 @@ func callerOf(c *access.Caller) (kind, id string) {
 	return kindAnonymous, ""
 }
 
-// pathOf returns the path as it was sent, or that of the row if its id is a secret. Most paths without parameters need no copy.
+// hidden stands for a part of a path or query that is not kept.
+const hidden = "…"
+
+// maxWord is the length of the longest part of an unknown path that is kept. The addresses of avatars, which are secrets, are longer.
+const maxWord = 24
+
+// pathOf returns the path without what may be a secret or about a person. In the place of a parameter, only an id or a number is kept; the
+// others show the name of the parameter. Of a path without an endpoint, only ids and short words are kept.
 func pathOf(row *endpoint.Endpoint, sent []byte) string {
-	if row != nil && (row.SecretID || string(sent) == row.Path) {
+	if row != nil && string(sent) == row.Path { // most paths without parameters need no copy
 		return row.Path
 	}
-	return cut(string(sent[:min(len(sent), maxPath+1)]), maxPath)
+	segments := strings.Split(string(sent[:min(len(sent), maxPath+1)]), "/")
+	var declared []string
+	if row != nil {
+		declared = strings.Split(row.Path, "/")
+	}
+	for i, segment := range segments {
+		switch {
+		case isID(segment) && (row == nil || !row.SecretID):
+		case i >= len(declared):
+			segments[i] = word(segment)
+		default:
+			segments[i] = declared[i]
+		}
+	}
+	return cut(strings.Join(segments, "/"), maxPath)
+}
+
+// isID reports whether a text is a UUID or a number.
+func isID(text string) bool {
+	_, err := types.ParseID(text)
+	return err == nil || text != "" && strings.Trim(text, "0123456789") == ""
+}
+
+// word returns a text that may be kept of an unknown path or as the name of a parameter, or [hidden].
+func word(text string) string {
+	odd := strings.IndexFunc(text, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_-.[]", r)
+	})
+	if odd >= 0 || len(text) > maxWord {
+		return hidden
+	}
+	return text
 }
 
 // cut returns the beginning of a text as valid UTF-8.
@@ -143,10 +182,18 @@ func parameterNames(query []byte) string {
 			if b.Len() > 0 {
 				b.WriteByte('&')
 			}
-			b.WriteString(url.QueryEscape(name))
+			b.WriteString(parameterName(name))
 		}
 	}
 	return cut(b.String(), maxQuery)
+}
+
+// parameterName returns the name of a parameter that may be kept.
+func parameterName(name string) string {
+	if rest, searched := strings.CutPrefix(name, "search."); searched {
+		return "search." + word(rest)
+	}
+	return word(name)
 }
 
 // refuse notes the error of an answer. Texts and values of the error stay behind: they may quote the input.

@@ -266,6 +266,32 @@ func TestRequests_BoundHostilePaths(t *testing.T) {
 	}
 }
 
+// The address of an avatar opens it for everybody, and clients put all kinds of values into paths and the names of parameters.
+func TestRequests_KeepNoValuesOfPaths(t *testing.T) {
+	s := servertest.Start(t, keep(50))
+	admin := s.Admin()
+	id := admin.Create("/v1/customers", map[string]any{"first_name": "Anna", "last_name": "Keller", "email": "anna@example.ch"})
+	const token = "QWERTZUIOPASDFGHJKLYXCVBNM"
+	for sent, want := range map[string][2]string{
+		"/v1/avatars/" + token + ".jpg":                    {"/v1/avatars/{file}", ""},
+		"/v1/avatars/" + token:                             {"/v1/avatars/{file}", ""},
+		"/v1/avatar/" + token + ".jpg":                     {"/v1/avatar/…", ""},
+		"/v1/customers/anna@example.ch":                    {"/v1/customers/{id}", ""},
+		"/v1/customers/anna%40example.ch/tasks":            {"/v1/customers/{customer_id}/tasks", ""},
+		"/v1/customer/Anna%20Keller":                       {"/v1/customer/…", ""},
+		"/v1/customers/" + id:                              {"/v1/customers/" + id, ""},
+		"/v1/customers?anna@example.ch=1&" + token + "=2":  {"/v1/customers", "…&…"},
+		"/v1/customers?search.anna%20keller=1&search.id=1": {"/v1/customers", "search.…&search.id"},
+	} {
+		answer := admin.Do("GET", sent, nil)
+		d := detail(t, admin, "search.request_id="+answer.Header.Get("X-Request-ID"))
+		if d.Path != want[0] || d.Query != want[1] {
+			t.Errorf("%s is kept as %q with %q, want %q", sent, d.Path, d.Query, want)
+		}
+	}
+	expectNowhere(t, admin, strings.ToLower(token))
+}
+
 func TestRequests_AreStreamed(t *testing.T) {
 	s := servertest.Start(t, keep(50))
 	admin, other := s.Admin(), s.User(access.Customer)

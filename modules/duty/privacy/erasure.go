@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"kontor/modules/kit/evidence"
 	"kontor/modules/kit/personal"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
@@ -309,7 +310,8 @@ func (s *Service) setStatus(ctx context.Context, e Erasure, status Status) error
 	})
 }
 
-// The records of one person are found by all evidence: addresses, identities and links, also former ones. Some evidence leads in one
+// The records of one person are found by proven evidence: owners, addresses, identities and links, also former ones. What people only
+// claim counts for nothing: a stranger could hold or keep the data of others by it. Some evidence leads in one
 // direction only, because of what is former there are digests. The search therefore begins at both ends, the subject and the customers
 // under a hold, and the records are of one person if the two searches meet.
 
@@ -319,7 +321,7 @@ const maxExpanded = 1000
 // held maps the records of persons with a customer under a hold to that customer.
 type held map[personal.Subject]string
 
-// heldPersons returns the records of all persons with a customer under a hold. The user who created such a customer is one of them.
+// heldPersons returns the records of all persons with a customer under a hold. The owner of such a customer is one of them.
 func (s *Service) heldPersons(ctx context.Context, q store.Querier) (held, error) {
 	customers, err := store.All(ctx, q, store.Text, selectHeld, s.today(q).String())
 	if err != nil {
@@ -396,16 +398,16 @@ func (s *Service) sameAs(ctx context.Context, q store.Querier, of personal.Subje
 	var customers, users, personas []string
 	switch of.Kind {
 	case personal.Customer:
-		var identity types.Identity
-		if customers, users, identity, err = s.Customers.SamePerson(ctx, q, of.ID); err == nil && identity.DateOfBirth != "" {
-			personas, err = s.Personas.WithIdentity(ctx, q, identity)
+		var identity *evidence.Proven[types.Identity]
+		if customers, users, identity, err = s.Customers.SamePerson(ctx, q, of.ID); err == nil && identity != nil {
+			personas, err = s.Personas.WithIdentity(ctx, q, *identity)
 		}
 	case personal.User:
 		if customers, err = s.Customers.OfUser(ctx, q, of.ID); err == nil {
 			personas, err = s.Personas.OfUser(ctx, q, of.ID)
 		}
 	case personal.Persona:
-		var identities []types.Identity
+		var identities []evidence.Proven[types.Identity]
 		if users, err = s.Personas.UsersOf(ctx, q, of.ID); err == nil {
 			identities, err = s.Personas.IdentitiesOf(ctx, q, of.ID)
 		}

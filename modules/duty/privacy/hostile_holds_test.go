@@ -113,7 +113,7 @@ func TestErasure_WaitsForHoldsOnOtherRecordsOfThePerson(t *testing.T) {
 		},
 		"a user, by the second record of their person": func() (string, string) {
 			of := user()
-			erased := customer(of, body{"first_name": "Rolf", "last_name": "Doppel", "date_of_birth": "1968-01-01", "email": address(of)})
+			erased := customer(advisor, body{"first_name": "Rolf", "last_name": "Doppel", "date_of_birth": "1968-01-01", "email": address(of)})
 			held := customer(advisor, body{"first_name": "Rolf", "last_name": "Doppel", "date_of_birth": "1968-01-01"})
 			put(erased, body{"first_name": "Rolf", "last_name": "Anders"})
 			return held, "/v1/users/" + of.UserID

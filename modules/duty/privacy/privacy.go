@@ -21,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"kontor/modules/kit/evidence"
 	"kontor/modules/kit/personal"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
@@ -39,11 +40,12 @@ type Customers interface {
 	// OfUser returns customers that are not erased and are, or were, the same person as the user.
 	OfUser(ctx context.Context, q store.Querier, userID string) ([]string, error)
 	// SamePerson returns the customers and users who are, or were, the same person as a customer, and its identity if that says who it is.
-	SamePerson(ctx context.Context, q store.Querier, id string) (customers, users []string, identity types.Identity, err error)
-	// CreatorOf returns the user who has created a customer; empty if that is their work.
+	// All of it is proven.
+	SamePerson(ctx context.Context, q store.Querier, id string) (customers, users []string, identity *evidence.Proven[types.Identity], err error)
+	// CreatorOf returns the user who has recorded themselves as a customer; empty for a record of the bank.
 	CreatorOf(ctx context.Context, q store.Querier, id string) (string, error)
 	// OfIdentities returns customers that are not erased and have, or had, one of the identities.
-	OfIdentities(ctx context.Context, q store.Querier, identities []types.Identity) ([]string, error)
+	OfIdentities(ctx context.Context, q store.Querier, identities []evidence.Proven[types.Identity]) ([]string, error)
 	// CheckSecondPerson returns apierr.SecondPersonRequired and apierr.SelfVerification for a caller who does not count as another
 	// person than the proposer of a change of a customer.
 	CheckSecondPerson(ctx context.Context, q store.Querier, customerID, proposer string) error
@@ -67,10 +69,10 @@ type Personas interface {
 	RejectOwn(ctx context.Context, q store.Querier, personaID string) error
 	// UsersOf returns the users who are, or were, a persona.
 	UsersOf(ctx context.Context, q store.Querier, personaID string) ([]string, error)
-	// WithIdentity returns the personas that have, or had, an identity.
-	WithIdentity(ctx context.Context, q store.Querier, i types.Identity) ([]string, error)
-	// IdentitiesOf returns the present and former identities of a persona.
-	IdentitiesOf(ctx context.Context, q store.Querier, personaID string) ([]types.Identity, error)
+	// WithIdentity returns the personas to which staff gave an identity, now or earlier.
+	WithIdentity(ctx context.Context, q store.Querier, i evidence.Proven[types.Identity]) ([]string, error)
+	// IdentitiesOf returns the present and former identities of a persona that staff wrote.
+	IdentitiesOf(ctx context.Context, q store.Querier, personaID string) ([]evidence.Proven[types.Identity], error)
 }
 
 // Options are the settings and dependencies of the module.

@@ -22,7 +22,7 @@ import (
 // Reviews decides who may review, for hits as for verifications. The application joins customers and personas.
 type Reviews interface {
 	// Own returns the customers and personas that are, or were, the caller.
-	Own(ctx context.Context, q store.Querier) (customers, personas []string, err error)
+	Own(ctx context.Context, q store.Querier) (customers, personas records.Selection, err error)
 	// CheckOther returns apierr.SelfVerification or apierr.OwnPersona for a caller who is, or was, the subject of a hit.
 	CheckOther(ctx context.Context, q store.Querier, h hit.Hit) error
 	// CheckSecondPerson returns apierr.SecondPersonRequired or apierr.SelfVerification for a caller who does not count as another person
@@ -199,14 +199,10 @@ func (s *Service) Hits(ctx context.Context, in list.Input) (list.Page[hit.Hit], 
 	if err != nil {
 		return list.Page[hit.Hit]{}, err
 	}
-	where := []list.Where{{SQL: "subject_type IN (" + store.In(1, len(kinds)) + ")", Args: store.AppendIn(nil, kinds)}}
-	if len(customers) > 0 {
-		where = append(where, list.Where{SQL: "(customer_id IS NULL OR customer_id NOT IN (" + store.In(1, len(customers)) + "))", Args: store.AppendIn(nil, customers)})
-	}
-	if len(personas) > 0 {
-		where = append(where, list.Where{SQL: "(subject_type <> 'persona' OR subject_id NOT IN (" + store.In(1, len(personas)) + "))", Args: store.AppendIn(nil, personas)})
-	}
-	return listOfHits.Page(ctx, s.db, in.Query, where...)
+	return listOfHits.Page(ctx, s.db, in.Query,
+		list.Where{SQL: "subject_type IN (" + store.In(1, len(kinds)) + ")", Args: store.AppendIn(nil, kinds)},
+		list.Where{SQL: "(customer_id IS NULL OR customer_id NOT IN (" + customers.SQL + "))", Args: customers.Args, Tables: customers.Tables},
+		list.Where{SQL: "(subject_type <> 'persona' OR subject_id NOT IN (" + personas.SQL + "))", Args: personas.Args, Tables: personas.Tables})
 }
 
 // visible reads a hit for a reviewer. It returns apierr.NoAccess for other callers, whether the hit exists or not, and
@@ -294,7 +290,7 @@ func (s *Service) Readable(ctx context.Context, ids []string) (map[string]bool, 
 	if len(kinds) == 0 || len(ids) == 0 {
 		return nil, nil //nolint:nilnil // none
 	}
-	customers, personas, err := s.Reviews.Own(ctx, s.db)
+	customers, personas, err := s.ownIDs(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -308,6 +304,18 @@ func (s *Service) Readable(ctx context.Context, ids []string) (map[string]bool, 
 		may[h.ID] = !own && slices.Contains(kinds, h.SubjectType)
 	}
 	return may, nil
+}
+
+// ownIDs returns the ids of the customers and personas that are, or were, the caller.
+func (s *Service) ownIDs(ctx context.Context) (customers, personas []string, err error) {
+	ofCustomers, ofPersonas, err := s.Reviews.Own(ctx, s.db)
+	if err == nil {
+		customers, err = store.All(ctx, s.db, store.Text, ofCustomers.SQL, ofCustomers.Args...)
+	}
+	if err == nil {
+		personas, err = store.All(ctx, s.db, store.Text, ofPersonas.SQL, ofPersonas.Args...)
+	}
+	return customers, personas, err
 }
 
 // ReadHit reads a hit for the change feed, as its endpoint answers it.

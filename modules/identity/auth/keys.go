@@ -273,7 +273,7 @@ func scanKey(row records.Row) (APIKey, error) {
 
 var keyTable = records.Table[APIKey]{
 	Type: access.APIKeys, From: "api_keys", Columns: keyColumns, Scan: scanKey,
-	Relations: []records.Relation{records.Created}, Missing: apierr.APIKeyNotFound,
+	Relations: []records.Relation{records.CreatorWhile(access.APIKeys, "api_keys")}, Missing: apierr.APIKeyNotFound,
 }
 
 var keyList = list.New(list.Source[APIKey]{

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"kontor/modules/kit/evidence"
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
@@ -248,13 +249,15 @@ const (
 )
 
 // Marks returns the marks of a user: the display name, user names and validated addresses, also former ones.
-func (s *Service) Marks(ctx context.Context, q store.Querier, userID string) (records.Marks, error) {
-	var all records.Marks
+func (s *Service) Marks(ctx context.Context, q store.Querier, userID string) (evidence.User, error) {
+	var all evidence.User
 	add := func(kind string, digests ...string) {
-		if kind == markName {
-			all.Names = append(all.Names, digests...)
-		} else {
-			all.Addresses = append(all.Addresses, digests...)
+		for _, digest := range digests {
+			if kind == markName {
+				all.Names = append(all.Names, evidence.Claim(digest))
+			} else {
+				all.Addresses = append(all.Addresses, evidence.Validated(digest))
+			}
 		}
 	}
 	for _, statement := range []string{selectMarks, selectNamesOf} {
@@ -279,14 +282,20 @@ func (s *Service) Marks(ctx context.Context, q store.Querier, userID string) (re
 	return all, nil
 }
 
-// WithAddress returns the users who have validated an address, and those who gave up one with one of the digests.
-func (s *Service) WithAddress(ctx context.Context, q store.Querier, address string, digests []string) ([]string, error) {
-	users, err := store.All(ctx, q, store.Text, selectByAddress, LoginKey(address))
+// WithAddress returns the users who have validated an address, and those who gave up one.
+func (s *Service) WithAddress(ctx context.Context, q store.Querier, address evidence.Proven[string]) ([]string, error) {
+	users, err := store.All(ctx, q, store.Text, selectByAddress, LoginKey(address.Value()))
 	if err != nil {
 		return nil, fmt.Errorf("find the users of an address: %w", err)
 	}
+	former, err := s.WithFormerAddress(ctx, q, evidence.Each(address, func(text string) []string { return records.AddressMarks(s.db, text) }))
+	return append(users, former...), err
+}
+
+// WithFormerAddress returns the users who gave up an address with one of the digests.
+func (s *Service) WithFormerAddress(ctx context.Context, q store.Querier, digests []evidence.Proven[string]) (users []string, err error) {
 	for _, digest := range digests {
-		former, err := store.All(ctx, q, store.Text, selectByMark, digest)
+		former, err := store.All(ctx, q, store.Text, selectByMark, digest.Value())
 		if err != nil {
 			return nil, fmt.Errorf("find the former users of an address: %w", err)
 		}
@@ -298,7 +307,7 @@ func (s *Service) WithAddress(ctx context.Context, q store.Querier, address stri
 // customers is implemented by the module customers.
 type customers interface {
 	// AddressGivenUp keeps that customers with an address belong to the user who gives it up.
-	AddressGivenUp(ctx context.Context, tx *store.Tx, address string) error
+	AddressGivenUp(ctx context.Context, tx *store.Tx, userID string, address evidence.Proven[string]) error
 }
 
 // keepName stores the mark of a former name of a user.
@@ -318,7 +327,7 @@ func (s *Service) keepCredential(ctx context.Context, tx *store.Tx, c Credential
 		return s.keepName(ctx, tx, c.UserID, c.Value)
 	}
 	if s.Peers.Customers != nil {
-		if err := s.Peers.Customers.AddressGivenUp(ctx, tx, c.Value); err != nil {
+		if err := s.Peers.Customers.AddressGivenUp(ctx, tx, c.UserID, evidence.Validated(c.Value)); err != nil {
 			return err
 		}
 	}

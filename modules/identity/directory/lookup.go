@@ -45,10 +45,6 @@ const (
 		WHERE c.user_id IN (%s) AND c.validated = TRUE AND c.type IN ('email', 'phone') AND u.status = 'active'
 		ORDER BY c.user_id, c.created_at, c.id`
 
-	selectOwnedEmail = `
-		SELECT 1 FROM credentials
-		WHERE user_id = $1 AND type = 'email' AND value_key = $2 AND validated = TRUE`
-
 	selectAnyUser = `SELECT 1 FROM users LIMIT 1`
 
 	updateLastLogin = `UPDATE users SET last_login_at = $2 WHERE id = $1`
@@ -148,12 +144,6 @@ func (s *Service) Addresses(ctx context.Context, q store.Querier, ids ...string)
 		return nil
 	}, selectAddresses, ids)
 	return found, err
-}
-
-// OwnsEmail reports whether the user has validated the e-mail address. The address may be written in any way that
-// [LoginKey] recognises.
-func (s *Service) OwnsEmail(ctx context.Context, q store.Querier, userID, address string) (bool, error) {
-	return store.Exists(ctx, q, selectOwnedEmail, userID, LoginKey(address))
 }
 
 // Any reports whether there is any user: a new installation has none.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"kontor/modules/kit/evidence"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/store"
@@ -181,9 +182,9 @@ func TestLookups(t *testing.T) {
 	if err != nil || len(addresses) != 1 || addresses[0].UserID != m.id || addresses[0].Value != email(1) || addresses[0].Channel != "email" || addresses[0].Language != "en" {
 		t.Errorf("addresses: %+v, %v", addresses, err)
 	}
-	for address, want := range map[string]bool{strings.ToUpper(email(1)): true, "аnna.1@bank.example": true, email(2): false} {
-		if owns, err := h.service.OwnsEmail(ctx, h.db, m.id, address); err != nil || owns != want {
-			t.Errorf("owns %s: %v, %v", address, owns, err)
+	for address, want := range map[string][]string{strings.ToUpper(email(1)): {m.id}, "аnna.1@bank.example": {m.id}, email(3): nil} {
+		if owners, err := h.service.WithAddress(ctx, h.db, evidence.Validated(address)); err != nil || !slices.Equal(owners, want) {
+			t.Errorf("%s belongs to %v, %v", address, owners, err)
 		}
 	}
 	if held, err := h.service.RolesOf(ctx, h.db, admin.id); err != nil || !slices.Equal(held, []string{access.Administrator, access.Everyone}) {

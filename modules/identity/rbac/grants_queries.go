@@ -19,7 +19,7 @@ const grantColumns = "id, role_id, user_id, rec_type, rec_id, permissions, endpo
 
 var grantTable = &records.Table[Grant]{
 	Type: access.Grants, From: "grant_records", Columns: grantColumns, Scan: scanGrant,
-	Relations: []records.Relation{records.Created}, Missing: apierr.GrantNotFound, Record: auditedGrant,
+	Relations: []records.Relation{records.CreatorWhile(access.Grants, "grant_records")}, Missing: apierr.GrantNotFound, Record: auditedGrant,
 }
 
 var grantList = list.New(list.Source[Grant]{

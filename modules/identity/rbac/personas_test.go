@@ -9,7 +9,7 @@ import (
 
 // personaTable and personaList read personas as modules read their records.
 var personaTable = &records.Table[string]{
-	Type: access.Personas, From: "personas", Columns: "id", Relations: []records.Relation{records.Created}, Missing: apierr.PersonaNotFound,
+	Type: access.Personas, From: "personas", Columns: "id", Relations: []records.Relation{records.Creator(access.Personas, "personas")}, Missing: apierr.PersonaNotFound,
 	Scan: scanID,
 }
 

@@ -212,7 +212,7 @@ const roleColumns = "id, name, description, builtin, created_at, created_by, mod
 
 var roleTable = &records.Table[Role]{
 	Type: access.Roles, From: "roles", Columns: roleColumns, Scan: scanRole,
-	Relations: []records.Relation{records.Created}, Missing: apierr.RoleNotFound, Record: auditedRole,
+	Relations: []records.Relation{records.CreatorWhile(access.Roles, "roles")}, Missing: apierr.RoleNotFound, Record: auditedRole,
 }
 
 var roleList = list.New(list.Source[Role]{

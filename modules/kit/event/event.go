@@ -22,6 +22,7 @@ const (
 	KYCDecisionPending    Kind = "kyc_decision_pending"
 	KYCDecisionClosed     Kind = "kyc_decision_closed"
 	ScreeningEscalated    Kind = "screening_escalated"
+	KYCCaseEscalated      Kind = "kyc_case_escalated" // to administrators: no reviewer may work on it
 	TaskAssigned          Kind = "task_assigned"
 	TaskStatusChanged     Kind = "task_status_changed"
 	TaskDue               Kind = "task_due"

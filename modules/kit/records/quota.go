@@ -114,11 +114,6 @@ func exceeded(limit string, most int64, shown string, used int64) error {
 
 // Marks are keyed digests of what identifies a person: present and former names and addresses. Modules keep the digests of former
 // ones, so that a change does not hide that two records belong to one person.
-type Marks struct {
-	Names     []string
-	Addresses []string // e-mail addresses and phone numbers
-}
-
 const (
 	namePurpose    = "customer name"
 	birthPurpose   = "customer birth"

@@ -27,6 +27,13 @@ import (
 // Row is a row for a scanner.
 type Row = list.Row
 
+// Selection is a SELECT of the ids of records, such as those that are a person. Its text does not grow with the records.
+type Selection struct {
+	SQL    string
+	Args   []any
+	Tables []string // whose changes change the result
+}
+
 // Relation is a relation of users to records that grants permissions without a stored grant.
 type Relation struct {
 	Name   string // such as [access.RelationCreator]
@@ -36,8 +43,55 @@ type Relation struct {
 	Tables []string // further tables that the condition reads
 }
 
-// Created is the relation of creators to records of a table with a column created_by.
-var Created = Relation{Name: access.RelationCreator, Allows: access.Read | access.Update | access.Delete, SQL: "created_by = $1"}
+// Creator returns the relation of creators to the records of a table with the columns created_by and by_staff. What users record for
+// themselves is theirs. What they record for the bank is the bank's: the relation lasts as long as they act for it, see
+// [access.Caller.ActsForBank].
+func Creator(t access.RecordType, from string) Relation {
+	return creator(from, func(user string) string {
+		return "(by_staff = FALSE OR " + ActsForBank(t, user) + ")"
+	})
+}
+
+// CreatorWhile returns the relation of creators to the records of a table with the column created_by that only the bank creates. It lasts
+// as long as the creators may create such records.
+func CreatorWhile(t access.RecordType, from string) Relation {
+	return creator(from, func(user string) string { return holds(t, user, access.Create) })
+}
+
+func creator(from string, lasts func(user string) string) Relation {
+	return Relation{
+		Name: access.RelationCreator, Allows: access.Read | access.Update | access.Delete,
+		SQL:   "created_by = $1 AND " + lasts("$1"),
+		Users: "SELECT created_by FROM " + from + " WHERE id = $1 AND " + lasts(from+".created_by"),
+	}
+}
+
+// Creators returns the creator of a record as long as their relation to it lasts: who is notified of it.
+func (t *Table[T]) Creators(ctx context.Context, q store.Querier, id string) ([]string, error) {
+	for _, relation := range t.Relations {
+		if relation.Name == access.RelationCreator {
+			return store.All(ctx, q, store.Text, relation.users(t.From), id)
+		}
+	}
+	return nil, nil
+}
+
+// ActsForBank returns the condition of [access.Caller.ActsForBank] for a user, who is a placeholder or a column.
+func ActsForBank(t access.RecordType, user string) string {
+	return holds(t, user, access.Update, access.ReadAll)
+}
+
+// holds returns the condition that a user has one of the permissions on a type.
+func holds(t access.RecordType, user string, any ...access.Permission) string {
+	names := make([]string, len(any))
+	for i, p := range any {
+		names[i] = "'" + p.String() + "'"
+	}
+	return fmt.Sprintf(`(EXISTS (SELECT 1 FROM held_roles h WHERE h.user_id = %[1]s AND h.role_id = '%[2]s')
+		OR EXISTS (SELECT 1 FROM permissions a WHERE a.rec_type = '%[3]s' AND a.rec_id = '' AND a.permission IN (%[4]s)
+			AND (a.principal_id = %[1]s OR a.principal_id IN (SELECT h.role_id FROM held_roles h WHERE h.user_id = %[1]s))))`,
+		user, access.Administrator, t.Name, strings.Join(names, ", "))
+}
 
 // Table declares where the records of a type are and how they are read.
 type Table[T any] struct {

@@ -61,8 +61,8 @@ type Record interface {
 	Erased() bool
 }
 
-// Declaration declares a record type. The table has, beside Columns, the columns id, created_at, created_by, modified_at, modified_by,
-// version and erased_at, and T has members for them.
+// Declaration declares a record type. The table has, beside Columns, the columns id, created_at, created_by, by_staff, modified_at,
+// modified_by, version and erased_at, and T has members for them.
 type Declaration[T Record] struct {
 	Type      access.RecordType
 	From      string // the table
@@ -91,6 +91,7 @@ var (
 	last  = []Column{
 		{Name: "created_at", Public: "a time", Fixed: true, Field: &list.Field{Type: list.Time}},
 		{Name: "created_by", Public: "an id", Fixed: true, Field: &list.Field{Type: list.UUID, Index: list.ThenCreated}},
+		{Name: "by_staff", Public: "whether the creator acted for the bank", Fixed: true},
 		{Name: "modified_at", Public: "a time", Field: &list.Field{Type: list.Time}},
 		{Name: "modified_by", Public: "an id", Field: &list.Field{Type: list.UUID}},
 		{Name: "version", Public: "a number"},
@@ -305,7 +306,7 @@ func (t *Type[T]) computed(record T) (keys []string) {
 
 // record returns what digests cover.
 func (t *Type[T]) record(row T, keys []string) store.Record {
-	stored := fmt.Appendf(nil, `{"version":%d`, t.at(&row, "version").Int())
+	stored := fmt.Appendf(nil, `{"version":%d,"by_staff":%t`, t.at(&row, "version").Int(), t.at(&row, "by_staff").Bool())
 	for i, name := range t.keys {
 		stored, _ = jsontext.AppendQuote(fmt.Appendf(stored, `,"%s":`, name), keys[i])
 	}

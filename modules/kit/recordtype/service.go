@@ -74,7 +74,8 @@ func (s *service[T]) SetQuota(q records.Quota) { s.quota = q }
 
 func (s *service[T]) Create(ctx context.Context, record T, allow func(ctx context.Context, tx *store.Tx) error) (T, error) {
 	id, by, now := store.NewID(), access.From(ctx).UserID, s.db.Now()
-	for column, value := range map[string]any{"id": id, "created_at": now, "created_by": by, "modified_at": now, "modified_by": by, "version": int64(1)} {
+	for column, value := range map[string]any{"id": id, "created_at": now, "created_by": by, "by_staff": access.From(ctx).ActsForBank(s.of.Type),
+		"modified_at": now, "modified_by": by, "version": int64(1)} {
 		s.of.at(&record, column).Set(reflect.ValueOf(value))
 	}
 	after, answer := s.of.Answer(ctx, s.db, record)

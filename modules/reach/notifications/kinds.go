@@ -19,8 +19,8 @@ type kind struct {
 
 	everywhere bool // sent to all addresses of the recipient, not only to the first of each channel
 
-	// ownAccount: it is about the security of the recipient's account, and sent to them although they caused it. Users are not notified
-	// of anything else that they did themselves.
+	// ownAccount: it is about the security of the recipient's account, or asks them to act, and is sent to them although they caused it.
+	// Users are not notified of anything else that they did themselves.
 	ownAccount bool
 
 	titleKey, contentKey string // set by withKeys
@@ -36,6 +36,7 @@ var kinds = withKeys(map[event.Kind]kind{
 	event.KYCDecisionPending:    {},
 	event.KYCDecisionClosed:     {},
 	event.ScreeningEscalated:    {system: true, channels: []string{deliveries.Email}},
+	event.KYCCaseEscalated:      {channels: []string{deliveries.Email}, ownAccount: true},
 	event.TaskAssigned:          {channels: []string{deliveries.Email}},
 	event.TaskStatusChanged:     {},
 	event.TaskDue:               {channels: []string{deliveries.Email}},

@@ -32,6 +32,7 @@ var values = map[event.Kind]map[string]any{
 	event.KYCDecisionPending:    {"Name": "Vreni Muster"},
 	event.ScreeningEscalated:    {},
 	event.KYCDecisionClosed:     {"Name": "Vreni Muster", "Status": "decision_confirmed"},
+	event.KYCCaseEscalated:      {"Reason": "escalated_no_reviewer"},
 	event.TaskAssigned:          {"Title": "Sign the form"},
 	event.TaskStatusChanged:     {"Title": "Sign the form", "From": "pending", "To": "completed"},
 	event.PasswordChanged:       {},

@@ -10,14 +10,15 @@ import { Icon } from '../ui/icon.js';
 
 const ICONS = {
   message_received: 'chats', customer_created: 'customers', customer_status_changed: 'roles', kyc_document_expiring: 'card',
-  kyc_decision_pending: 'roles', kyc_decision_closed: 'roles', screening_escalated: 'roles', customer_notice: 'home',
+  kyc_decision_pending: 'roles', kyc_decision_closed: 'roles', kyc_case_escalated: 'roles', screening_escalated: 'roles',
+  customer_notice: 'home',
   task_assigned: 'tasks', task_status_changed: 'tasks', task_due: 'clock', password_changed: 'key', new_device_login: 'device',
   credential_added: 'key', credential_removed: 'key', factor_changed: 'key', service_token_expiring: 'key',
   access_expiring: 'key', webhook_paused: 'deliveries',
   webhook_disabled: 'deliveries',
 };
-const URGENT = new Set(['kyc_document_expiring', 'password_changed', 'new_device_login', 'credential_added', 'credential_removed',
-  'factor_changed']);
+const URGENT = new Set(['kyc_document_expiring', 'kyc_case_escalated', 'password_changed', 'new_device_login', 'credential_added',
+  'credential_removed', 'factor_changed']);
 
 /** The icon of a notification's event. */
 export const EventIcon = ({ item }) => html`

@@ -25,7 +25,7 @@ const customerOf = (chat) => (may('customers', 'read_all')
 
 /** The participants of a group; the kind of any other chat. */
 function Participants({ chat }) {
-  if (chat.participants.length <= 2) return t(chat.metadata?.support ? 'chats.support_one' : 'chats.direct');
+  if (chat.participants.length <= 2) return t(chat.type === 'support' ? 'chats.support_one' : 'chats.direct');
   return chat.participants.map((id, i) => html`${i > 0 && ', '}${id === myId() ? t('chats.you') : html`<${Person} key=${id} id=${id} />`}`);
 }
 

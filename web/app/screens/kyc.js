@@ -15,7 +15,7 @@ import { Person } from '../ui/person.js';
 import { choicesOf } from './decision_rules.js';
 import { DecisionDialog, DocumentDialog } from './kyc_forms.js';
 import { documentName, RequirementList, requirementsOf, Steps } from './kyc_steps.js';
-import { decisionTone, PendingDecision } from './pending_decision.js';
+import { decisionTone, PendingDecision, PossibleSelf } from './pending_decision.js';
 
 function Requirements({ requirements }) {
   const rows = requirementsOf(requirements);
@@ -138,6 +138,7 @@ export function Kyc({ customer, rights, changed }) {
   const isReviewer = may('customers', 'update');
   return html`<${Loaded} load=${load} lines=${8}>${({ record: kyc, etag }) => html`
     <${State} kyc=${kyc} decide=${isReviewer && rights.update && choicesOf(kyc).length > 0 && (() => setDialog('status'))} />
+    <${PossibleSelf} kyc=${kyc} />
     ${kyc.pending_decision && html`<${Card} title=${t('review.second')}><${PendingDecision} kyc=${kyc} etag=${etag} done=${done} /><//>`}
     <div class="grid-main">
       <div class="stack">

@@ -41,7 +41,10 @@ export function PendingDecision({ kyc, etag, done, take, obstacle }) {
   return html`<${Form} form=${form} class="decision pending-decision">
     <p>${t(mine ? 'review.waits_mine' : 'review.waits')}</p>
     <${Proposal} decision=${decision} />
-    ${decision.changed_since && html`<${Notice} tone="warn" title=${t('review.changed_since', { date: dateTime(decision.changed_since) })}>
+    ${decision.outdated_since && html`<${Notice} tone="bad" title=${t('review.outdated', { date: dateTime(decision.outdated_since) })}>
+      ${t('review.outdated_hint')}
+    <//>`}
+    ${decision.changed_since && !decision.outdated_since && html`<${Notice} tone="warn" title=${t('review.changed_since', { date: dateTime(decision.changed_since) })}>
       ${decision.documents_added?.length > 0 && t('review.documents_added', { n: decision.documents_added.length })}
     <//>`}
     ${mine
@@ -50,7 +53,7 @@ export function PendingDecision({ kyc, etag, done, take, obstacle }) {
         </div>`
       : html`
         <div class="actions">
-          <button type="button" class="confirm-decision" disabled=${act.busy} onClick=${() => act.run('confirm')}>
+          <button type="button" class="confirm-decision" disabled=${act.busy || Boolean(decision.outdated_since)} onClick=${() => act.run('confirm')}>
             ${t('review.confirm')}
           </button>
         </div>
@@ -58,6 +61,11 @@ export function PendingDecision({ kyc, etag, done, take, obstacle }) {
         <div class="actions"><button type="submit" class="quiet danger" disabled=${form.busy}>${t('review.refuse')}</button></div>`}
   <//>`;
 }
+
+/** Warns a reviewer of a customer who claims an address or name of theirs. */
+export const PossibleSelf = ({ kyc }) => kyc.possible_self_review && html`<${Notice} tone="warn" title=${t('review.possible_self')}>
+  ${t('review.possible_self_hint')}
+<//>`;
 
 const OUTCOME_TONES = { confirmed: 'good', rejected: 'bad', withdrawn: 'none', void: 'warn' };
 

@@ -8,6 +8,7 @@ import { Empty } from '../ui/feedback.js';
 import { Card } from '../ui/page.js';
 import { HitsOfCase } from './hits_of_case.js';
 import { DocumentLine, hasNoScan, History, isNewSince } from './kyc.js';
+import { PossibleSelf } from './pending_decision.js';
 import { RequirementList, requirementsOf } from './kyc_steps.js';
 
 function Identity({ customer }) {
@@ -47,6 +48,7 @@ function Due({ kyc }) {
 /** The basis of a decision: the documents, the customer's own details, what is due, and the history. */
 export const Evidence = ({ customer, kyc }) => html`<div class="stack evidence">
   <p class="row"><${Badge} group="kyc_status" value=${kyc.kyc_status} /></p>
+  <${PossibleSelf} kyc=${kyc} />
   <${HitsOfCase} hits=${kyc.screening_hits} />
   <${Documents} kyc=${kyc} customer=${customer} />
   <${Identity} customer=${customer} />

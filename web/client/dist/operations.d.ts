@@ -781,6 +781,7 @@ export interface CustomersCasesQuery {
     ready?: Filter;
     opened_at?: Filter;
     assignee?: Filter;
+    escalation?: Filter;
     second_person?: Filter;
     proposed_level?: Filter;
     proposed_by?: Filter;

@@ -1698,6 +1698,11 @@ export interface Customer {
   kyc_status: KYCStatus;
   verification_level: VerificationLevel;
   metadata: { [name: string]: unknown };
+  /**
+   * What the bank calls the customer: metadata.external_id as staff wrote it. Imports find the customer by it. Missing if
+   * staff wrote none.
+   */
+  external_id?: string;
   created_at: string;
   updated_at: string;
   /** When the personal data was erased; missing from all other customers. */
@@ -1806,6 +1811,11 @@ export interface CustomerKYC {
    * verification. Empty for callers who may not review, and for the customer.
    */
   screening_hits: Hit[];
+  /**
+   * true for a reviewer whose address or name the customer claims: this may be their own case. A claim proves nothing, so
+   * they are not excluded; leave the case to others if it is yours. Missing otherwise.
+   */
+  possible_self_review?: boolean;
   /** Closed decisions that needed a second person, newest first; empty for callers who may not review, and for the customer. */
   decisions: CustomerPendingDecision[];
   /**
@@ -1910,6 +1920,11 @@ export interface CustomerPendingDecision {
    * anything else. Missing if nothing did.
    */
   changed_since?: string | null;
+  /**
+   * Since when the decision cannot be confirmed, because a document that it relied on or the identity has changed: a
+   * reviewer rejects it, or its proposer withdraws it. Missing if nothing did.
+   */
+  outdated_since?: string | null;
   /** The documents that are new since the proposal, in the verification of a customer with a pending decision. */
   documents_added?: string[];
 }
@@ -2017,6 +2032,11 @@ export interface CustomerDecision {
   kyc_status: KYCStatus;
   verification_level: VerificationLevel;
   metadata: { [name: string]: unknown };
+  /**
+   * What the bank calls the customer: metadata.external_id as staff wrote it. Imports find the customer by it. Missing if
+   * staff wrote none.
+   */
+  external_id?: string;
   created_at: string;
   updated_at: string;
   /** When the personal data was erased; missing from all other customers. */
@@ -2056,6 +2076,12 @@ export interface CustomerCase {
   assigned_at: string | null;
   /** The decision that waits for a second person; null for none. */
   pending_decision: CustomerPendingDecision | null;
+  /**
+   * Why the case was escalated to administrators: all reviewers are excluded, from the case or from the pending decision.
+   * Missing for none.
+   */
+  escalation?: CustomerCaseEscalation;
+  escalated_at?: string | null;
   /** How many hits on sanctions lists block the verification; missing for none. */
   blocking_hits?: number;
   /**
@@ -2066,6 +2092,8 @@ export interface CustomerCase {
 }
 
 export type CustomerCaseType = 'individual' | 'business';
+
+export type CustomerCaseEscalation = 'no_reviewer' | 'no_second_person';
 
 export interface CustomerTakeInput {
   customer_ids: string[];
@@ -3539,7 +3567,10 @@ export interface RequestlogRequest {
   method: string;
   /** Empty if no endpoint has the path and the method. */
   endpoint: string;
-  /** As it was sent, without the query. A long one is cut. */
+  /**
+   * Without the query. Parts that are neither ids nor numbers show the name of the parameter, or an ellipsis if no endpoint
+   * has the path. A long one is cut.
+   */
   path: string;
   /** The names of the parameters. */
   query: string;
@@ -3600,7 +3631,10 @@ export interface RequestlogDetail {
   method: string;
   /** Empty if no endpoint has the path and the method. */
   endpoint: string;
-  /** As it was sent, without the query. A long one is cut. */
+  /**
+   * Without the query. Parts that are neither ids nor numbers show the name of the parameter, or an ellipsis if no endpoint
+   * has the path. A long one is cut.
+   */
   path: string;
   /** The names of the parameters. */
   query: string;
@@ -3741,6 +3775,7 @@ export type ErrorCode =
   | 'customers.customer_not_found'
   | 'customers.decision_not_found'
   | 'customers.decision_not_pending'
+  | 'customers.decision_outdated'
   | 'customers.decision_waits'
   | 'customers.invalid_kyc_transition'
   | 'customers.members_missing'

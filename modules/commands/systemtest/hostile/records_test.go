@@ -38,13 +38,13 @@ func TestHostile_IdentitiesAndLinks(t *testing.T) {
 	one, two, three, four := verified("Ada", "One", "1990-01-01"), verified("Ada", "Two", "1990-01-01"), verified("Ada", "Three", "1990-01-01"), verified("Ada", "Four", "1990-01-01")
 	five := verified("Ada", "Five", "1990-01-01")
 	self := func(first, last, born string) string {
-		return "/v1/customers/" + mallory.Create(t, "/v1/customers", body(first, last, born)) + "/kyc"
+		return "/v1/customers/" + colleague.Create(t, "/v1/customers", body(first, last, born)) + "/kyc"
 	}
 	planted := mallory.Create(t, "/v1/personas", `{"first_name":"Mallory","last_name":"Muster","date_of_birth":"1990-01-01"}`)
 	mallory.Do(t, "POST", "/v1/personas/"+planted+"/users", fmt.Sprintf(`{"user_id":%q}`, colleague.ID), 201)
 	own := "/v1/customers/" + mallory.Create(t, "/v1/customers", body("Mallory", "Muster", "1990-01-01")) + "/kyc/status"
-	former := "/v1/customers/" + mallory.Create(t, "/v1/customers", body("Grace", "Hopper", "1906-12-09"))
-	mallory.Do(t, "PUT", former, `{"first_name":"Somebody","last_name":"Else"}`, 200)
+	former := "/v1/customers/" + colleague.Create(t, "/v1/customers", body("Grace", "Hopper", "1906-12-09"))
+	colleague.Do(t, "PUT", former, `{"first_name":"Somebody","last_name":"Else"}`, 200)
 	accept := "/v1/personas/" + planted + "/users/" + colleague.ID + "/accept"
 	second := mallory.Create(t, "/v1/personas", `{"first_name":"Rich","last_name":"Person","date_of_birth":"1950-01-01"}`)
 	var trust struct {
@@ -52,6 +52,7 @@ func TestHostile_IdentitiesAndLinks(t *testing.T) {
 	}
 	mallory.Do(t, "POST", "/v1/personas/"+planted+"/links", fmt.Sprintf(`{"linked_persona_id":%q,"relation":"authorised_signatory"}`, second), 201).Decode(t, &trust)
 
+	claimed := "/v1/customers/" + mallory.Create(t, "/v1/customers", body("Grace", "Hopper", "1906-12-09")) + "/kyc/status"
 	const selfCode = "customers.self_verification"
 	pending := `{"kyc_status":"pending"}`
 	systemtest.RunAttacks(t, []systemtest.Attack{
@@ -80,6 +81,7 @@ func TestHostile_IdentitiesAndLinks(t *testing.T) {
 		{Name: "another customer accepts the link", By: victim.Client, Method: "POST", Path: accept, Status: 403},
 		{Name: "a pending link grants no access", By: victim.Client, Method: "GET", Path: "/v1/personas/" + planted, Status: 403},
 		{Name: "a pending link does not block a review", By: colleague.Client, Method: "PATCH", Path: own, Body: pending, Status: 200},
+		{Name: "what a customer claims excludes no reviewer", By: reviewer.Client, Method: "PATCH", Path: claimed, Body: pending, Status: 200},
 		{Name: "a signatory accepts their own link", By: mallory.Client, Method: "POST", Path: "/v1/personas/" + second + "/links/" + trust.ID + "/accept", Status: 403},
 		{Name: "a decision by the customer", By: mallory.Client, Method: "PATCH", Path: own, Body: `{"kyc_status":"in_review"}`, Status: 403},
 	})
@@ -90,7 +92,7 @@ func TestHostile_LargeRecords(t *testing.T) {
 	t.Parallel()
 	p := systemtest.Start(t, t.TempDir(), "--quotas.records_per_user", "90", "--rate_limits.concurrent_per_caller", "8")
 	admin := p.Admin()
-	mallory, victim := p.Account(admin, "mallory@example.ch", "Customer"), p.Account(admin, "victim@example.ch", "Customer")
+	mallory, victim := p.Account(admin, "mallory@example.ch", "Customer"), p.Account(admin, "victim@example.ch", "Advisor")
 	filler := func(n int) string { return strings.Repeat("x", n) }
 	chat := func(metadata int) string {
 		return fmt.Sprintf(`{"participants":[%q],"metadata":{"support":true,"x":%q}}`, victim.ID, filler(metadata))
