@@ -30,7 +30,8 @@ func (g *purposeGuard) Recognise(ctx context.Context, s engine.Source) (known bo
 	case purpose == inspect.Sandbox:
 		return true, fmt.Errorf("the data in %s is a sandbox, which may go back to an earlier state; serve it with --sandbox, or use other data", g.path)
 	}
-	return true, fmt.Errorf("the data in %s is not a sandbox, and a sandbox would copy its master key and lose changes; name a directory that is new, or was one from its first start, with --data.dir", g.path)
+	return true, fmt.Errorf("the data in %s is not a sandbox, and a sandbox would copy its master key and lose changes; "+
+		"name a new directory with --data.dir, or one that was a sandbox from its first start", g.path)
 }
 
 // Settle also stores the purpose of a new database.

@@ -48,7 +48,8 @@ func (k keptState) requireNone(ctx context.Context) error {
 			if purpose, err := inspect.PurposeOf(ctx, inspect.Source{Dir: k.dir}); err == nil && purpose == inspect.Sandbox {
 				return nil
 			}
-			return fmt.Errorf("%s is what a sandbox keeps: copies of the database and of the master key, with people who have been erased since. Production data must not have it; delete it, or move it elsewhere if it is something else", k.path(name))
+			return fmt.Errorf("%s is what a sandbox keeps: copies of the database and of the master key, with people who have been erased since. "+
+				"Production data must not have it; delete it, or move it elsewhere if it is something else", k.path(name))
 		}
 	}
 	return nil
