@@ -12,6 +12,7 @@ import (
 	"kontor/store/datadir"
 	"kontor/store/engine"
 	"kontor/store/fulltext"
+	"kontor/store/inspect"
 	"kontor/store/migrations"
 	"kontor/store/postgres"
 	"kontor/store/query"
@@ -40,6 +41,8 @@ type Options struct {
 	// then on nothing is written and no write is acknowledged. It should not return; nil prints one line to standard
 	// error and ends the process with status 1.
 	Fatal func(error)
+	// Purpose is what the data must be for. A new database keeps it; empty opens data of any purpose, and creates it for production.
+	Purpose inspect.Purpose
 	// AcceptLoss opens a database that lacks acknowledged writes (ErrLoss). The loss is logged and audited.
 	AcceptLoss bool
 	// LogLimit is the size of the write-ahead log in bytes from which an alarm is raised; 0 is 256 MiB.
@@ -173,7 +176,7 @@ func (db *DB) newGuard(o Options, fresh bool) (engine.Guard, error) {
 	}
 	db.digests = audittrail.NewDigester(db.keys)
 	db.guard = audittrail.NewGuard(db.keys, db.path)
-	return groupGuard{db.guard, &db.recall}, nil
+	return &purposeGuard{Guard: groupGuard{db.guard, &db.recall}, wanted: o.Purpose, path: db.path}, nil
 }
 
 // auditLoss logs and audits a loss that this start has accepted.

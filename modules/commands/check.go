@@ -50,6 +50,9 @@ func (c *checkCommand) Run(ctx context.Context, p Process, r *settings.Result) e
 		return c.checkRecord(ctx, p, from)
 	}
 	text, err := checkAll(ctx, from, isShared(r), c.Files)
+	if err == nil {
+		err = requireNoSandbox(ctx, r)
+	}
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"kontor/store/backup"
 	"kontor/store/backup/continuous"
 	"kontor/store/datadir"
+	"kontor/store/inspect"
 	"kontor/store/migrations"
 	"kontor/store/transfer"
 )
@@ -58,6 +59,9 @@ func (c *copyCommand) Run(ctx context.Context, p Process, r *settings.Result) er
 	if o.From.URL != "" && o.SecretKey == "" {
 		return errors.New("KONTOR_SECRET_KEY must be set to the master key of " + o.From.Name)
 	}
+	if err := mayLeave(ctx, o.From); err != nil {
+		return err
+	}
 	p.warn(r)
 	compared, oldForm := int64(0), error(nil)
 	o.Further = func(ctx context.Context, e *audittrail.Evidence) (err error) {
@@ -74,6 +78,17 @@ func (c *copyCommand) Run(ctx context.Context, p Process, r *settings.Result) er
 		return err
 	}
 	return describeCopy(p, o, report, describeRecords(describeCheck(report.Check, o.To.URL != ""), compared, oldForm))
+}
+
+// mayLeave rejects the copy of a sandbox to a database server: nodes cannot serve it.
+func mayLeave(ctx context.Context, from transfer.Place) error {
+	if from.URL != "" {
+		return nil // the copy says what is wrong with the source
+	}
+	if purpose, err := inspect.PurposeOf(ctx, inspect.Source{Dir: from.Dir}); err != nil || purpose != inspect.Sandbox {
+		return nil //nolint:nilerr // as above
+	}
+	return fmt.Errorf("%s is a sandbox, which only a data directory can hold; to move it, use \"kontor backup\" and \"kontor restore\"", from.Name)
 }
 
 // placeOf reads a flag.

@@ -57,7 +57,7 @@ func TestDatabase_CommandsOfADirectoryAreRejected(t *testing.T) {
 		"is in KONTOR_SECRET_KEY":     {"key", "export", file},
 		"is in KONTOR_SECRET_KEY; ":   {"key", "import", file},
 		"a data directory of its own": {"serve", "--sandbox", "--server.listen=127.0.0.1:0"},
-		"kontor copy --from demo":     {"serve", "--demo", "--server.listen=127.0.0.1:0"},
+		"there is no demo":            {"serve", "--demo", "--server.listen=127.0.0.1:0"},
 	} {
 		expectFailure(t, run(environ, "", args...), want)
 	}

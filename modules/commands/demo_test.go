@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"kontor/store/inspect"
 )
 
 func TestServeDemo_PrintsSignInsForEachRole(t *testing.T) {
@@ -48,7 +50,7 @@ func TestServeDemo_PrintsSignInsForEachRole(t *testing.T) {
 
 func TestServeDemo_StartsOverAfterAnInterruption(t *testing.T) {
 	t.Parallel()
-	dir := newDataDir(t) // its database holds no demo data yet
+	dir := newPurposeDir(t, inspect.Sandbox) // its database holds no demo data yet
 	if err := os.WriteFile(filepath.Join(dir, "demo.json"), []byte(`{"admin":"admin@kontor.localhost","password":"of the first try","complete":false}`), 0o600); err != nil {
 		t.Fatal(err)
 	}

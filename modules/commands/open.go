@@ -24,6 +24,7 @@ import (
 	"kontor/store"
 	"kontor/store/backup/continuous"
 	"kontor/store/datadir"
+	"kontor/store/inspect"
 )
 
 func (l *commandLine) open() *cobra.Command {
@@ -138,6 +139,18 @@ type openOptions struct {
 	progress   func(done, total int) // see [app.Options]
 }
 
+// purpose returns what the data must be for. A command serves any data directory, but a sandbox is never in a shared database, because
+// nodes would have other clocks.
+func (o openOptions) purpose(shared bool) inspect.Purpose {
+	switch {
+	case o.sandbox != nil:
+		return inspect.Sandbox
+	case o.command && !shared:
+		return ""
+	}
+	return inspect.Production
+}
+
 // withModules opens the database, builds the modules on it, and runs work. It closes both when work has returned. No other
 // process can open a data directory in the meantime. With a PostgreSQL database this process is one of its nodes.
 func withModules(ctx context.Context, r *settings.Result, o openOptions, work func(*app.Modules) error) (err error) {
@@ -145,7 +158,7 @@ func withModules(ctx context.Context, r *settings.Result, o openOptions, work fu
 	if !o.command { // a command needs few settings
 		options.Settings = app.SharedSettings(r)
 	}
-	options.Log, options.AcceptLoss, options.Fatal = o.log, o.acceptLoss, o.fatal
+	options.Log, options.AcceptLoss, options.Fatal, options.Purpose = o.log, o.acceptLoss, o.fatal, o.purpose(isShared(r))
 	clock := &store.ShiftedClock{}
 	if o.sandbox != nil {
 		clock = o.sandbox.Clock
@@ -161,9 +174,6 @@ func withModules(ctx context.Context, r *settings.Result, o openOptions, work fu
 	ahead, err := db.Ahead(ctx)
 	if err != nil {
 		return err
-	}
-	if ahead > 0 && o.sandbox == nil && (!o.command || isShared(r)) {
-		return fmt.Errorf("the data in %s is a sandbox, whose clock is %d days ahead; serve it with --sandbox, or use other data", placeName(r), ahead/(24*time.Hour))
 	}
 	clock.SetOffset(ahead)
 	m, err := app.New(db, app.Options{Settings: r.Settings, Log: o.log, Release: release, HashInChildren: !o.command, CacheDir: cacheDir(r), Sandbox: o.sandbox, Progress: o.progress})

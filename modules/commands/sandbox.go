@@ -50,7 +50,7 @@ func serveSandbox(ctx context.Context, p Process, r *settings.Result, o openOpti
 		}
 		return closeTimeout(r.Settings.Server.Shutdown)
 	}
-	if err := s.kept.finish(); err != nil {
+	if err := s.kept.finish(ctx); err != nil {
 		return err
 	}
 	if !s.kept.exists() {
@@ -69,7 +69,7 @@ func serveSandbox(ctx context.Context, p Process, r *settings.Result, o openOpti
 		}
 		each, s.asked = func(*app.Modules) error { return nil }, nil
 		if err == nil {
-			err = s.kept.restore(request.first)
+			err = s.kept.restore(ctx, request.first)
 		}
 		if err == nil {
 			err = open.again(ctx)

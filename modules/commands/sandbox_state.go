@@ -10,8 +10,10 @@ import (
 	"os"
 	"path/filepath"
 
+	"kontor/server/settings"
 	"kontor/store/datadir"
 	"kontor/store/erasures"
+	"kontor/store/inspect"
 	"kontor/store/sqlite"
 )
 
@@ -32,8 +34,33 @@ func (k keptState) path(name string) string { return filepath.Join(k.dir, name) 
 func (k keptState) exists() bool { return k.has(firstDir) }
 
 func (k keptState) has(name string) bool {
-	_, err := os.Stat(k.path(name))
-	return err == nil
+	return datadir.At(k.dir).Has(name)
+}
+
+// requireNone rejects kept states in a directory that is not a sandbox, such as those that an earlier version has left in production
+// data.
+func (k keptState) requireNone(ctx context.Context) error {
+	for _, name := range []string{firstDir, laterDir} {
+		for _, name := range []string{name, name + ".new", name + ".old"} {
+			if !k.has(name) {
+				continue
+			}
+			if purpose, err := inspect.PurposeOf(ctx, inspect.Source{Dir: k.dir}); err == nil && purpose == inspect.Sandbox {
+				return nil
+			}
+			return fmt.Errorf("%s is what a sandbox keeps: copies of the database and of the master key, with people who have been erased since. "+
+				"Production data must not have it; delete it, or move it elsewhere if it is something else", k.path(name))
+		}
+	}
+	return nil
+}
+
+// requireNoSandbox rejects a directory of production data with the kept states of a sandbox.
+func requireNoSandbox(ctx context.Context, r *settings.Result) error {
+	if isShared(r) {
+		return nil
+	}
+	return keptState{r.Settings.Data.Dir}.requireNone(ctx)
 }
 
 // keepFirst makes the state of the closed database the one after the first start.
@@ -88,7 +115,7 @@ func (k keptState) forget(name string) error {
 }
 
 // restore goes back to the kept state, or to that after the first start. A start continues one that was interrupted.
-func (k keptState) restore(first bool) error {
+func (k keptState) restore(ctx context.Context, first bool) error {
 	if first {
 		if err := k.forget(laterDir); err != nil {
 			return fmt.Errorf("go back to the state after the first start: %w", err)
@@ -97,13 +124,16 @@ func (k keptState) restore(first bool) error {
 	if err := os.WriteFile(k.path(unfinished), nil, datadir.FileMode); err != nil {
 		return fmt.Errorf("go back to the kept state: %w", err)
 	}
-	return k.finish()
+	return k.finish(ctx)
 }
 
 // finish does what is left of a restore.
-func (k keptState) finish() error {
+func (k keptState) finish(ctx context.Context) error {
 	if !k.has(unfinished) {
 		return nil
+	}
+	if purpose, err := inspect.PurposeOf(ctx, inspect.Source{Dir: k.dir}); err != nil || purpose != inspect.Sandbox {
+		return err // opening the database says that it is no sandbox
 	}
 	from := firstDir
 	if k.has(laterDir) {

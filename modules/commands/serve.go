@@ -22,6 +22,8 @@ import (
 	"kontor/modules/demo"
 	"kontor/server/settings"
 	"kontor/store"
+	"kontor/store/datadir"
+	"kontor/store/inspect"
 )
 
 type serveCommand struct{ Demo, DemoPublic, Sandbox, SandboxPublic, AcceptLoss bool }
@@ -97,6 +99,9 @@ func (c *serveCommand) serve(ctx context.Context, p Process, r *settings.Result,
 	boot := func(m *app.Modules) error { return firstBoot(ctx, p.Stdout, m, r) }
 	if c.inSandbox() {
 		return serveSandbox(ctx, p, r, o, open, boot, boot)
+	}
+	if err := requireNoSandbox(ctx, r); err != nil {
+		return err
 	}
 	return withModules(ctx, r, o, func(m *app.Modules) error {
 		if err := boot(m); err != nil {
@@ -291,7 +296,7 @@ func limitMemory() {
 // serveDemo serves the demo data. It creates the data at the first start.
 func serveDemo(ctx context.Context, p Process, r *settings.Result, o openOptions, open *listeners) error {
 	s := &r.Settings
-	if err := notShared(r, "create the demo in a directory, and copy it: kontor serve --demo --data.dir=demo-data, and then kontor copy --from demo-data --to URL"); err != nil {
+	if err := notShared(r, "there is no demo: it is a sandbox, which needs a data directory of its own: kontor serve --demo --data.dir=demo-data"); err != nil {
 		return err
 	}
 	manifest, err := demo.Prepare(s.Data.Dir, s.Secrets.AdminEmail, string(s.Secrets.AdminPassword))
@@ -299,6 +304,9 @@ func serveDemo(ctx context.Context, p Process, r *settings.Result, o openOptions
 		return err
 	}
 	if !manifest.Complete {
+		if err := mayDiscard(ctx, s.Data.Dir); err != nil {
+			return err
+		}
 		if err := manifest.Begin(); err != nil {
 			return err
 		}
@@ -316,6 +324,18 @@ func serveDemo(ctx context.Context, p Process, r *settings.Result, o openOptions
 		}
 		return nil
 	})
+}
+
+// mayDiscard rejects the deletion of data that are not those of an interrupted demo.
+func mayDiscard(ctx context.Context, dir string) error {
+	if !datadir.At(dir).Has(datadir.Database) {
+		return nil
+	}
+	purpose, err := inspect.PurposeOf(ctx, inspect.Source{Dir: dir})
+	if err == nil && purpose != inspect.Sandbox {
+		err = fmt.Errorf("%s holds other data: %w", dir, demo.ErrNotDemo)
+	}
+	return err
 }
 
 // loadDemo fills the empty database. The manifest holds its secrets, which every start prints.

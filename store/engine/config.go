@@ -151,6 +151,9 @@ const (
 	MetaWriteProbe = "write_probe" // empty but for a moment, see Engine.Ready
 )
 
+// MetaPurpose is the row of the table meta that says what the data is for.
+const MetaPurpose = "purpose"
+
 // CopyTable is the table by which a copy from another engine marks its target as incomplete. An engine whose database other
 // programs may fill must not open one that has the table.
 const CopyTable = "kontor_copy"

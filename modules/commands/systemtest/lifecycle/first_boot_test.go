@@ -86,3 +86,20 @@ func expectNoSecrets(t *testing.T, when, dir string, secrets map[string]string, 
 		}
 	}
 }
+
+// A sandbox takes no other data, and a server no sandbox, also if that was killed.
+func TestFirstBoot_DecidesWhetherTheDataAreASandbox(t *testing.T) {
+	production, sandbox := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "data")
+	systemtest.StartWith(t, nil, "--data.dir", production).Stop()
+	systemtest.StartWith(t, nil, "--sandbox", "--data.dir", sandbox).Kill()
+	free := "--server.listen=127.0.0.1:0"
+	before := systemtest.FileDigests(t, production)
+	systemtest.ExpectFailure(t, systemtest.Run(t, nil, "serve", "--sandbox", free, "--data.dir", production), "is not a sandbox")
+	systemtest.ExpectFailure(t, systemtest.Run(t, nil, "serve", "--demo", free, "--data.dir", production), "other data")
+	if !systemtest.SameFiles(before, systemtest.FileDigests(t, production)) {
+		t.Error("the files of production data have changed")
+	}
+	systemtest.ExpectFailure(t, systemtest.Run(t, nil, "serve", free, "--data.dir", sandbox), "is a sandbox")
+	systemtest.StartWith(t, nil, "--data.dir", production).Stop()
+	systemtest.StartWith(t, nil, "--sandbox", "--data.dir", sandbox).Stop()
+}
