@@ -45,7 +45,7 @@ func TestErasure_IgnoresClaims(t *testing.T) {
 			held = "/v1/customers/" + record(body{"email": address})
 			admin.Do("PUT", held+"/legal-hold", body{"reason": "A dispute."}).Expect(t, 200)
 			if byStaff {
-				erases("the address of a user, under a hold", "/v1/users/"+victim.UserID, "privacy.on_hold")
+				erases("the address of a user, under a hold", "/v1/users/"+victim.UserID, "privacy.has_customers")
 				admin.Do("DELETE", held+"/legal-hold", nil).Expect(t, 200)
 			}
 			verify(t, s, record(body{"email": address}))

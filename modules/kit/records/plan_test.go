@@ -14,7 +14,7 @@ import (
 
 func newCustomers() *Table[string] {
 	return &Table[string]{
-		Type: access.Customers, From: "customers", Columns: "id", Relations: []Relation{Created}, Missing: apierr.CustomerNotFound,
+		Type: access.Customers, From: "customers", Columns: "id", Relations: []Relation{Creator(access.Customers, "customers")}, Missing: apierr.CustomerNotFound,
 		Scan: func(row list.Row) (id string, err error) { return id, row.Scan(&id) },
 	}
 }
