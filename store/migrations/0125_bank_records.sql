@@ -24,8 +24,9 @@ UPDATE payers SET by_staff = TRUE WHERE created_by NOT IN (SELECT user_id FROM a
 UPDATE tasks SET by_staff = TRUE WHERE created_by NOT IN (SELECT user_id FROM acting_for_themselves WHERE rec_type = 'tasks');
 DROP TABLE acting_for_themselves;
 
--- Published by customers: the user who has recorded themselves as a customer, and whom the customer's chats with the bank are with.
 DROP VIEW customer_users;
+
+-- Published by customers: the user who has recorded themselves as a customer, and whom the customer's chats with the bank are with.
 CREATE VIEW customer_users AS
 SELECT id AS customer_id, created_by AS user_id FROM customers WHERE erased_at IS NULL AND by_staff = FALSE;
 
@@ -36,6 +37,8 @@ ALTER TABLE import_rejections ADD COLUMN record_id TEXT NOT NULL DEFAULT '';
 
 ALTER TABLE import_rejections DROP COLUMN record_id;
 DROP VIEW customer_users;
+
+-- Published by customers: the user who has created the record of a customer.
 CREATE VIEW customer_users AS
 SELECT id AS customer_id, created_by AS user_id FROM customers WHERE erased_at IS NULL;
 ALTER TABLE tasks DROP COLUMN by_staff;

@@ -266,7 +266,7 @@ func TestCreate_ASupportChatIsWithTheBank(t *testing.T) {
 		t.Errorf("the victim sees %s", got.Body)
 	}
 
-	// With staff it works, and nobody is brought in; staff may do so, and may begin one with a customer.
+	// With staff it works, and no others are brought in; staff may do so, and may begin one with a customer.
 	own := beat.Create("/v1/chats", support(anna))
 	beat.Do("POST", "/v1/chats/"+own+"/participants", map[string]any{"userId": victim.UserID}).ExpectError(t, http.StatusConflict, "chats.fixed_participants")
 	anna.Do("POST", "/v1/chats/"+own+"/participants", map[string]any{"userId": carla.UserID}).Expect(t, http.StatusCreated)

@@ -11,8 +11,8 @@ import (
 	"kontor/server/servertest"
 )
 
-// A verified customer puts the addresses and names of the staff into their own record, one after the other. Nobody is excluded by that:
-// each reviewer sees the case, is told that it may be their own, and decides.
+// A verified customer puts the addresses and names of the staff into their own record, one after the other. No reviewer is excluded by
+// that: each one sees the case, reads that it may be their own, and decides.
 func TestClaims_ExcludeNoReviewer(t *testing.T) {
 	s := servertest.Start(t)
 	admin, anna, beat := s.Admin(), s.User(access.Advisor).Named(t, "Anna Amrein"), s.User(access.Advisor).Named(t, "Beat Baumann")
@@ -30,14 +30,14 @@ func TestClaims_ExcludeNoReviewer(t *testing.T) {
 			t.Errorf("%s sees %d cases, want 1", name, got.Total)
 		}
 		if got := reviewer.Do("GET", path+"/kyc", nil).Expect(t, http.StatusOK).JSON(t); got["possible_self_review"] != true {
-			t.Errorf("%s is not told of the claim: %v", name, got["possible_self_review"])
+			t.Errorf("%s does not read of the claim: %v", name, got["possible_self_review"])
 		}
 		if got := take(reviewer, t, servertest.Body{"customer_ids": []string{id}, "take_over": true}); got != "taken " {
 			t.Errorf("%s takes the case: %s", name, got)
 		}
 	}
 	if got := s.User(access.Advisor).Do("GET", path+"/kyc", nil).Expect(t, http.StatusOK).JSON(t); got["possible_self_review"] != nil {
-		t.Error("an unrelated reviewer is told of a claim")
+		t.Error("an unrelated reviewer reads of a claim")
 	}
 	beat.Do("PATCH", path+"/kyc/status", decide("action_required")).Expect(t, http.StatusOK)
 	trail := admin.Do("GET", "/v1/audit?search.action=customers.kyc_possible_self_review&search.rec_id="+id, nil).Expect(t, http.StatusOK).JSON(t)
@@ -49,7 +49,7 @@ func TestClaims_ExcludeNoReviewer(t *testing.T) {
 	}
 }
 
-// What the bank wrote and what reviewers have confirmed is proven, and excludes. A form that sends all members again proves nothing.
+// Values that the bank wrote or reviewers have confirmed are proven, and exclude. A form that sends all members again proves nothing.
 func TestProven_IsWhatStaffWrote(t *testing.T) {
 	s := servertest.Start(t)
 	bank, reviewer, owner := s.User(access.Advisor), s.User(access.Advisor).Named(t, "Rita Vogel"), s.User(access.Customer)
@@ -107,7 +107,7 @@ func TestCases_DoNotGrowWithRecordsOfTheReviewer(t *testing.T) {
 	advisor.Do("GET", "/v1/screening/hits", nil).Expect(t, http.StatusOK)
 }
 
-// A former member of staff keeps nothing of what they recorded for the bank. What they recorded for themselves stays theirs.
+// A former member of staff keeps nothing of what they recorded for the bank. Records that they made for themselves stay theirs.
 func TestCreators_KeepNothingOfTheBank(t *testing.T) {
 	s := servertest.Start(t)
 	admin, client := s.Admin(), s.User(access.Customer)
@@ -227,7 +227,7 @@ func TestCases_WithoutAReviewerAreEscalated(t *testing.T) {
 	escalated(s.Admin(), 0, 2)
 }
 
-// Two customers who were told apart are compared again after one of them has changed their name.
+// Two customers who were dismissed as duplicates are compared again after one of them has changed their name.
 func TestDuplicates_AreComparedAgainAfterARename(t *testing.T) {
 	s := servertest.Start(t)
 	bank, owner := s.User(access.Advisor), s.User(access.Customer)

@@ -9,7 +9,7 @@ import (
 	"kontor/store"
 )
 
-// A case that no reviewer may work on is visible to nobody. Administrators are notified of it at once, with the reason: they give another
+// A case that no reviewer may work on would be invisible to all of them. Administrators are notified of it at once, with the reason: they give another
 // person the right to review.
 
 // The reasons for an escalation.

@@ -166,8 +166,8 @@ type user struct {
 	claimed evidence.Claimed[marks]
 }
 
-// is reports whether a user is, or was, a person. What users say about themselves counts against them, and against nobody else: the marks
-// of the person must be proven.
+// is reports whether a user is, or was, a person. Claims of users about themselves count against these users alone: the marks of the
+// person must be proven.
 func (u user) is(person evidence.Proven[marks]) bool {
 	return u.proven.Value().share(person.Value()) || u.claimed.Value().share(person.Value())
 }
@@ -285,7 +285,7 @@ func (s *Service) formerAddresses(ctx context.Context, q store.Querier, before, 
 
 // rejectSelfReview returns apierr.SelfVerification when the calling reviewer is the customer. That is so when the record is theirs, and
 // when a proven address of the customer is or was theirs. It is also so when proven identities of the customer match theirs: the names,
-// and the date of birth unless one of them is unknown. What the customer only claims does not count, see [Service.possiblySelf].
+// and the date of birth unless one of them is unknown. Claims of the customer do not count, see [Service.possiblySelf].
 func (s *Service) rejectSelfReview(ctx context.Context, q store.Querier, c Customer) error {
 	self, err := s.isCustomer(ctx, q, c, access.From(ctx).UserID)
 	if err == nil && self {

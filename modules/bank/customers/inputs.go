@@ -185,7 +185,7 @@ func (in *UpdateInput) apply(before Customer, today types.Date) (Customer, error
 	return c, problems.Err()
 }
 
-// prove derives what is proven after a change by the caller. What staff write is proven, and what others write is claimed. A value that
+// prove derives what is proven after a change by the caller. Values that staff write are proven, and those of others are claimed. A value that
 // the change leaves as it was stays what it was: a form sends all members again.
 func (c *Customer) prove(before Customer, byStaff bool) {
 	if c.Email != before.Email {

@@ -238,7 +238,7 @@ func (s *Service) AddressGivenUp(ctx context.Context, tx *store.Tx, userID strin
 	return err
 }
 
-// Own returns a SELECT of the customers that are, or were, the caller. What callers say about themselves counts against them.
+// Own returns a SELECT of the customers that are, or were, the caller. Claims of callers about themselves count against them.
 func (s *Service) Own(ctx context.Context, q store.Querier) (records.Selection, error) {
 	caller := access.From(ctx).UserID
 	u, said, err := s.ofUser(ctx, q, caller)

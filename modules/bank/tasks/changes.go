@@ -61,14 +61,28 @@ func (s *Service) changeAs(ctx context.Context, id, action string, f func(t *Tas
 			if err := updateTask(ctx, tx, after, access.From(ctx).UserID); err != nil {
 				return err
 			}
-			for _, n := range p.events {
-				if err := s.notify.Notify(ctx, tx, n); err != nil {
-					return err
-				}
-			}
-			return nil
+			return s.notifyAll(ctx, tx, after, p.events)
 		},
 	})
+}
+
+// notifyAll sends the events of a change, to a creator without a part of the task only as long as the task is theirs.
+func (s *Service) notifyAll(ctx context.Context, tx *store.Tx, t Task, events []event.Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	known, err := table.Creators(ctx, tx, t.ID)
+	if err != nil {
+		return err
+	}
+	known = append(known, t.users()...)
+	for _, e := range events {
+		e.Recipients = slices.DeleteFunc(slices.Clone(e.Recipients), func(id string) bool { return id == t.CreatedBy && !slices.Contains(known, id) })
+		if err := s.notify.Notify(ctx, tx, e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // decoded returns the task with its assignees, logs and metadata decoded.
@@ -102,11 +116,7 @@ func (s *Service) finish(ctx context.Context, before Task, t *Task, p *plan) err
 		return err
 	}
 	if t.Status != before.Status {
-		creators, err := table.Creators(ctx, s.db, t.ID)
-		if err != nil {
-			return err
-		}
-		p.events = append(p.events, s.event(ctx, event.TaskStatusChanged, *t, append(creators, t.users()...),
+		p.events = append(p.events, s.event(ctx, event.TaskStatusChanged, *t, append([]string{t.CreatedBy}, t.users()...),
 			map[string]any{"Title": t.Title, "From": string(before.Status), "To": string(t.Status)}))
 	}
 	return nil

@@ -196,6 +196,15 @@ func parameterName(name string) string {
 	return word(name)
 }
 
+// fieldName returns the name of a field that may be kept: a client may send values in the places of names.
+func fieldName(name string) string {
+	parts := strings.Split(name, ".")
+	for i, part := range parts {
+		parts[i] = word(part)
+	}
+	return strings.Join(parts, ".")
+}
+
 // refuse notes the error of an answer. Texts and values of the error stay behind: they may quote the input.
 func (e *entry) refuse(refusal *apierr.Error) {
 	e.code, e.reason = refusal.Code, refusal.Reason
@@ -206,7 +215,7 @@ func (e *entry) refuse(refusal *apierr.Error) {
 		if len(e.fields) == maxFields {
 			break
 		}
-		e.fields = append(e.fields, strings.Clone(cut(name, maxField)))
+		e.fields = append(e.fields, strings.Clone(cut(fieldName(name), maxField)))
 	}
 	slices.Sort(e.fields)
 }

@@ -266,7 +266,7 @@ func TestRequests_BoundHostilePaths(t *testing.T) {
 	}
 }
 
-// The address of an avatar opens it for everybody, and clients put all kinds of values into paths and the names of parameters.
+// The address of an avatar opens it without a token, and clients put all kinds of values into paths and the names of parameters.
 func TestRequests_KeepNoValuesOfPaths(t *testing.T) {
 	s := servertest.Start(t, keep(50))
 	admin := s.Admin()

@@ -310,8 +310,8 @@ func (s *Service) setStatus(ctx context.Context, e Erasure, status Status) error
 	})
 }
 
-// The records of one person are found by proven evidence: owners, addresses, identities and links, also former ones. What people only
-// claim counts for nothing: a stranger could hold or keep the data of others by it. Some evidence leads in one
+// The records of one person are found by proven evidence: owners, addresses, identities and links, also former ones. Claims
+// count for nothing: their author could keep the data of others by them. Some evidence leads in one
 // direction only, because of what is former there are digests. The search therefore begins at both ends, the subject and the customers
 // under a hold, and the records are of one person if the two searches meet.
 

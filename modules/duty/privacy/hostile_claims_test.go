@@ -7,14 +7,14 @@ import (
 	"kontor/server/servertest"
 )
 
-// What a stranger claims about themselves keeps no record of another person: neither a relationship, nor a legal hold. The same values,
+// The claims of a customer keep no record of another person: neither a relationship, nor a legal hold. The same values,
 // written by staff, do.
 func TestErasure_IgnoresClaims(t *testing.T) {
 	s := servertest.Start(t)
 	admin, advisor := s.Admin(), s.User(access.Advisor)
 	type body = map[string]any
 	born := "1980-01-01"
-	for name, recorder := range map[string]*servertest.Client{"a stranger": s.User(access.Customer), "staff": advisor} {
+	for name, recorder := range map[string]*servertest.Client{"another customer": s.User(access.Customer), "staff": advisor} {
 		t.Run(name, func(t *testing.T) {
 			victim := s.User(access.Customer)
 			address := rows(t, victim.Do("GET", "/v1/users/"+victim.UserID+"/credentials", nil))[0]["value"].(string)
@@ -45,7 +45,7 @@ func TestErasure_IgnoresClaims(t *testing.T) {
 			held = "/v1/customers/" + record(body{"email": address})
 			admin.Do("PUT", held+"/legal-hold", body{"reason": "A dispute."}).Expect(t, 200)
 			if byStaff {
-				erases("the address of a user, under a hold", "/v1/users/"+victim.UserID, "privacy.on_hold")
+				erases("the address of a user, under a hold", "/v1/users/"+victim.UserID, "privacy.has_customers")
 				admin.Do("DELETE", held+"/legal-hold", nil).Expect(t, 200)
 			}
 			verify(t, s, record(body{"email": address}))
@@ -54,7 +54,7 @@ func TestErasure_IgnoresClaims(t *testing.T) {
 	}
 }
 
-// The erasure of a stranger's persona with the names of another deletes nothing that is known of the other.
+// The erasure of a customer's persona with the names of another person deletes nothing that is known of that person.
 func TestErasure_OfAPersonaKeepsTheFormerNamesOfOthers(t *testing.T) {
 	s := servertest.Start(t)
 	admin, advisor, stranger := s.Admin(), s.User(access.Advisor), s.User(access.Customer)

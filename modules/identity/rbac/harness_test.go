@@ -77,8 +77,9 @@ func (h *harness) as(userID string) context.Context {
 func (h *harness) persona(owner string) string {
 	h.t.Helper()
 	in := personas.CreateInput{FirstName: "Ada", LastName: "Muster", DateOfBirth: "1990-01-31"}
-	in.Validate(context.Background(), &apierr.Fields{}) // outside a request the date is in the future, which does not matter here
-	p, err := h.Personas.Create(h.as(owner), in)
+	in.Validate(context.Background(), &apierr.Fields{})                      // outside a request the date is in the future, which does not matter here
+	caller := access.Caller{UserID: owner, Roles: []string{access.Customer}} // who does not act for the bank
+	p, err := h.Personas.Create(access.With(context.Background(), caller.WithPolicy(h.Policy.Load())), in)
 	if err != nil {
 		h.t.Fatal(err)
 	}

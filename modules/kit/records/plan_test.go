@@ -14,7 +14,7 @@ import (
 
 func newCustomers() *Table[string] {
 	return &Table[string]{
-		Type: access.Customers, From: "customers", Columns: "id", Relations: []Relation{Created}, Missing: apierr.CustomerNotFound,
+		Type: access.Customers, From: "customers", Columns: "id", Relations: []Relation{Creator(access.Customers, "customers")}, Missing: apierr.CustomerNotFound,
 		Scan: func(row list.Row) (id string, err error) { return id, row.Scan(&id) },
 	}
 }
@@ -55,13 +55,17 @@ func TestViews_HaveThePlansOfTheirTables(t *testing.T) {
 		"grants on a record": {selectGrant, []any{"user", "record", "customers", "read"}},
 		"granted records":    {granted, []any{"user"}},
 	} {
-		below := strings.NewReplacer("permissions p", "grants", "p.", "grants.", "held_roles", "user_roles").Replace(c.sql)
+		below := strings.NewReplacer("permissions p", "grants", " p.", " grants.", "permissions a", "grants a", "held_roles", "user_roles").Replace(c.sql)
 		if below == c.sql || strings.Contains(below, "held_roles") {
 			t.Fatalf("%s: the statement does not read a view: %s", name, c.sql)
 		}
 		got, want := storetest.Plan(t, db, c.sql, c.args...), storetest.Plan(t, db, below, c.args...)
-		for i := range got { // the roles in force have an index of their own
+		for i := range got { // the roles in force have an index of their own, or are read by that of the roles held
 			got[i] = strings.ReplaceAll(got[i], "user_roles_in_force_idx", "sqlite_autoindex_user_roles_1")
+			got[i] = strings.ReplaceAll(got[i], "USING INDEX sqlite_autoindex_user_roles_1", "USING COVERING INDEX sqlite_autoindex_user_roles_1")
+		}
+		for i := range want { // a plan has the name of a table's alias, and of a view's table
+			want[i] = strings.NewReplacer("SEARCH h ", "SEARCH user_roles ", "SEARCH a ", "SEARCH grants ").Replace(want[i])
 		}
 		if !slices.Equal(withoutNumbers(got), withoutNumbers(want)) {
 			t.Errorf("%s: the plan is\n%s\nwith the tables it is\n%s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))

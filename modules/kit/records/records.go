@@ -43,8 +43,8 @@ type Relation struct {
 	Tables []string // further tables that the condition reads
 }
 
-// Creator returns the relation of creators to the records of a table with the columns created_by and by_staff. What users record for
-// themselves is theirs. What they record for the bank is the bank's: the relation lasts as long as they act for it, see
+// Creator returns the relation of creators to the records of a table with the columns created_by and by_staff. Records that users make
+// for themselves are theirs. Those that they make for the bank are the bank's: the relation lasts as long as they act for it, see
 // [access.Caller.ActsForBank].
 func Creator(t access.RecordType, from string) Relation {
 	return creator(from, func(user string) string {

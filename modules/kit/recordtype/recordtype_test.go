@@ -25,6 +25,7 @@ type note struct {
 	Metadata   jsontext.Value `json:"metadata"`
 	CreatedAt  store.Time     `json:"created_at"`
 	CreatedBy  string         `json:"created_by"`
+	ByStaff    bool           `json:"-" column:"by_staff"`
 	ModifiedAt store.Time     `json:"modified_at"`
 	ModifiedBy string         `json:"modified_by"`
 	ErasedAt   *store.Time    `json:"erased_at,omitzero"`
@@ -67,8 +68,8 @@ func TestNew_RejectsAnIncompleteDeclaration(t *testing.T) {
 func TestNew_DerivesTheStatements(t *testing.T) {
 	notes := New(declare(title, due, email, metadata))
 	for got, want := range map[string]string{
-		notes.insert: "INSERT INTO notes (id, title, title_key, due, email, email_key, metadata, created_at, created_by, modified_at, modified_by, version, erased_at) " +
-			"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+		notes.insert: "INSERT INTO notes (id, title, title_key, due, email, email_key, metadata, created_at, created_by, by_staff, modified_at, modified_by, version, erased_at) " +
+			"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
 		notes.update: "UPDATE notes SET title = $2, title_key = $3, due = $4, email = $5, email_key = $6, modified_at = $7, modified_by = $8, version = $9 WHERE id = $1",
 		notes.erase: "UPDATE notes SET title = '', title_key = '', email = NULL, email_key = '', metadata = '{}', " +
 			"modified_at = $2, modified_by = $3, version = version + 1, erased_at = $2 WHERE id = $1",
@@ -87,9 +88,10 @@ func TestRecord_HasTheBytesOfAStruct(t *testing.T) {
 		got := notes.Record(note{Title: text, Email: &address, Version: 7})
 		want := store.Record{Answer: got.Answer, Stored: struct {
 			Version  int64  `json:"version"`
+			ByStaff  bool   `json:"by_staff"`
 			TitleKey string `json:"title_key"`
 			EmailKey string `json:"email_key"`
-		}{7, types.Fold(text), types.Fold(text)}}
+		}{7, false, types.Fold(text), types.Fold(text)}}
 		if a, b := encoded(t, got), encoded(t, want); a != b {
 			t.Errorf("%q: got %s, want %s", text, a, b)
 		}
