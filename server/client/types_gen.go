@@ -4830,6 +4830,8 @@ type NodeHealth struct {
 	Started time.Time `json:"started"`
 	// Until then the other nodes wait for it before they answer a change of rights or sessions.
 	LeaseUntil time.Time `json:"lease_until"`
+	// Names of the settings that differ from those of the node that answers, although they must agree.
+	OtherSettings []string `json:"other_settings"`
 }
 
 // ErrorClass is one of the values below. Later versions of the service may add values.

@@ -71,7 +71,7 @@ func surfaceOf(t *testing.T, s *servertest.Server) surface {
 	f := surface{bodies: map[string]*openapi3.Schema{}}
 	for _, e := range s.Table() {
 		if !e.Access.TakesBearer() || !slices.Contains(e.Roles, access.Customer) && !slices.Contains(e.Roles, access.Everyone) ||
-			 slices.Contains(suicidal, e.Name) {
+			slices.Contains(suicidal, e.Name) {
 			continue
 		}
 		f.rows = append(f.rows, e)

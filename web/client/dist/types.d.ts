@@ -3719,6 +3719,8 @@ export interface NodeHealth {
   started: string;
   /** Until then the other nodes wait for it before they answer a change of rights or sessions. */
   lease_until: string;
+  /** Names of the settings that differ from those of the node that answers, although they must agree. */
+  other_settings?: string[];
 }
 
 export type ErrorClass = 'business' | 'temporary';
