@@ -19,7 +19,6 @@ import (
 // leftTexts are the text columns of erasable tables whose content an erasure leaves, with the reason. A new column is marked and must
 // lose its mark, unless it is stated here.
 var leftTexts = map[string]string{
-	"chats.pair":                       "the ids of two users",
 	"files.media_type":                 "a code",
 	"kyc_changes.from_status":          "a code",
 	"kyc_changes.to_status":            "a code",
