@@ -17,11 +17,13 @@ import (
 )
 
 const (
-	csvMedia    = "text/csv"
-	csvRows     = 100_000         // at most in one answer
-	csvPage     = 200             // rows that are read at once, which bounds the memory
-	csvTime     = 5 * time.Minute // for one answer, also to a slow client
-	csvByteMark = "\ufeff"        // spreadsheets recognise UTF-8 by it
+	csvMedia     = "text/csv"
+	csvRows      = 100_000         // at most in one answer
+	csvFirstRows = 20              // rows of the first part
+	csvMaxRows   = 200             // rows of a part at most
+	csvPart      = 256 << 10       // bytes of a part, about: the rows of the next one follow from the former, which bounds the memory
+	csvTime      = 5 * time.Minute // for one answer, also to a slow client
+	csvByteMark  = "\ufeff"        // spreadsheets recognise UTF-8 by it
 )
 
 // wantsCSV reports whether a request of a list prefers a table to JSON, and whether it wants a byte order mark.
@@ -44,7 +46,7 @@ func (s *Server) answerCSV(ctx context.Context, r *call, mark bool) error {
 	if err != nil {
 		return err
 	}
-	first, err := read(ctx, csvPage, 0)
+	first, err := read(ctx, csvFirstRows, 0)
 	if err != nil {
 		return err
 	}
@@ -103,6 +105,7 @@ type tableRows struct {
 	table *csvtable.Writer
 
 	text     []byte // of the former part
+	last     int    // rows of the former part
 	offset   int64
 	written  int
 	complete bool
@@ -112,10 +115,11 @@ type tableRows struct {
 
 // part returns the next rows of the table, and nothing at its end.
 func (t *tableRows) part(ctx context.Context) ([]byte, error) {
+	rows := t.nextRows()
 	t.text = t.text[:0]
 	for len(t.text) == 0 && !t.complete {
 		if t.page == nil {
-			page, err := t.read(ctx, csvPage, t.offset)
+			page, err := t.read(ctx, rows, t.offset)
 			if err != nil {
 				return nil, fmt.Errorf("read rows from %d: %w", t.offset, err)
 			}
@@ -127,6 +131,14 @@ func (t *tableRows) part(ctx context.Context) ([]byte, error) {
 		t.page = nil
 	}
 	return t.text, nil
+}
+
+// nextRows returns how many rows fit into the next part, if they are as long as those of the former.
+func (t *tableRows) nextRows() int {
+	if t.last == 0 {
+		return csvFirstRows
+	}
+	return min(max(t.last*csvPart/max(len(t.text), 1), 1), csvMaxRows)
 }
 
 // append writes the rows of a page.
@@ -148,6 +160,7 @@ func (t *tableRows) append(page endpoint.Rows) error {
 		t.seen[hash] = struct{}{}
 		t.written++
 	}
+	t.last = page.Len()
 	t.offset += int64(page.Len())
 	t.complete = !page.More || page.Len() == 0 || t.written == csvRows
 	return nil

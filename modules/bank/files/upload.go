@@ -281,6 +281,6 @@ func (in incoming) complete(sum []byte) error {
 // The transfers that run at the same time on a node. Each holds a chunk in memory. A quarter is for staff, and no caller gets more than
 // what stays free for others. Uploads, which their senders can make slow, do not take the places of downloads.
 const (
-	maxUploads   = 64
+	maxUploads   = 128
 	maxDownloads = 128
 )
