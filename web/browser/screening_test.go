@@ -54,7 +54,7 @@ func TestImport_IsTriedAndThenDone(t *testing.T) {
 	v.until(`document.querySelector('[role=progressbar]').getAttribute('aria-valuenow') === '100'`)
 	v.click(`.notice button`)
 	v.gone(`.notice`)
-	v.see("Download the rejected rows")
+	v.see("Download the rejected and skipped rows")
 	if total := s.call(s.token(firstAdmin), "GET", "/v1/customers?search.last_name=weber", nil)["total"]; total != 1.0 {
 		t.Errorf("%v customers were created, want 1", total)
 	}

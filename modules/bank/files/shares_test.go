@@ -40,14 +40,14 @@ func TestUpload_SlowOnesLeavePlacesForOthers(t *testing.T) {
 	for range 2 {
 		greedy = append(greedy, b.anotherCustomer(t))
 	}
-	greedy[0].stall(t, 64, 64-24) // half of 48, which are not for staff
-	greedy[1].stall(t, 64, 64-12) // half of the rest
+	greedy[0].stall(t, 64, 64-48) // half of 96, which are not for staff
+	greedy[1].stall(t, 64, 64-24) // half of the rest
 	modest := greedy[2]
 	raw(modest.owner, modest.evidence(), "b.pdf", pdf).Expect(t, http.StatusCreated)
 	for _, c := range []*servertest.Client{b.owner, b.Admin()} {
 		c.Do("GET", "/v1/files/"+id+"/content", nil).Expect(t, http.StatusOK)
 	}
-	greedy[2].stall(t, 64, 64-6)
+	greedy[2].stall(t, 64, 64-12)
 	raw(b.Admin(), b.evidence(), "c.pdf", pdf).Expect(t, http.StatusCreated)
 }
 

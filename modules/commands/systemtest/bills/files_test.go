@@ -116,8 +116,8 @@ func TestHostileFiles_AreRejected(t *testing.T) {
 	attacks = append(attacks,
 		systemtest.Attack{Name: "an empty file", By: admin, Method: "POST", Path: readBill, Body: `{"base64_file":""}`, Status: 400, Contains: []string{"invalid_base64"}},
 		systemtest.Attack{Name: "not a string", By: admin, Method: "POST", Path: readBill, Body: `{"base64_file":[[["x"]]]}`, Status: 400, Contains: []string{"invalid_base64"}},
-		systemtest.Attack{Name: "an incomplete escape", By: admin, Method: "POST", Path: readBill, Body: `{"base64_file":"\u00"}`, Status: 400, Code: "common.invalid_input"},
-		systemtest.Attack{Name: "two files", By: admin, Method: "POST", Path: readBill, Body: `{"base64_file":"YQ==","base64_file":"Yg=="}`, Status: 400, Code: "common.invalid_input"},
+		systemtest.Attack{Name: "an incomplete escape", By: admin, Method: "POST", Path: readBill, Body: `{"base64_file":"\u00"}`, Status: 400, Code: "invalid_input"},
+		systemtest.Attack{Name: "two files", By: admin, Method: "POST", Path: readBill, Body: `{"base64_file":"YQ==","base64_file":"Yg=="}`, Status: 400, Code: "invalid_input"},
 	)
 	systemtest.RunAttacks(t, attacks)
 	admin.Do(t, "POST", readBill, upload(sample(t, goodBill)), 200)
