@@ -136,7 +136,6 @@ type openOptions struct {
 	settle     func()                // ends the start, see [collectLess]
 	closing    func() time.Duration  // how long the modules may take to close; nil: the limit of the settings
 	sandbox    *app.Sandbox          // nil: none
-	settings   string                // that nodes must agree on, see [app.SharedSettings]; empty for a command, which needs few
 	progress   func(done, total int) // see [app.Options]
 }
 
@@ -156,7 +155,9 @@ func (o openOptions) purpose(shared bool) inspect.Purpose {
 // process can open a data directory in the meantime. With a PostgreSQL database this process is one of its nodes.
 func withModules(ctx context.Context, r *settings.Result, o openOptions, work func(*app.Modules) error) (err error) {
 	options := store.Options{Dir: storeDir(r), URL: string(r.Settings.Data.URL), Connections: r.Settings.Data.Connections, Node: nodeName(r, o.command), Program: Version(), SecretKey: string(r.Settings.Secrets.SecretKey), PreviousKey: string(r.Settings.Secrets.PreviousKey)}
-	options.Settings = o.settings
+	if !o.command { // a command needs few settings
+		options.Settings = app.SharedSettings(r)
+	}
 	options.Log, options.AcceptLoss, options.Fatal, options.Purpose = o.log, o.acceptLoss, o.fatal, o.purpose(isShared(r))
 	clock := &store.ShiftedClock{}
 	if o.sandbox != nil {

@@ -91,7 +91,6 @@ func (c *serveCommand) serve(ctx context.Context, p Process, r *settings.Result,
 		}
 		o.sandbox = &app.Sandbox{Clock: &store.ShiftedClock{}, Public: c.SandboxPublic}
 	}
-	o.settings = app.SharedSettings(r) // without the address that follows from the listener, which is another on each node
 	s.Server.BaseURL = s.BaseURLFor(open.main.Addr().String())
 	if c.Demo {
 		o.settle()

@@ -139,6 +139,10 @@ var notifications = []statement{
 		once("", do("anna", read, `{"read":true}`, 200), do("anna", read, `{"read":false}`, 200, `"read":true`), do("anna", get, "", 200, `"read":true`))},
 	{"| parent notification deleted=false | DELETE /v1/notifications/{notification_id} | a parent record with that id exists | deleted=true |", deletesForAll},
 
+	{"All notification routes except the trigger route use bearer authentication.", steps(do("nobody", "GET /v1/notifications", "", 401),
+		do("nobody", "GET /v1/notifications/{unknown}", "", 401), do("nobody", "PATCH /v1/notifications/{unknown}/read", `{"read":true}`, 401),
+		do("nobody", "DELETE /v1/notifications/{unknown}", "", 401), do("nobody", "GET /v1/notifications/preferences", "", 401))},
+
 	// The list
 	{"Returns the shared list envelope: `data`, `total`, `total_unfiltered`, `has_more` always; `keys` and `metadata` only when non-empty.",
 		once("", do("anna", "GET /v1/notifications?search.rec_id={rec}", "", 200, `"data":[`, `"total":1`, `"total_unfiltered":`, `"has_more":false`, `!"keys"`),
