@@ -62,12 +62,16 @@ func differences(known []store.Node, n store.Node) (names []string) {
 // checkSettings is the advisory probe of the settings that must agree.
 func (m *Modules) checkSettings(context.Context) error {
 	known := m.DB.Nodes()
+	var others []string
 	for _, n := range known {
 		if names := differences(known, n); len(names) > 0 {
-			return fmt.Errorf("node %s has other settings than this one, which must agree: %s", n.Name, strings.Join(names, ", "))
+			others = append(others, n.Name+" ("+strings.Join(names, ", ")+")")
 		}
 	}
-	return nil
+	if others == nil {
+		return nil
+	}
+	return fmt.Errorf("settings that must agree differ from those of this node at: %s", strings.Join(others, "; "))
 }
 
 // warnOfSettings logs when the settings of nodes begin to differ, differ in another way, or agree again.

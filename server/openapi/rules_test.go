@@ -322,7 +322,7 @@ func plain(t *testing.T, value any) (decoded any) {
 	return decoded
 }
 
-// Ids in paths are described as ids, whoever reads them, and all other parameters of paths as texts with an example of their own.
+// Ids in paths are described as ids, also those that a Raw handler reads. Other parameters of paths have an example of their own.
 func TestDocument_DescribesTheIDsInPaths(t *testing.T) {
 	for path, item := range load(t).Paths.Map() {
 		for method, operation := range item.Operations() {

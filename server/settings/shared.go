@@ -17,7 +17,8 @@ var ofNode = map[string]bool{
 func (r *Result) Shared() map[string]string {
 	digests := map[string]string{}
 	for _, l := range r.Changed() {
-		if l.Flag == "" || ofNode[l.Name] { // secrets of the environment differ during a rotation
+		// Secrets of the environment differ during a rotation. An address that was not set is that of the node.
+		if l.Flag == "" || l.Source == FromDefault || ofNode[l.Name] {
 			continue
 		}
 		digest := sha256.Sum256([]byte(l.Name + "\x00" + l.Text))

@@ -94,7 +94,7 @@ func (e *Evaluation) question() access.Check {
 const maxRef = 400
 
 // subject returns an active user as a caller with the policy in force; known is false for an unknown one. It returns apierr.NoAccess if
-// the caller may not ask about them, whether they exist or not. For such a caller it looks nobody else up, so that the time of the answer
+// the caller may not ask about them, whether they exist or not. For such a caller it looks no other user up, so that the time of the answer
 // does not show whether they exist either.
 func (s *Service) subject(ctx context.Context, of Subject) (subject *access.Caller, known bool, err error) {
 	asking := access.From(ctx)

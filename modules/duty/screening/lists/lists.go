@@ -2,8 +2,8 @@
 // OFAC, and OpenSanctions. The form follows from the content.
 //
 // Files are read as a stream: the memory depends on the number of entries for SECO and OFAC, whose parts must be joined, and on the
-// largest entry for the others. XML with a document type is rejected, so that entities are never expanded. What an archive holds is bounded
-// after decompression: the bytes, the number of files, and how deep elements and folders are nested.
+// largest entry for the others. XML with a document type is rejected, so that entities are never expanded. After decompression, the
+// bytes, the number of files, and the depth of elements and folders are bounded.
 package lists
 
 import (

@@ -249,7 +249,7 @@ func serveListen(client *pgproto3.Backend) {
 			}
 		case *pgproto3.Sync:
 			if statement == "beat" {
-				client.Send(texts("1000000", "7", "t", "t", "0", node, "1", node, "X", "name", "1", "1000", "1", "7"))
+				client.Send(texts("1000000", "7", "t", "t", "0", node, "1", node, "X", "name", "1", "1000", "1", "7", ""))
 			}
 			statement = ""
 			client.Send(ready)
