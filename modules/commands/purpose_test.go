@@ -136,7 +136,7 @@ func TestSandbox_IsDecidedByTheFirstStart(t *testing.T) {
 	startSandbox(t, dir).stop()
 }
 
-// What a sandbox has kept in production data has the master key, and people who have been erased since.
+// The state that a sandbox has kept in production data has the master key, and people who have been erased since.
 func TestServe_RefusesTheKeptStateOfASandbox(t *testing.T) {
 	t.Parallel()
 	dir := newPurposeDir(t, inspect.Production)

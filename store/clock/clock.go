@@ -113,7 +113,7 @@ func (c *Shifted) Now() time.Time {
 	return c.below().Add(c.Offset())
 }
 
-// Base returns the time of the clock below, which nobody moves on purpose.
+// Base returns the time of the clock below, which no command moves.
 func (c *Shifted) Base() time.Time { return c.below() }
 
 // Hold stops the clock at a time, until [Shifted.Release].

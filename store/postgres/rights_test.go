@@ -21,8 +21,8 @@ func plainRole(t *testing.T, server *postgrestest.Instance) (role, admin string)
 	return strings.Replace(admin, "//"+postgrestest.User+"@", "//plain@", 1), admin
 }
 
-// What a role may not do, and what its settings prevent, is named: by a start, and by the readiness of a node that runs, although nothing
-// has been written. It is neither a lost commit nor a server that cannot be reached. When the cause is gone, the node goes on.
+// Missing rights of a role, and settings that prevent writes, are named: by a start, and by the readiness of a node that runs, although nothing
+// has been written. It is neither a lost commit nor a server that cannot be reached. When the cause is gone, the node continues.
 func TestEngine_NamesMissingRights(t *testing.T) {
 	const reload = `; SELECT pg_reload_conf()`
 	for name, c := range map[string]struct {

@@ -19,7 +19,7 @@ import (
 	"kontor/store/testenv"
 )
 
-// pool are the values of the others, which the attacker knows: by the name of a member, and for all other texts.
+// pool are the values of the others, which the attacker can use: by the name of a member, and for all other texts.
 var pool = map[string][]string{
 	"email":         {emailOf("reviewer"), emailOf("second"), emailOf(admin), emailOf("victim"), emailOf("bystander"), emailOf("leaver")},
 	"phone":         {"+41446681800", "+41791234567"},

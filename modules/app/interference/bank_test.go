@@ -1,5 +1,5 @@
-// Package interference_test proves that nobody's data decides about anyone else: whatever a customer does, all others see and get the
-// same as without it.
+// Package interference_test proves that the data of one person does not decide about another: whatever a customer does, all others
+// see and get the same as without it.
 //
 // Two banks play one history of requests of staff and customers. In one of them an attacker, who is a customer, sends requests between
 // those of the others. The answers to the others are compared at each step, and at the end everything that they can read. A
@@ -250,7 +250,7 @@ func memberOf(body, path string) string {
 }
 
 var (
-	// picture is the file that everybody uploads.
+	// picture is the file that all users upload.
 	picture = encoded(image.NewGray(image.Rect(0, 0, 40, 20)))
 
 	// noise is a picture of 40 KB: an upload begins when the server has read 8 KB of it.

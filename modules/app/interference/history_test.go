@@ -138,7 +138,7 @@ func TestInterference_NotByAFormerAttack(t *testing.T) {
 	}
 }
 
-// The statements of a reviewer's lists, and thereby their work, do not depend on how many records an attacker has made with the address
+// The statements of a reviewer's lists, and their work, do not depend on how many records an attacker has made with the address
 // of the reviewer. A5: each of them was a parameter of the statement.
 func TestInterference_NotByManyRecords(t *testing.T) {
 	statements := storetest.RecordStatements(t)

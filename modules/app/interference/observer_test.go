@@ -24,8 +24,8 @@ var (
 	shared = regexp.MustCompile(`^/v1/(chats|notifications|events)`)
 
 	// unseen are the endpoints whose answers are about all requests, including the attacker's: the audit trail, the log of requests, the
-	// change feed, the count of notifications, the explanation of rights, and the time when anybody used a right of a role last. Streams have no end; the type stream compares one. The list of sample
-	// bills is the same for all.
+	// change feed, the count of notifications, and the explanation of rights. The access review has the last use of a right. Streams have
+	// no end; the type stream compares one. The list of sample bills is the same for all.
 	unseen = regexp.MustCompile(`^/v1/(audit|requests|notifications/(sse|unread-count)|events|rbac/explain|rbac/review$|invoices/bills)`)
 
 	// decided are the members of a hit about the attacker that are the work of the bank: what the attacker does must not change them.
