@@ -98,7 +98,7 @@ func TestStart_DigestsTheRecordsOfATypeWithANewForm(t *testing.T) {
 	proofs := app.Proofs()
 	for i := range proofs {
 		if proofs[i].Type == "payers" {
-			proofs[i].Form = 1
+			proofs[i].Form = 2
 		}
 	}
 	const digested = `SELECT COUNT(*) FROM audit_entries WHERE action = 'audit.digest' AND rec_type `
@@ -108,7 +108,7 @@ func TestStart_DigestsTheRecordsOfATypeWithANewForm(t *testing.T) {
 		}
 		for query, want := range map[string]int{
 			digested + `= 'payers'`: 3, digested + `<> 'payers'`: 0,
-			`SELECT COUNT(*) FROM audit_entries WHERE action = 'audit.form' AND rec_id LIKE 'record-form/payers/1%'`: 2,
+			`SELECT COUNT(*) FROM audit_entries WHERE action = 'audit.form' AND rec_id LIKE 'record-form/payers/2%'`: 2,
 		} {
 			var n int
 			if err := s.DB.QueryRow(t.Context(), query).Scan(&n); err != nil || n != want {
