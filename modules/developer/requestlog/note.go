@@ -76,7 +76,7 @@ func (s *Service) Note(a endpoint.Answered) {
 		defer s.ring.dropContent() // also what came with this request
 	}
 	request := a.Fiber.Request()
-	e := &entry{row: a.Row, at: a.At, took: a.Took, status: a.Status, method: methodOf(a), requestID: a.RequestID, ignored: a.Ignored}
+	e := &entry{row: a.Row, at: a.At, took: a.Took, status: a.Status, method: methodOf(a), requestID: a.RequestID, ignored: shownNames(a.Ignored)}
 	e.kind, e.caller = callerOf(a.Caller)
 	if e.path = pathOf(a.Row, request.URI().PathOriginal()); len(request.URI().QueryString()) > 0 {
 		e.query = parameterNames(a.Fiber.Request().URI().QueryString())
@@ -160,6 +160,18 @@ func word(text string) string {
 		return hidden
 	}
 	return text
+}
+
+// shownNames returns the names of ignored parameters, which may be anything that a client sent, without those that may be a secret.
+func shownNames(ignored string) string {
+	if ignored == "" {
+		return ""
+	}
+	names := strings.Split(ignored, ", ")
+	for i, name := range names {
+		names[i] = word(name)
+	}
+	return strings.Join(names, ", ")
 }
 
 // cut returns the beginning of a text as valid UTF-8.
