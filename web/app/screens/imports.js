@@ -102,7 +102,8 @@ function Outcome({ of }) {
         [t('imports.sent_at'), html`<${When} at=${of.created_at} exact />`],
         [t('imports.finished_at'), of.finished_at && html`<${When} at=${of.finished_at} exact />`],
       ]} />
-      ${of.rejected + of.duplicates > 0 && html`<div class="actions"><button class="quiet" disabled=${rejected.busy} onClick=${rejected.run}>
+      ${of.rejected + of.duplicates > 0 && html`<div class="actions"><button class="quiet" disabled=${rejected.busy}
+        onClick=${rejected.run}>
         <${Icon} name="download" size=${16} />${t('imports.download_rejected')}
       </button></div>`}
     <//>

@@ -21,8 +21,9 @@ import { EventIcon, useNotificationText } from './activity.js';
 
 const EVENTS = [
   'message_received', 'customer_created', 'customer_status_changed', 'customer_notice', 'kyc_document_expiring',
-  'kyc_decision_pending', 'kyc_decision_closed', 'kyc_case_escalated', 'screening_escalated', 'task_assigned', 'task_status_changed', 'task_due',
-  'password_changed', 'new_device_login', 'credential_added', 'credential_removed', 'factor_changed', 'service_token_expiring', 'access_expiring',
+  'kyc_decision_pending', 'kyc_decision_closed', 'kyc_case_escalated', 'screening_escalated', 'task_assigned',
+  'task_status_changed', 'task_due', 'password_changed', 'new_device_login', 'credential_added', 'credential_removed', 'factor_changed',
+  'service_token_expiring', 'access_expiring',
   'webhook_paused', 'webhook_disabled',
 ];
 

@@ -95,7 +95,8 @@ function Receipt({ bill, iban, reference }) {
   return html`<div class="receipt" aria-hidden="true">
     <h2>${t('paper.receipt')}</h2>
     <dl class="paper-text">
-      <${Part} name=${t('paper.account')}><span class="num">${iban}</span><${Lines} lines=${addressLines(bill.creditor, bill.address_lines)} /><//>
+      <${Part} name=${t('paper.account')}><span class="num">${iban}</span>
+        <${Lines} lines=${addressLines(bill.creditor, bill.address_lines)} /><//>
       ${reference && html`<${Part} name=${t('paper.reference')}><span class="num">${reference}</span><//>`}
       <${Debtor} bill=${bill} />
     </dl>

@@ -44,7 +44,8 @@ export function PendingDecision({ kyc, etag, done, take, obstacle }) {
     ${decision.outdated_since && html`<${Notice} tone="bad" title=${t('review.outdated', { date: dateTime(decision.outdated_since) })}>
       ${t('review.outdated_hint')}
     <//>`}
-    ${decision.changed_since && !decision.outdated_since && html`<${Notice} tone="warn" title=${t('review.changed_since', { date: dateTime(decision.changed_since) })}>
+    ${decision.changed_since && !decision.outdated_since && html`<${Notice} tone="warn"
+      title=${t('review.changed_since', { date: dateTime(decision.changed_since) })}>
       ${decision.documents_added?.length > 0 && t('review.documents_added', { n: decision.documents_added.length })}
     <//>`}
     ${mine
@@ -53,7 +54,8 @@ export function PendingDecision({ kyc, etag, done, take, obstacle }) {
         </div>`
       : html`
         <div class="actions">
-          <button type="button" class="confirm-decision" disabled=${act.busy || Boolean(decision.outdated_since)} onClick=${() => act.run('confirm')}>
+          <button type="button" class="confirm-decision" disabled=${act.busy || Boolean(decision.outdated_since)}
+            onClick=${() => act.run('confirm')}>
             ${t('review.confirm')}
           </button>
         </div>

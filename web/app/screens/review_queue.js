@@ -59,7 +59,8 @@ function State({ row }) {
   return html`<span class="row">${row.pending_decision
     ? html`<${Badge} value=${t(mine ? 'review.state_mine' : 'review.state_waits')} tone="warn" />`
     : html`<${Badge} group="kyc_status" value=${row.kyc_status} />`}
-    ${row.escalation ? html`<${Badge} value=${t('review.escalated')} tone="bad" />` : row.blocking_hits > 0 ? html`<${Hits} n=${row.blocking_hits} />`
+    ${row.escalation ? html`<${Badge} value=${t('review.escalated')} tone="bad" />`
+      : row.blocking_hits > 0 ? html`<${Hits} n=${row.blocking_hits} />`
     : !row.ready && !row.pending_decision && html`<${Badge} value=${t('review.no_scan')} tone="warn" />`}</span>`;
 }
 

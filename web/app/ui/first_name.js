@@ -9,6 +9,7 @@ export function FirstNameField({ form, ...rest }) {
   const change = (event) => form.set('first_name', event.target.checked ? NO_FIRST_NAME : '');
   return html`<div class="stack tight">
     ${!none && html`<${Field} form=${form} name="first_name" ...${rest} />`}
-    <div class="field check"><label><input type="checkbox" checked=${none} onChange=${change} /><span>${t('form.one_name')}</span></label></div>
+    <div class="field check"><label><input type="checkbox" checked=${none} onChange=${change} />
+      <span>${t('form.one_name')}</span></label></div>
   </div>`;
 }
