@@ -29,7 +29,7 @@ const (
 	forgetAfter = 24 * time.Hour
 )
 
-// timedRows are what counts, or is valid, for a time. The last refresh token of a session expires with it.
+// timedRows are what counts, or is valid, for a time. The end of a session stays, because the audit trail has it.
 var timedRows = []store.Moment{
 	{Table: "sign_in_failures", Of: "last_at", Moves: []string{"last_at", "blocked_until"}},
 	{Table: "sign_in_values", Of: "at", Moves: []string{"at"}},
@@ -37,9 +37,7 @@ var timedRows = []store.Moment{
 	{Table: "device_tokens", Of: "last_use_at", Moves: []string{"last_use_at", "expires_at"}},
 	{Table: "auth_challenges", Of: "created_at", Moves: []string{"created_at", "expires_at"}},
 	{Table: "sign_in_undos", Of: "created_at", Moves: []string{"created_at", "expires_at"}},
-	{Table: "sessions", Of: "last_used_at", Moves: []string{"last_used_at", "expires_at"}},
-	{Table: "refresh_tokens", Of: "(expires_at - (SELECT s.expires_at FROM sessions s WHERE s.id = refresh_tokens.session_id))", Moves: []string{"expires_at"},
-		Now: func(store.Time) int64 { return 0 }},
+	{Table: "sessions", Of: "last_used_at", Moves: []string{"last_used_at"}},
 }
 
 // failures is the failure count of a subject.

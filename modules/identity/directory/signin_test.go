@@ -88,6 +88,7 @@ func (a *signIn) Bearer(c *fiber.Ctx) (*access.Caller, error) {
 		}
 		caller.Roles = append(caller.Roles, role)
 	}
+	caller.Roles = access.HeldRoles(caller.Roles, true)
 	return &caller, rows.Err()
 }
 
