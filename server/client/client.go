@@ -450,7 +450,9 @@ func (s *session) exchange(ctx context.Context, token string) (*Tokens, error) {
 		if err == nil || !isLost(err) {
 			return fresh, err
 		}
-		time.Sleep(pause)
+		if err := sleep(ctx, pause); err != nil {
+			return nil, err
+		}
 	}
 	return attempt()
 }

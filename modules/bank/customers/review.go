@@ -190,9 +190,6 @@ func (s *Service) addReview(ctx context.Context, k *KYC, c Customer) error {
 	return k.addDecisions(all)
 }
 
-// concealed reports whether only reviewers read an entry as a whole.
-func (c Change) concealed() bool { return c.sealed != "" || c.decisionID != nil }
-
 // complete adds to an entry of the history what only reviewers read.
 func (s *Service) complete(dataKey []byte, customerID string, c *Change) (err error) {
 	if c.decisionID != nil {

@@ -88,7 +88,7 @@ func exact(text string) []Word {
 	var code strings.Builder
 	for _, r := range text {
 		for ; r > 0; r >>= 4 {
-			code.WriteByte(byte('a' + r&15)) //nolint:gosec // G115: at most 15
+			code.WriteByte(byte('a' + r&15))
 		}
 	}
 	return []Word{{Written: text, Readings: []string{code.String()}, Exact: true}}
