@@ -10,7 +10,8 @@ const { nameOf } = await import('../app/people.js');
 const { connection, onFrame } = await import('../app/stream.js');
 
 caller.set({
-  me: { id: 'u1', roles: ['Advisor'] }, allowed: new Set(['GET /v1/chats', 'GET /v1/notifications/unread-count', 'GET /v1/notifications/sse']),
+  me: { id: 'u1', roles: ['Advisor'] },
+  allowed: new Set(['GET /v1/chats', 'GET /v1/notifications/unread-count', 'GET /v1/notifications/sse']),
 });
 
 const anna = '01980000-0000-7000-8000-0000000000a1';

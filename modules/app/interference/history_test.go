@@ -155,7 +155,8 @@ func TestInterference_NotByManyRecords(t *testing.T) {
 	b.do(flood(records, emailOf("reviewer")))
 	read()
 	for _, statement := range statements.Sorted() {
-		if !slices.Contains(before, statement) {
+		reads := !strings.HasPrefix(strings.TrimSpace(statement), "UPDATE") // the jobs beside the lists write
+		if reads && !slices.Contains(before, statement) {
 			t.Errorf("after %d records with the address of the reviewer, their lists need another statement: %.300s", records, statement)
 		}
 	}
